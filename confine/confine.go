@@ -1,0 +1,106 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Gap is something that the profile asks for and this host (or this version)
+// cannot enforce. A gap refuses the start unless its axis is waived by name.
+type Gap struct {
+	Axis   policy.Axis `json:"axis"`
+	What   string      `json:"what"`   // what does not hold: "host allow-list (api.github.com)"
+	Why    string      `json:"why"`    // the missing kernel feature, setting, or conflicting rules
+	Fix    string      `json:"fix"`    // what the user can do about it
+	Fatal  bool        `json:"fatal"`  // true: cannot be waived, there is nothing to start with
+	Waived bool        `json:"waived"` // set by the launcher
+}
+
+// Enforcement is one thing that holds, and by which mechanism.
+type Enforcement struct {
+	Axis policy.Axis `json:"axis"`
+	What string      `json:"what"` // "only the listed paths exist"
+	By   string      `json:"by"`   // "mount namespace, Landlock ABI 7"
+}
+
+// Denial is a refusal that the jail itself recorded: a fact, not a guess.
+type Denial struct {
+	Axis      policy.Axis `json:"axis"`
+	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "memory", …
+	Target    string      `json:"target"`
+	PID       int         `json:"pid,omitempty"`
+	Program   string      `json:"program,omitempty"`
+	Count     int         `json:"count"`
+	Time      time.Time   `json:"time"`
+}
+
+// ErrGaps is in the chain of every refusal because of a gap.
+var ErrGaps = errors.New("this host cannot enforce the policy")
+
+// GapError refuses a start. It lists the gaps that are not waived.
+type GapError struct{ Gaps []Gap }
+
+func (e *GapError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrGaps.Error())
+	for _, g := range e.Gaps {
+		fmt.Fprintf(&b, "\n  %s: %s: %s", g.Axis, g.What, g.Why)
+		if g.Fix != "" {
+			fmt.Fprintf(&b, "\n    %s", g.Fix)
+		}
+	}
+	return b.String()
+}
+
+func (e *GapError) Unwrap() error { return ErrGaps }
+
+// StartError says that the jail could not be built or the program in it could
+// not be started. Step names the part: everything but StepExec is a failure of
+// confinement; StepExec is a failure of the program (missing, not executable,
+// wrong format, its interpreter is missing).
+type StartError struct {
+	Step   string        // "namespaces", "mounts", "landlock", …, StepExec
+	Errno  syscall.Errno // 0 when the kernel was not the one to refuse
+	Detail string        // the path or argument that the step worked on
+}
+
+// StepExec is the only step of a StartError that concerns the program rather
+// than the jail.
+const StepExec = "exec"
+
+func (e *StartError) Error() string {
+	s := "step " + e.Step + " failed"
+	if e.Step == StepExec {
+		s = "the program could not be started"
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Errno != 0 {
+		s += ": " + e.Errno.Error()
+	}
+	return s
+}
+
+func (e *StartError) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
+// Stdio is what the program gets as its first three descriptors. A nil file is
+// /dev/null. The launcher does not close them.
+type Stdio struct{ In, Out, Err *os.File }
+
+// Exit is how a program ended.
+type Exit struct {
+	Code   int            // exit status; 128+n after signal n
+	Signal syscall.Signal // 0 unless a signal ended it
+}

@@ -1,0 +1,3 @@
+module github.com/mcp-jail/mcp-jail
+
+go 1.26

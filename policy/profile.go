@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Profile is a policy resolved against one host: absolute canonical paths,
+// concrete variables, nothing left to look up. It is immutable; every later
+// stage (what is enforced, shown, told to the server and diagnosed) reads the
+// same one.
+type Profile struct {
+	Server string // the server's name in the configuration or from --name
+	Tool   string // the tool this profile is for; "" for the whole server
+
+	Program string   // canonical path of the file that is started
+	Argv    []string // Argv[0] is the command as it was written
+	Dir     string   // working directory of the server, absolute
+
+	Workspace   string // canonical; "" when the server runs without one
+	Home        string // the server's HOME, absolute, same path inside and outside
+	HomePrivate bool   // Home is a directory of this server's own
+	Default     bool   // no access table was given: this is the default policy
+
+	// Entries is the whole filesystem of the server, sorted by Path, one entry
+	// a path: the entry with the longest matching path decides, in full.
+	Entries []Entry
+	// Links are symbolic links outside every entry that have to exist for
+	// names to resolve as they do on the host (/bin, a shim, ~/notes).
+	Links []Link
+	// Unprotected are protected names inside a writable grant that do not exist
+	// on the host yet, so that no mount can hold them.
+	Unprotected []string
+
+	// Programs are the files that may be started; nil means any that Entries
+	// lets execute. CommandArgs is set when a command rule constrains arguments
+	// or variables too.
+	Programs    []string
+	CommandArgs []string // names of command rules with args or envs
+
+	Net []NetRule // normalised; empty is no network
+
+	Env      []Variable // complete and sorted by name
+	Withheld []string   // names that are set on the host and were not granted, sorted
+
+	Limits  Limits
+	Waive   []Axis        // axes whose gaps the user accepted, sorted
+	Startup time.Duration // exec to first answer; 0 waits for ever
+	Call    time.Duration // one call; 0 is no limit
+	Roots   string        // "off", "narrow" or "advertise"
+}
+
+// Kind is what a path was when it was resolved.
+type Kind uint8
+
+const (
+	KindDir     Kind = iota + 1
+	KindFile         // regular file
+	KindSpecial      // device, fifo or socket
+)
+
+// Origin says why an entry is there.
+type Origin uint8
+
+const (
+	OriginBaseline  Origin = iota + 1 // what every program needs to run
+	OriginRule                        // a rule of the user, or the default policy's workspace
+	OriginHome                        // the server's own HOME
+	OriginSensitive                   // masked inside a wider grant
+	OriginProtected                   // read-only inside a writable grant
+)
+
+// Entry is one path with the rights that hold there and below, up to the next
+// longer entry.
+type Entry struct {
+	Path   string // absolute, canonical, no symlink in any component
+	Kind   Kind
+	Rights Rights
+	Origin Origin
+	// Named is the path as the configuration wrote it ("~/notes"), or Path.
+	Named string
+	// Rule locates what put the entry there, for messages:
+	// `mcp-jail.toml:14: path = "src"`, `--write .`, `the runtime baseline`.
+	Rule string
+	// ID pins the object: confinement refuses to start when another object is
+	// found at Path. Zero when Make is set.
+	ID FileID
+	// Make asks for the directory to be created before the start (a rule with a
+	// trailing slash, the private HOME).
+	Make bool
+}
+
+// FileID identifies an object of the host beyond its name. Birth is in
+// nanoseconds since 1970 and 0 where the filesystem does not record it.
+type FileID struct {
+	Dev, Ino uint64
+	Birth    int64
+}
+
+// Link is a symbolic link to recreate: readlink(Path) == Target.
+type Link struct{ Path, Target string }
+
+// Variable is one entry of the server's environment.
+type Variable struct {
+	Name, Value string
+	Secret      bool   // granted by the user by name: redact its value in output
+	Rule        string // what granted it, for messages
+}
+
+// Find returns the entry that decides about path, which must be absolute and
+// clean: the one with the most path components that is path itself or an
+// ancestor of it. ok is false where no entry covers path.
+func (p *Profile) Find(path string) (e Entry, ok bool) {
+	for {
+		i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
+		if i < len(p.Entries) && p.Entries[i].Path == path {
+			return p.Entries[i], true
+		}
+		if path == "/" || path == "." || path == "" {
+			return Entry{}, false
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// RightsAt evaluates the policy for a canonical absolute path: the pure twin of
+// what the kernel enforces.
+func (p *Profile) RightsAt(path string) Rights {
+	e, _ := p.Find(filepath.Clean(path))
+	return e.Rights
+}
+
+// Within reports whether path is dir or lies below it, by component. Both must
+// be clean and absolute.
+func Within(path, dir string) bool {
+	if path == dir || dir == "/" {
+		return true
+	}
+	return strings.HasPrefix(path, dir) && path[len(dir)] == '/'
+}

@@ -1,0 +1,52 @@
+package policy
+
+import "strings"
+
+// Rights is the set of things that may be done below a path. The five are
+// separate in the policy and in the kernel.
+type Rights uint8
+
+const (
+	Read    Rights = 1 << iota // read files, list directories
+	Create                     // make files, directories and links
+	Update                     // change content, truncate
+	Delete                     // remove files and directories
+	Execute                    // start files as programs
+)
+
+const (
+	// Write is what the `write` alias stands for.
+	Write = Create | Update | Delete
+	// AllRights is every right there is.
+	AllRights = Read | Write | Execute
+)
+
+var rightNames = []struct {
+	right Rights
+	name  string
+}{
+	{Read, "read"}, {Create, "create"}, {Update, "update"}, {Delete, "delete"}, {Execute, "execute"},
+}
+
+// Has reports whether r contains every right of want.
+func (r Rights) Has(want Rights) bool { return r&want == want }
+
+// String names the rights in the order of the configuration, with the alias
+// `write` where all three of its rights are present: "read write execute".
+// The empty set is "nothing".
+func (r Rights) String() string {
+	if r == 0 {
+		return "nothing"
+	}
+	var names []string
+	for _, n := range rightNames {
+		switch {
+		case n.right == Create && r.Has(Write):
+			names = append(names, "write")
+		case Write.Has(n.right) && r.Has(Write):
+		case r.Has(n.right):
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
