@@ -1,0 +1,20 @@
+package diagnostics
+
+import (
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Denial is a refusal that the jail itself recorded: a fact, not a guess. The
+// fields and their JSON are those of confine.Denial, so that one converts to the
+// other: diagnostics.Denial(d).
+type Denial struct {
+	Axis      policy.Axis `json:"axis"`
+	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "memory", …
+	Target    string      `json:"target"`
+	PID       int         `json:"pid,omitempty"`
+	Program   string      `json:"program,omitempty"`
+	Count     int         `json:"count"`
+	Time      time.Time   `json:"time"`
+}

@@ -1,0 +1,25 @@
+package diagnostics
+
+// Diagnosis is what is said about one failure: in an error frame, in a tool
+// result, on stderr and in the session record. Every string in it is valid
+// UTF-8, holds no secret of the profile and is safe to print.
+type Diagnosis struct {
+	Code        Code        `json:"code"`
+	Stage       Stage       `json:"stage"`
+	Attribution Attribution `json:"attribution"`
+	Server      string      `json:"server"`
+	Tool        string      `json:"tool,omitempty"`
+	Exit        *int        `json:"exit,omitempty"`   // exit status, when no signal ended it
+	Signal      string      `json:"signal,omitempty"` // "SIGKILL"
+
+	What  string `json:"what"`            // what happened, one line
+	Cause string `json:"cause,omitempty"` // why, one line; "" when nothing is known
+	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
+
+	Said    []string `json:"said,omitempty"`        // what the failing request said, quoted
+	Stderr  []string `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
+	Denials []Denial `json:"denials,omitempty"`     // facts of the jail, oldest first
+	Hints   []Hint   `json:"hints,omitempty"`       // closest to the failure first
+	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant all that Hints miss
+	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given in place
+}

@@ -1,0 +1,59 @@
+package diagnostics
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Evidence is everything that is known about one failure. Only Stage and Server
+// are required; what is missing is not guessed, it only makes the diagnosis
+// weaker.
+type Evidence struct {
+	Stage  Stage
+	Server string
+	Tool   string // the tool that was called; "" outside of a call
+	Method string // the request that failed: "tools/list", "tools/call"; "" when none did
+
+	// Profile is what the server ran under. Without it nothing can be Likely.
+	Profile *policy.Profile
+	// InPlace: the server was given as `run -- COMMAND`; advice is then made of
+	// flags, since there is no file to add a line to.
+	InPlace bool
+	// Stateless: every call has a process of its own. Profile.Tool says which
+	// tool's; with "" it is the discovery process, which no table can grant to.
+	Stateless bool
+
+	Start   *Start        // the program could not be started
+	Exit    *Exit         // the process ended
+	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
+
+	Stderr []string // the last lines of the server's stderr, oldest first
+	Text   string   // the error message or the text of the result of the failing request
+
+	Denials []Denial // what the jail recorded, oldest first
+	Unset   []string // names that are granted but not set on the host
+
+	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
+	// Exists tells whether a path exists on the host, outside of the jail. nil:
+	// could not be asked, and then nothing is concluded from a "no such file".
+	Exists func(path string) bool
+}
+
+// Start says why the jail or the program in it could not be started. Its fields
+// are those of confine.StartError, so that one converts to the other.
+type Start struct {
+	Step   string        // StepExec, or the part of the jail that failed
+	Errno  syscall.Errno // 0 when the kernel was not the one to refuse
+	Detail string        // the path or argument that the step worked on
+}
+
+// StepExec is the only step that concerns the program rather than the jail.
+const StepExec = "exec"
+
+// Exit is how a process ended. Its fields are those of confine.Exit.
+type Exit struct {
+	Code   int            // exit status; 128+n after signal n
+	Signal syscall.Signal // 0 unless a signal ended it
+}
