@@ -1,0 +1,326 @@
+package confine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sort"
+
+	"golang.org/x/net/bpf"
+)
+
+// The seccomp filter: a deny-list compiled from a table (seccomp_rules.go) into
+// one classic BPF program. Compiling is pure and runs on every OS; installing
+// is in seccomp_linux.go.
+//
+// Shape of a program: the architecture, then a balanced binary search over the
+// number, then the tests of that one call. A call that no rule names costs
+// about ten instructions, and as no argument is read on its way the kernel
+// (5.11 and later) recognises it as always allowed and skips the program.
+
+// Arch is a machine that the compiler knows the system calls of.
+type Arch uint8
+
+const (
+	ArchAMD64 Arch = iota + 1
+	ArchARM64
+)
+
+// archOf returns the Arch of a GOARCH value; ok is false for the others, which
+// cannot be filtered.
+func archOf(goarch string) (a Arch, ok bool) {
+	switch goarch {
+	case "amd64":
+		return ArchAMD64, true
+	case "arm64":
+		return ArchARM64, true
+	}
+	return 0, false
+}
+
+func (a Arch) String() string {
+	switch a {
+	case ArchAMD64:
+		return "amd64"
+	case ArchARM64:
+		return "arm64"
+	}
+	return fmt.Sprintf("Arch(%d)", uint8(a))
+}
+
+// audit is the AUDIT_ARCH_* value that the kernel puts into seccomp_data.
+func (a Arch) audit() uint32 {
+	if a == ArchARM64 {
+		return 0xc00000b7
+	}
+	return 0xc000003e
+}
+
+// seccompOptions says what the other walls already hold, so that the filter
+// need not. The zero value is the strictest filter.
+type seccompOptions struct {
+	// Unix lets AF_UNIX sockets be made: the host's sockets are out of reach by
+	// path (mounts) and by abstract name (own network namespace or Landlock
+	// scope). Without it only connected pairs can be made.
+	Unix bool
+	// Inet lets TCP and UDP sockets be made: the network namespace or Landlock
+	// decides what they reach.
+	Inet bool
+	// RouteNetlink lets NETLINK_ROUTE sockets be made, with which getifaddrs
+	// lists interfaces. Only inside an own network namespace.
+	RouteNetlink bool
+	// OwnPIDs says that every pid the jail can name is its own (PID namespace),
+	// so that scheduling calls on other threads stay allowed.
+	OwnPIDs bool
+	// OwnIPC says that SysV and POSIX queues are the jail's own.
+	OwnIPC bool
+	// Notify lists the calls that are handed to the supervisor. A refusal by the
+	// deny-list comes first.
+	Notify []seccompNotify
+}
+
+// seccompNotify hands one call to the supervisor where any of When holds, or
+// always when When is empty.
+type seccompNotify struct {
+	Call string
+	When []seccompBits
+}
+
+// seccompBits is true when one of Bits is set in the low half of argument Arg.
+type seccompBits struct {
+	Arg  int
+	Bits uint32
+}
+
+// Verdicts: SECCOMP_RET_*.
+const (
+	verdictAllow  uint32 = 0x7fff0000
+	verdictErrno  uint32 = 0x00050000
+	verdictNotify uint32 = 0x7fc00000
+)
+
+// Linux errnos: the compiler runs on systems whose own numbers differ.
+const (
+	linuxEPERM           = 1
+	linuxENOSYS          = 38
+	linuxEPROTONOSUPPORT = 93
+	linuxEOPNOTSUPP      = 95
+	linuxEAFNOSUPPORT    = 97
+)
+
+// Offsets into struct seccomp_data. Both machines are little-endian.
+const (
+	dataNr   = 0
+	dataArch = 4
+	dataArgs = 16
+)
+
+// maxProgram is BPF_MAXINSNS.
+const maxProgram = 4096
+
+const sizeofSockFilter = 8
+
+// A filterNode is a decision: a leaf (word nil) or a test with two ways on.
+type filterNode struct {
+	verdict uint32 // of a leaf
+
+	word    *filterWord
+	op      bpf.JumpTest
+	k       uint32
+	yes, no *filterNode
+}
+
+// A filterWord is what a test looks at: 32 bits of seccomp_data under a mask.
+type filterWord struct{ off, mask uint32 }
+
+var allBits = ^uint32(0)
+
+// low is the half of an argument that the kernel looks at where the parameter
+// is an int, unsigned, pid_t, mode or command: what a caller leaves in the
+// other half is garbage and must change nothing.
+func low(arg int) filterWord { return filterWord{uint32(dataArgs + 8*arg), allBits} }
+
+// high is the other half, for the few parameters that are long.
+func high(arg int) filterWord { return filterWord{uint32(dataArgs + 8*arg + 4), allBits} }
+
+func (w filterWord) and(mask uint32) filterWord { return filterWord{w.off, mask} }
+
+var allow = &filterNode{verdict: verdictAllow}
+
+func errnoNode(errno uint32) *filterNode { return &filterNode{verdict: verdictErrno | errno} }
+
+func whenAny(w filterWord, bits uint32, yes, no *filterNode) *filterNode {
+	return &filterNode{word: &w, op: bpf.JumpBitsSet, k: bits, yes: yes, no: no}
+}
+
+func whenEqual(w filterWord, k uint32, yes, no *filterNode) *filterNode {
+	return &filterNode{word: &w, op: bpf.JumpEqual, k: k, yes: yes, no: no}
+}
+
+func whenOneOf(w filterWord, ks []uint32, yes, no *filterNode) *filterNode {
+	for i := len(ks) - 1; i >= 0; i-- {
+		no = whenEqual(w, ks[i], yes, no)
+	}
+	return no
+}
+
+// onAllow returns n with next in the place of every allowing leaf.
+func (n *filterNode) onAllow(next *filterNode) *filterNode {
+	if n.word == nil {
+		if n.verdict == verdictAllow {
+			return next
+		}
+		return n
+	}
+	c := *n
+	c.yes, c.no = n.yes.onAllow(next), n.no.onAllow(next)
+	return &c
+}
+
+// compileSeccomp returns the program for one machine. It fails on a machine
+// that it does not know and on a Notify call that it has no number for.
+func compileSeccomp(arch Arch, opts seccompOptions) ([]bpf.RawInstruction, error) {
+	root, err := seccompTree(arch, opts)
+	if err != nil {
+		return nil, err
+	}
+	prog := emitFilter(root, nil)
+	if len(prog) > maxProgram {
+		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(prog), maxProgram)
+	}
+	return bpf.Assemble(prog)
+}
+
+// filterRecords is prog as the kernel takes it: an array of struct sock_filter
+// in the byte order of both machines. This form crosses to the shim.
+func filterRecords(prog []bpf.RawInstruction) []byte {
+	b := make([]byte, 0, sizeofSockFilter*len(prog))
+	for _, ins := range prog {
+		b = binary.LittleEndian.AppendUint16(b, ins.Op)
+		b = append(b, ins.Jt, ins.Jf)
+		b = binary.LittleEndian.AppendUint32(b, ins.K)
+	}
+	return b
+}
+
+// seccompTree is the program as a decision tree.
+func seccompTree(arch Arch, opts seccompOptions) (*filterNode, error) {
+	if arch != ArchAMD64 && arch != ArchARM64 {
+		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
+	}
+	nodes := make(map[uint32]*filterNode)
+	for _, r := range seccompRules(opts) {
+		if nr, ok := callNumber(arch, r.call); ok {
+			nodes[nr] = r.node
+		}
+	}
+	for _, n := range opts.Notify {
+		if !callKnown(n.Call) {
+			return nil, fmt.Errorf("seccomp: no number for the call %q", n.Call)
+		}
+		nr, ok := callNumber(arch, n.Call)
+		if !ok {
+			continue // arm64 has only the *at form
+		}
+		ask := &filterNode{verdict: verdictNotify}
+		if len(n.When) > 0 {
+			next := allow
+			for i := len(n.When) - 1; i >= 0; i-- {
+				next = whenAny(low(n.When[i].Arg), n.When[i].Bits, ask, next)
+			}
+			ask = next
+		}
+		before, ok := nodes[nr]
+		if !ok {
+			before = allow
+		}
+		nodes[nr] = before.onAllow(ask)
+	}
+
+	foreign := errnoNode(linuxEPERM)
+	numbers := searchNumbers(segments(arch, nodes, foreign))
+	return whenEqual(filterWord{dataArch, allBits}, arch.audit(), numbers, foreign), nil
+}
+
+// A segment is a run of numbers, up to the next one, that are decided alike.
+type segment struct {
+	from uint32
+	node *filterNode
+}
+
+// segments cuts the numbers into runs. What lies beyond the last call that was
+// known when the table was written answers ENOSYS, as an older kernel would: a
+// deny-list must not allow what it has never heard of.
+func segments(arch Arch, nodes map[uint32]*filterNode, foreign *filterNode) []segment {
+	numbers := make([]uint32, 0, len(nodes))
+	for nr := range nodes {
+		numbers = append(numbers, nr)
+	}
+	sort.Slice(numbers, func(i, j int) bool { return numbers[i] < numbers[j] })
+
+	var segs []segment
+	add := func(from uint32, node *filterNode) {
+		if n := len(segs); n > 0 {
+			last := segs[n-1].node
+			if last == node || last.word == nil && node.word == nil && last.verdict == node.verdict {
+				return
+			}
+		}
+		segs = append(segs, segment{from, node})
+	}
+	next := uint32(0)
+	for _, nr := range numbers {
+		if nr > next {
+			add(next, allow)
+		}
+		add(nr, nodes[nr])
+		next = nr + 1
+	}
+	if next <= lastKnownCall {
+		add(next, allow)
+	}
+	unknown := errnoNode(linuxENOSYS)
+	add(lastKnownCall+1, unknown)
+	if arch == ArchAMD64 {
+		// x32: the same table behind __X32_SYSCALL_BIT, with other meanings.
+		add(0x40000000, foreign)
+		add(0x80000000, unknown)
+	}
+	return segs
+}
+
+// searchNumbers is a balanced search over segments.
+func searchNumbers(segs []segment) *filterNode {
+	if len(segs) == 1 {
+		return segs[0].node
+	}
+	mid := len(segs) / 2
+	return &filterNode{
+		word: &filterWord{dataNr, allBits}, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
+		yes: searchNumbers(segs[mid:]), no: searchNumbers(segs[:mid]),
+	}
+}
+
+// emitFilter writes a tree in prefix order: test, the way on when it holds, the
+// way on when it does not. loaded is what the accumulator holds, nil if nothing.
+func emitFilter(n *filterNode, loaded *filterWord) []bpf.Instruction {
+	if n.word == nil {
+		return []bpf.Instruction{bpf.RetConstant{Val: n.verdict}}
+	}
+	var out []bpf.Instruction
+	if loaded == nil || *loaded != *n.word {
+		out = append(out, bpf.LoadAbsolute{Off: n.word.off, Size: 4})
+		if n.word.mask != allBits {
+			out = append(out, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: n.word.mask})
+		}
+	}
+	yes, no := emitFilter(n.yes, n.word), emitFilter(n.no, n.word)
+	if len(yes) <= 255 {
+		out = append(out, bpf.JumpIf{Cond: n.op, Val: n.k, SkipFalse: uint8(len(yes))})
+	} else { // a conditional jump reaches 255 instructions, a plain one any distance
+		out = append(out,
+			bpf.JumpIf{Cond: n.op, Val: n.k, SkipTrue: 1},
+			bpf.Jump{Skip: uint32(len(yes))})
+	}
+	out = append(out, yes...)
+	return append(out, no...)
+}

@@ -1,0 +1,201 @@
+package confine
+
+// What the filter refuses, call by call. Everything that no rule names stays
+// allowed. Every rule covers the legacy and the *at form: a filter that lists
+// one of them only breaks node and Python or is walked around.
+//
+// Pointers cannot be looked through, so a call whose arguments live in a struct
+// (clone3, openat2) is answered with ENOSYS, upon which every caller in use
+// falls back to the form that can be judged.
+
+const (
+	// CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. NEWTIME (0x80) does not exist
+	// in clone: those bits are the exit signal.
+	cloneNamespaces = 0x7e020000
+	// CLONE_{VM,FS,FILES,SIGHAND,THREAD,SYSVSEM}: what unshare may be asked for.
+	// Everything else is a namespace, or something newer than this table.
+	unshareHarmless = 0x00050f00
+
+	oCreat   = 0x40     // O_CREAT
+	oTmpfile = 0x400000 // __O_TMPFILE
+
+	setIDBits = 0o6000 // S_ISUID | S_ISGID
+	sIFMT     = 0o170000
+	sIFCHR    = 0o020000
+	sIFBLK    = 0o060000
+
+	renameWhiteout = 0x4
+
+	afUnix    = 1
+	afInet    = 2
+	afInet6   = 10
+	afNetlink = 16
+
+	sockTypeMask  = 0xf
+	sockStream    = 1
+	sockDgram     = 2
+	sockRaw       = 3
+	sockSeqpacket = 5
+
+	protoTCP     = 6
+	protoUDP     = 17
+	protoMPTCP   = 262
+	netlinkRoute = 0
+
+	msgFastopen = 0x20000000
+
+	tiocSTI   = 0x5412
+	tiocLINUX = 0x541c
+	tiocSETD  = 0x5423
+
+	prSetMM                = 35
+	seccompSetModeFilter   = 1
+	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
+
+	prioProcess   = 0
+	ioprioProcess = 1
+	personaQuery  = 0xffffffff
+	personaLinux  = 0
+)
+
+// A seccompRule decides one call.
+type seccompRule struct {
+	call string
+	node *filterNode
+}
+
+// seccompRules is the deny-list.
+func seccompRules(opts seccompOptions) []seccompRule {
+	var rules []seccompRule
+	add := func(node *filterNode, calls ...string) {
+		for _, c := range calls {
+			rules = append(rules, seccompRule{c, node})
+		}
+	}
+	eperm, enosys := errnoNode(linuxEPERM), errnoNode(linuxENOSYS)
+
+	// Runtimes fall back on ENOSYS; EPERM from clone3 aborts node and threads of
+	// glibc. io_uring does its own opens and connects, behind every filter.
+	add(enosys, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+	// The mode and the flags lie behind a pointer: see openMode.
+	add(enosys, "openat2")
+	// Newer ways to list mounts and namespaces; /proc is what programs ask.
+	add(enosys, "statmount", "listmount", "listns")
+
+	// Namespaces. The kernel cuts clone's flags to 32 bits, not unshare's.
+	add(whenAny(low(0), cloneNamespaces, eperm, allow), "clone")
+	add(whenAny(low(0), ^uint32(unshareHarmless), eperm, whenEqual(high(0), 0, allow, eperm)), "unshare")
+	add(eperm, "setns")
+
+	// Mounts and roots.
+	add(eperm, "mount", "umount2", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount",
+		"fspick", "mount_setattr", "pivot_root", "chroot")
+
+	// Other processes' memory and descriptors. kcmp tells addresses apart.
+	add(eperm, "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")
+
+	// The kernel itself.
+	add(eperm, "bpf", "perf_event_open", "userfaultfd", "kexec_load", "kexec_file_load", "init_module",
+		"finit_module", "delete_module", "swapon", "swapoff", "fanotify_init", "quotactl", "quotactl_fd", "syslog",
+		"reboot", "sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime",
+		"acct", "iopl", "ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat")
+
+	// Keys belong to the user, not to the jail. Handles open by inode, past
+	// every path.
+	add(eperm, "add_key", "request_key", "keyctl")
+	add(eperm, "name_to_handle_at", "open_by_handle_at")
+
+	// Only the query, and the way back to the plain personality: the others take
+	// address randomisation and the lowest mappable page away.
+	add(whenOneOf(low(0), []uint32{personaQuery, personaLinux}, allow, eperm), "personality")
+
+	// Limits and priorities of others. Pids cannot be known here, so also one's
+	// own pid is "another": callers use 0.
+	add(whenEqual(low(0), 0, allow, eperm), "prlimit64")
+	add(whenEqual(low(0), prioProcess, whenEqual(low(1), 0, allow, eperm), eperm), "setpriority")
+	add(whenEqual(low(0), ioprioProcess, whenEqual(low(1), 0, allow, eperm), eperm), "ioprio_set")
+	// glibc sets a thread's affinity and policy by thread id. In a PID namespace
+	// every id is the jail's own.
+	if !opts.OwnPIDs {
+		add(whenEqual(low(0), 0, allow, eperm), "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+	}
+
+	// Filters on top of this one are fine (Chromium), a second listener is not.
+	add(whenEqual(low(0), seccompSetModeFilter, whenAny(low(1), seccompFilterListeners, eperm, allow), allow), "seccomp")
+	// PR_SET_MM rewrites what /proc shows as this process's command line.
+	add(whenEqual(low(0), prSetMM, eperm, allow), "prctl")
+	// Typing into the terminal that the jail was started from. The kernel cuts
+	// the command to 32 bits.
+	add(whenOneOf(low(1), []uint32{tiocSTI, tiocLINUX, tiocSETD}, eperm, allow), "ioctl")
+
+	// Set-id files outlive the jail in a writable grant, and there no nosuid
+	// mount holds. mkdir drops those bits by itself.
+	add(whenAny(low(1), setIDBits, eperm, allow), "chmod", "fchmod", "creat")
+	add(whenAny(low(2), setIDBits, eperm, allow), "fchmodat", "fchmodat2")
+	add(openMode(1, 2), "open")
+	add(openMode(2, 3), "openat")
+	add(nodeMode(1), "mknod")
+	add(nodeMode(2), "mknodat")
+	// A whiteout is a character device.
+	add(whenAny(low(4), renameWhiteout, eperm, allow), "renameat2")
+
+	add(socketRule(opts), "socket")
+	add(socketpairRule(opts), "socketpair")
+	// Fast Open connects without the connect call.
+	fastopen := errnoNode(linuxEOPNOTSUPP)
+	add(whenAny(low(3), msgFastopen, fastopen, allow), "sendto", "sendmmsg")
+	add(whenAny(low(2), msgFastopen, fastopen, allow), "sendmsg")
+
+	if !opts.OwnIPC {
+		add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl",
+			"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink")
+	}
+	return rules
+}
+
+// openMode refuses set-id bits where the call may make a file; elsewhere the
+// mode is garbage that the kernel does not read.
+func openMode(flags, mode int) *filterNode {
+	return whenAny(low(flags), oCreat|oTmpfile, whenAny(low(mode), setIDBits, errnoNode(linuxEPERM), allow), allow)
+}
+
+// nodeMode lets mknod make files, pipes and sockets.
+func nodeMode(mode int) *filterNode {
+	eperm := errnoNode(linuxEPERM)
+	return whenOneOf(low(mode).and(sIFMT), []uint32{sIFCHR, sIFBLK}, eperm,
+		whenAny(low(mode), setIDBits, eperm, allow))
+}
+
+// socketRule: UNIX, TCP and UDP as far as granted. Everything else has no
+// family here.
+func socketRule(opts seccompOptions) *filterNode {
+	none := errnoNode(linuxEAFNOSUPPORT)
+	n := none
+	if opts.RouteNetlink {
+		n = whenEqual(low(0), afNetlink, whenEqual(low(2), netlinkRoute, allow, none), n)
+	}
+	if opts.Inet {
+		kind := low(1).and(sockTypeMask)
+		stream := whenOneOf(low(2), []uint32{0, protoTCP}, allow,
+			whenEqual(low(2), protoMPTCP, errnoNode(linuxEPROTONOSUPPORT), none))
+		dgram := whenOneOf(low(2), []uint32{0, protoUDP}, allow, none)
+		inet := whenEqual(kind, sockStream, stream, whenEqual(kind, sockDgram, dgram, none))
+		n = whenOneOf(low(0), []uint32{afInet, afInet6}, inet, n)
+	}
+	if opts.Unix {
+		n = whenEqual(low(0), afUnix, allow, n)
+	}
+	return n
+}
+
+// socketpairRule: AF_UNIX only. One end of a datagram pair can be connected to
+// another address later, so without Unix only pairs that cannot are made.
+// (SOCK_RAW of AF_UNIX is a datagram socket.)
+func socketpairRule(opts seccompOptions) *filterNode {
+	none := errnoNode(linuxEAFNOSUPPORT)
+	pair := allow
+	if !opts.Unix {
+		pair = whenOneOf(low(1).and(sockTypeMask), []uint32{sockStream, sockSeqpacket}, allow, none)
+	}
+	return whenEqual(low(0), afUnix, pair, none)
+}
