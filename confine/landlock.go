@@ -1,0 +1,292 @@
+package confine
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The Landlock ruleset: the same entries as the mounts, said a second time in
+// another mechanism. Compiling is pure and runs on every OS; applying is in
+// landlock_linux.go.
+//
+// Landlock adds rights along a path and takes none away, so the rule of an
+// entry is exactly its Rights, an entry without rights has no rule, and what a
+// narrower entry takes away is held by a mount. What no mount holds is listed
+// in landlockPlan.Carved.
+//
+// There is no best effort. The set of handled rights is the whole of what the
+// ABI has, and every right that it lacks is named in landlockPlan.Unhandled.
+
+// Rights of the kernel, LANDLOCK_ACCESS_FS_*.
+const (
+	llExecute uint64 = 1 << iota
+	llWriteFile
+	llReadFile
+	llReadDir
+	llRemoveDir
+	llRemoveFile
+	llMakeChar
+	llMakeDir
+	llMakeReg
+	llMakeSock
+	llMakeFifo
+	llMakeBlock
+	llMakeSym
+	llRefer       // ABI 2
+	llTruncate    // ABI 3
+	llIoctlDev    // ABI 5
+	llResolveUnix // ABI 9
+)
+
+// LANDLOCK_ACCESS_NET_* and LANDLOCK_SCOPE_*.
+const (
+	llBindTCP    uint64 = 1 << iota // ABI 4
+	llConnectTCP                    // ABI 4
+	llBindUDP                       // ABI 10
+	llSendUDP                       // ABI 10: connect and send
+)
+
+const (
+	llScopeAbstractUnix uint64 = 1 << iota // ABI 6
+	llScopeSignal                          // ABI 6
+)
+
+const (
+	// newestLandlock is the highest ABI whose rights are known here. A newer
+	// kernel is asked for no more than these.
+	newestLandlock = 11
+	// scopeErratum is the erratum that repairs the scoping of signals between
+	// threads of one process (landlock(7), LANDLOCK_CREATE_RULESET_ERRATA).
+	scopeErratum = 1 << (2 - 1)
+
+	// llFileRights are the rights that a rule on something that is not a
+	// directory may hold; others are EINVAL.
+	llFileRights = llExecute | llWriteFile | llReadFile | llTruncate | llIoctlDev | llResolveUnix
+)
+
+// landlockRights says which kernel rights make up a right of the policy.
+var landlockRights = [...]struct {
+	right  policy.Rights
+	access uint64
+}{
+	{policy.Read, llReadFile | llReadDir},
+	{policy.Create, llMakeReg | llMakeDir | llMakeSym | llMakeSock | llMakeFifo | llRefer},
+	{policy.Update, llWriteFile | llTruncate},
+	{policy.Delete, llRemoveFile | llRemoveDir | llRefer},
+	{policy.Execute, llExecute},
+}
+
+// A landlockRight is one right of the kernel with what its absence means.
+type landlockRight struct {
+	Name  string
+	Since int // ABI
+	Axis  policy.Axis
+	What  string // what does not hold on an older kernel
+
+	fs, net, scope uint64
+}
+
+var landlockAdditions = [...]landlockRight{
+	{Name: "files", Since: 1, Axis: policy.AxisFs, fs: 1<<13 - 1, What: "every right on files and directories"},
+	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: llRefer,
+		What: "moving and linking between directories (refused everywhere, also where it is granted)"},
+	{Name: "truncate", Since: 3, Axis: policy.AxisFs, fs: llTruncate,
+		What: "truncating files without the right to update them"},
+	{Name: "bind_tcp", Since: 4, Axis: policy.AxisNet, net: llBindTCP, What: "listening on TCP ports"},
+	{Name: "connect_tcp", Since: 4, Axis: policy.AxisNet, net: llConnectTCP, What: "connecting to TCP ports"},
+	{Name: "ioctl_dev", Since: 5, Axis: policy.AxisProcess, fs: llIoctlDev, What: "device commands on devices that are not granted"},
+	{Name: "scope_abstract_unix_socket", Since: 6, Axis: policy.AxisIPC, scope: llScopeAbstractUnix,
+		What: "abstract UNIX sockets of other processes"},
+	{Name: "scope_signal", Since: 6, Axis: policy.AxisProcess, scope: llScopeSignal, What: "signals to other processes"},
+	{Name: "resolve_unix", Since: 9, Axis: policy.AxisIPC, fs: llResolveUnix, What: "UNIX sockets of other processes by path, without a mount that hides them"},
+	{Name: "bind_udp", Since: 10, Axis: policy.AxisNet, net: llBindUDP, What: "receiving on UDP ports"},
+	{Name: "send_udp", Since: 10, Axis: policy.AxisNet, net: llSendUDP, What: "sending to UDP ports"},
+}
+
+// effectiveABI is the level to compile for. A kernel with scopes that lacks the
+// repair of the signal scope counts as one without scopes.
+func effectiveABI(abi int, errata uint32) int {
+	if abi >= 6 && errata&scopeErratum == 0 {
+		return 5
+	}
+	return max(0, min(abi, newestLandlock))
+}
+
+// landlockInput is what the compiler works on.
+type landlockInput struct {
+	ABI     int            // from effectiveABI
+	Entries []policy.Entry // of the profile
+	// Own are the jail's own places: /tmp, /dev/shm, its /proc. Where one of
+	// them is an entry too, the rights of both hold.
+	Own []policy.Entry
+	// Programs are the files that may be started when a command rule says so,
+	// the ELF interpreters and script interpreters that they need included; nil
+	// means any that an entry lets execute.
+	Programs []string
+	// DenyPorts handles TCP and, where the kernel can, UDP, and allows no port.
+	// It is for a jail without a network namespace. In an empty namespace it
+	// must stay false: a server talks to its own children over 127.0.0.1.
+	DenyPorts bool
+}
+
+// landlockPlan is a compiled ruleset with what it does not hold.
+type landlockPlan struct {
+	ABI int
+	landlockRules
+	// Unhandled are the rights that the ABI lacks, of those that are wanted.
+	Unhandled []landlockRight
+	// Carved are the entries that take away what a wider one grants: the mounts
+	// must hold them, or each is a Gap.
+	Carved []landlockCarve
+	// Unreadable are the entries with execute and without read. The kernel opens
+	// a program for reading, so nothing can be started there.
+	Unreadable []string
+}
+
+// landlockCarve is an entry below a wider one.
+type landlockCarve struct {
+	Entry policy.Entry
+	Taken policy.Rights // held by an ancestor and not by the entry
+}
+
+// compileLandlock compiles for exactly one ABI. ABI 0 gives a plan that handles
+// nothing and lists everything as unhandled.
+func compileLandlock(in landlockInput) landlockPlan {
+	p := landlockPlan{ABI: in.ABI}
+	for _, r := range landlockAdditions {
+		if r.net != 0 && !in.DenyPorts {
+			continue
+		}
+		if in.ABI < r.Since {
+			p.Unhandled = append(p.Unhandled, r)
+			continue
+		}
+		p.FS, p.Net, p.Scoped = p.FS|r.fs, p.Net|r.net, p.Scoped|r.scope
+	}
+
+	access := make(map[string]uint64)
+	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
+		for _, e := range list {
+			access[e.Path] |= entryAccess(e, in.Programs != nil)
+		}
+	}
+	for _, file := range in.Programs {
+		access[file] |= llExecute
+	}
+	for path, a := range access {
+		if a &= p.FS; a != 0 {
+			p.Rules = append(p.Rules, landlockRule{Path: path, Access: a})
+		}
+	}
+	sort.Slice(p.Rules, func(i, j int) bool { return p.Rules[i].Path < p.Rules[j].Path })
+
+	p.Carved = carved(append(append([]policy.Entry(nil), in.Own...), in.Entries...))
+	for _, e := range in.Entries {
+		if e.Rights.Has(policy.Execute) && !e.Rights.Has(policy.Read) {
+			p.Unreadable = append(p.Unreadable, e.Path)
+		}
+	}
+	return p
+}
+
+// entryAccess is what one entry's rule allows, in the rights of the newest ABI.
+func entryAccess(e policy.Entry, listedPrograms bool) uint64 {
+	var a uint64
+	for _, r := range landlockRights {
+		if e.Rights.Has(r.right) && !(listedPrograms && r.right == policy.Execute) {
+			a |= r.access
+		}
+	}
+	// Devices: terminals and what a rule below /dev names. Elsewhere mounts carry
+	// nodev, and a device in a granted directory stays without commands.
+	if e.Rights&(policy.Read|policy.Update) != 0 && (e.Kind == policy.KindSpecial || policy.Within(e.Path, "/dev")) {
+		a |= llIoctlDev
+	}
+	// A daemon's socket must be named itself. Sockets that were made inside the
+	// jail need no rule.
+	if e.Kind == policy.KindSpecial && e.Rights.Has(policy.Update) {
+		a |= llResolveUnix
+	}
+	if e.Kind != policy.KindDir {
+		a &= llFileRights
+	}
+	return a
+}
+
+// carved lists the entries that hold less than the ones above them, in order of
+// path. Create and delete of a file are its directory's business.
+func carved(entries []policy.Entry) []landlockCarve {
+	rights := make(map[string]policy.Rights)
+	for _, e := range entries {
+		rights[e.Path] |= e.Rights
+	}
+	var out []landlockCarve
+	for _, e := range entries {
+		var above policy.Rights
+		for p := e.Path; p != "/" && p != ""; {
+			p = p[:strings.LastIndexByte(p, '/')]
+			if p == "" {
+				p = "/"
+			}
+			above |= rights[p]
+		}
+		if e.Kind != policy.KindDir && e.Rights != 0 {
+			above &^= policy.Create | policy.Delete
+		}
+		if taken := above &^ rights[e.Path]; taken != 0 {
+			out = append(out, landlockCarve{Entry: e, Taken: taken})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Entry.Path < out[j].Entry.Path })
+	return out
+}
+
+var landlockNames = [...]string{
+	"execute", "write_file", "read_file", "read_dir", "remove_dir", "remove_file", "make_char", "make_dir",
+	"make_reg", "make_sock", "make_fifo", "make_block", "make_sym", "refer", "truncate", "ioctl_dev", "resolve_unix",
+}
+
+// accessNames names the bits of a filesystem access set, as the kernel's
+// documentation does.
+func accessNames(access uint64) string { return bitNames(access, landlockNames[:]) }
+
+func bitNames(bits uint64, names []string) string {
+	var out []string
+	for i, n := range names {
+		if bits&(1<<i) != 0 {
+			out = append(out, n)
+			bits &^= 1 << i
+		}
+	}
+	if bits != 0 {
+		out = append(out, fmt.Sprintf("%#x", bits))
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, " ")
+}
+
+// String prints the plan, one rule a line.
+func (p landlockPlan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "abi %d\nhandled fs: %s\nhandled net: %s\nscoped: %s\n", p.ABI, accessNames(p.FS),
+		bitNames(p.Net, []string{"bind_tcp", "connect_tcp", "bind_udp", "send_udp"}),
+		bitNames(p.Scoped, []string{"abstract_unix_socket", "signal"}))
+	for _, r := range p.Rules {
+		fmt.Fprintf(&b, "rule %s: %s\n", r.Path, accessNames(r.Access))
+	}
+	for _, u := range p.Unhandled {
+		fmt.Fprintf(&b, "unhandled %s (ABI %d, %s): %s\n", u.Name, u.Since, u.Axis, u.What)
+	}
+	for _, c := range p.Carved {
+		fmt.Fprintf(&b, "carved %s: %s\n", c.Entry.Path, c.Taken)
+	}
+	for _, u := range p.Unreadable {
+		fmt.Fprintf(&b, "unreadable %s\n", u)
+	}
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func dirEntry(path string, r policy.Rights) policy.Entry {
+	return policy.Entry{Path: path, Kind: policy.KindDir, Rights: r}
+}
+
+func fileEntry(path string, r policy.Rights) policy.Entry {
+	return policy.Entry{Path: path, Kind: policy.KindFile, Rights: r}
+}
+
+func specialEntry(path string, r policy.Rights) policy.Entry {
+	return policy.Entry{Path: path, Kind: policy.KindSpecial, Rights: r}
+}
+
+// landlockSample has an entry of every sort.
+func landlockSample(abi int) landlockInput {
+	return landlockInput{
+		ABI: abi,
+		Entries: []policy.Entry{
+			specialEntry("/dev/null", policy.Read|policy.Update),
+			dirEntry("/dev/pts", policy.Read|policy.Update),
+			fileEntry("/etc/hosts", policy.Read),
+			dirEntry("/home/ann/.cache/server", policy.AllRights),
+			dirEntry("/home/ann/work", policy.Read|policy.Write),
+			fileEntry("/home/ann/work/.env", 0),
+			dirEntry("/home/ann/work/.git/hooks", policy.Read),
+			dirEntry("/home/ann/work/drop", policy.Create),
+			fileEntry("/home/ann/work/notes.txt", policy.Read|policy.Write),
+			specialEntry("/run/daemon.sock", policy.Read|policy.Update),
+			dirEntry("/usr", policy.Read|policy.Execute),
+			dirEntry("/opt/hidden", policy.Execute),
+		},
+		Own: []policy.Entry{
+			dirEntry("/dev/shm", policy.AllRights),
+			dirEntry("/proc", policy.Read|policy.Update),
+			dirEntry("/tmp", policy.AllRights),
+		},
+	}
+}
+
+func TestLandlockGolden(t *testing.T) {
+	var cases []struct {
+		name string
+		in   landlockInput
+	}
+	add := func(name string, in landlockInput) {
+		cases = append(cases, struct {
+			name string
+			in   landlockInput
+		}{name, in})
+	}
+	for abi := 0; abi <= newestLandlock; abi++ {
+		add(fmt.Sprintf("abi%02d", abi), landlockSample(abi))
+	}
+	ports := landlockSample(7)
+	ports.DenyPorts = true
+	add("abi07_no_ports", ports)
+	ports.ABI = newestLandlock
+	add("abi11_no_ports", ports)
+	programs := landlockSample(7)
+	programs.Programs = []string{"/usr/bin/node", "/usr/lib64/ld-linux-x86-64.so.2"}
+	add("abi07_programs", programs)
+	none := landlockSample(7)
+	none.Programs = []string{}
+	add("abi07_no_programs", none)
+
+	for _, c := range cases {
+		file := filepath.Join("testdata", "landlock_"+c.name+".golden")
+		got := compileLandlock(c.in).String()
+		if *updateGolden {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs: look at it and run with -update\n%s", file, got)
+		}
+	}
+}
+
+// TestLandlockRulesAreTakenByTheKernel checks what landlock_add_rule demands:
+// no right that is not handled, no right of directories on a file, no rule
+// without rights (ENOMSG), and no path twice.
+func TestLandlockRulesAreTakenByTheKernel(t *testing.T) {
+	kinds := map[string]policy.Kind{}
+	for abi := 0; abi <= newestLandlock; abi++ {
+		in := landlockSample(abi)
+		in.Own = append(in.Own, dirEntry("/home/ann/work", policy.Execute))
+		for _, e := range append(in.Entries, in.Own...) {
+			kinds[e.Path] = e.Kind
+		}
+		p := compileLandlock(in)
+		last := ""
+		for _, r := range p.Rules {
+			if r.Path <= last {
+				t.Errorf("ABI %d: %s follows %s", abi, r.Path, last)
+			}
+			last = r.Path
+			switch {
+			case r.Access == 0:
+				t.Errorf("ABI %d: %s has a rule without rights", abi, r.Path)
+			case r.Access&^p.FS != 0:
+				t.Errorf("ABI %d: %s has rights that are not handled", abi, r.Path)
+			case kinds[r.Path] != policy.KindDir && r.Access&^llFileRights != 0:
+				t.Errorf("ABI %d: %s is a file with rights of a directory", abi, r.Path)
+			}
+		}
+	}
+}
+
+func TestLandlockNeverGrantsMoreThanTheEntry(t *testing.T) {
+	for r := policy.Rights(0); r <= policy.AllRights; r++ {
+		a := entryAccess(dirEntry("/x", r), false)
+		for _, c := range []struct {
+			bits uint64
+			need policy.Rights // any of
+		}{
+			{llExecute, policy.Execute},
+			{llWriteFile | llTruncate, policy.Update},
+			{llReadFile | llReadDir, policy.Read},
+			{llRemoveDir | llRemoveFile, policy.Delete},
+			{llMakeDir | llMakeReg | llMakeSock | llMakeFifo | llMakeSym, policy.Create},
+			{llRefer, policy.Create | policy.Delete},
+			{llMakeChar | llMakeBlock | llIoctlDev | llResolveUnix, 0},
+		} {
+			granted := a & c.bits
+			if want := r&c.need != 0; want && granted != c.bits || !want && granted != 0 {
+				t.Errorf("%s: %s", r, accessNames(a))
+			}
+		}
+	}
+}
+
+func TestEffectiveABI(t *testing.T) {
+	for _, c := range []struct {
+		abi    int
+		errata uint32
+		want   int
+	}{
+		{0, 0, 0}, {-1, 0, 0}, {1, 0, 1}, {4, 0, 4}, {5, 0, 5}, {5, scopeErratum, 5},
+		{6, 0, 5}, {6, 1, 5}, {6, scopeErratum, 6}, {7, 0, 5}, {7, 1 | scopeErratum, 7},
+		{11, scopeErratum, 11}, {99, scopeErratum, newestLandlock},
+	} {
+		if got := effectiveABI(c.abi, c.errata); got != c.want {
+			t.Errorf("ABI %d with errata %#x counts as %d, want %d", c.abi, c.errata, got, c.want)
+		}
+	}
+}
