@@ -1,3 +1,67 @@
 package confine
 
-// The launcher: see DESIGN.md for the contract; filled in by backend_*.go.
+import (
+	"context"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Launcher starts programs in jails. The zero value is the strict one: it
+// starts nothing that it cannot confine as the profile says.
+type Launcher struct {
+	// Waive accepts the gaps of these axes, beyond those that the profile waives.
+	Waive []policy.Axis
+	// Shim is the program to re-execute inside the new namespaces; it must call
+	// ShimMain first thing in main. "" is the running program itself.
+	Shim string
+}
+
+// Plan is a profile compiled for one kernel: what will hold, by which mechanism,
+// and what will not.
+type Plan struct {
+	Profile  *policy.Profile
+	Enforced []Enforcement
+	Gaps     []Gap
+	Notes    []string // remarks that are neither: what the server sees differently
+
+	order order
+}
+
+// Compile says what Start would do. When a gap is neither waived by the profile
+// nor by the launcher, the error is a *GapError, and the plan is returned too.
+func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
+	plan := compile(p, hostFacts())
+	var open []Gap
+	for i := range plan.Gaps {
+		g := &plan.Gaps[i]
+		g.Waived = !g.Fatal && (slices.Contains(p.Waive, g.Axis) || slices.Contains(l.Waive, g.Axis))
+		if !g.Waived {
+			open = append(open, *g)
+		}
+	}
+	if open != nil {
+		return plan, &GapError{Gaps: open}
+	}
+	return plan, nil
+}
+
+// Start builds the jail and starts the program in it. It returns once the
+// program was executed, or once it is certain that it was not: a *GapError when
+// this host cannot enforce the profile, a *StartError when a step failed. In
+// both cases nothing of the program has run and nothing is left behind.
+//
+// The process ends when it ends itself, by Kill, or when the calling program
+// dies, however that dies. Cancelling ctx ends a start that is under way, not a
+// process that runs.
+func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
+	plan, err := l.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	shim := l.Shim
+	if shim == "" {
+		shim = selfPath
+	}
+	return start(ctx, plan, shim, stdio)
+}

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package confine
+
+import (
+	"context"
+	"os"
+	"runtime"
+)
+
+const selfPath = ""
+
+func hostFacts() facts { return facts{System: runtime.GOOS} }
+
+// ShimMain does nothing here: there are no jails.
+func ShimMain() {}
+
+// Process is a program in its jail; there are none here.
+type Process struct{}
+
+func start(context.Context, *Plan, string, Stdio) (*Process, error) {
+	return nil, &StartError{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
+}
+
+func (*Process) PID() int               { return 0 }
+func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
+func (*Process) Kill() error            { return os.ErrProcessDone }
+func (*Process) Done() <-chan struct{}  { return nil }
+func (*Process) Wait() (Exit, error)    { return Exit{}, os.ErrProcessDone }
+func (*Process) Denials() []Denial      { return nil }
+func (*Process) Notes() []string        { return nil }

@@ -1,0 +1,489 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// rootBuilder makes the jail's root out of nothing: a tmpfs, and onto it only
+// what the order lists. It works on descriptors throughout: a source is opened
+// without following a single symlink, checked to be the object that was
+// resolved, and cloned before anything is attached, so that no name is looked
+// up twice.
+type rootBuilder struct {
+	order *order
+	trees []int // clones of the bind sources, by index of order.Mounts
+	devs  []int // clones of the device nodes, by index of order.Devices
+	proc  int   // a fresh proc, or -1
+	root  int   // the new root, attached
+	mask  int   // directory of the jail's own /dev that holds the stand-ins
+	holes []int // masks that become read-only at the end
+	notes []string
+}
+
+// deviceNodes are bound from the host: a user namespace cannot make its own.
+var deviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// procSecrets are files that a fresh proc shows to a process whose user is the
+// host's root, even without a capability. /proc is read-only besides.
+var procSecrets = []string{"kcore", "kmsg", "keys", "key-users", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats"}
+
+// stepError carries what a step worked on.
+type stepError struct {
+	detail string
+	err    error
+}
+
+func (e *stepError) Error() string { return e.detail + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func on(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &stepError{what, err}
+}
+
+func (b *rootBuilder) build() error {
+	if err := on("/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE})); err != nil {
+		return err
+	}
+	for _, step := range []func() error{b.openSources, b.openProc, b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.links, b.files, b.finish} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openSources clones every mount that the jail will see.
+func (b *rootBuilder) openSources() error {
+	b.trees = make([]int, len(b.order.Mounts))
+	for i := range b.order.Mounts {
+		op := &b.order.Mounts[i]
+		if op.kind != mountBind {
+			continue
+		}
+		fd, err := openObject(unix.AT_FDCWD, op.path)
+		if err != nil {
+			return on(op.path, err)
+		}
+		id, err := objectID(fd)
+		if err != nil {
+			return on(op.path, err)
+		}
+		if op.id != (policy.FileID{}) && op.id != id {
+			return on(op.path, errSwapped)
+		}
+		op.id = id
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+		if !op.dev {
+			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+		}
+		if op.ro {
+			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+		}
+		if op.noexec {
+			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
+		}
+		if b.trees[i], err = cloneTree(fd, attr); err != nil {
+			return on(op.path, err)
+		}
+		unix.Close(fd)
+	}
+	for _, name := range b.order.Devices {
+		fd, err := openObject(unix.AT_FDCWD, name)
+		if err != nil {
+			return on(name, err)
+		}
+		tree, err := cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
+		if err != nil {
+			return on(name, err)
+		}
+		unix.Close(fd)
+		b.devs = append(b.devs, tree)
+	}
+	return nil
+}
+
+var errSwapped = errors.New("it was replaced by something else while the jail was being built")
+
+// openObject opens the object at an absolute or relative canonical path; a
+// symlink anywhere in it is an error (ELOOP).
+func openObject(dir int, p string) (int, error) {
+	return unix.Openat2(dir, p, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+func cloneTree(fd int, attr unix.MountAttr) (int, error) {
+	tree, err := unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	return tree, unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+}
+
+// newFs makes a filesystem that is attached nowhere yet.
+func newFs(kind string, attr int, options ...string) (int, error) {
+	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		if err := unix.FsconfigSetString(fs, key, value); err != nil {
+			return -1, on(o, err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
+}
+
+// openProc makes the jail's proc while the host's is still visible, which the
+// kernel asks for, and closes the door to further user namespaces behind this
+// one.
+func (b *rootBuilder) openProc() error {
+	b.proc = -1
+	sys := "/proc/sys/"
+	if b.order.FreshProc {
+		fd, err := newFs("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		switch {
+		case errors.Is(err, unix.EPERM):
+			// The plan counted on it, for one to watch the memory.
+			return on("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
+		case err != nil:
+			return on("proc", err)
+		default:
+			b.proc, sys = fd, "sys/"
+		}
+	}
+	if err := writeAt(b.proc, sys+"user/max_user_namespaces", "0"); err != nil {
+		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
+	}
+	if b.order.PidMax {
+		// Never on a kernel where this is the host's (see compile): a PID
+		// namespace has its own since 6.14. Numbers below 300 are not reused.
+		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes)); err != nil {
+			return on("pid_max", err)
+		}
+	}
+	if b.proc >= 0 {
+		return on("proc", unix.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+	}
+	return nil
+}
+
+// reservedPids is the kernel's RESERVED_PIDS: process numbers below it are used
+// once and not again.
+const reservedPids = 300
+
+func writeAt(dir int, name, content string) error {
+	if dir < 0 {
+		dir = unix.AT_FDCWD
+	}
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte(content))
+	return err
+}
+
+// attachRoot puts the new root over /tmp of the namespace, from where pivot_root
+// takes it. Every source was opened before.
+func (b *rootBuilder) attachRoot() (err error) {
+	if len(b.order.Mounts) > 0 && b.order.Mounts[0].path == "/" {
+		b.root = b.trees[0] // the user grants the host's root
+	} else if b.root, err = newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
+		return on("tmpfs", err)
+	}
+	return on("/tmp", unix.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
+}
+
+// rel turns an absolute path into one below the new root.
+func rel(p string) string {
+	if p == "/" {
+		return "."
+	}
+	return p[1:]
+}
+
+func (b *rootBuilder) attach(tree int, p string) error {
+	target, err := openObject(b.root, rel(p))
+	if err != nil {
+		return on(p, err)
+	}
+	defer unix.Close(target)
+	return on(p, attachTo(tree, target))
+}
+
+func attachTo(tree, target int) error {
+	return unix.MoveMount(tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// mkdirs makes a directory and its parents in the jail's own root. A name that
+// is there already stays as it is.
+func (b *rootBuilder) mkdirs(p string) error {
+	if p == "/" || p == "." {
+		return nil
+	}
+	err := unix.Mkdirat(b.root, rel(p), 0o755)
+	if errors.Is(err, unix.ENOENT) {
+		if err := b.mkdirs(path.Dir(p)); err != nil {
+			return err
+		}
+		err = unix.Mkdirat(b.root, rel(p), 0o755)
+	}
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return on(p, err)
+	}
+	return nil
+}
+
+func (b *rootBuilder) touch(p, content string) error {
+	if err := b.mkdirs(path.Dir(p)); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	if errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	if err != nil {
+		return on(p, err)
+	}
+	defer unix.Close(fd)
+	if content != "" {
+		_, err = unix.Write(fd, []byte(content))
+	}
+	return on(p, err)
+}
+
+// attachDev makes a /dev with the harmless nodes, terminals of its own and
+// nothing else.
+func (b *rootBuilder) attachDev() error {
+	if err := b.mkdirs("/dev"); err != nil {
+		return err
+	}
+	dev, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m")
+	if err != nil {
+		return on("/dev", err)
+	}
+	if err := b.attach(dev, "/dev"); err != nil {
+		return err
+	}
+	b.mask = dev
+	b.holes = append(b.holes, dev)
+	for i, name := range b.order.Devices {
+		if err := b.touch(name, ""); err != nil {
+			return err
+		}
+		if err := b.attach(b.devs[i], name); err != nil {
+			return err
+		}
+	}
+	for name, target := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
+		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := on("/dev/"+name, unix.Symlinkat(target, dev, name)); err != nil {
+			return err
+		}
+	}
+	pts, err := newFs("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620")
+	if err != nil {
+		return on("devpts", err)
+	}
+	if err := b.mkdirs("/dev/pts"); err != nil {
+		return err
+	}
+	if err := b.attach(pts, "/dev/pts"); err != nil {
+		return err
+	}
+	// The stand-ins of masks: empty, and shut even for their owner.
+	if err := on("mask", unix.Mkdirat(dev, maskDir, 0)); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(dev, maskFile, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return on("mask", err)
+	}
+	return unix.Close(fd)
+}
+
+const maskDir, maskFile = ".masked-directory", ".masked-file"
+
+func (b *rootBuilder) attachProc() error {
+	if err := b.mkdirs("/proc"); err != nil || b.proc < 0 {
+		return err
+	}
+	if err := b.attach(b.proc, "/proc"); err != nil {
+		return err
+	}
+	for _, name := range procSecrets {
+		target, err := openObject(b.proc, name)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return on("/proc/"+name, err)
+		}
+		if err := on("/proc/"+name, b.maskAt(target, false)); err != nil {
+			return err
+		}
+		unix.Close(target)
+	}
+	return nil
+}
+
+func (b *rootBuilder) maskAt(target int, dir bool) error {
+	name := maskFile
+	if dir {
+		name = maskDir
+	}
+	fd, err := openObject(b.mask, name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	tree, err := cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return attachTo(tree, target)
+}
+
+func (b *rootBuilder) attachAll() error {
+	for i := range b.order.Mounts {
+		op := &b.order.Mounts[i]
+		if op.path == "/" {
+			continue
+		}
+		if err := b.attachOp(op, b.trees[i]); err != nil {
+			var se *stepError
+			if errors.As(err, &se) {
+				return err
+			}
+			return on(op.path, err)
+		}
+	}
+	return nil
+}
+
+func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
+	if !op.inside {
+		make := b.mkdirs
+		if !op.dir {
+			make = func(p string) error { return b.touch(p, "") }
+		}
+		if err := make(op.path); err != nil {
+			return err
+		}
+	}
+	target, err := openObject(b.root, rel(op.path))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	if op.inside {
+		// The name must still lead to the object that was resolved, seen through
+		// what was attached around it.
+		id, err := objectID(target)
+		if err != nil {
+			return err
+		}
+		if id != op.id {
+			return errSwapped
+		}
+	}
+	switch {
+	case op.kind == mountBind:
+		defer unix.Close(tree)
+		return attachTo(tree, target)
+	case op.kind == mountMask && !op.holes:
+		return b.maskAt(target, op.dir)
+	}
+	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, []string{"mode=0777", "size=2g"}
+	if op.kind == mountMask {
+		// It can be passed through to what is granted below, and not listed.
+		options = []string{"mode=0111", "size=1m"}
+	}
+	fs, err := newFs("tmpfs", attr, options...)
+	if err != nil {
+		return err
+	}
+	if op.kind == mountMask {
+		b.holes = append(b.holes, fs)
+	} else {
+		defer unix.Close(fs)
+	}
+	return attachTo(fs, target)
+}
+
+func (b *rootBuilder) links() error {
+	for _, l := range b.order.Links {
+		if err := b.mkdirs(path.Dir(l.Path)); err != nil {
+			return err
+		}
+		err := unix.Symlinkat(l.Target, b.root, rel(l.Path))
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return on(l.Path, err)
+		}
+	}
+	return nil
+}
+
+func (b *rootBuilder) files() error {
+	for _, f := range b.order.Files {
+		if err := b.touch(f.Path, f.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the jail's own directories read-only and the new root the only
+// one. The old root is detached with everything below it.
+func (b *rootBuilder) finish() error {
+	for _, name := range []string{maskDir, maskFile} {
+		flags := 0
+		if name == maskDir {
+			flags = unix.AT_REMOVEDIR
+		}
+		if err := on("mask", unix.Unlinkat(b.mask, name, flags)); err != nil {
+			return err
+		}
+	}
+	readOnly := b.holes
+	if b.trees == nil || len(b.order.Mounts) == 0 || b.order.Mounts[0].path != "/" {
+		readOnly = append(readOnly, b.root)
+	}
+	for _, fd := range readOnly {
+		if err := on("read-only", unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
+			return err
+		}
+	}
+	if err := on("/", unix.Fchdir(b.root)); err != nil {
+		return err
+	}
+	if err := on("pivot_root", unix.PivotRoot(".", ".")); err != nil {
+		return err
+	}
+	if err := on("old root", unix.Unmount(".", unix.MNT_DETACH)); err != nil {
+		return err
+	}
+	return on("/", os.Chdir("/"))
+}

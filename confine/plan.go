@@ -1,0 +1,215 @@
+package confine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// facts are what compile must know of the kernel and of this process: the one
+// door through which the host comes into a plan.
+type facts struct {
+	Supported   bool // this operating system has a backend
+	System      string
+	LandlockABI int // the effective one: see effectiveABI
+	Arch        Arch
+	ArchOK      bool
+	Seccomp     bool
+	FreshProc   bool // nothing of the host's /proc is masked
+	PidMaxOwn   bool // pid_max belongs to the PID namespace (Linux 6.14)
+	UID         int
+	PID         int
+	Devices     []string
+}
+
+// compile turns a profile into a plan for one kernel. Gaps stand in the plan;
+// whether they are accepted is the launcher's decision.
+func compile(p *policy.Profile, f facts) *Plan {
+	c := compiler{p: p, f: f, plan: &Plan{Profile: p}}
+	if !f.Supported {
+		for _, axis := range policy.Axes() {
+			c.gap(Gap{
+				Axis: axis, What: "anything", Fatal: true,
+				Why: "confinement on " + f.System + " is not built yet",
+				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
+			})
+		}
+		return c.plan
+	}
+	o := &c.plan.order
+	*o = order{
+		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc, Loopback: true,
+		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
+	}
+	for _, v := range p.Env {
+		o.Env = append(o.Env, v.Name+"="+v.Value)
+	}
+	c.network(o)
+	c.filesystem(o)
+	c.processes(o)
+	c.limits(o)
+	o.MustFail = mustFail(p)
+	return c.plan
+}
+
+type compiler struct {
+	p    *policy.Profile
+	f    facts
+	plan *Plan
+}
+
+func (c *compiler) gap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
+
+func (c *compiler) holds(axis policy.Axis, by, format string, args ...any) {
+	c.plan.Enforced = append(c.plan.Enforced, Enforcement{Axis: axis, What: fmt.Sprintf(format, args...), By: by})
+}
+
+func (c *compiler) filesystem(o *order) {
+	var gaps []Gap
+	o.Mounts, gaps = compileMounts(c.p.Entries)
+	c.plan.Gaps = append(c.plan.Gaps, gaps...)
+	for _, e := range c.p.Entries {
+		if e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update) {
+			c.gap(Gap{
+				Axis: policy.AxisFs, What: e.Rule + ": create without update",
+				Why: "Landlock would only let the server make empty files, and filling them is not mediated yet",
+				Fix: "add update = true to the rule",
+			})
+		}
+	}
+	if c.f.LandlockABI < 1 {
+		c.gap(Gap{
+			Axis: policy.AxisFs, What: "the second wall of the filesystem", Fatal: true,
+			Why: "this kernel has no Landlock, or it is not enabled at boot",
+			Fix: "use Linux 5.13 or newer and add landlock to the kernel's lsm= list",
+		})
+		return
+	}
+	c.ruleset(o)
+	by := fmt.Sprintf("a root built from nothing in a mount namespace, Landlock ABI %d", c.f.LandlockABI)
+	c.holds(policy.AxisFs, by, "nothing exists but the listed paths, each with exactly its rights")
+	if !c.f.FreshProc {
+		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: parts of this host's are masked, so the kernel refuses a fresh one")
+	}
+	if n := len(c.p.Unprotected); n > 0 {
+		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%d protected names do not exist yet and could be created by the server: %s", n, strings.Join(shorten(c.p.Unprotected, 6), ", ")))
+	}
+}
+
+func shorten(s []string, n int) []string {
+	if len(s) <= n {
+		return s
+	}
+	return append(slices.Clone(s[:n]), fmt.Sprintf("and %d more", len(s)-n))
+}
+
+func (c *compiler) network(o *order) {
+	var granted []string
+	for _, r := range c.p.Net {
+		if r.Allow {
+			granted = append(granted, r.Host)
+		}
+	}
+	o.Files = []madeFile{
+		{"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
+		{"/etc/hostname", "mcp-jail\n"},
+		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
+	}
+	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { return c.p.RightsAt(f.Path) != 0 })
+	if granted == nil {
+		c.holds(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
+		return
+	}
+	c.gap(Gap{
+		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(granted, 6), ", "),
+		Why: "host allow-lists are not built yet, so the choice is all of the network or none",
+		Fix: `remove the net rules, or accept the whole network for this server with waive = ["net"] (--waive net)`,
+	})
+	o.Loopback = false
+	o.HostNames = true
+}
+
+func (c *compiler) processes(o *order) {
+	if !c.f.ArchOK || !c.f.Seccomp {
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
+			Why: "this kernel or processor has no seccomp filter that mcp-jail knows",
+			Fix: "use a kernel with CONFIG_SECCOMP_FILTER on amd64 or arm64",
+		})
+		return
+	}
+	filter, err := compileSeccomp(c.f.Arch, seccompOptions{
+		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true,
+	})
+	if err != nil {
+		c.gap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+		return
+	}
+	o.Seccomp = filterRecords(filter)
+	c.holds(policy.AxisIPC, "ipc, pid and mount namespaces, Landlock scopes", "no process, socket, queue or shared memory of the host can be reached")
+	c.holds(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
+	if len(c.p.CommandArgs) > 0 {
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
+			Why: "the kernel decides which file is started, not with which arguments",
+			Fix: "drop args and envs from the command rules",
+		})
+	}
+	if c.p.Programs != nil {
+		c.holds(policy.AxisProcess, "Landlock", "only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
+	}
+	c.holds(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+func (c *compiler) limits(o *order) {
+	l := c.p.Limits
+	if l.MemoryMB > 0 {
+		if c.f.FreshProc {
+			c.holds(policy.AxisLimits, "a sampler in the jail's init", "%d MB of memory: the largest process is ended when all together exceed it", l.MemoryMB)
+		} else {
+			c.gap(Gap{
+				Axis: policy.AxisLimits, What: fmt.Sprintf("memory_mb = %d", l.MemoryMB),
+				Why: "the jail has no /proc here, so its memory cannot be watched",
+				Fix: "set memory_mb = 0 for this server, or run where /proc is not masked",
+			})
+		}
+	}
+	if l.Processes > 0 {
+		// The kernel exempts the host's root from RLIMIT_NPROC (fork(2), EAGAIN).
+		switch o.PidMax = c.f.UID == 0 && c.f.PidMaxOwn; {
+		case o.PidMax:
+			c.holds(policy.AxisLimits, "pid_max of the PID namespace", "%d processes and threads", l.Processes)
+		case c.f.UID == 0:
+			c.gap(Gap{
+				Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes),
+				Why: "root is exempt from RLIMIT_NPROC, and before Linux 6.14 a PID namespace has no limit of its own",
+				Fix: "run as an ordinary user, or set processes = 0 for this server",
+			})
+		default:
+			c.holds(policy.AxisLimits, "RLIMIT_NPROC in the user namespace", "%d processes and threads", l.Processes)
+		}
+	}
+	if l.OpenFiles > 0 {
+		c.holds(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
+	}
+	if l.FileSizeMB > 0 {
+		c.holds(policy.AxisLimits, "RLIMIT_FSIZE", "%d MB a file", l.FileSizeMB)
+	}
+	if l.MessageMB > 0 {
+		c.holds(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
+	}
+}
+
+// mustFail picks directories that the server must not be able to list, for the
+// self-test: of every profile a few, since each costs a system call.
+func mustFail(p *policy.Profile) []string {
+	var dirs []string
+	for _, d := range []string{"/", "/run", "/var", "/home", "/root", "/boot"} {
+		if p.RightsAt(d)&policy.Read == 0 && len(dirs) < 4 {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}

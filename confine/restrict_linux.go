@@ -1,0 +1,237 @@
+package confine
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+)
+
+// Everything here runs on the one thread that will start the server. What a
+// thread gives up it cannot get back, and its children never had.
+
+// freshKeyring leaves the user's session keyring, which a process otherwise
+// shares with whoever started it (session-keyring(7)).
+func freshKeyring() error {
+	_, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
+	if errno != 0 && errno != unix.ENOSYS {
+		return on("join a session keyring", errno)
+	}
+	return nil
+}
+
+// initThreads is what the shim's own threads take of the limit of processes.
+const initThreads = 16
+
+func (s *shim) limits() error {
+	l := s.order.Limits
+	for _, r := range []struct {
+		name     string
+		resource int
+		value    int
+	}{
+		{"core", unix.RLIMIT_CORE, 0},
+		{"file_size_mb", unix.RLIMIT_FSIZE, l.FileSizeMB << 20},
+		{"open_files", unix.RLIMIT_NOFILE, l.OpenFiles},
+		{"processes", unix.RLIMIT_NPROC, l.Processes + initThreads},
+	} {
+		if r.value <= 0 && r.resource != unix.RLIMIT_CORE || r.resource == unix.RLIMIT_NPROC && l.Processes <= 0 {
+			continue
+		}
+		var old syscall.Rlimit
+		if err := syscall.Getrlimit(r.resource, &old); err != nil {
+			return on(r.name, err)
+		}
+		limit := min(uint64(r.value), old.Max)
+		// The package syscall remembers the limit of open files for its children,
+		// unless it is set through it.
+		if err := syscall.Setrlimit(r.resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return on(r.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *shim) enterDir() error { return on(s.order.Dir, os.Chdir(s.order.Dir)) }
+
+// securebits(7): root is nobody special, and nothing of it can be undone.
+const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
+	1<<2 | 1<<3 | // NO_SETUID_FIXUP
+	1<<5 | // KEEP_CAPS locked off
+	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
+
+// dropCapabilities empties all five sets of this thread, and the permitted ones
+// of the shim's other threads.
+func dropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return on("ambient", err)
+	}
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > unix.CAP_SETPCAP {
+			break // one past the last that this kernel knows
+		}
+		if err != nil {
+			return on("bounding set", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
+		return on("securebits", err)
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno != 0 {
+		return on("capset", errno)
+	}
+	return nil
+}
+
+// hideDescriptors keeps everything but the three standard ones from the server.
+func hideDescriptors() error {
+	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// openRuleset makes the Landlock ruleset while the rights to open its paths are
+// still there; landlock puts it in force.
+func (s *shim) openRuleset() (err error) {
+	s.ruleset, err = createRuleset(&s.order.Landlock, func(r landlockRule) (int, error) {
+		return openObject(unix.AT_FDCWD, r.Path)
+	})
+	var re *ruleError
+	if errors.As(err, &re) {
+		return on(re.Rule.Path, re.Err)
+	}
+	return err
+}
+
+func (s *shim) landlock() error { return restrictThread(s.ruleset) }
+
+// seccomp puts the filter on every thread of the shim.
+func (s *shim) seccomp() error {
+	_, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+func noNewPrivileges() error {
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+// selfTest tries, as the server would, what must fail. It is the last thing
+// before the server starts: a jail that does not hold is not used.
+func (s *shim) selfTest() error {
+	for _, p := range s.probes() {
+		if err := p.try(); err == nil {
+			return on(p.what, errHeldNot)
+		}
+	}
+	return s.checkState()
+}
+
+var errHeldNot = errors.New("it succeeded and must not: the jail does not hold")
+
+type probe struct {
+	what string
+	try  func() error
+}
+
+func (s *shim) probes() []probe {
+	probes := []probe{
+		{"see the launcher's process", func() error { return unix.Kill(s.order.HostPID, 0) }},
+		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
+		{"make a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+		{"open a packet socket", func() error { return socketProbe(unix.AF_PACKET, unix.SOCK_RAW) }},
+		{"trace a process", func() error { return unix.PtraceAttach(1) }},
+		{"write into the root", func() error {
+			fd, err := unix.Open("/probe", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}},
+	}
+	if s.order.Loopback {
+		probes = append(probes, probe{"find a way out of the network namespace", routeProbe})
+	}
+	for _, dir := range s.order.MustFail {
+		probes = append(probes, probe{"list " + dir, func() error {
+			fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}})
+	}
+	return probes
+}
+
+func socketProbe(family, kind int) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// routeProbe asks for a route to an address that is nobody's (RFC 5737).
+// Connecting a datagram socket sends nothing.
+func routeProbe() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{198, 51, 100, 1}})
+}
+
+// checkState reads back what the restricting calls set.
+func (s *shim) checkState() error {
+	if v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || v != 1 {
+		return on("no_new_privs", errHeldNot)
+	}
+	if v, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || v != 2 {
+		return on("seccomp", errHeldNot)
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps != [2]unix.CapUserData{} {
+		return on("capabilities", errHeldNot)
+	}
+	return nil
+}
+
+// checkMounts looks every carve-out up once more by its name: a name that was
+// moved while the jail was being built leads to something without the mount. It
+// comes before the filter, which does not let openat2 pass.
+func (s *shim) checkMounts() error {
+	for _, op := range s.order.Mounts {
+		if !op.inside || op.kind == mountBind && !op.ro && !op.noexec {
+			continue
+		}
+		fd, err := openObject(unix.AT_FDCWD, op.path)
+		if err != nil {
+			if op.kind == mountMask {
+				continue // below a mask of its own parent
+			}
+			return on(op.path, err)
+		}
+		id, err := objectID(fd)
+		var fs unix.Statfs_t
+		if err == nil {
+			err = unix.Fstatfs(fd, &fs)
+		}
+		unix.Close(fd)
+		switch {
+		case err != nil:
+			return on(op.path, err)
+		case op.kind == mountMask && id == op.id,
+			op.ro && fs.Flags&unix.ST_RDONLY == 0,
+			op.noexec && fs.Flags&unix.ST_NOEXEC == 0:
+			return on(op.path, errSwapped)
+		}
+	}
+	return nil
+}

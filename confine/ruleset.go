@@ -1,0 +1,53 @@
+package confine
+
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// jailOwn are the places of every jail that are its own, with the rights that
+// Landlock grants there: what the mounts made must be reachable too.
+func jailOwn(o *order) []policy.Entry {
+	own := []policy.Entry{
+		{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update},
+	}
+	if o.FreshProc {
+		own = append(own, policy.Entry{Path: "/proc", Kind: policy.KindDir, Rights: policy.Read})
+	}
+	for _, m := range o.Mounts {
+		if m.kind == mountTmpfs {
+			own = append(own, policy.Entry{Path: m.path, Kind: policy.KindDir, Rights: policy.AllRights})
+		}
+	}
+	for _, d := range o.Devices {
+		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
+	}
+	for _, f := range o.Files {
+		own = append(own, policy.Entry{Path: f.Path, Kind: policy.KindFile, Rights: policy.Read})
+	}
+	return own
+}
+
+// ruleset compiles the profile for Landlock and names, as gaps, the rights that
+// this ABI does not handle where the mounts do not hold them either.
+func (c *compiler) ruleset(o *order) {
+	compiled := compileLandlock(landlockInput{
+		ABI: c.f.LandlockABI, Entries: c.p.Entries, Own: jailOwn(o), Programs: c.p.Programs,
+	})
+	o.Landlock = compiled.landlockRules
+	for _, u := range compiled.Unhandled {
+		if u.Name != "truncate" {
+			continue // the namespaces hold it, or nothing is lost (refer)
+		}
+		for _, e := range c.p.Entries {
+			if e.Rights&(policy.Create|policy.Delete) != 0 && !e.Rights.Has(policy.Update) {
+				c.gap(Gap{
+					Axis: policy.AxisFs, What: e.Rule + ": no update", Why: "before Linux 6.2 Landlock cannot refuse " + u.What,
+					Fix: "use Linux 6.2 or newer, or grant update too",
+				})
+			}
+		}
+	}
+	for _, p := range compiled.Unreadable {
+		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
+	}
+}

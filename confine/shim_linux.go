@@ -1,0 +1,254 @@
+package confine
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// shimName is the shim's argv[0]; nothing else tells it from the program that
+// it is a copy of.
+const shimName = "mcp-jail: init"
+
+// Descriptors of the shim beyond the server's three.
+const (
+	orderFD  = 3 // the order, to be read to its end
+	statusFD = 4 // messages to the launcher; never seen by the server
+)
+
+// ShimMain turns the process into the shim of a jail if the launcher started it
+// as one, and returns at once otherwise. Call it first thing in main, in every
+// program that uses a Launcher.
+//
+// The shim is the jail's PID 1. It builds the jail around itself, restricts
+// itself, checks from inside that it is restricted, starts the server and then
+// only reaps, passes signals on and watches the limits. When it ends, however it
+// ends, the kernel ends everything in the jail.
+func ShimMain() {
+	if len(os.Args) != 1 || os.Args[0] != shimName {
+		return
+	}
+	// The server is started from a locked thread that is not the leader: what the
+	// thread gave up, its children never had, and the leader stays outside of the
+	// server's Landlock domain.
+	runtime.LockOSThread()
+	go onOtherThread(runShim)
+	select {}
+}
+
+func onOtherThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		go onOtherThread(f)
+		select {}
+	}
+	f()
+}
+
+type shim struct {
+	order   *order
+	status  *os.File
+	root    rootBuilder
+	ruleset int
+}
+
+func runShim() {
+	unix.CloseOnExec(orderFD)
+	unix.CloseOnExec(statusFD)
+	s := &shim{status: os.NewFile(statusFD, "status")}
+	for _, step := range []struct {
+		name string
+		run  func() error
+	}{
+		{"order", s.readOrder},
+		{"parent", s.bindToParent},
+		{"loopback", s.loopback},
+		{"mounts", s.mounts},
+		{"carve-outs", s.checkMounts},
+		{"keyring", freshKeyring},
+		{"limits", s.limits},
+		{"landlock rules", s.openRuleset},
+		{"directory", s.enterDir},
+		{"capabilities", dropCapabilities},
+		{"descriptors", hideDescriptors},
+		{"parent", s.bindToParent}, // changing credentials may have undone it
+		{"no_new_privs", noNewPrivileges},
+		{"landlock", s.landlock},
+		{"seccomp", s.seccomp},
+		{"self-test", s.selfTest},
+	} {
+		if err := step.run(); err != nil {
+			s.fail(step.name, err)
+		}
+	}
+	s.startProgram()
+}
+
+func (s *shim) say(m message) { s.status.Write(m.encode()) }
+
+// fail reports the step and ends. Nothing of the server has run.
+func (s *shim) fail(step string, err error) {
+	m := message{kind: saysFailed, step: step, detail: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		m.num = int(errno)
+		m.detail = ""
+	}
+	var on *stepError
+	if errors.As(err, &on) {
+		m.detail = on.detail
+		if m.num == 0 {
+			m.detail = on.Error()
+		}
+	}
+	s.say(m)
+	os.Exit(1)
+}
+
+func (s *shim) readOrder() error {
+	f := os.NewFile(orderFD, "order")
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	s.order, err = decodeOrder(b)
+	s.root.order = s.order
+	return err
+}
+
+// bindToParent has the kernel kill the jail when the launcher dies, and checks
+// that it was not too late to ask (prctl(2), PR_SET_PDEATHSIG). The launcher is
+// in another PID namespace, so its death shows at the other end of the status
+// pipe, not in getppid.
+func (s *shim) bindToParent() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return err
+	}
+	fds := []unix.PollFd{{Fd: statusFD}}
+	if _, err := unix.Poll(fds, 0); err != nil && !errors.Is(err, unix.EINTR) {
+		return err
+	}
+	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		os.Exit(1) // nobody is there to tell
+	}
+	return nil
+}
+
+func (s *shim) mounts() error {
+	if err := s.root.build(); err != nil {
+		return err
+	}
+	for _, n := range s.root.notes {
+		s.say(message{kind: saysNote, detail: n})
+	}
+	return on("hostname", unix.Sethostname([]byte("mcp-jail")))
+}
+
+// loopback brings up the one interface of an empty network namespace, so that
+// a server can talk to its own children.
+func (s *shim) loopback() error {
+	if !s.order.Loopback {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP)
+	return on("lo", unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
+}
+
+// startProgram executes the server and stays behind as its init.
+func (s *shim) startProgram() {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
+		Env:   s.order.Env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		s.fail(StepExec, on(s.order.Program, err))
+	}
+	s.say(message{kind: saysStarted, pid: pid})
+	releaseStdio()
+	go func() {
+		for sig := range signals {
+			syscall.Kill(pid, sig.(syscall.Signal))
+		}
+	}()
+	go s.watchMemory()
+	s.reap(pid)
+}
+
+// releaseStdio lets go of the server's three descriptors: the client must see
+// end-of-file when the server closes its own.
+func releaseStdio() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	for fd := range 3 {
+		unix.Dup3(null, fd, 0)
+	}
+	unix.Close(null)
+}
+
+// reap waits for every child that ends in the jail, until the server itself
+// does; then the shim ends, and the kernel kills what is left.
+func (s *shim) reap(program int) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			os.Exit(1)
+		case pid == program && (ws.Exited() || ws.Signaled()):
+			m := message{kind: saysExit, num: ws.ExitStatus()}
+			if ws.Signaled() {
+				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
+			}
+			s.say(m)
+			os.Exit(0)
+		}
+	}
+}
+
+// watchMemory ends the largest process of the jail while all of them together
+// are over the limit. It is a sampler: a process can be over it for as long as
+// the interval.
+func (s *shim) watchMemory() {
+	if s.order.Limits.MemoryMB <= 0 {
+		return
+	}
+	w := memoryWatch{limit: int64(s.order.Limits.MemoryMB) << 20}
+	for {
+		over, pid, program := w.sample()
+		if over {
+			s.say(message{kind: saysDenied, step: "limits", detail: "memory", num: s.order.Limits.MemoryMB, pid: pid, program: program})
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		w.pause()
+	}
+}
+
+func parseInt(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}

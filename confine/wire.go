@@ -1,0 +1,220 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// order is what the launcher tells the shim: a compiled plan, nothing left to
+// decide. It crosses a pipe in a flat form of its own, because decoding is part
+// of every start and reflection costs more than the mounts do.
+type order struct {
+	HostPID   int // the launcher's, for the self-test
+	Mounts    []mountOp
+	Links     []policy.Link
+	Files     []madeFile
+	Devices   []string
+	FreshProc bool
+	Loopback  bool // bring lo up in a network namespace of its own
+	HostNames bool // Files get the host's content: the launcher fills it in
+
+	Landlock landlockRules
+	Seccomp  []byte // struct sock_filter records
+
+	Limits   policy.Limits
+	PidMax   bool     // limit processes by the PID namespace's pid_max (root)
+	MustFail []string // directories of the host that the self-test tries to list
+
+	Program string
+	Argv    []string
+	Env     []string
+	Dir     string
+}
+
+// madeFile is a file that the jail gets instead of the host's.
+type madeFile struct{ Path, Content string }
+
+// landlockRules is a ruleset compiled for exactly one ABI.
+type landlockRules struct {
+	FS, Net, Scoped uint64
+	Rules           []landlockRule
+}
+
+type landlockRule struct {
+	Path   string
+	Access uint64
+}
+
+// orderMagic changes with the form, so that a shim of another version refuses.
+const orderMagic = "mcp-jail-order-1"
+
+// codec writes or reads the fields of an order; one function, field, lists them
+// for both directions, so that they cannot disagree.
+type codec struct {
+	buf  []byte
+	read bool
+	err  error
+}
+
+var errOrder = errors.New("the order of the launcher cannot be read")
+
+func (c *codec) num(n *uint64) {
+	if !c.read {
+		c.buf = binary.AppendUvarint(c.buf, *n)
+		return
+	}
+	v, size := binary.Uvarint(c.buf)
+	if size <= 0 {
+		c.err, c.buf = errOrder, nil
+		return
+	}
+	*n, c.buf = v, c.buf[size:]
+}
+
+func (c *codec) int(n *int) {
+	v := uint64(int64(*n))
+	c.num(&v)
+	*n = int(int64(v))
+}
+
+func (c *codec) bool(b *bool) {
+	var v uint64
+	if *b {
+		v = 1
+	}
+	c.num(&v)
+	*b = v == 1
+}
+
+func (c *codec) str(s *string) {
+	n := uint64(len(*s))
+	c.num(&n)
+	if !c.read {
+		c.buf = append(c.buf, *s...)
+		return
+	}
+	if n > uint64(len(c.buf)) {
+		c.err, c.buf = errOrder, nil
+		return
+	}
+	*s, c.buf = string(c.buf[:n]), c.buf[n:]
+}
+
+// list codes a slice: each is called once for every element.
+func list[T any](c *codec, s *[]T, each func(*T)) {
+	n := uint64(len(*s))
+	c.num(&n)
+	if c.read {
+		if n > uint64(len(c.buf)) { // every element takes a byte at least
+			c.err, c.buf = errOrder, nil
+			return
+		}
+		*s = make([]T, n)
+	}
+	for i := range *s {
+		each(&(*s)[i])
+	}
+}
+
+func (c *codec) fields(o *order) {
+	magic := orderMagic
+	if c.str(&magic); magic != orderMagic {
+		c.err, c.buf = errOrder, nil
+	}
+	c.int(&o.HostPID)
+	list(c, &o.Mounts, func(m *mountOp) {
+		kind := uint64(m.kind)
+		c.num(&kind)
+		m.kind = mountKind(kind)
+		c.str(&m.path)
+		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.holes} {
+			c.bool(b)
+		}
+		c.num(&m.id.Dev)
+		c.num(&m.id.Ino)
+		birth := uint64(m.id.Birth)
+		c.num(&birth)
+		m.id.Birth = int64(birth)
+	})
+	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
+	list(c, &o.Files, func(f *madeFile) { c.str(&f.Path); c.str(&f.Content) })
+	list(c, &o.Devices, c.str)
+	c.bool(&o.FreshProc)
+	c.bool(&o.Loopback)
+	c.num(&o.Landlock.FS)
+	c.num(&o.Landlock.Net)
+	c.num(&o.Landlock.Scoped)
+	list(c, &o.Landlock.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access) })
+	filter := string(o.Seccomp)
+	c.str(&filter)
+	o.Seccomp = []byte(filter)
+	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
+		c.int(n)
+	}
+	c.bool(&o.PidMax)
+	list(c, &o.MustFail, c.str)
+	c.str(&o.Program)
+	list(c, &o.Argv, c.str)
+	list(c, &o.Env, c.str)
+	c.str(&o.Dir)
+}
+
+func (o *order) encode() []byte {
+	c := codec{}
+	c.fields(o)
+	return c.buf
+}
+
+func decodeOrder(b []byte) (*order, error) {
+	c := codec{buf: b, read: true}
+	o := &order{}
+	c.fields(o)
+	if c.err == nil && len(c.buf) != 0 {
+		c.err = errOrder
+	}
+	return o, c.err
+}
+
+// Messages of the shim on the status pipe: a letter, then strings. They follow
+// each other in one stream, each with its length in front.
+const (
+	saysStarted = 'S' // the program was executed
+	saysFailed  = 'E' // step, errno, detail: nothing runs
+	saysNote    = 'N' // something worth showing: text
+	saysDenied  = 'D' // axis, operation, target, pid, program
+	saysExit    = 'X' // code, signal of the program
+)
+
+type message struct {
+	kind    byte
+	step    string
+	num     int
+	detail  string
+	pid     int
+	program string
+}
+
+func (c *codec) message(m *message) {
+	kind := uint64(m.kind)
+	c.num(&kind)
+	m.kind = byte(kind)
+	c.str(&m.step)
+	c.int(&m.num)
+	c.str(&m.detail)
+	c.int(&m.pid)
+	c.str(&m.program)
+}
+
+func (m message) encode() []byte {
+	c := codec{}
+	c.message(&m)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(c.buf))), c.buf...)
+}
+
+func decodeMessage(b []byte) (m message, err error) {
+	c := codec{buf: b, read: true}
+	c.message(&m)
+	return m, c.err
+}
