@@ -1,1 +1,42 @@
+// Package mcpproxy moves MCP messages between a client and a server byte for
+// byte, and knows just enough of them to say which request an answer belongs to.
+//
+// # What it does
+//
+// A [Reader] cuts a stream into frames (one line, its end included) and scans
+// the envelope of each: id, method, the tool's name, whether a result is an
+// error, and the offsets at which something could be inserted. The scan neither
+// decodes nor re-encodes anything. A [Writer] is the one writer of a direction:
+// whole frames only, so that a message of our own can be injected between two
+// frames and nowhere else. A [Pending] table remembers what was asked. A [Proxy]
+// puts them together for one client: it forwards, matches answers to requests by
+// id and calls [Hooks] at the few places at which somebody may want to speak up.
+//
+// Where something has to be added to a message, it is spliced into the original
+// bytes: see [Frame.AddMember]. Numbers such as 9007199254740993, unknown
+// members, the order of members, white space and line ends stay what they were.
+//
+// # Memory
+//
+// A frame of up to 4 MiB is held in memory. A larger one goes to an unlinked
+// temporary file until its end is known, and one beyond the limit of the Reader
+// is dropped while it is still being scanned: the frame is then reported as
+// Oversized, with its id even if the id is its last member. So a line of 1 GiB
+// costs some 4 MiB.
+//
+// # Limits
+//
+//   - Ids are compared as strings (escapes decoded) or as raw number tokens. A
+//     peer that answers id 1.0 with 1 is not understood.
+//   - Of a batch, the first 4096 members are looked into; of all texts that a
+//     frame's envelope captures (ids, methods, names), 1 MiB.
+//   - Duplicate names are looked for where a message is told apart from another:
+//     in the envelope, in params, result, error and the _meta of both. What lies
+//     deeper is only checked for being JSON.
+//   - Containers nested deeper than 10000 are malformed, as for encoding/json.
+//   - A forged member (a server that writes _meta["dev.mcp-jail/denials"] itself)
+//     is not looked for.
+//
+// The package knows no process and no policy, and imports the standard library
+// only.
 package mcpproxy

@@ -1,0 +1,80 @@
+package mcpproxy
+
+// Envelope is what one JSON-RPC message says about itself. The byte slices are
+// valid until the next frame is read; nil means absent.
+type Envelope struct {
+	ID      []byte // the raw token: `7`, `"a\u0062"`, `null`; nil when absent or no legal id
+	Method  []byte // decoded, without quotes
+	Name    []byte // params.name, decoded: the tool of a tools/call
+	Code    []byte // error.code, the raw token
+	Version []byte // the modern protocol version in params._meta, decoded
+
+	JSONRPC bool // there is a jsonrpc member
+	IsError bool // result.isError is true
+
+	Params     Span // members of the message
+	ParamsMeta Span // params._meta
+	Result     Span
+	ResultMeta Span // result._meta
+	Content    Span // result.content
+	Error      Span
+}
+
+// Span is where a value stands, in bytes from the start of the frame.
+type Span struct {
+	Start, End int64 // End is exclusive
+	Kind       byte  // first byte of the value: '{', '[', '"', 't', …; 0 when there is no such value
+	Empty      bool  // a container without members
+}
+
+// Present reports whether the value exists.
+func (s Span) Present() bool { return s.Kind != 0 }
+
+// Kind tells the four sorts of messages apart.
+type Kind uint8
+
+const (
+	Other        Kind = iota // no JSON-RPC message
+	Request                  // has a method and an id
+	Notification             // has a method and no id
+	Response                 // has a result or an error, and no method
+)
+
+// Kind classifies the message. A request whose id is null is a Request here,
+// although MCP forbids it; see Trackable.
+func (e *Envelope) Kind() Kind {
+	switch {
+	case e.Method != nil && e.ID != nil:
+		return Request
+	case e.Method != nil:
+		return Notification
+	case e.Result.Present() || e.Error.Present():
+		return Response
+	}
+	return Other
+}
+
+// Trackable reports whether an answer could be matched to the id. MCP, "Base
+// Protocol, Requests": "Unlike base JSON-RPC, the ID MUST NOT be null".
+func (e *Envelope) Trackable() bool { return e.ID != nil && e.ID[0] != 'n' }
+
+// Flaw is a set of properties that could make two readers of one frame see
+// different messages. A frame with flaws can still be forwarded: the caller
+// decides.
+type Flaw uint8
+
+const (
+	FlawMalformed Flaw = 1 << iota // not JSON, or cut off
+	FlawTrailing                   // something follows the first value
+	FlawDuplicate                  // a name stands twice in one object
+	FlawCase                       // a name differs from another or a known one only in case
+	FlawText                       // invalid UTF-8, or a lone surrogate in a name, id or method
+	FlawID                         // the id is neither string, number nor null
+	FlawBounds                     // more names, members or text than are looked into
+)
+
+// Strict reports whether every reader of JSON sees the same message.
+func (f Flaw) Strict() bool { return f == 0 }
+
+// Has reports whether f contains any of the flaws in g.
+func (f Flaw) Has(g Flaw) bool { return f&g != 0 }

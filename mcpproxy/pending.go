@@ -1,0 +1,161 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// Call is a request that waits for its answer.
+type Call struct {
+	ID     []byte // the raw token, as the answer has to carry it
+	Method []byte
+	Tool   []byte // params.name of a tools/call
+	Start  time.Time
+	Batch  uint64 // requests of one batch have the same number; 0 outside of one
+
+	// Answered: somebody has answered in the peer's stead. What the peer still
+	// says to it must not be forwarded.
+	Answered bool
+}
+
+// Pending is the table of the requests of one direction. It is safe for
+// concurrent use and allocates nothing once it is warm. A cancellation removes
+// nothing, since the peer may still answer.
+type Pending struct {
+	mu    sync.Mutex
+	seed  maphash.Seed
+	heads map[uint64]int32 // hash of the id → first of a chain in slots
+	slots []slot
+	free  int32 // first unused slot, chained by next; 0 none
+	n     int
+}
+
+type slot struct {
+	call Call
+	key  []byte // what ids are compared by: see appendKey
+	next int32  // 1 + index
+	used bool
+}
+
+// NewPending returns an empty table.
+func NewPending() *Pending {
+	return &Pending{seed: maphash.MakeSeed(), heads: map[uint64]int32{}}
+}
+
+// Add remembers the request of an envelope that is Trackable.
+func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free == 0 {
+		p.slots = append(p.slots, slot{})
+		p.free = int32(len(p.slots))
+	}
+	at := p.free
+	s := &p.slots[at-1]
+	p.free = s.next
+	s.used = true
+	s.key = appendKey(s.key[:0], e.ID)
+	c := &s.call
+	c.ID = append(c.ID[:0], e.ID...)
+	c.Method = append(c.Method[:0], e.Method...)
+	c.Tool = c.Tool[:0]
+	if string(e.Method) == "tools/call" {
+		c.Tool = append(c.Tool, e.Name...)
+	}
+	c.Start, c.Batch, c.Answered = start, batch, false
+	h := maphash.Bytes(p.seed, s.key)
+	s.next = 0
+	if head, ok := p.heads[h]; ok { // behind the others: the oldest is answered first
+		for p.slots[head-1].next != 0 {
+			head = p.slots[head-1].next
+		}
+		p.slots[head-1].next = at
+	} else {
+		p.heads[h] = at
+	}
+	p.n++
+}
+
+// Take removes the request with the id and copies it into c, whose buffers are
+// reused.
+func (p *Pending) Take(id []byte, c *Call) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var room [64]byte
+	key := appendKey(room[:0], id)
+	h := maphash.Bytes(p.seed, key)
+	var before int32
+	for at := p.heads[h]; at != 0; before, at = at, p.slots[at-1].next {
+		s := &p.slots[at-1]
+		if !bytes.Equal(s.key, key) {
+			continue
+		}
+		copyCall(c, &s.call)
+		switch {
+		case before != 0:
+			p.slots[before-1].next = s.next
+		case s.next != 0:
+			p.heads[h] = s.next
+		default:
+			delete(p.heads, h)
+		}
+		p.release(at)
+		return true
+	}
+	return false
+}
+
+func (p *Pending) release(at int32) {
+	s := &p.slots[at-1]
+	s.used = false
+	s.next = p.free
+	p.free = at
+	p.n--
+}
+
+// Answer marks the requests that match as answered in the peer's stead, and
+// returns copies of them, in no order. They stay in the table for the peer's own
+// answer to be recognised.
+func (p *Pending) Answer(match func(*Call) bool) []Call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Call
+	for i := range p.slots {
+		s := &p.slots[i]
+		if s.used && !s.call.Answered && match(&s.call) {
+			s.call.Answered = true
+			out = append(out, Call{})
+			copyCall(&out[len(out)-1], &s.call)
+		}
+	}
+	return out
+}
+
+// Len returns how many requests are open, answered in the peer's stead or not.
+func (p *Pending) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}
+
+func copyCall(dst, src *Call) {
+	dst.ID = append(dst.ID[:0], src.ID...)
+	dst.Method = append(dst.Method[:0], src.Method...)
+	dst.Tool = append(dst.Tool[:0], src.Tool...)
+	dst.Start, dst.Batch, dst.Answered = src.Start, src.Batch, src.Answered
+}
+
+// appendKey appends what an id is compared by. A number is its raw token:
+// 9007199254740993 is not …992, and 1 is not 1.0. A string is its content,
+// because peers escape the same string differently ("é" and "\u00e9"); its quote
+// keeps it apart from a number.
+func appendKey(dst, id []byte) []byte {
+	if len(id) < 2 || id[0] != '"' || bytes.IndexByte(id, '\\') < 0 {
+		return append(dst, id...)
+	}
+	dst = append(dst, '"')
+	dst, _ = appendUnescaped(dst, id[1:len(id)-1])
+	return append(dst, '"')
+}

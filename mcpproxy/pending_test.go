@@ -1,0 +1,113 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+func request(id string) *Envelope {
+	return &Envelope{ID: []byte(id), Method: []byte("tools/call"), Name: []byte("t" + id)}
+}
+
+func TestPendingKeys(t *testing.T) {
+	p := NewPending()
+	ids := []string{`1`, `1.0`, `"1"`, `0`, `-0`, `9007199254740993`, `9007199254740992`, `"é"`, `""`, `"1.0"`}
+	for _, id := range ids {
+		p.Add(request(id), time.Time{}, 0)
+	}
+	var c Call
+	for _, id := range []string{`2`, `"2"`, `10`, `"e"`} {
+		if p.Take([]byte(id), &c) {
+			t.Errorf("%s matches %s", id, c.ID)
+		}
+	}
+	if !p.Take([]byte(`"\u00e9"`), &c) || string(c.ID) != `"é"` {
+		t.Errorf("an escaped string is another id")
+	}
+	p.Add(request(`"é"`), time.Time{}, 0)
+	for i := len(ids) - 1; i >= 0; i-- {
+		if !p.Take([]byte(ids[i]), &c) || string(c.ID) != ids[i] || string(c.Tool) != "t"+ids[i] {
+			t.Errorf("%s: got %s %s", ids[i], c.ID, c.Tool)
+		}
+		if p.Take([]byte(ids[i]), &c) {
+			t.Errorf("%s is there twice", ids[i])
+		}
+	}
+	if p.Len() != 0 || len(p.heads) != 0 {
+		t.Errorf("%d left, %d chains", p.Len(), len(p.heads))
+	}
+}
+
+// TestPendingSameID: a client that uses an id twice gets two answers, in order.
+func TestPendingSameID(t *testing.T) {
+	p := NewPending()
+	for i := range uint64(3) {
+		p.Add(request("5"), time.Time{}, i+1)
+	}
+	var c Call
+	for i := range uint64(3) {
+		if !p.Take([]byte("5"), &c) || c.Batch != i+1 {
+			t.Fatalf("got the request of batch %d, want %d", c.Batch, i+1)
+		}
+	}
+	if p.Take([]byte("5"), &c) || len(p.heads) != 0 {
+		t.Error("something is left")
+	}
+}
+
+func TestPendingAnswer(t *testing.T) {
+	p := NewPending()
+	for i := range 3 {
+		p.Add(request(fmt.Sprint(i)), time.Unix(int64(i), 0), 0)
+	}
+	early := func(c *Call) bool { return c.Start.Before(time.Unix(2, 0)) }
+	if got := p.Answer(early); len(got) != 2 {
+		t.Errorf("%d answered", len(got))
+	}
+	if got := p.Answer(early); len(got) != 0 {
+		t.Errorf("%d answered twice", len(got))
+	}
+	var c Call
+	if !p.Take([]byte("1"), &c) || !c.Answered {
+		t.Error("the late answer is not recognised")
+	}
+	if got := p.Answer(func(*Call) bool { return true }); len(got) != 1 || string(got[0].ID) != "2" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestPendingConcurrently(t *testing.T) {
+	p := NewPending()
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			var c Call
+			for i := range 2000 {
+				id := fmt.Sprint(g*10000 + i)
+				p.Add(request(id), time.Time{}, 0)
+				if i%7 == 0 {
+					p.Answer(func(c *Call) bool { return false })
+				}
+				if !p.Take([]byte(id), &c) || string(c.ID) != id {
+					t.Errorf("%s: got %s", id, c.ID)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if p.Len() != 0 {
+		t.Errorf("%d left", p.Len())
+	}
+}
+
+func TestPendingDoesNotAllocate(t *testing.T) {
+	p := NewPending()
+	var c Call
+	e := request(`"an id of some length"`)
+	if n := testing.AllocsPerRun(100, func() { p.Add(e, time.Time{}, 0); p.Take(e.ID, &c) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

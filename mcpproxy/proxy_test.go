@@ -1,0 +1,211 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// sink is an Upstream that keeps what it is sent.
+type sink struct{ bytes.Buffer }
+
+func (s *sink) Send(f *Frame) error { return NewWriter(s).Send(f) }
+
+func TestRunClient(t *testing.T) {
+	in := `{"jsonrpc":"2.0","id":1,"method":"initialize"}` + "\r\n" +
+		"not json\n\n" +
+		`[{"id":"a","method":"x"},{"id":"b","method":"tools/call","params":{"name":"n"}},{"method":"y"}]` + "\n" +
+		`{"id":null,"method":"m"}` + "\n" +
+		`{"method":"notifications/cancelled","params":{"requestId":1}}` + "\n" +
+		`{"id":0,"result":{}}`
+	var requests []string
+	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{Request: func(f *Frame, e *Envelope) { requests = append(requests, string(e.ID)) }})
+	p.Reverse.Add(&Envelope{ID: []byte("0"), Method: []byte("roots/list")}, time.Now(), 0)
+	var up sink
+	if err := p.RunClient(&up); err != nil {
+		t.Fatal(err)
+	}
+	if up.String() != in {
+		t.Errorf("forwarded %q", up.String())
+	}
+	if fmt.Sprint(requests) != `[1 "a" "b" null]` {
+		t.Errorf("requests %v", requests)
+	}
+	if p.Reverse.Len() != 0 || p.Requests.Len() != 3 {
+		t.Errorf("%d of the server and %d of the client are open", p.Reverse.Len(), p.Requests.Len())
+	}
+	var c Call
+	if !p.Requests.Take([]byte(`"b"`), &c) || c.Batch == 0 || string(c.Tool) != "n" {
+		t.Errorf("call %+v", c)
+	}
+}
+
+func TestRunServer(t *testing.T) {
+	pass := `{"id":0,"method":"roots/list"}` + "\n" + // the server's id 0 is not the client's
+		`{"id":0,"result":{"content":[]}}` + "\r\n" +
+		`[{"id":"a","result":{}},{"id":"b","error":{"code":-1}}]` + "\n" +
+		`{"method":"notifications/progress","params":{}}` + "\n" +
+		`{"id":99,"result":{}}` + "\n" + // nobody asked, but that is the client's business
+		`{"id":3,"result":{}}{}` + "\n"
+	in := "Listening\n" + pass[:40] + pass[40:] + `{"id":7,"result":{}}` + "\n" + `{"id":8,"resu`
+	var seen, junk []string
+	first := 0
+	var out bytes.Buffer
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{
+		FirstAnswer: func() { first++ },
+		Response:    func(f *Frame, e *Envelope, c *Call) { seen = append(seen, string(c.ID)+string(c.Method)) },
+		Progress:    func(e *Envelope) { seen = append(seen, "progress") },
+		Junk:        func(f *Frame) { junk = append(junk, string(f.Bytes())) },
+	})
+	for _, id := range []string{"0", `"a"`, `"b"`, "3", "7", "8"} {
+		p.Requests.Add(&Envelope{ID: []byte(id), Method: []byte("m")}, time.Now(), 0)
+	}
+	p.Requests.Answer(func(c *Call) bool { return string(c.ID) == "7" })
+	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != pass {
+		t.Errorf("forwarded %q", out.String())
+	}
+	if fmt.Sprint(seen) != `[0m "a"m "b"m progress 3m]` || first != 1 {
+		t.Errorf("seen %v, %d first answers", seen, first)
+	}
+	if fmt.Sprintf("%q", junk) != `["Listening\n" "{\"id\":8,\"resu"]` {
+		t.Errorf("junk %q", junk)
+	}
+	if p.Requests.Len() != 1 || p.Reverse.Len() != 1 {
+		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.Reverse.Len())
+	}
+}
+
+func TestRunServerOversized(t *testing.T) {
+	var out bytes.Buffer
+	var ids []string
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Oversized: func(from Side, f *Frame) { ids = append(ids, string(f.Messages[0].ID)) }})
+	in := `{"result":"` + strings.Repeat("x", 100) + `","id":4}` + "\n{}\n"
+	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 50)); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(ids) != "[4]" || out.String() != "{}\n" {
+		t.Errorf("ids %v, forwarded %q", ids, out.String())
+	}
+}
+
+func TestClientGone(t *testing.T) {
+	r, w := io.Pipe()
+	r.Close()
+	p := NewProxy(NewConn(strings.NewReader(""), w, 0), Hooks{})
+	err := p.RunServer(NewConn(strings.NewReader("{}\n"), io.Discard, 0))
+	if !errors.Is(err, ErrClientGone) || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v", err)
+	}
+	broken := errors.New("broken")
+	if err := p.RunServer(NewConn(iotest.ErrReader(broken), io.Discard, 0)); err != broken {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestInject(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	f, _ := NewReader(strings.NewReader("{}"), 0).Next()
+	w.Send(f)
+	w.Inject(nil)
+	w.Inject([]byte("[]"))
+	w.Send(f)
+	w.Send(f)
+	if out.String() != "{}\n[]\n{}\n{}" {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+// BenchmarkScan is the cost of looking into a frame.
+func BenchmarkScan(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		line []byte
+	}{
+		{"200B", callOf(200)}, {"10kB", callOf(10_000)}, {"1MB", callOf(1_000_000)},
+		{"1MB-dense", []byte(`{"id":1,"result":[` + strings.Repeat(`{"a":1,"b":[true,null]},`, 41_000) + `0]}`)},
+		{"1MB-escapes", []byte(`{"id":1,"result":"` + strings.Repeat(`{\"a\": \"b\"},\n`, 62_000) + `"}`)},
+		{"1MB-utf8", []byte(`{"id":1,"result":"` + strings.Repeat("héllo wörld, 世界 ", 45_000) + `"}`)},
+	} {
+		b.Run(size.name, func(b *testing.B) {
+			var s Scanner
+			b.SetBytes(int64(len(size.line)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Scan(size.line)
+			}
+		})
+	}
+}
+
+// BenchmarkRelay is one frame there and one of the same size back, through four
+// pipes and both pumps, with a server that answers at once.
+func BenchmarkRelay(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		n    int
+	}{{"200B", 200}, {"10kB", 10_000}, {"1MB", 1_000_000}} {
+		b.Run(size.name, func(b *testing.B) {
+			line := callOf(size.n)
+			answer := []byte(strings.Replace(string(line), `"method":"tools/call","params"`, `"result"`, 1))
+			b.SetBytes(int64(len(line) + len(answer)))
+			b.ReportAllocs()
+			relay(b, len(line), len(answer), answer, func(client io.Writer, back io.Reader) {
+				buf := make([]byte, len(answer))
+				for b.Loop() {
+					go client.Write(line)
+					if _, err := io.ReadFull(back, buf); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// relay runs a proxy between run and a server that reads ask bytes and then
+// writes answer.
+func relay(tb testing.TB, ask, size int, answer []byte, run func(io.Writer, io.Reader)) {
+	pipe := func() (r, w *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return r, w
+	}
+	clientIn, clientW := pipe()
+	clientR, clientOut := pipe()
+	serverIn, toServer := pipe()
+	fromServer, serverOut := pipe()
+	p := NewProxy(NewConn(clientIn, clientOut, 0), Hooks{})
+	server := NewConn(fromServer, toServer, 0)
+	var all sync.WaitGroup
+	all.Go(func() { p.RunClient(server); toServer.Close() })
+	all.Go(func() { p.RunServer(server) })
+	all.Go(func() {
+		buf := make([]byte, ask)
+		for {
+			if _, err := io.ReadFull(serverIn, buf); err != nil {
+				serverOut.Close()
+				return
+			}
+			serverOut.Write(answer)
+		}
+	})
+	run(clientW, clientR)
+	clientW.Close()
+	all.Wait()
+	for _, f := range []*os.File{clientIn, clientR, clientOut, serverIn, fromServer} {
+		f.Close()
+	}
+}

@@ -1,0 +1,177 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+)
+
+const (
+	// DefaultLimit is the largest frame of a Reader whose limit is 0.
+	DefaultLimit = 64 << 20
+
+	chunk     = 64 << 10 // one read: what a pipe holds
+	memoryMax = 4 << 20  // frames beyond it go to a file
+	idleMax   = 256 << 10
+	idleAfter = 64 // frames that did not need a grown buffer until it is given back
+)
+
+// Reader cuts a stream into frames.
+//
+// Invariant: buf[start:end] has been read and not been returned; buf[:scanned]
+// of it has been fed to the scanner and holds no newline.
+type Reader struct {
+	src   io.Reader
+	limit int64
+
+	buf        []byte
+	start, end int
+	scanned    int
+	small      int // frames in a row that fit a fresh buffer
+	err        error
+
+	scan  Scanner
+	frame Frame
+}
+
+// NewReader returns a Reader of src with frames of at most limit bytes; 0 means
+// DefaultLimit.
+func NewReader(src io.Reader, limit int64) *Reader {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	return &Reader{src: src, limit: limit}
+}
+
+// Next returns the next frame. After the last one, which may lack a line end, it
+// returns the error of the source: io.EOF at a clean end.
+func (r *Reader) Next() (*Frame, error) {
+	r.shrink()
+	r.frame.reset()
+	r.scan.Reset()
+	r.scanned = r.start
+	for {
+		if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
+			return r.finish(r.scanned + i + 1), nil
+		}
+		r.scan.Feed(r.buf[r.scanned:r.end])
+		r.scanned = r.end
+		if r.err != nil {
+			if r.start < r.end || r.frame.Size > 0 {
+				return r.finish(r.end), nil
+			}
+			r.frame.reset()
+			return nil, r.err
+		}
+		if r.end-r.start > memoryMax-chunk || r.frame.Size > 0 {
+			r.spillOut()
+		}
+		r.fill()
+	}
+}
+
+// finish returns the frame that ends before buf[to].
+func (r *Reader) finish(to int) *Frame {
+	f := &r.frame
+	r.scan.Feed(r.buf[r.scanned:to])
+	f.Messages, f.Flaws = r.scan.Finish()
+	f.top = r.scan.top
+	f.Batch = f.top == '['
+	r.scanned = to
+	switch {
+	case f.Size > 0: // earlier parts are in the spill, or gone
+		r.spillOut()
+	default:
+		f.line = r.buf[r.start:to]
+		f.Size = int64(to - r.start)
+		if f.Oversized = f.Size > r.limit; f.Oversized {
+			f.line = nil
+		}
+	}
+	r.start = to
+	return f
+}
+
+// spillOut moves buf[start:scanned] to the end of the spill, or drops it when
+// the frame is oversized.
+func (r *Reader) spillOut() {
+	f := &r.frame
+	part := r.buf[r.start:r.scanned]
+	r.start = r.scanned
+	if f.Size == 0 {
+		f.spill, f.Err = unlinkedFile()
+		f.Oversized = f.Err != nil
+	}
+	f.Size += int64(len(part))
+	if f.Size > r.limit {
+		f.Oversized = true
+	}
+	if !f.Oversized {
+		if _, f.Err = f.spill.Write(part); f.Err != nil {
+			f.Oversized = true
+		}
+	}
+	if f.Oversized && f.spill != nil {
+		f.spill.Close()
+		f.spill = nil
+	}
+}
+
+// fill reads once, making room first.
+func (r *Reader) fill() {
+	if r.start == r.end {
+		r.start, r.end, r.scanned = 0, 0, 0
+	}
+	if len(r.buf)-r.end < chunk/2 {
+		held := r.end - r.start
+		if held+chunk > len(r.buf) {
+			grown := make([]byte, max(2*len(r.buf), chunk))
+			copy(grown, r.buf[r.start:r.end])
+			r.buf = grown
+		} else {
+			copy(r.buf, r.buf[r.start:r.end])
+		}
+		r.scanned -= r.start
+		r.start, r.end = 0, held
+	}
+	for range 100 {
+		n, err := r.src.Read(r.buf[r.end:min(len(r.buf), r.end+idleMax)])
+		r.end += n
+		r.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
+// shrink gives a grown buffer back once it is no longer needed.
+func (r *Reader) shrink() {
+	if len(r.buf) <= idleMax {
+		return
+	}
+	if r.frame.Size > chunk || r.end-r.start > chunk {
+		r.small = 0
+		return
+	}
+	if r.small++; r.small < idleAfter {
+		return
+	}
+	fresh := make([]byte, 2*chunk)
+	r.end = copy(fresh, r.buf[r.start:r.end])
+	r.buf, r.start, r.small = fresh, 0, 0
+}
+
+// unlinkedFile returns a file without a name. Where an open file cannot be removed
+// (Windows) it fails, and such a frame counts as oversized.
+func unlinkedFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "mcp-jail-frame-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}

@@ -1,0 +1,323 @@
+package mcpproxy
+
+// Scan scans one whole line and returns what its message or messages say. The
+// line end may be included. Result and line stay valid until the next use of s.
+func (s *Scanner) Scan(line []byte) ([]Envelope, Flaw) {
+	s.Reset()
+	s.Feed(line)
+	return s.Finish()
+}
+
+// state is what the scanner expects next.
+type state uint8
+
+const (
+	sValue      state = iota // a value
+	sValueOrEnd              // after '[': a value or ']'
+	sKeyOrEnd                // after '{': a name or '}'
+	sKey                     // after ',' in an object
+	sColon                   // after a name
+	sAfter                   // after a value inside a container
+	sDone                    // after the outermost value
+	sString                  // inside a string
+	sEscape                  // after its backslash
+	sHex                     // in \uXXXX
+	sMinus                   // number: after '-'
+	sZero                    // number: after a leading 0
+	sDigits                  // number: in the integer part
+	sDot                     // number: after '.'
+	sFraction                // number: in the fraction
+	sExp                     // number: after 'e'
+	sExpSign                 // number: after the sign of the exponent
+	sExpDigits               // number: in the exponent
+	sLiteral                 // in true, false or null
+	sTrail                   // behind a second value: nothing more is looked at
+	sBad                     // malformed: nothing more is looked at
+)
+
+// maxDepth is the nesting that encoding/json accepts.
+const maxDepth = 10000
+
+// Scanner is an incremental scan of one frame: Reset, Feed any number of times,
+// Finish. It checks the whole grammar of JSON, keeps a bounded amount of memory
+// whatever it is fed, and allocates nothing once it is warm.
+type Scanner struct {
+	state state
+	off   int64 // bytes fed before the current chunk
+	flaws Flaw
+	top   byte // first byte of the outermost value; 0 for a blank line
+
+	depth  int
+	object [maxDepth/64 + 1]uint64 // one bit a level: an object, not an array
+	where  [6]place                // by depth, as far as anything is known
+	open   [6]*Span                // the same: whose End the close sets
+	names  [places]names
+
+	str   strKind // what the current string is
+	esc   bool    // it has a backslash
+	hex   int8    // digits of \uXXXX still to come
+	lit   string  // rest of the current literal
+	next  member  // whose value comes next, in the place at depth
+	value *Span   // the scalar being read, if anybody wants to know its end
+
+	capturing bool
+	want      member
+	text      []byte // what was captured; envelopes point into it
+	from      int    // start of the current token in text
+
+	rune  [4]byte // an unfinished character at the end of the last chunk
+	runes int
+
+	msgs []Envelope
+	caps []captures
+}
+
+type strKind uint8
+
+const (
+	strValue strKind = iota
+	strName
+)
+
+// Reset prepares for the next frame.
+func (s *Scanner) Reset() {
+	s.state, s.off, s.flaws, s.top, s.depth = sValue, 0, 0, 0, 0
+	s.next, s.value, s.capturing, s.runes = unknown, nil, false, 0
+	s.msgs, s.caps = s.msgs[:0], s.caps[:0]
+	if cap(s.text) > keepText {
+		s.text = nil
+	}
+	s.text = s.text[:0]
+}
+
+// Feed scans the next chunk of the frame. Nothing of b is kept.
+func (s *Scanner) Feed(b []byte) {
+	s.checkText(b)
+	mark := 0 // where the captured token starts in b
+	st := s.state
+	i := 0
+loop:
+	for i < len(b) {
+		c := b[i]
+		switch st {
+		case sString:
+			for {
+				i = plain(b, i)
+				if i+1 >= len(b) || b[i] != '\\' || !simpleEscape[b[i+1]] {
+					break
+				}
+				s.esc = true
+				i += 2
+			}
+			if i >= len(b) {
+				break loop
+			}
+			switch b[i] {
+			case '"':
+				i++
+				st = s.endString(b, mark, i)
+			case '\\':
+				i++
+				s.esc = true
+				st = sEscape
+			default: // RFC 8259, "Strings": control characters must be escaped
+				st = sBad
+			}
+		case sEscape:
+			switch {
+			case simpleEscape[c]:
+				st = sString
+			case c == 'u':
+				s.hex = 4
+				st = sHex
+			default:
+				st = sBad
+			}
+			i++
+		case sHex:
+			if !isHex(c) {
+				st = sBad
+				break
+			}
+			i++
+			if s.hex--; s.hex == 0 {
+				st = sString
+			}
+
+		case sKeyOrEnd, sKey:
+			switch {
+			case c == '"':
+				s.str, s.esc = strName, false
+				i++
+				if s.capturing = s.place() != nowhere; s.capturing {
+					mark, s.from = i, len(s.text)
+				}
+				st = sString
+			case isSpace(c):
+				i++
+			case c == '}' && st == sKeyOrEnd:
+				i++
+				st = s.close(s.off+int64(i), true)
+			default:
+				st = sBad
+			}
+		case sColon:
+			switch {
+			case c == ':':
+				i++
+				st = sValue
+			case isSpace(c):
+				i++
+			default:
+				st = sBad
+			}
+		case sAfter:
+			switch {
+			case c == ',':
+				i++
+				st = sValue
+				if s.inObject() {
+					st = sKey
+				}
+			case c == '}' && s.inObject(), c == ']' && !s.inObject():
+				i++
+				st = s.close(s.off+int64(i), false)
+			case isSpace(c):
+				i++
+			default:
+				st = sBad
+			}
+		case sValue, sValueOrEnd:
+			switch {
+			case c == '"':
+				s.begin(c, s.off+int64(i))
+				s.str, s.esc = strValue, false
+				if s.capturing {
+					mark, s.from = i, len(s.text)
+				}
+				i++
+				st = sString
+			case c == '{':
+				st = s.push(c, s.off+int64(i))
+				i++
+			case c == '[':
+				st = s.push(c, s.off+int64(i))
+				i++
+			case isSpace(c):
+				i++
+			case c == ']' && st == sValueOrEnd:
+				i++
+				st = s.close(s.off+int64(i), true)
+			default:
+				if st = s.beginScalar(c); st == sBad {
+					break
+				}
+				s.begin(c, s.off+int64(i))
+				if s.capturing {
+					mark, s.from = i, len(s.text)
+				}
+				i++
+			}
+
+		case sLiteral:
+			if c != s.lit[0] {
+				st = sBad
+				break
+			}
+			i++
+			if s.lit = s.lit[1:]; s.lit == "" {
+				st = s.endScalar(b, mark, i)
+			}
+		case sMinus, sZero, sDigits, sDot, sFraction, sExp, sExpSign, sExpDigits:
+			to := number(st, c)
+			if to == sDone { // not part of the number
+				st = s.endScalar(b, mark, i)
+				break
+			}
+			st = to
+			i++
+
+		case sDone:
+			if isSpace(c) {
+				i++
+				break
+			}
+			s.flaws |= FlawTrailing
+			st = sTrail
+		case sTrail, sBad:
+			break loop
+		}
+	}
+	if s.capturing && (st == sString || st == sEscape || st == sHex || st >= sMinus && st <= sLiteral) {
+		s.capture(b[mark:])
+	}
+	s.state = st
+	s.off += int64(len(b))
+}
+
+// beginScalar returns the state after the first byte of a number or literal.
+func (s *Scanner) beginScalar(c byte) state {
+	switch {
+	case c == '-':
+		return sMinus
+	case c == '0':
+		return sZero
+	case '1' <= c && c <= '9':
+		return sDigits
+	case c == 't':
+		s.lit = "rue"
+	case c == 'f':
+		s.lit = "alse"
+	case c == 'n':
+		s.lit = "ull"
+	default:
+		return sBad
+	}
+	return sLiteral
+}
+
+// number is the grammar of RFC 8259, "Numbers": the state after c, sDone when c
+// is no longer part of a complete number, sBad when the number is incomplete.
+func number(st state, c byte) state {
+	digit := '0' <= c && c <= '9'
+	switch st {
+	case sMinus:
+		switch {
+		case c == '0':
+			return sZero
+		case digit:
+			return sDigits
+		}
+		return sBad
+	case sDot:
+		if digit {
+			return sFraction
+		}
+		return sBad
+	case sExp, sExpSign:
+		switch {
+		case digit:
+			return sExpDigits
+		case st == sExp && (c == '+' || c == '-'):
+			return sExpSign
+		}
+		return sBad
+	}
+	switch {
+	case digit && st != sZero:
+		return st
+	case c == '.' && (st == sZero || st == sDigits):
+		return sDot
+	case (c == 'e' || c == 'E') && st != sExpDigits:
+		return sExp
+	}
+	return sDone
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}

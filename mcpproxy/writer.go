@@ -1,0 +1,60 @@
+package mcpproxy
+
+import (
+	"io"
+	"sync"
+)
+
+// Writer is the one writer of a direction. Frames and injected messages are
+// written whole, one after the other, and a peer that does not read blocks
+// everybody who writes. It is safe for concurrent use.
+type Writer struct {
+	mu      sync.Mutex
+	dst     io.Writer
+	midline bool // the last frame had no line end
+	err     error
+	scratch []byte
+}
+
+// NewWriter returns a Writer to dst.
+func NewWriter(dst io.Writer) *Writer { return &Writer{dst: dst} }
+
+// Send writes a frame with what was inserted into it. After the first error
+// every call returns that error: part of a frame may have been written.
+func (w *Writer) Send(f *Frame) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.boundary(); err != nil {
+		return err
+	}
+	w.scratch, w.err = f.writeTo(w.dst, w.scratch)
+	w.midline = !f.ended()
+	return w.err
+}
+
+// Inject writes a message of our own. A missing line end is added, also to the
+// frame before it.
+func (w *Writer) Inject(line []byte) error {
+	if len(line) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.boundary(); err != nil {
+		return err
+	}
+	if line[len(line)-1] != '\n' {
+		line = append(line[:len(line):len(line)], '\n')
+	}
+	_, w.err = w.dst.Write(line)
+	return w.err
+}
+
+// boundary makes sure that the stream is between two frames.
+func (w *Writer) boundary() error {
+	if w.err == nil && w.midline {
+		_, w.err = w.dst.Write([]byte{'\n'})
+		w.midline = false
+	}
+	return w.err
+}
