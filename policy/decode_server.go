@@ -1,0 +1,266 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+const (
+	maxSeconds = 7 * 24 * 3600
+	maxCount   = 1 << 20
+)
+
+func (d *decoder) server(n *node, key, name string) *Server {
+	s := &Server{Name: name, Where: where(d.file, n.line)}
+	d.table(n, key, fields{
+		"command":     func(n *node, key string) { s.Command = d.word(n, key) },
+		"arguments":   func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace":   func(n *node, key string) { s.Workspace = d.word(n, key) },
+		"home":        func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
+		"roots":       func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"description": func(n *node, key string) { s.Description = d.text(n, key) },
+		"stateful": func(n *node, key string) {
+			b := d.flag(n, key)
+			s.Stateful = &b
+		},
+		"variables": func(n *node, key string) {
+			s.Variables = []EnvRule{}
+			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
+				r := EnvRule{Name: d.text(n, key), Read: true, Where: where(d.file, n.line)}
+				if n.kind == nodeString {
+					d.check(n, key, checkVariable(r.Name))
+				}
+				s.Variables = append(s.Variables, r)
+			})
+		},
+		"waive": func(n *node, key string) {
+			s.Waive = []Axis{}
+			d.items(d.list(n, key, "waive", &s.Merge), key, func(n *node) {
+				s.Waive = append(s.Waive, Axis(d.choice(n, key, axisNames()...)))
+			})
+		},
+		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, 64) },
+		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.pointer(n, key, 1, 4096) },
+		"access":               func(n *node, key string) { s.Access = d.access(n, key) },
+		"limits":               func(n *node, key string) { s.Limits = d.limits(n, key) },
+		"tools": func(n *node, key string) {
+			s.Tools = map[string]*Tool{}
+			d.each(n, key, func(name string, n *node, key string) {
+				t := &Tool{Name: name, Where: where(d.file, n.line)}
+				s.Tools[name] = t
+				d.table(n, key, fields{"access": func(n *node, key string) { t.Access = d.access(n, key) }})
+			})
+		},
+	})
+	return s
+}
+
+func axisNames() (names []string) {
+	for _, a := range Axes() {
+		names = append(names, string(a))
+	}
+	return names
+}
+
+func (d *decoder) limits(n *node, key string) (l LimitsTable) {
+	d.table(n, key, fields{
+		"memory_mb":    func(n *node, key string) { l.MemoryMB = d.pointer(n, key, 1, 1<<24) },
+		"processes":    func(n *node, key string) { l.Processes = d.pointer(n, key, 1, maxCount) },
+		"open_files":   func(n *node, key string) { l.OpenFiles = d.pointer(n, key, 16, maxCount) },
+		"file_size_mb": func(n *node, key string) { l.FileSizeMB = d.pointer(n, key, 1, 1<<24) },
+		"message_mb":   func(n *node, key string) { l.MessageMB = d.pointer(n, key, 1, 2047) },
+	})
+	return l
+}
+
+func (d *decoder) access(n *node, key string) *Access {
+	a := &Access{Where: where(d.file, n.line)}
+	d.table(n, key, fields{
+		"fs": func(n *node, key string) {
+			a.Fs = []FsRule{}
+			d.items(d.list(n, key, "fs", &a.Merge), key, func(n *node) { a.Fs = append(a.Fs, d.fsRule(n, key)) })
+		},
+		"net": func(n *node, key string) {
+			a.Net = []NetRule{}
+			d.items(d.list(n, key, "net", &a.Merge), key, func(n *node) { a.Net = append(a.Net, d.netRule(n, key)) })
+		},
+		"env": func(n *node, key string) {
+			a.Env = []EnvRule{}
+			d.items(d.list(n, key, "env", &a.Merge), key, func(n *node) { a.Env = append(a.Env, d.envRule(n, key)) })
+		},
+		"commands": func(n *node, key string) {
+			a.Commands = map[string]CommandRule{}
+			d.each(n, key, func(name string, n *node, key string) { a.Commands[name] = d.commandRule(n, key, name) })
+		},
+		"sensitive_paths": func(n *node, key string) {
+			a.SensitivePaths = []string{}
+			d.items(n, key, func(n *node) {
+				s := d.text(n, key)
+				if n.kind == nodeString {
+					d.check(n, key, checkSensitive(s))
+				}
+				a.SensitivePaths = append(a.SensitivePaths, s)
+			})
+		},
+	})
+	return a
+}
+
+// check turns the error of a validation into a problem.
+func (d *decoder) check(n *node, key string, err error) {
+	if err != nil {
+		d.add(n, key, "%s: %s", key, err)
+	}
+}
+
+func (d *decoder) need(n *node, key, name string) {
+	if n.kind == nodeTable && n.table[name] == nil {
+		d.add(n, sub(key, name), "%s has no %s", key, name)
+	}
+}
+
+func (d *decoder) fsRule(n *node, key string) FsRule {
+	r := FsRule{Where: where(d.file, n.line)}
+	var write bool
+	var create, update, remove *bool
+	pointer := func(to **bool) func(*node, string) {
+		return func(n *node, key string) {
+			b := d.flag(n, key)
+			*to = &b
+		}
+	}
+	d.table(n, key, fields{
+		"path": func(n *node, key string) {
+			if r.Path = d.text(n, key); n.kind == nodeString {
+				d.check(n, key, checkPath(r.Path))
+			}
+		},
+		"read":    func(n *node, key string) { r.Read = d.flag(n, key) },
+		"execute": func(n *node, key string) { r.Execute = d.flag(n, key) },
+		"write":   func(n *node, key string) { write = d.flag(n, key) },
+		"create":  pointer(&create),
+		"update":  pointer(&update),
+		"delete":  pointer(&remove),
+	})
+	d.need(n, key, "path")
+	// policy.md "Filesystem rules": write sets the default of the three, an
+	// explicit one overrides it.
+	either := func(b *bool) bool {
+		if b != nil {
+			return *b
+		}
+		return write
+	}
+	r.Create, r.Update, r.Delete = either(create), either(update), either(remove)
+	return r
+}
+
+func (d *decoder) netRule(n *node, key string) NetRule {
+	r := NetRule{Where: where(d.file, n.line)}
+	before := len(d.problems)
+	d.table(n, key, fields{
+		"host": func(n *node, key string) {
+			if host := d.text(n, key); n.kind == nodeString {
+				normal, err := NormalizeHost(host)
+				d.check(n, key, err)
+				r.Host = normal
+			}
+		},
+		"scheme":      func(n *node, key string) { r.Scheme = d.choice(n, key, "http", "https", "tcp") },
+		"port":        func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
+		"path_prefix": func(n *node, key string) { r.PathPrefix = d.text(n, key) },
+		"allow":       func(n *node, key string) { r.Allow = d.flag(n, key) },
+	})
+	d.need(n, key, "host")
+	if n.kind == nodeTable && len(d.problems) == before {
+		d.check(n, key, checkNet(r))
+	}
+	return r
+}
+
+func (d *decoder) envRule(n *node, key string) EnvRule {
+	r := EnvRule{Where: where(d.file, n.line)}
+	d.table(n, key, fields{
+		"name": func(n *node, key string) {
+			if r.Name = d.text(n, key); n.kind == nodeString {
+				d.check(n, key, checkEnvName(r.Name))
+			}
+		},
+		"read": func(n *node, key string) { r.Read = d.flag(n, key) },
+	})
+	d.need(n, key, "name")
+	return r
+}
+
+func (d *decoder) commandRule(n *node, key, name string) CommandRule {
+	r := CommandRule{Name: name, Where: where(d.file, n.line)}
+	if name == "" || strings.ContainsAny(name, "*\x00\n") {
+		d.add(n, key, "the command name %q is refused", clip(name))
+	}
+	d.table(n, key, fields{
+		"args": func(n *node, key string) {
+			r.Args = [][]string{}
+			d.items(n, key, func(n *node) {
+				// One prefix may be written flat: args = ["log", "**"].
+				if n.kind == nodeString {
+					if len(r.Args) == 0 {
+						r.Args = append(r.Args, nil)
+					}
+					r.Args[0] = append(r.Args[0], n.text)
+					return
+				}
+				r.Args = append(r.Args, d.texts(n, key))
+			})
+			if mixed(n) {
+				d.add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
+			}
+			for _, prefix := range r.Args {
+				for i, word := range prefix {
+					if word == "**" && i != len(prefix)-1 {
+						d.add(n, key, "%s: \"**\" is only allowed as the last word", key)
+					}
+				}
+			}
+		},
+		"envs": func(n *node, key string) {
+			r.Envs = d.texts(n, key)
+			for _, name := range r.Envs {
+				d.check(n, key, checkEnvName(name))
+			}
+		},
+	})
+	return r
+}
+
+func mixed(n *node) bool {
+	words := 0
+	for _, item := range n.items {
+		if item.kind == nodeString {
+			words++
+		}
+	}
+	return words > 0 && words < len(n.items)
+}
+
+// checkPath validates the path of an fs rule as far as this is possible
+// without a disk.
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return fmt.Errorf("the path is empty; write \".\" for the workspace")
+	case strings.ContainsAny(path, "\x00"):
+		return fmt.Errorf("the path contains a NUL")
+	case strings.ContainsAny(path, "\n\r"):
+		return fmt.Errorf("the path contains a line break")
+	case len(path) >= 4096:
+		return fmt.Errorf("the path is longer than 4095 bytes")
+	case path[0] == '~' && path != "~" && !strings.HasPrefix(path, "~/"):
+		return fmt.Errorf("%q: only ~/ is understood; write the home directory of another user as an absolute path, and a name that begins with ~ as ./%s", clip(path), clip(path))
+	case strings.Contains(path, "**") || strings.HasSuffix(path, "/*"):
+		return fmt.Errorf("%q: a path is literal, there are no globs; a rule covers everything below its path already", clip(path))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// checkVariable validates the exact name of a variable.
+func checkVariable(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("the name is empty")
+	case strings.ContainsAny(name, "=\x00\r\n"):
+		return fmt.Errorf("%q is not the name of a variable", clip(name))
+	case strings.Contains(name, "*"):
+		return fmt.Errorf("%q: only access.env takes a prefix; here names are exact", clip(name))
+	case len(name) > 1024:
+		return fmt.Errorf("the name is longer than 1024 bytes")
+	}
+	return nil
+}
+
+// checkEnvName validates the name of an env rule: exact, or a prefix with one
+// trailing "*".
+func checkEnvName(name string) error {
+	if literal, ok := strings.CutSuffix(name, "*"); ok {
+		if strings.Contains(literal, "*") {
+			return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", clip(name))
+		}
+		if literal == "" {
+			return nil
+		}
+		name = literal
+	} else if strings.Contains(name, "*") {
+		return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", clip(name))
+	}
+	return checkVariable(name)
+}
+
+// MatchEnv evaluates the env rules for one variable and returns the rule that
+// decides; ok is true where it forwards the variable. Specificity is the length
+// of the literal part; at equal length exact beats prefix, then the last one.
+// Names that change how a program loads code are never matched by a prefix that
+// forwards (see [Dangerous]).
+func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
+	best, bestScore := -1, -1
+	for i, r := range rules {
+		literal, prefix := strings.CutSuffix(r.Name, "*")
+		score := 2 * len(literal)
+		switch {
+		case !prefix && literal == name:
+			score++
+		case prefix && strings.HasPrefix(name, literal) && !(r.Read && Dangerous(name)):
+		default:
+			continue
+		}
+		if score >= bestScore {
+			best, bestScore = i, score
+		}
+	}
+	if best < 0 {
+		return EnvRule{}, false
+	}
+	return rules[best], rules[best].Read
+}
+
+// Dangerous reports whether a variable makes a program load or run other code
+// than it would otherwise. Only an exact rule forwards such a one, with a
+// warning (policy.md "Environment rules").
+func Dangerous(name string) bool {
+	switch name {
+	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE",
+		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX",
+		"PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "RUBYSHELL", "BUNDLE_GEMFILE", "GEM_PATH", "GEM_HOME",
+		"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "IFS", "CDPATH", "ZDOTDIR", "FPATH",
+		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS",
+		"GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR", "GIT_DIR",
+		"SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "MANPAGER",
+		"LUA_INIT", "LUA_PATH", "LUA_CPATH", "PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE", "R_ENVIRON", "ERL_LIBS", "ERL_FLAGS", "ELIXIR_ERL_OPTIONS", "JULIA_LOAD_PATH",
+		"DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER_PATH", "CORECLR_PROFILER", "CORECLR_ENABLE_PROFILING", "COMPLUS_PROFAPI_PROFILERCOMPATIBILITYSETTING",
+		"GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "MALLOC_TRACE", "RESOLV_HOST_CONF", "TZDIR", "GETCONF_DIR", "GLIBC_TUNABLES",
+		"OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GTK_MODULES", "QT_PLUGIN_PATH", "GIO_EXTRA_MODULES", "GST_PLUGIN_PATH",
+		"CARGO_BUILD_RUSTC_WRAPPER", "RUSTC_WRAPPER", "RUSTC", "GOFLAGS", "CC", "CXX", "MAKEFLAGS", "DENO_DIR", "BUN_INSTALL":
+		return true
+	}
+	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_SSH", "GIT_CONFIG", "npm_config_node_options", "npm_config_script_shell", "npm_config_shell", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "BASH_FUNC_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksSecret reports whether a variable forwarded by a prefix should be
+// treated as one that was granted by name.
+func looksSecret(name string) bool {
+	upper := strings.ToUpper(name)
+	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {
+		if strings.Contains(upper, part) {
+			return true
+		}
+	}
+	return strings.HasSuffix(upper, "_KEY") || strings.HasSuffix(upper, "_PAT") || strings.HasSuffix(upper, "_PASS") || strings.HasSuffix(upper, "_DSN")
+}

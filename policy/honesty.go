@@ -1,0 +1,56 @@
+package policy
+
+import "fmt"
+
+// validate checks what only the whole configuration can tell.
+func (c *Config) validate() (ps Problems) {
+	for _, name := range c.ServerNames() {
+		ps = append(ps, c.Servers[name].validate()...)
+	}
+	return ps
+}
+
+func (s *Server) validate() Problems {
+	var ps Problems
+	key := "servers." + bareOrQuoted(s.Name)
+	if s.Command == "" {
+		file, line := splitWhere(s.Where)
+		ps = append(ps, Problem{file, line, key + ".command", fmt.Sprintf("[%s] has no command", key)})
+	}
+	return append(ps, s.honest(key)...)
+}
+
+// honest refuses an access table where no process could be bound to it
+// (product.md "Stateful and stateless"): one process has one policy, so a grant
+// for one tool of a stateful server would be a lie, and a grant for the whole of
+// a stateless server has no process.
+func (s *Server) honest(key string) (ps Problems) {
+	if s.IsStateful() {
+		for _, name := range sortedKeys(s.Tools) {
+			a := s.Tools[name].Access
+			if a == nil {
+				continue
+			}
+			table := key + ".tools." + bareOrQuoted(name) + ".access"
+			file, line := splitWhere(a.Where)
+			ps = append(ps, Problem{file, line, table, fmt.Sprintf("[%s] cannot be enforced: server %q is stateful.\n"+
+				"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
+				"  Declare access for the whole server in  [%s.access]\n"+
+				"  or set  stateful = false  so that each call gets its own process.", table, s.Name, key)})
+		}
+		return ps
+	}
+	if s.Access != nil {
+		table := key + ".access"
+		tool := "TOOL"
+		if names := sortedKeys(s.Tools); len(names) > 0 {
+			tool = bareOrQuoted(names[0])
+		}
+		file, line := splitWhere(s.Access.Where)
+		ps = append(ps, Problem{file, line, table, fmt.Sprintf("[%s] cannot be enforced: server %q is stateless.\n"+
+			"  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.\n"+
+			"  Declare access for each tool in  [%s.tools.%s.access]\n"+
+			"  or set  stateful = true  so that one process serves the whole session.", table, s.Name, key, tool)})
+	}
+	return ps
+}

@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"io/fs"
+)
+
+// Host is the one door through which facts about the machine enter: what
+// [Resolve] may ask, and nothing else. [LocalHost] is the real one; tests use a
+// map. The functions may be called from several goroutines.
+//
+// Paths are absolute and clean. Lstat, Readlink, ReadDir and ReadHead answer as
+// their namesakes of package os do, with errors that match fs.ErrNotExist and
+// fs.ErrPermission.
+type Host struct {
+	Lstat    func(path string) (FileInfo, error)
+	Readlink func(path string) (string, error)
+	// ReadDir lists a directory in any order, with the types that the directory
+	// itself records and without looking at the files; it may return what it
+	// could read together with an error.
+	ReadDir func(path string) ([]DirEntry, error)
+	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
+	ReadHead func(path string, n int) ([]byte, error)
+
+	OS         string   // runtime.GOOS
+	UID        int      // of the user; -1 where there is none
+	User       string   // name of the user
+	Home       string   // the user's home directory
+	Dir        string   // the working directory of mcp-jail, which is the client's
+	Environ    []string // "NAME=value"
+	ConfigDir  string   // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
+	StateDir   string   // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
+	Executable string   // the binary of mcp-jail; "" where it is not known
+}
+
+// FileInfo is what Resolve needs to know of a file.
+type FileInfo struct {
+	Mode fs.FileMode
+	ID   FileID
+}
+
+// DirEntry is one name in a directory. Type is fs.FileMode.Type();
+// fs.ModeIrregular means that the directory does not say.
+type DirEntry struct {
+	Name string
+	Type fs.FileMode
+}
+
+// getenv looks a variable up as the user's shell set it.
+func (h *Host) getenv(name string) (string, bool) {
+	for i := len(h.Environ) - 1; i >= 0; i-- { // the last one wins, as in os/exec
+		e := h.Environ[i]
+		if len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
+			return e[len(name)+1:], true
+		}
+	}
+	return "", false
+}
+
+// kindOf maps a file mode to the kinds of an entry.
+func kindOf(m fs.FileMode) Kind {
+	switch {
+	case m.IsDir():
+		return KindDir
+	case m.IsRegular():
+		return KindFile
+	}
+	return KindSpecial
+}

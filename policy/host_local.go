@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+)
+
+// LocalHost is this machine, seen as the user who runs mcp-jail.
+func LocalHost() (Host, error) {
+	h := Host{
+		Lstat:    lstat,
+		Readlink: os.Readlink,
+		ReadDir:  readDir,
+		ReadHead: readHead,
+		OS:       runtime.GOOS,
+		UID:      os.Getuid(),
+		Environ:  os.Environ(),
+	}
+	var err error
+	if h.Dir, err = os.Getwd(); err != nil {
+		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
+	}
+	if h.Home, err = homeDir(); err != nil {
+		return Host{}, err
+	}
+	h.User = userName(&h)
+	h.ConfigDir, h.StateDir = ownDirs(&h)
+	if exe, err := os.Executable(); err == nil {
+		h.Executable = filepath.Clean(exe)
+	}
+	return h, nil
+}
+
+func homeDir() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		// Desktop clients may start servers without HOME.
+		u, err := user.Current()
+		if err != nil || !filepath.IsAbs(u.HomeDir) {
+			return "", errors.New("the home directory cannot be found: HOME is not set to an absolute path")
+		}
+		home = u.HomeDir
+	}
+	return filepath.Clean(home), nil
+}
+
+// userName asks the environment first: reading the user database costs more
+// than all of the rest here.
+func userName(h *Host) string {
+	for _, name := range [...]string{"USER", "LOGNAME"} {
+		if v, ok := h.getenv(name); ok && v != "" {
+			return v
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// ownDirs are mcp-jail's configuration and state directories. A relative XDG
+// variable is invalid and ignored, as that specification demands.
+func ownDirs(h *Host) (config, state string) {
+	dir := func(variable, preset string) string {
+		if v, ok := h.getenv(variable); ok && filepath.IsAbs(v) {
+			return filepath.Join(v, "mcp-jail")
+		}
+		return filepath.Join(h.Home, preset, "mcp-jail")
+	}
+	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state"))
+}
+
+func readDir(path string) ([]DirEntry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := f.ReadDir(-1) // unsorted, and no stat where the directory records types
+	out := make([]DirEntry, len(list))
+	for i, e := range list {
+		out[i] = DirEntry{e.Name(), e.Type()}
+	}
+	return out, err
+}
+
+func readHead(path string, n int) ([]byte, error) {
+	// Asking first keeps a fifo in a granted tree from blocking the start.
+	if fi, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf := make([]byte, n)
+	n, err = io.ReadFull(f, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return buf[:n], err
+}

@@ -1,0 +1,186 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// InPlaceOptions are the flags of `run -- COMMAND`. Any of Read, Write and Net
+// replaces the default policy exactly as an access table does; Env only adds.
+type InPlaceOptions struct {
+	Command   []string // the program and its arguments
+	Workspace string   // --workspace; "" is the working directory
+	Read      []string // --read PATH
+	Write     []string // --write PATH: read and write
+	Net       []string // --net HOST[:PORT]
+	Env       []string // --env NAME
+	Home      string   // --home: "", "private" or "real"
+	Name      string   // --name; "" derives one from Command
+	Waive     []Axis   // --waive
+}
+
+// InPlace builds the policy of a server that is given on the command line. The
+// error is [Problems], whose File is the flag.
+func InPlace(o InPlaceOptions) (*Policy, error) {
+	var ps Problems
+	bad := func(flag, format string, args ...any) {
+		ps = append(ps, Problem{File: flag, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(o.Command) == 0 || o.Command[0] == "" {
+		return nil, Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
+	}
+	for _, arg := range o.Command {
+		if strings.ContainsRune(arg, 0) {
+			bad("COMMAND", "the command contains a NUL")
+			break
+		}
+	}
+	name := o.Name
+	if name == "" {
+		name = DefaultName(o.Command)
+	} else if !validName(name) {
+		bad("--name "+clip(name), "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
+	}
+	s := &Server{Name: name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
+	if o.Home != "" && o.Home != "private" && o.Home != "real" {
+		bad("--home "+clip(o.Home), `must be "private" or "real"`)
+	}
+	for _, a := range o.Waive {
+		if !slices.Contains(Axes(), a) {
+			bad("--waive "+clip(string(a)), "must be one of %s", strings.Join(axisNames(), ", "))
+		}
+	}
+	for _, v := range o.Env {
+		r := EnvRule{Name: v, Read: true, Where: "--env " + v}
+		if err := checkEnvName(v); err != nil {
+			bad("--env "+clip(v), "%s", err)
+		}
+		s.Variables = append(s.Variables, r)
+	}
+	var fs []FsRule
+	rule := func(flag, p string, write bool) {
+		if err := checkPath(p); err != nil {
+			bad(flag+" "+clip(p), "%s", err)
+		}
+		fs = append(fs, FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Where: flag + " " + p})
+	}
+	// Of two equally specific rules the last one wins, and a user who gives a
+	// path to both flags means the wider.
+	for _, p := range o.Read {
+		rule("--read", p, false)
+	}
+	for _, p := range o.Write {
+		rule("--write", p, true)
+	}
+	net := []NetRule{}
+	for _, n := range o.Net {
+		host, port, err := parseHostPort(n)
+		if err != nil {
+			bad("--net "+clip(n), "%s", err)
+		}
+		net = append(net, NetRule{Host: host, Port: port, Allow: true, Where: "--net " + n})
+	}
+	if err := ps.err(); err != nil {
+		return nil, err
+	}
+	p := s.policy()
+	p.InPlace, p.Net, p.Fs = true, net, fs
+	if len(fs)+len(net) == 0 {
+		p.Default, p.Fs = true, defaultFs()
+	}
+	return p, p.validate()
+}
+
+// DefaultName names a server that was given in place: the base name of the
+// program, or of the package that npx or uvx start, and a short hash of the
+// whole command, so that two servers do not share a private HOME. It is always
+// a valid server name.
+func DefaultName(argv []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(argv, "\x00")))
+	return safeName(baseOf(argv)) + "-" + hex.EncodeToString(sum[:4])
+}
+
+func baseOf(argv []string) string {
+	if len(argv) == 0 {
+		return "server"
+	}
+	program := path.Base(argv[0])
+	var rest []string
+	for i := 1; i < len(argv); i++ {
+		if argv[i] == "--" {
+			continue
+		}
+		if strings.HasPrefix(argv[i], "-") {
+			// The package may be the value of an option.
+			if name, ok := strings.CutPrefix(argv[i], "--package="); ok {
+				rest = append(rest, name)
+			}
+			continue
+		}
+		rest = append(rest, argv[i])
+	}
+	switch program {
+	case "npx", "uvx", "bunx", "pnpx":
+		if len(rest) > 0 {
+			return packageName(rest[0])
+		}
+	case "npm", "pnpm", "bun", "yarn", "uv", "pipx", "deno":
+		if len(rest) > 1 && slices.Contains([]string{"exec", "x", "dlx", "tool", "run"}, rest[0]) {
+			return packageName(rest[len(rest)-1])
+		}
+	case "node", "python", "python3", "java", "ruby", "php":
+		if len(rest) > 0 {
+			return scriptName(rest[0])
+		}
+	}
+	return program
+}
+
+// packageName drops scope and version: "@scope/server-github@1.2.3" is
+// "server-github".
+func packageName(spec string) string {
+	if i := strings.LastIndexByte(spec, '@'); i > 0 {
+		spec = spec[:i]
+	}
+	spec, _, _ = strings.Cut(spec, "==")
+	return path.Base(spec)
+}
+
+// scriptName is the name of the file, or of the directory that holds a file
+// whose name says nothing.
+func scriptName(script string) string {
+	base := path.Base(script)
+	base = strings.TrimSuffix(base, path.Ext(base))
+	if slices.Contains([]string{"index", "main", "server", "cli", "bin", "__main__"}, base) {
+		dir := path.Dir(path.Clean(script))
+		for slices.Contains([]string{"dist", "build", "src", "lib", "bin", "out"}, path.Base(dir)) {
+			dir = path.Dir(dir)
+		}
+		if name := path.Base(dir); name != "." && name != "/" && name != ".." {
+			return name
+		}
+	}
+	return base
+}
+
+func safeName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, s)
+	s = strings.Trim(s, ".-")
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	if s == "" {
+		return "server"
+	}
+	return s
+}

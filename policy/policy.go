@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Policy is what one server, or one tool of a stateless server, may do: merged,
+// validated and with every default filled in. It does not know the host yet.
+// Build one with [Config.Policy] or [InPlace].
+type Policy struct {
+	Server string
+	Tool   string // "" for the whole server, or for the discovery of a stateless one
+
+	Command     string
+	Arguments   []string
+	Workspace   string // as written; "" is the client's working directory
+	Description string
+
+	Stateful           bool
+	Warm               int
+	MaxConcurrentCalls int
+	Startup            time.Duration // exec to first answer; 0 waits for ever
+	Call               time.Duration // 0 is no limit
+	Roots              string        // "off", "narrow" or "advertise"
+	HomeReal           bool          // home = "real"
+
+	// Default tells that there is no access table. Fs, Net and Env hold the
+	// default policy then: it is materialised, so that what is enforced, shown
+	// and told to the server is one and the same.
+	Default   bool
+	Fs        []FsRule
+	Net       []NetRule
+	Env       []EnvRule
+	Commands  []CommandRule // nil: any program; sorted by name
+	Sensitive []string      // beyond the built-in list
+	Limits    Limits
+	Waive     []Axis // sorted
+
+	// InPlace tells that the policy comes from the command line: a relative
+	// command is then meant from the working directory, as a shell reads it.
+	InPlace bool
+	Where   string // the server's table, or the command line
+}
+
+// Defaults of a server that does not say otherwise (product.md).
+const (
+	DefaultStartup            = 60 * time.Second
+	DefaultMaxConcurrentCalls = 8
+)
+
+const theDefault = "the default policy"
+
+// defaultFs is the filesystem of the default policy (policy.md "Default and
+// explicit policy"): the workspace, read and write.
+func defaultFs() []FsRule {
+	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: theDefault}}
+}
+
+// UnknownServerError is a server name that no configuration file declares.
+type UnknownServerError struct {
+	Server string
+	Known  []string
+	Files  []string // the files that were read
+}
+
+func (e *UnknownServerError) Error() string {
+	msg := fmt.Sprintf("there is no server %q in the configuration", e.Server)
+	switch near := nearest(e.Server, e.Known); {
+	case near != "":
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	case len(e.Known) > 0:
+		msg += "; declared are " + strings.Join(e.Known, ", ")
+	case len(e.Files) == 0:
+		msg += ": no configuration file was found"
+	}
+	return msg
+}
+
+// Policy returns the policy of a server. tool names a tool of a stateless
+// server; "" is the whole of a stateful server, and the process in which the
+// tools of a stateless one are discovered, which runs under the default policy.
+func (c *Config) Policy(server, tool string) (*Policy, error) {
+	s := c.Servers[server]
+	if s == nil {
+		return nil, &UnknownServerError{server, c.ServerNames(), c.Files}
+	}
+	if err := s.validate().err(); err != nil {
+		return nil, err
+	}
+	if tool != "" && s.IsStateful() {
+		file, line := splitWhere(s.Where)
+		return nil, Problems{{file, line, "servers." + bareOrQuoted(server), fmt.Sprintf(
+			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
+	}
+	p := s.policy()
+	access := s.Access
+	if p.Tool = tool; tool != "" {
+		access = nil
+		if t := s.Tools[tool]; t != nil {
+			access = t.Access
+		}
+	}
+	if access == nil {
+		p.Default = true
+		p.Fs = defaultFs()
+	} else {
+		p.Fs = slices.Clone(access.Fs)
+		p.Net = append(p.Net, access.Net...)
+		p.Env = append(slices.Clone(access.Env), p.Env...)
+		p.Sensitive = slices.Clone(access.SensitivePaths)
+		if access.Commands != nil {
+			p.Commands = []CommandRule{}
+			for _, name := range sortedKeys(access.Commands) {
+				p.Commands = append(p.Commands, access.Commands[name])
+			}
+		}
+	}
+	return p, p.validate()
+}
+
+// policy fills in everything but the access rules.
+func (s *Server) policy() *Policy {
+	number := func(p *int, preset int) int {
+		if p == nil {
+			return preset
+		}
+		return *p
+	}
+	p := &Policy{
+		Server:             s.Name,
+		Command:            s.Command,
+		Arguments:          slices.Clone(s.Arguments),
+		Workspace:          s.Workspace,
+		Description:        s.Description,
+		Stateful:           s.IsStateful(),
+		Warm:               number(s.Warm, 0),
+		MaxConcurrentCalls: number(s.MaxConcurrentCalls, DefaultMaxConcurrentCalls),
+		Startup:            time.Duration(number(s.StartupTimeoutSecs, int(DefaultStartup/time.Second))) * time.Second,
+		Call:               time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
+		Roots:              s.Roots,
+		HomeReal:           s.Home == "real",
+		Net:                []NetRule{},
+		Env:                slices.Clone(s.Variables),
+		Limits: Limits{
+			MemoryMB:   number(s.Limits.MemoryMB, DefaultLimits.MemoryMB),
+			Processes:  number(s.Limits.Processes, DefaultLimits.Processes),
+			OpenFiles:  number(s.Limits.OpenFiles, DefaultLimits.OpenFiles),
+			FileSizeMB: number(s.Limits.FileSizeMB, DefaultLimits.FileSizeMB),
+			MessageMB:  number(s.Limits.MessageMB, DefaultLimits.MessageMB),
+		},
+		Waive: sortAxes(s.Waive),
+		Where: s.Where,
+	}
+	if p.Roots == "" {
+		p.Roots = "off"
+	}
+	return p
+}
+
+func sortAxes(axes []Axis) []Axis {
+	out := slices.Clone(axes)
+	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	return slices.Compact(out)
+}
+
+// validate refuses rules that contradict each other in a way that can be seen
+// without a disk. Resolve looks again when symlinks are known.
+func (p *Policy) validate() error {
+	return lexicalConflict(p.Fs)
+}
+
+// Remarks says in words what an explicit policy leaves out, for check and plan
+// (policy.md: "access declares no fs rule: the workspace cannot be reached").
+func (p *Policy) Remarks() (ws []Warning) {
+	add := func(code, format string, args ...any) {
+		ws = append(ws, Warning{code, fmt.Sprintf(format, args...), p.Where})
+	}
+	if !p.Default {
+		if len(p.Fs) == 0 {
+			add("no-fs", "access declares no fs rule: the workspace cannot be reached")
+		}
+		if len(p.Net) == 0 {
+			add("no-net", "access declares no net rule: no host can be reached")
+		}
+		if len(p.Env) == 0 {
+			add("no-env", "access declares no env rule: only the minimal environment is passed")
+		}
+	}
+	if p.Commands != nil {
+		add("commands", "access.commands confines which programs the kernel starts; what a started program does is confined by the other axes")
+	}
+	if p.Stateful && p.Warm > 0 {
+		add("no-effect", "warm has no effect: server %q is stateful", p.Server)
+	}
+	return ws
+}
