@@ -1,0 +1,265 @@
+package confine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Probe asks the host for everything that it offers. It starts a process, and
+// is for reports; a start asks less.
+func Probe() Features {
+	f := probeForStart()
+	f.SeccompNotify = seccompNotifyFeature()
+	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
+	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
+	f.MountAPI = probed.get("mount_api", probeMountAPI)
+	f.Cgroup = probeCgroup()
+	return f
+}
+
+// probeForStart asks only what compiling a plan needs: a few system calls and
+// one file. User namespaces are simply tried by the start itself.
+func probeForStart() Features {
+	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
+	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
+	f.Seccomp = probeSeccomp()
+	if b, err := os.ReadFile("/proc/self/mountinfo"); err != nil {
+		f.FreshProc = no("/proc cannot be read: "+err.Error(), "mount /proc")
+	} else {
+		f.FreshProc = freshProcFeature(string(b))
+	}
+	f.PidMax = kernelAtLeast(f.Kernel, 6, 14)
+	return f
+}
+
+// probed remembers what is expensive to ask, when the answer was certain: what
+// could not be told is asked again.
+var probed featureMemory
+
+type featureMemory struct {
+	mu    sync.Mutex
+	known map[string]Feature
+}
+
+func (m *featureMemory) get(name string, probe func() Feature) Feature {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f, ok := m.known[name]; ok {
+		return f
+	}
+	f := probe()
+	if f.Answer != Unknown {
+		if m.known == nil {
+			m.known = make(map[string]Feature)
+		}
+		m.known[name] = f
+	}
+	return f
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+func probeLandlock() (errata uint32, effective int, f Feature) {
+	abi, err := landlockVersion()
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return 0, 0, no("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return 0, 0, no("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
+	case errors.Is(err, unix.EPERM):
+		return 0, 0, no("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
+	case err != nil:
+		return 0, 0, unknown("the kernel answers " + err.Error())
+	}
+	errata = landlockErrata()
+	return errata, effectiveABI(abi, errata), landlockFeature(abi, errata)
+}
+
+// probeSeccomp asks for the one action that the deny-list lives on.
+func probeSeccomp() Feature {
+	if _, ok := archOf(runtime.GOARCH); !ok {
+		return no("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")
+	}
+	return seccompAction(unix.SECCOMP_RET_ERRNO, "answer with an errno")
+}
+
+func seccompAction(action uint32, what string) Feature {
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	return seccompAnswer(errno, 0, what)
+}
+
+// filterFlag asks for a flag of SECCOMP_SET_MODE_FILTER by way of a filter that
+// is not there: EFAULT means that the flags were understood (seccomp(2)).
+func filterFlag(flags uintptr, what string) Feature {
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	return seccompAnswer(errno, unix.EFAULT, what)
+}
+
+func seccompAnswer(errno, good syscall.Errno, what string) Feature {
+	switch errno {
+	case good:
+		return yes("")
+	case unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
+		return no("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
+	}
+	return unknown("the kernel answers " + errno.Error())
+}
+
+// seccompNotifyFeature asks for notification together with WAIT_KILLABLE_RECV
+// (Linux 5.19), without which signals of Go's runtime disturb every call.
+func seccompNotifyFeature() Feature {
+	f := seccompAction(unix.SECCOMP_RET_USER_NOTIF, "ask a supervisor")
+	if f.Answer != Yes {
+		return f
+	}
+	return filterFlag(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait for a supervisor undisturbed by signals")
+}
+
+// probeUserNamespaces really makes them, with the capabilities that building a
+// jail takes: the child gets a user namespace, its uid mapped, unshares its
+// mounts and makes them private, and then fails to execute a file that does not
+// exist. ENOENT is success, and nothing has run.
+func probeUserNamespaces() Feature {
+	uid, gid := os.Getuid(), os.Getgid()
+	pid, err := syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{
+		Env: []string{},
+		Sys: &syscall.SysProcAttr{
+			Cloneflags:   unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+			Unshareflags: unix.CLONE_NEWNS,
+			UidMappings:  []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings:  []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		},
+	})
+	if err == nil { // cannot be; leave no process behind
+		var ws syscall.WaitStatus
+		syscall.Kill(pid, syscall.SIGKILL)
+		syscall.Wait4(pid, &ws, 0, nil)
+		return unknown("the probe ran a program that does not exist")
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return yes("")
+	}
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) {
+		return unknown("no process could be started: " + err.Error())
+	}
+	return userNamespacesRefused(err)
+}
+
+// userNamespacesRefused explains the error of a start that was refused its
+// namespaces.
+func userNamespacesRefused(err error) Feature {
+	f := usernsFacts{
+		Errno:              err.Error(),
+		Limit:              sysctlValue("user/max_user_namespaces"),
+		UnprivilegedClone:  sysctlValue("kernel/unprivileged_userns_clone"),
+		AppArmorRestricted: sysctlValue("kernel/apparmor_restrict_unprivileged_userns"),
+		AppArmorProfile:    strings.TrimSuffix(procLine("/proc/self/attr/apparmor/current"), " (enforce)"),
+		Root:               os.Geteuid() == 0,
+		Chrooted:           chrooted(),
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		f.Errno = unix.ErrnoName(errno)
+	}
+	if b, err := os.ReadFile("/proc/self/status"); err == nil {
+		for l := range strings.Lines(string(b)) {
+			if v, ok := strings.CutPrefix(l, "Seccomp:"); ok {
+				f.SeccompMode = strings.TrimSpace(v)
+			}
+		}
+	}
+	return usernsFeature(f)
+}
+
+// chrooted reports whether the root is not the top of a mount, as clone(2)
+// demands for CLONE_NEWUSER.
+func chrooted() bool {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	for l := range strings.Lines(string(b)) {
+		if f := strings.Fields(l); len(f) > 4 && f[4] == "/" {
+			return false
+		}
+	}
+	return true
+}
+
+func sysctlValue(name string) string { return procLine(filepath.Join("/proc/sys", name)) }
+
+func procLine(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// probeMountAPI asks mount_setattr (Linux 5.12), the youngest of the three, for
+// a flag that does not exist. It looks at its flags before it looks at
+// privileges.
+func probeMountAPI() Feature {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 1<<31, 0, 0, 0)
+	switch errno {
+	case unix.EINVAL:
+		return yes("")
+	case unix.ENOSYS:
+		return no("this kernel has no mount_setattr, or a seccomp filter around this process hides it", "use Linux 5.12 or newer")
+	case unix.EPERM:
+		return no("a seccomp filter around this process refuses mount_setattr", "start the container with a seccomp profile that allows it in user namespaces")
+	}
+	return unknown("the kernel answers " + errno.Error())
+}
+
+// probeCgroup looks whether this process may make cgroups below its own, as a
+// user session of systemd with Delegate= may.
+func probeCgroup() Feature {
+	path, ok := cgroupPath(procLine("/proc/self/cgroup"))
+	if !ok {
+		return no("there is no cgroup v2 here", "boot with cgroup v2")
+	}
+	dir, ok := cgroupMount(procLine("/proc/self/mountinfo"))
+	if !ok {
+		return no("cgroup v2 is not mounted", "mount it on /sys/fs/cgroup")
+	}
+	dir = filepath.Join(dir, path)
+	for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+		switch err := unix.Access(filepath.Join(dir, file), unix.W_OK); {
+		case errors.Is(err, fs.ErrNotExist):
+			return unknown("the cgroup of this process is not visible: " + dir)
+		case err != nil:
+			return no("the cgroup of this process belongs to another user: "+dir, "start mcp-jail from a session with delegation, for instance systemd-run --user --scope")
+		}
+	}
+	controllers := strings.Fields(procLine(filepath.Join(dir, "cgroup.controllers")))
+	var missing []string
+	for _, c := range []string{"memory", "pids"} {
+		found := false
+		for _, have := range controllers {
+			found = found || have == c
+		}
+		if !found {
+			missing = append(missing, c)
+		}
+	}
+	if missing != nil {
+		return no("the controllers "+strings.Join(missing, " and ")+" are not delegated", "add them to Delegate= of the session's unit")
+	}
+	return yes(dir)
+}
