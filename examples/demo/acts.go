@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// demo is the transcript in the making.
+type demo struct {
+	*site
+	paper
+	surprises []string // what did not go as it should
+}
+
+// The line that the demonstration falls back on when the jail offers none.
+const ownGrant = `[[servers.notes.access.fs]]
+path = "notes"
+read = true
+write = true`
+
+func (d *demo) title() {
+	d.line("%s  %s", d.in(bold, "mcp-jail"), d.in(dim, "two MCP servers, each in a jail made by the kernel"))
+}
+
+func (d *demo) end() error {
+	d.line("")
+	if len(d.surprises) > 0 {
+		return fmt.Errorf("not as it should be:\n  %s", strings.Join(d.surprises, "\n  "))
+	}
+	d.line("%s", d.in(dim, "Nothing of this is left: no process, no file."))
+	return nil
+}
+
+func (d *demo) expect(ok bool, format string, a ...any) {
+	if !ok {
+		d.surprises = append(d.surprises, d.show(fmt.Sprintf(format, a...)))
+	}
+}
+
+// ask calls a tool, prints what came of it and notes a surprise.
+func (d *demo) ask(ctx context.Context, s *session, wanted bool, asked, tool string, arguments map[string]any) (answer, error) {
+	a, err := s.call(ctx, tool, arguments)
+	if err != nil {
+		return a, err
+	}
+	a.text, a.jail = d.show(a.text), d.show(a.jail)
+	d.step(a.ok, asked, a.text)
+	if a.ok != wanted {
+		d.expect(false, "%s: %s", asked, oneLine(a.text))
+	}
+	return a, nil
+}
+
+// notes is the honest server: it works, it is kept from its own mistake, and what it lacks is named and then granted.
+func (d *demo) notes(ctx context.Context) error {
+	policy, err := d.policy()
+	if err != nil {
+		return err
+	}
+	d.heading(1, "notes", ", an honest server that may read ./notes")
+	d.command("mcp-jail run --config jail.toml notes")
+	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "notes")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := d.ask(ctx, s, true, "search beans", "search", map[string]any{"query": "the beans"}); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, true, "read garden", "read", map[string]any{"name": "garden"}); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, false, "read shared", "read", map[string]any{"name": "shared"}); err != nil {
+		return err
+	}
+	d.aside(dim, "shared.md is a link to ~/.ssh/id_ed25519, which the server would have followed")
+	plan := map[string]any{"name": "plan", "text": "Water the beans.\n"}
+	refused, err := d.ask(ctx, s, false, "write plan", "write", plan)
+	if err != nil {
+		return err
+	}
+	s.close()
+	return d.granted(ctx, policy, refused, plan)
+}
+
+// granted adds the line that the jail offered and writes again.
+func (d *demo) granted(ctx context.Context, policy string, refused answer, plan map[string]any) error {
+	if why := withoutGrant(refused.jail); why != "" {
+		d.aside(dim, jailMark+" "+why)
+	}
+	lines := grant(refused.jail)
+	if lines == "" {
+		d.expect(false, "write plan: the jail offered no line that grants it")
+		lines = ownGrant
+	}
+	d.aside(cyan, lines)
+	more, err := d.write("more.toml", "version = 1\n\n"+lines+"\n")
+	if err != nil {
+		return err
+	}
+	d.command("mcp-jail run --config jail.toml --config more.toml notes")
+	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "--config", more, "notes")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	_, err = d.ask(ctx, s, true, "write plan", "write", plan)
+	return err
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// In place of mcp-jail stands this test: a proxy that confines nothing. What the demonstration says of that is known.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "run" {
+		os.Exit(fake(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// fake is `mcp-jail run --config FILE… SERVER`, as far as the demonstration's own files go.
+func fake(arguments []string) int {
+	server := arguments[len(arguments)-1]
+	text, err := os.ReadFile(arguments[1])
+	if err != nil {
+		return 2
+	}
+	_, table, _ := strings.Cut(string(text), "[servers."+server+"]\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	value := func(key string) string {
+		for line := range strings.Lines(table) {
+			if name, value, _ := strings.Cut(line, "="); strings.TrimSpace(name) == key {
+				return strings.Trim(strings.TrimSpace(value), `[]'"`)
+			}
+		}
+		return ""
+	}
+	command := exec.Command(value("command"))
+	if argument := value("arguments"); argument != "" {
+		command.Args = append(command.Args, argument)
+	}
+	command.Dir, command.Stdin, command.Stdout, command.Stderr = value("workspace"), os.Stdin, os.Stdout, os.Stderr
+	if command.Run() != nil {
+		return 1
+	}
+	return 0
+}
+
+// rehearsal is a configuration with the fake, whose output goes to a file and whose site is in a directory of its own.
+func rehearsal(t *testing.T) (c config, site string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	// Short, since the name of a socket has to fit.
+	site, err = os.MkdirTemp("", "demo-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(site) })
+	built, err := programs{jail: self}.build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", site)
+	t.Setenv("TMP", site)
+	return config{programs: built, out: out}, site
+}
+
+func isEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("left behind: %s", e.Name())
+	}
+}
+
+func TestWithoutAJailItSaysSo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	c, site := rehearsal(t)
+	err := run(t.Context(), c)
+	isEmpty(t, site)
+	if err == nil {
+		t.Fatal("a proxy that confines nothing passed")
+	}
+	for _, want := range []string{"read shared: ", "write plan: the jail offered no line", "read ~/.ssh/id_ed25519 in the jail: got", "connect to a local service in the jail: got"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in: %v", want, err)
+		}
+	}
+	text, err := os.ReadFile(c.out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"✓ search beans     garden.md:2: Sow the beans", "without", "write into its own workspace     fine           fine"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if bytes.Contains(text, []byte(site)) || bytes.Contains(text, []byte("\x1b")) {
+		t.Errorf("paths of this run or colours in:\n%s", text)
+	}
+}
+
+func TestStopsAndCleansUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	c, site := rehearsal(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if err := run(ctx, c); err == nil {
+		t.Error("stopped without an error")
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+	isEmpty(t, site)
+}
+
+func TestGrant(t *testing.T) {
+	said := `the policy of "notes" does not let it create notes/plan.md
+  Add to jail.toml:
+    [[servers.notes.access.fs]]
+    path = "notes"
+    create = true
+  mcp-jail why shows more`
+	if got, want := grant(said), "[[servers.notes.access.fs]]\npath = \"notes\"\ncreate = true"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := withoutGrant(said), `the policy of "notes" does not let it create notes/plan.md`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := grant("nothing to add, path = \"x\"\nkey = 1"); got != "" {
+		t.Errorf("keys without a table became %q", got)
+	}
+}
+
+func TestReason(t *testing.T) {
+	for text, want := range map[string]string{
+		"failed: EACCES: open x: permission denied":                  "refused  EACCES",
+		"failed: nothing to steal: X is not set":                     "not set",
+		"failed: ENOENT: open a: no such file\nopen b: no such file": "refused  ENOENT",
+		"the server ended": "the server ended",
+	} {
+		if got := reason(answer{text: text}); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// attempt is a row of the second act: a theft of something that was planted.
+type attempt struct {
+	label, tool string
+	arguments   map[string]any
+	// owned thefts are ones that the policy allows: the jail must not be in the way of them.
+	owned bool
+}
+
+// outcomes are those of the same attempts, by label, in one session.
+type outcomes map[string]answer
+
+func (d *demo) attempts() []attempt {
+	all := []attempt{
+		{"write into its own workspace", "write_file", map[string]any{"path": "report.txt"}, true},
+		{"read ~/.ssh/id_ed25519", "read_file", map[string]any{"path": d.path("home/.ssh/id_ed25519"), "show": 0}, false},
+		{"read .env inside the workspace", "read_file", map[string]any{"path": ".env", "show": 0}, false},
+		{"read the variable " + secretName, "env_var", map[string]any{"name": secretName}, false},
+		{"plant a hook in .git/hooks", "write_hook", nil, false},
+		{"connect to a local service", "connect", map[string]any{"port": d.tcp.Addr().(*net.TCPAddr).Port}, false},
+	}
+	if d.unix != nil {
+		all = append(all, attempt{"open a socket like Docker's", "unix_socket", map[string]any{"path": d.unix.Addr().String()}, false})
+	}
+	return append(all,
+		attempt{"signal the MCP client", "kill", map[string]any{"pid": os.Getpid()}, false},
+		attempt{"start a user namespace", "new_namespace", nil, false},
+		attempt{"set up an io_uring", "io_uring", nil, false})
+}
+
+// thief is the dishonest server, without a jail and in one, on the same targets.
+func (d *demo) thief(ctx context.Context) error {
+	d.heading(2, "thief", ", a server that steals, under the default policy")
+	d.command("mcp-jail run --config jail.toml thief")
+	bare, bareOutlived, err := d.heist(ctx, "bare", 2, d.programs.thief)
+	if err != nil {
+		return err
+	}
+	// The bare thief's report must not stand in the way of the other one's.
+	if err := os.Remove(d.path("project/report.txt")); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	jailed, outlived, err := d.heist(ctx, "jailed", 5, d.programs.jail, "run", "--config", d.path("jail.toml"), "thief")
+	if err != nil {
+		return err
+	}
+	d.line("    %s %s %s", pad("", 32), pad("without", 14), "in the jail")
+	for _, a := range d.attempts() {
+		with, tried := jailed[a.label]
+		if !tried {
+			continue
+		}
+		d.row(a.label, bare[a.label], with, a.owned)
+		d.expect(with.ok == a.owned, "%s in the jail: %s", a.label, oneLine(with.text))
+	}
+	if runtime.GOOS == "linux" {
+		d.row("outlive the session", answer{ok: bareOutlived}, answer{ok: outlived, text: "gone"}, false)
+		d.expect(!outlived, "a process of the thief outlived its session")
+	}
+	// The bare thief's survivor has a second or two to live, and belongs to what is cleaned up.
+	for range 5 {
+		if !running(mark("bare")) {
+			break
+		}
+	}
+	return nil
+}
+
+func (d *demo) row(label string, bare, jailed answer, owned bool) {
+	without, first := "got it", red
+	switch {
+	case owned:
+		without, first = "fine", plain
+	case !bare.ok:
+		// The host itself says no, so this row proves nothing about the jail.
+		without, first = "refused too", dim
+	}
+	with, second := reason(jailed), green
+	if jailed.ok {
+		with, second = "got it", red
+		if owned {
+			with, second = "fine", plain
+		}
+	}
+	d.line("    %s %s %s", pad(label, 32), d.in(first, pad(without, 14)), d.in(second, with))
+}
+
+// reason is why a theft failed, in a word or two: the errno, or what the thief said.
+func reason(a answer) string {
+	text := strings.TrimPrefix(oneLine(a.text), "failed: ")
+	if errno, _, ok := strings.Cut(text, ":"); ok && errno == strings.ToUpper(errno) {
+		return "refused  " + errno
+	}
+	if strings.HasSuffix(text, "is not set") {
+		return "not set"
+	}
+	return cut(text, 40)
+}
+
+// heist runs one session of the thief and answers what it got, and whether a process of its outlived it.
+func (d *demo) heist(ctx context.Context, name string, seconds int, program string, arguments ...string) (outcomes, bool, error) {
+	s, err := d.start(ctx, program, arguments...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer s.close()
+	offered, err := s.tools(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("listing the thief's tools: %w\n%s", err, s.said())
+	}
+	got := outcomes{}
+	for _, a := range d.attempts() {
+		if !offered[a.tool] {
+			continue
+		}
+		if got[a.label], err = s.call(ctx, a.tool, a.arguments); err != nil {
+			return nil, false, err
+		}
+	}
+	if !offered["survive"] {
+		return got, false, nil
+	}
+	mark := mark(name)
+	if _, err := s.call(ctx, "survive", map[string]any{"seconds": seconds, "mark": mark}); err != nil {
+		return nil, false, err
+	}
+	s.close()
+	return got, running(mark), nil
+}
+
+// mark is what the survivor of a heist has on its command line.
+func mark(heist string) string { return fmt.Sprintf("demo-%d-%s", os.Getpid(), heist) }
+
+// running looks, for a moment, for a process that has mark on its command line: the kernel may still be clearing up.
+func running(mark string) bool {
+	for range 20 {
+		paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		found := false
+		for _, path := range paths {
+			if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(mark)) {
+				found = true
+			}
+		}
+		if !found {
+			return false
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return true
+}

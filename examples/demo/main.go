@@ -1,0 +1,77 @@
+// Command demo shows mcp-jail at work: it starts the honest server notes and the dishonest server thief in jails, speaks
+// MCP to them through the proxy as any client would, and prints what worked, what was refused and the line that grants it.
+//
+//	go run ./examples/demo
+//
+// Everything happens in a temporary directory with a home, a project and secrets of its own, which is removed at the end.
+// The thief also runs once without a jail, for comparison, and is then only pointed at what was planted there. Root is not
+// needed. The status is 1 when something did not go as it should.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// patience bounds the whole run, so that it ends even where a server hangs.
+const patience = 2 * time.Minute
+
+// config is what the flags say. A program without a path is built.
+type config struct {
+	programs programs
+	color    bool
+	out      *os.File
+}
+
+func main() {
+	var c config
+	flag.StringVar(&c.programs.jail, "mcp-jail", "", "use this `file` instead of building mcp-jail")
+	flag.StringVar(&c.programs.notes, "notes", "", "use this `file` instead of building notes")
+	flag.StringVar(&c.programs.thief, "thief", "", "use this `file` instead of building thief")
+	color := flag.String("color", "auto", "auto, always or never")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "demo: %q is not a flag; see --help\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	c.out = os.Stdout
+	c.color = *color == "always" || *color == "auto" && isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, c)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run returns after everything it started has ended and everything it made is removed, also when ctx ends early.
+func run(ctx context.Context, c config) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+
+	site, err := newSite()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, site.remove()) }()
+	if site.programs, err = c.programs.build(ctx, site.path("bin")); err != nil {
+		return err
+	}
+
+	d := demo{site: site, paper: paper{out: c.out, color: c.color}}
+	d.title()
+	for _, act := range []func(context.Context) error{d.notes, d.thief} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	return d.end()
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The planted secrets. They open nothing.
+const (
+	secretName  = "DEPLOY_TOKEN"
+	secretValue = "not-a-real-token"
+	secretKey   = "-----BEGIN OPENSSH PRIVATE KEY-----\nnot a real key\n-----END OPENSSH PRIVATE KEY-----\n"
+)
+
+// site is the temporary place where the demonstration happens: a home and a project of nobody's, two local services, and
+// the policy. Nothing of the user's is in it, and the programs are told that it is all there is.
+type site struct {
+	dir      string
+	programs programs
+	tcp      net.Listener
+	unix     net.Listener // nil where there is no such thing
+}
+
+func newSite() (_ *site, err error) {
+	dir, err := os.MkdirTemp("", "mcp-jail-demo-")
+	if err != nil {
+		return nil, err
+	}
+	s := &site{dir: dir}
+	defer func() {
+		if err != nil {
+			s.remove()
+		}
+	}()
+	// The policy names real paths, and the directory for temporary files may be reached through a link.
+	if s.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.path("bin"), 0o755); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{
+		"home/.ssh/id_ed25519":     secretKey,
+		"project/.env":             "DATABASE_PASSWORD=not-a-real-password\n",
+		"project/.git/HEAD":        "ref: refs/heads/main\n",
+		"project/.git/hooks/empty": "",
+		"project/notes/garden.md":  "# Garden\nSow the beans in May, two fingers deep.\n",
+		"project/notes/trips.md":   "# Trips\nNight train to Rome, and back before the beans are ripe.\n",
+	} {
+		path := s.path(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	// What a cloned repository may well bring along.
+	if err := os.Symlink(s.path("home/.ssh/id_ed25519"), s.path("project/notes/shared.md")); err != nil {
+		return nil, err
+	}
+	return s, s.listen()
+}
+
+// listen opens what the thief is to connect to.
+func (s *site) listen() (err error) {
+	if s.tcp, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	go hangUp(s.tcp)
+	if l, err := net.Listen("unix", s.path("home/docker.sock")); err == nil {
+		s.unix = l
+		go hangUp(l)
+	}
+	return nil
+}
+
+// hangUp ends with its listener.
+func hangUp(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+}
+
+func (s *site) remove() error {
+	if s.tcp != nil {
+		s.tcp.Close()
+	}
+	if s.unix != nil {
+		s.unix.Close()
+	}
+	return os.RemoveAll(s.dir)
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+
+// environment is the caller's with the site's home in place of the real one, so that neither the jail's state nor a theft
+// reaches the latter, and with a secret in it.
+func (s *site) environment() []string {
+	var kept []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if name != "HOME" && name != "USERPROFILE" && name != secretName && !strings.HasPrefix(name, "XDG_") {
+			kept = append(kept, pair)
+		}
+	}
+	return append(kept, "HOME="+s.path("home"), "USERPROFILE="+s.path("home"), secretName+"="+secretValue)
+}
+
+// policy writes the configuration and answers its path. The notes may be read; the thief has no access table, and so the
+// default policy.
+func (s *site) policy() (string, error) {
+	return s.write("jail.toml", fmt.Sprintf(`version = 1
+
+[servers.notes]
+command   = %[1]s
+arguments = ["notes"]
+workspace = %[3]s
+
+[[servers.notes.access.fs]]
+path = "notes"
+read = true
+
+[servers.thief]
+command   = %[2]s
+workspace = %[3]s
+`, quote(s.programs.notes), quote(s.programs.thief), quote(s.path("project"))))
+}
+
+func (s *site) write(name, text string) (string, error) {
+	path := s.path(name)
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
+// quote makes a literal TOML string, in which nothing is escaped. Temporary directories have no quotes in their names;
+// where one has, mcp-jail says so.
+func quote(s string) string { return "'" + s + "'" }
+
+// show shortens the site's paths to what they stand for, which also makes two runs print the same.
+func (s *site) show(text string) string {
+	return strings.NewReplacer(
+		s.path("project")+string(filepath.Separator), "",
+		s.path("project"), ".",
+		s.path("home"), "~",
+		s.dir, "…",
+	).Replace(text)
+}
