@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sort"
 
@@ -116,6 +117,8 @@ const (
 // maxProgram is BPF_MAXINSNS.
 const maxProgram = 4096
 
+const sizeofSockFilter = 8
+
 // A filterNode is a decision: a leaf (word nil) or a test with two ways on.
 type filterNode struct {
 	verdict uint32 // of a leaf
@@ -185,6 +188,18 @@ func compileSeccomp(arch Arch, opts seccompOptions) ([]bpf.RawInstruction, error
 		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(prog), maxProgram)
 	}
 	return bpf.Assemble(prog)
+}
+
+// filterRecords is prog as the kernel takes it: an array of struct sock_filter
+// in the byte order of both machines. In this form it crosses to the shim.
+func filterRecords(prog []bpf.RawInstruction) []byte {
+	b := make([]byte, 0, sizeofSockFilter*len(prog))
+	for _, ins := range prog {
+		b = binary.LittleEndian.AppendUint16(b, ins.Op)
+		b = append(b, ins.Jt, ins.Jf)
+		b = binary.LittleEndian.AppendUint32(b, ins.K)
+	}
+	return b
 }
 
 // seccompTree is the program as a decision tree.

@@ -6,12 +6,12 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// applySeccomp installs a filter and returns what the kernel returned: with
-// SECCOMP_FILTER_FLAG_NEW_LISTENER the descriptor of the listener, else 0.
+// applySeccomp installs a filter (see filterRecords) and returns what the
+// kernel returned: with SECCOMP_FILTER_FLAG_NEW_LISTENER the descriptor of the
+// listener, else 0.
 //
 // Without flags the filter holds for the calling thread, which the caller must
 // have locked, and for what that thread starts or executes. With
@@ -20,17 +20,17 @@ import (
 // NEW_LISTENER needs SECCOMP_FILTER_FLAG_TSYNC_ESRCH.
 //
 // no_new_privs must be set on the thread, else EACCES.
-func applySeccomp(prog []bpf.RawInstruction, flags uintptr) (listener int, err error) {
-	if len(prog) == 0 || len(prog) > maxProgram {
+func applySeccomp(records []byte, flags uintptr) (listener int, err error) {
+	n := len(records) / sizeofSockFilter
+	if n == 0 || n > maxProgram || len(records)%sizeofSockFilter != 0 {
 		return -1, syscall.EINVAL
 	}
-	// A bpf.RawInstruction is laid out as a struct sock_filter.
 	fprog := unix.SockFprog{
-		Len:    uint16(len(prog)),
-		Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(prog))),
+		Len:    uint16(n),
+		Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(records))),
 	}
 	r, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
-	runtime.KeepAlive(prog)
+	runtime.KeepAlive(records)
 	if errno != 0 {
 		return -1, errno
 	}
