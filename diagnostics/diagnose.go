@@ -1,7 +1,216 @@
 package diagnostics
 
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	maxStderr  = 40  // lines of stderr in a diagnosis
+	maxStderrB = 512 // bytes of such a line
+	maxSaid    = 6   // lines of the failing request's text
+	maxDenials = 50  // denials, the latest
+	maxTarget  = 1 << 10
+	maxCause   = 600
+)
+
 // Diagnose turns evidence into a diagnosis. It is pure: it reads no file, no
-// clock and no environment.
+// clock and no environment; the host is asked only through the functions of the
+// evidence.
 func Diagnose(ev Evidence) Diagnosis {
-	return Diagnosis{Code: CodeDied, Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool}
+	var env []policy.Variable
+	if ev.Profile != nil {
+		env = ev.Profile.Env
+	}
+	redact := NewRedactor(env)
+	ev.Text = redact.Redact(cut(ev.Text, tailBytes))
+	ev.Stderr = redacted(ev.Stderr, redact)
+	ev.Denials = redactedDenials(ev.Denials, redact)
+
+	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: what(&ev)}
+	if ev.Exit != nil {
+		if d.Signal = signalName(ev.Exit.Signal); d.Signal == "" {
+			code := ev.Exit.Code
+			d.Exit = &code
+		}
+	}
+	d.Stderr = quotedLines(ev.Stderr, maxStderr)
+	if strings.TrimSpace(ev.Text) != "" {
+		d.Said = quotedLines(strings.Split(strings.TrimSpace(ev.Text), "\n"), -maxSaid)
+	}
+	d.Denials = validDenials(ev.Denials)
+
+	j := newJudge(&ev)
+	lines := closeness(ev.Text, ev.Stderr)
+	found, cleared := j.collect(lines)
+	if len(found) > 0 {
+		d.blame(j, found)
+		return d
+	}
+	d.doubt(j, lines, cleared)
+	return d
+}
+
+// collect judges all evidence: the start, the denials, then the text.
+func (j *judge) collect(lines []string) (findings, *verdict) {
+	all := j.fromDenials(lines)
+	if j.ev.Start != nil {
+		v := j.start(*j.ev.Start)
+		if !v.blamed {
+			return all.ordered(), &v // whatever text there is, it is not of the program
+		}
+		all.add(finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
+		return all.ordered(), nil
+	}
+	likely, cleared := j.fromText(lines)
+	for _, f := range likely {
+		all.add(f)
+	}
+	return all.ordered(), cleared
+}
+
+// blame fills in the cause that is known.
+func (d *Diagnosis) blame(j *judge, found findings) {
+	for _, f := range found {
+		d.Hints = append(d.Hints, j.hint(f))
+	}
+	first := d.Hints[0]
+	d.Attribution, d.Cause, d.Fix = first.Attribution, first.Cause, first.Fix
+	needs := found.chosen()
+	d.Grant = j.advice.toml(needs)
+	d.Flags, _ = j.advice.flags(needs)
+}
+
+// doubt says what is left when nothing is blamed.
+func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
+	v, ok := j.suspicion(lines)
+	switch {
+	case cleared != nil && (ok || cleared.hint.Attribution == Possible):
+		// A signature, and a reason to think of something else than the policy.
+		d.Attribution = Possible
+		v = *cleared
+	case cleared != nil:
+		v = *cleared
+	case ok:
+		d.Attribution = Possible
+	default:
+		return
+	}
+	d.Cause = cut(v.note, maxCause)
+	f := finding{hint: v.hint, need: v.need, fix: v.fix}
+	f.hint.Attribution = d.Attribution
+	f.hint.Cause = d.Cause
+	h := j.hint(f)
+	d.Fix = h.Fix
+	if !v.need.isZero() {
+		d.Grant, d.Flags = h.Grant, h.Flags
+	}
+}
+
+// hint completes the hint of a finding with what to do.
+func (j *judge) hint(f finding) Hint {
+	h := f.hint
+	h.Cause = cut(h.Cause, maxCause)
+	h.Target = cut(strings.ToValidUTF8(h.Target, "\ufffd"), maxTarget)
+	var fixes []string
+	if f.fix != "" {
+		fixes = append(fixes, f.fix)
+	}
+	if !f.need.isZero() {
+		needs := []need{f.need}
+		h.Grant = j.advice.toml(needs)
+		flags, ok := j.advice.flags(needs)
+		h.Flags = flags
+		switch {
+		case j.advice.nowhere:
+			fixes = append(fixes, "its tools are listed under the default policy: set stateful = true and declare access for the whole server")
+		case j.ev.InPlace && ok:
+			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
+		case j.ev.InPlace:
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file, with "+inline(j.advice.block(f.need)))
+		case len(h.Grant) > 0:
+			fix := "add " + inline(j.advice.block(f.need))
+			if len(j.advice.keeps()) > 0 && replaces(needs) {
+				fix += ", and keep the workspace, since access rules replace the default policy"
+			}
+			fixes = append(fixes, fix)
+		}
+	}
+	if h.Warning != "" {
+		fixes = append(fixes, "careful: "+h.Warning)
+	}
+	h.Fix = cut(strings.Join(fixes, "; "), 2*maxCause)
+	return h
+}
+
+// inline is one block of TOML as a phrase: path = "x", read = true under [[…]].
+func inline(block []string) string {
+	switch len(block) {
+	case 0:
+		return ""
+	case 1:
+		return block[0]
+	}
+	return strings.Join(block[1:], ", ") + " under " + block[0]
+}
+
+func codeOf(ev *Evidence) Code {
+	switch {
+	case ev.Start != nil && ev.Start.Step != StepExec:
+		return CodeJail
+	case ev.Start != nil || ev.Stage == StageExec:
+		return CodeExec
+	case ev.Timeout > 0:
+		return CodeTimeout
+	case ev.Stage == StageBoot:
+		return CodeBoot
+	}
+	return CodeDied
+}
+
+func redacted(lines []string, r *Redactor) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = r.Redact(l)
+	}
+	return out
+}
+
+func redactedDenials(denials []Denial, r *Redactor) []Denial {
+	out := make([]Denial, len(denials))
+	for i, d := range denials {
+		d.Target = r.Redact(d.Target)
+		out[i] = d
+	}
+	return out
+}
+
+// validDenials are the latest denials as they are shown. The judge sees them
+// before: a name that is no valid UTF-8 must not turn into another name's rule.
+func validDenials(denials []Denial) []Denial {
+	denials = denials[max(0, len(denials)-maxDenials):]
+	var out []Denial
+	for _, d := range denials {
+		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
+		d.Operation = cut(clean(d.Operation), maxTarget)
+		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
+		out = append(out, d)
+	}
+	return out
+}
+
+// quotedLines are lines of the server, harmless and bounded: the last n, or the
+// first -n where n is negative.
+func quotedLines(lines []string, n int) []string {
+	if n >= 0 {
+		lines = lines[max(0, len(lines)-n):]
+	} else {
+		lines = lines[:min(len(lines), -n)]
+	}
+	var out []string
+	for _, l := range lines {
+		out = append(out, cut(clean(strings.TrimRight(l, "\r\n")), maxStderrB))
+	}
+	return out
 }

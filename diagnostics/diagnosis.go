@@ -16,6 +16,7 @@ type Diagnosis struct {
 	Cause string `json:"cause,omitempty"` // why, one line; "" when nothing is known
 	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
 
+	Detail  []string `json:"detail,omitempty"`      // more lines of mcp-jail's own: of an error, of the gaps
 	Said    []string `json:"said,omitempty"`        // what the failing request said, quoted
 	Stderr  []string `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
 	Denials []Denial `json:"denials,omitempty"`     // facts of the jail, oldest first

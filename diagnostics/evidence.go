@@ -39,6 +39,9 @@ type Evidence struct {
 	// Exists tells whether a path exists on the host, outside of the jail. nil:
 	// could not be asked, and then nothing is concluded from a "no such file".
 	Exists func(path string) bool
+	// Canonical resolves the symbolic links of a path on the host, also of one
+	// whose last components do not exist. nil: paths are taken as they are.
+	Canonical func(path string) string
 }
 
 // Start says why the jail or the program in it could not be started. Its fields

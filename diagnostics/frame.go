@@ -1,6 +1,166 @@
 package diagnostics
 
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// DataFailure is the member of an error's data that describes the failure. It
+// marks the error as one of mcp-jail: a server's own never has it from here.
+const DataFailure = "dev.mcp-jail/failure"
+
+// failure is the value of DataFailure, as product.md "How a failure reaches the
+// user" lays it down.
+type failure struct {
+	Stage       Stage       `json:"stage"`
+	Attribution Attribution `json:"attribution"`
+	Server      string      `json:"server"`
+	Tool        string      `json:"tool,omitempty"`
+	Exit        *int        `json:"exit,omitempty"`
+	Signal      string      `json:"signal,omitempty"`
+	StderrTail  []string    `json:"stderr_tail"`
+	Denials     []Denial    `json:"denials"`
+	Grant       []string    `json:"grant"`
+	Hint        string      `json:"hint"`
+}
+
+// Bounds of a frame. Clients log errors, and some show them whole.
+const (
+	frameStderr  = 20
+	frameDenials = 20
+	maxMessage   = 1 << 10
+	maxName      = 256
+	maxHint      = 4 << 10
+)
+
 // ErrorFrame is the diagnosis as one JSON-RPC 2.0 error, newline included, for
 // the request whose raw id token is id. It is nil when id is no JSON string or
 // number: an error without an id makes some clients drop the connection.
-func (d Diagnosis) ErrorFrame(id []byte) []byte { return nil }
+func (d Diagnosis) ErrorFrame(id []byte) []byte {
+	id = bytes.TrimSpace(id)
+	if len(id) == 0 || !json.Valid(id) || !(id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
+		return nil
+	}
+	code := d.Code
+	if code == 0 {
+		code = CodeDied
+	}
+	data := encode(map[string]failure{DataFailure: {
+		Stage: d.Stage, Attribution: d.Attribution, Server: cut(d.Server, maxName), Tool: cut(d.Tool, maxName),
+		Exit: d.Exit, Signal: d.Signal,
+		StderrTail: list(last(d.Stderr, frameStderr)),
+		Denials:    list(last(d.Denials, frameDenials)),
+		Grant:      list(d.Grant),
+		Hint:       d.hintText(),
+	}})
+	// The id is the client's own token, byte for byte: 1.0 is not 1.
+	var b bytes.Buffer
+	b.WriteString(`{"jsonrpc":"2.0","id":`)
+	b.Write(bytes.ToValidUTF8(id, []byte("\ufffd")))
+	b.WriteString(`,"error":{"code":`)
+	b.Write(encode(code))
+	b.WriteString(`,"message":`)
+	b.Write(encode(d.Message()))
+	b.WriteString(`,"data":`)
+	b.Write(data)
+	b.WriteString("}}\n")
+	return b.Bytes()
+}
+
+// Message is the diagnosis in one line: what happened, the cause, the fix.
+func (d Diagnosis) Message() string {
+	var b strings.Builder
+	b.WriteString("mcp-jail: " + d.What)
+	if d.Cause != "" {
+		b.WriteString(": " + d.causeWord() + d.Cause)
+	} else if line := d.lastWord(); line != "" {
+		b.WriteString("; server said: " + quote(cut(line, 300)))
+	}
+	if d.Fix != "" {
+		b.WriteString(". Fix: " + d.Fix)
+	}
+	return cut(b.String(), maxMessage)
+}
+
+// causeWord keeps a conclusion apart from a fact.
+func (d Diagnosis) causeWord() string {
+	switch d.Attribution {
+	case Likely:
+		return "likely cause: "
+	case Possible:
+		return "possible cause: "
+	}
+	return ""
+}
+
+// hintText is the whole advice in one string: the fixes of every hint, the more
+// of an error, and what the lines to paste are.
+func (d Diagnosis) hintText() string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if d.Cause != "" {
+		add(d.causeWord() + d.Cause)
+	}
+	add(d.Fix)
+	for i, h := range d.Hints {
+		if i > 0 {
+			add("also " + h.Cause)
+			add(h.Fix)
+		}
+	}
+	if len(d.Hints) > 1 && len(d.Flags) > 0 {
+		add("all together: " + strings.Join(d.Flags, " "))
+	}
+	parts = append(parts, d.Detail...)
+	return cut(strings.Join(parts, "\n"), maxHint)
+}
+
+// lastWord is the line of the server that tells most about a failure of which
+// nothing else is known: the last that speaks of an error, else the last.
+func (d Diagnosis) lastWord() string {
+	lines := d.Said
+	if len(lines) == 0 {
+		lines = d.Stderr
+	}
+	word := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		if line == "" || isFrame(line) || len(line) < 3 {
+			continue
+		}
+		if lower := strings.ToLower(line); strings.Contains(lower, "error") || strings.Contains(lower, "fatal") || strings.Contains(lower, "panic") {
+			return line
+		}
+		if word == "" {
+			word = line
+		}
+	}
+	return word
+}
+
+// encode writes JSON on one line, in valid UTF-8. What is encoded here are plain
+// structs, which cannot fail to be.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+func last[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
+
+// list is s, and [] rather than null where there is nothing.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

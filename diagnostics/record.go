@@ -1,6 +1,12 @@
 package diagnostics
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // RecordVersion is the version of the record's format.
 const RecordVersion = 1
@@ -18,11 +24,124 @@ type Record struct {
 	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
 }
 
-// Encode returns the record as the content of its file.
-func (r Record) Encode() ([]byte, error) { return nil, nil }
+// A record keeps the end of a session: a server that fails all day must not
+// grow it without bound.
+const (
+	recordDenials   = 1000
+	recordDiagnoses = 100
+)
+
+// Encode returns the record as the content of its file. It sets the version and
+// keeps the latest 1000 denials and 100 diagnoses.
+func (r Record) Encode() ([]byte, error) {
+	r.Version = RecordVersion
+	r.Denials = last(r.Denials, recordDenials)
+	r.Diagnoses = last(r.Diagnoses, recordDiagnoses)
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
+	}
+	return append(data, '\n'), nil
+}
 
 // DecodeRecord reads what Encode wrote.
-func DecodeRecord(data []byte) (Record, error) { return Record{}, nil }
+func DecodeRecord(data []byte) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("the session record cannot be read: %w", err)
+	}
+	if r.Version != RecordVersion {
+		return Record{}, fmt.Errorf("the session record has version %d, this mcp-jail reads version %d", r.Version, RecordVersion)
+	}
+	return r, nil
+}
 
-// Words tells the session in words, for `mcp-jail why`.
-func (r Record) Words() string { return "" }
+// Words tells the session in words, for `mcp-jail why`. A record may have been
+// written by anyone who can write the state directory, and names in it come from
+// servers: all of it is made harmless to print once more.
+func (r Record) Words() string {
+	var b strings.Builder
+	b.WriteString("server " + quote(r.Server))
+	if r.Tool != "" {
+		b.WriteString(", tool " + quote(r.Tool))
+	}
+	if !r.Time.IsZero() {
+		b.WriteString(", session of " + r.Time.Format("2006-01-02 15:04:05 -07:00"))
+	}
+	b.WriteString("\n")
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString("\n" + title + "\n")
+		for _, l := range lines {
+			b.WriteString("  " + clean(l) + "\n")
+		}
+	}
+	section("Not enforced, accepted by --waive:", r.Waived)
+	section("Warnings:", r.Warnings)
+	var refused []string
+	for _, d := range r.Denials {
+		refused = append(refused, d.words())
+	}
+	section("Refused by the jail:", refused)
+	for _, d := range r.Diagnoses {
+		d.words(&b)
+	}
+	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
+		b.WriteString("\nNothing was refused and nothing failed.\n")
+	}
+	return b.String()
+}
+
+// words is a denial in one line.
+func (d Denial) words() string {
+	s := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target)
+	if d.Program != "" {
+		s += " by " + quote(d.Program)
+	}
+	if d.Count > 1 {
+		s += ", " + strconv.Itoa(d.Count) + " times"
+	}
+	return s
+}
+
+// words appends a diagnosis. The lines to paste stand alone on their lines.
+func (d Diagnosis) words(b *strings.Builder) {
+	b.WriteString("\n" + clean(d.What) + "\n")
+	put := func(head, s string) {
+		if s != "" {
+			b.WriteString("  " + head + clean(s) + "\n")
+		}
+	}
+	if d.Attribution == "" || d.Cause == "" {
+		put("", "nothing points at the jail")
+	} else {
+		put("cause ("+string(d.Attribution)+"): ", d.Cause)
+	}
+	for _, l := range d.Detail {
+		put("  ", strings.TrimLeft(l, " "))
+	}
+	put("fix: ", d.Fix)
+	for i, h := range d.Hints {
+		if i > 0 {
+			put("also ("+string(h.Attribution)+"): ", h.Cause)
+			put("  fix: ", h.Fix)
+		}
+	}
+	put("flags to add: ", strings.Join(d.Flags, " "))
+	if word := d.lastWord(); word != "" {
+		b.WriteString("  server said: " + quote(word) + "\n")
+	}
+	if len(d.Grant) > 0 {
+		b.WriteString("  lines to add:\n\n")
+		for _, l := range d.Grant {
+			b.WriteString(cleanTOML(l) + "\n")
+		}
+	}
+}
+
+// cleanTOML is clean for a line that begins with "[" of its own.
+func cleanTOML(s string) string {
+	return strings.ReplaceAll(clean(s), "(mcp-jail", mark)
+}

@@ -1,13 +1,163 @@
 package diagnostics
 
-import "github.com/mcp-jail/mcp-jail/policy"
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"sort"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// minSecret is the shortest value that is redacted. Shorter ones ("true",
+// "8080", "debug") would tear holes into every line, and a secret of five bytes
+// is none.
+const minSecret = 6
 
 // Redactor replaces the values of secret variables by "[redacted NAME]". A nil
 // Redactor changes nothing. It is immutable and safe for concurrent use.
-type Redactor struct{}
+//
+// A value is found as it is, escaped as in a URL or in a JSON string, in base64
+// (both alphabets, also in the middle of a longer encoding such as that of an
+// Authorization header), and, for the value of a URL, its password alone. The
+// lines of a value of several lines are found one by one. Values under 6 bytes are
+// left alone. Other transformations (hex, hashes, a value cut in two by a log's
+// own line breaks) are not found: redaction keeps accidents out of logs, it does
+// not stop a server that wants to tell.
+type Redactor struct {
+	needles []needle
+	// first holds, for each byte, the needles that begin with it, longest first.
+	first [256][]int
+}
+
+type needle struct {
+	text []byte
+	mask []byte
+}
 
 // NewRedactor knows the values of the variables of env that are marked Secret.
-func NewRedactor(env []policy.Variable) *Redactor { return &Redactor{} }
+func NewRedactor(env []policy.Variable) *Redactor {
+	r := &Redactor{}
+	seen := map[string]bool{}
+	for _, v := range env {
+		if !v.Secret {
+			continue
+		}
+		for _, form := range forms(v.Value) {
+			if len(form) < minSecret || seen[form] {
+				continue
+			}
+			seen[form] = true
+			r.needles = append(r.needles, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
+		}
+	}
+	sort.SliceStable(r.needles, func(i, j int) bool { return len(r.needles[i].text) > len(r.needles[j].text) })
+	for i, n := range r.needles {
+		r.first[n.text[0]] = append(r.first[n.text[0]], i)
+	}
+	return r
+}
+
+// forms are the shapes in which a value is looked for.
+func forms(value string) []string {
+	if len(value) < minSecret {
+		return nil
+	}
+	values := []string{value, strings.TrimSpace(value)}
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		if password, ok := u.User.Password(); ok {
+			values = append(values, password)
+		}
+	}
+	if strings.ContainsAny(value, "\r\n") {
+		for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			// The frame of a PEM block is no secret, and short lines are too common.
+			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+				values = append(values, line)
+			}
+		}
+	}
+	var all []string
+	for _, v := range values {
+		if len(v) < minSecret {
+			continue
+		}
+		all = append(all, v, url.QueryEscape(v), url.PathEscape(v))
+		if escaped, err := json.Marshal(v); err == nil {
+			all = append(all, string(escaped[1:len(escaped)-1]))
+		}
+		all = append(all, inBase64(v)...)
+	}
+	return all
+}
+
+// inBase64 returns the characters that every base64 text with v inside holds:
+// which ones depends on the offset of v modulo three, and those that share bits
+// with a neighbour are left out.
+func inBase64(v string) []string {
+	var all []string
+	for offset := 0; offset < 3; offset++ {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, offset), v...))
+		from := (offset*8 + 5) / 6
+		to := (offset + len(v)) * 8 / 6
+		if to-from < 8 { // too short to be told from chance
+			continue
+		}
+		core := text[from:to]
+		all = append(all, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
+	}
+	return all
+}
 
 // Redact returns s without the secret values.
-func (r *Redactor) Redact(s string) string { return s }
+func (r *Redactor) Redact(s string) string {
+	if r == nil || len(r.needles) == 0 {
+		return s
+	}
+	out, rest := r.scan(nil, []byte(s), true)
+	return string(append(out, rest...))
+}
+
+// scan appends to out what of buf is decided, secrets replaced, and returns the
+// rest of buf: an end that may become a secret with the bytes that follow. With
+// last set nothing follows, and there is no rest.
+func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
+	start := 0
+	for i := 0; i < len(buf); {
+		hit := -1
+		for _, n := range r.first[buf[i]] {
+			text := r.needles[n].text
+			if bytes.HasPrefix(buf[i:], text) {
+				hit = n // needles are tried longest first
+				break
+			}
+			if !last && len(text) > len(buf)-i && bytes.HasPrefix(text, buf[i:]) {
+				return append(out, buf[start:i]...), buf[i:]
+			}
+		}
+		if hit < 0 {
+			i++
+			continue
+		}
+		out = append(out, buf[start:i]...)
+		out = append(out, r.needles[hit].mask...)
+		i += len(r.needles[hit].text)
+		start = i
+	}
+	return append(out, buf[start:]...), nil
+}
+
+// partial shows the rest that scan held back: the beginning of a secret, when it
+// is long enough to tell anything, is a secret too.
+func (r *Redactor) partial(rest []byte) string {
+	if len(rest) >= minSecret {
+		for _, n := range r.first[rest[0]] {
+			if bytes.HasPrefix(r.needles[n].text, rest) {
+				return string(r.needles[n].mask)
+			}
+		}
+	}
+	return string(rest)
+}

@@ -1,12 +1,56 @@
 package diagnostics
 
+import "strings"
+
 // MetaDenials is the member of a result's _meta that ResultMeta is the value of.
 const MetaDenials = "dev.mcp-jail/denials"
 
 // ResultMeta is the JSON value for _meta["dev.mcp-jail/denials"] of a tool
-// result. It is one line.
-func (d Diagnosis) ResultMeta() []byte { return nil }
+// result: the list of what the jail recorded, in the shape of an error's
+// `denials`. It is one line, and [] where only text points at the jail: a
+// conclusion is no denial, it stands in the ResultBlock.
+func (d Diagnosis) ResultMeta() []byte { return encode(list(last(d.Denials, frameDenials))) }
 
 // ResultBlock is the JSON of the text content block that is added to an error
-// result. Its text begins "[mcp-jail]". It is one line.
-func (d Diagnosis) ResultBlock() []byte { return nil }
+// result. Its text begins "[mcp-jail]". It is one line. It speaks to a model as
+// much as to a person: it also says when the jail is not the cause, so that
+// nobody asks for rights that would change nothing.
+func (d Diagnosis) ResultBlock() []byte {
+	return encode(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", d.resultText()})
+}
+
+func (d Diagnosis) resultText() string {
+	var b strings.Builder
+	b.WriteString("[mcp-jail] ")
+	switch {
+	case d.Attribution == None && d.Cause == "":
+		b.WriteString("The jail recorded no refusal during this call, and nothing in the error points at its policy.")
+		return b.String()
+	case d.Attribution == None:
+		b.WriteString("The jail recorded no refusal during this call: ")
+	case d.Attribution == Certain:
+		b.WriteString("Cause: ")
+	case d.Attribution == Likely:
+		b.WriteString("Likely cause: ")
+	default:
+		b.WriteString("Possible cause: ")
+	}
+	b.WriteString(d.Cause + ".")
+	if d.Fix != "" {
+		b.WriteString("\nThe user can change this: " + d.Fix + ".")
+	}
+	for i, h := range d.Hints {
+		if i > 0 {
+			b.WriteString("\nAlso: " + h.Cause + ".")
+		}
+	}
+	if len(d.Grant) > 0 {
+		b.WriteString("\nLines for the configuration:\n" + strings.Join(d.Grant, "\n"))
+	} else if len(d.Flags) > 0 {
+		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
+	}
+	return cut(b.String(), maxHint)
+}

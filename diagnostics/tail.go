@@ -1,16 +1,107 @@
 package diagnostics
 
+import (
+	"bytes"
+	"sync"
+)
+
+const (
+	tailBytes = 64 << 10 // what a Tail keeps, line ends included
+	lineBytes = 4 << 10  // where a line is cut
+)
+
 // Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most
 // 4 KiB, secrets already replaced. It is an io.Writer that never fails and is
 // safe for concurrent use. The zero Tail redacts nothing.
-type Tail struct{}
+//
+// The lines are kept as the server wrote them otherwise; Diagnose makes them
+// harmless to print.
+type Tail struct {
+	mu     sync.Mutex
+	redact *Redactor
+	held   []byte // the end of the input that may be the beginning of a secret
+	line   []byte // the unfinished line, at most lineBytes
+	cr     bool   // the last byte was a carriage return: a newline ends no second line
+	lines  []string
+	size   int // bytes of lines, one more for each
+}
 
 // NewTail returns a Tail that redacts with r, which may be nil.
-func NewTail(r *Redactor) *Tail { return &Tail{} }
+func NewTail(r *Redactor) *Tail { return &Tail{redact: r} }
 
 // Write implements io.Writer. It always takes everything.
-func (t *Tail) Write(p []byte) (int, error) { return len(p), nil }
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.redact == nil || len(t.redact.needles) == 0 {
+		t.split(p)
+		return len(p), nil
+	}
+	// A secret may be split over two writes: what could be its first part waits.
+	out, rest := t.redact.scan(nil, append(t.held, p...), false)
+	t.held = append([]byte(nil), rest...)
+	t.split(out)
+	return len(p), nil
+}
+
+// split cuts p into lines. A carriage return ends a line as well: the frames of
+// a progress display are lines of their own, of which the ring forgets the old.
+func (t *Tail) split(p []byte) {
+	for len(p) > 0 {
+		if t.cr {
+			t.cr = false
+			if p[0] == '\n' {
+				p = p[1:]
+				continue
+			}
+		}
+		end := bytes.IndexAny(p, "\r\n")
+		part := p
+		if end >= 0 {
+			part = p[:end]
+		}
+		if room := lineBytes - len(t.line); len(part) > room {
+			part = part[:room]
+		}
+		t.line = append(t.line, part...)
+		if end < 0 {
+			return
+		}
+		t.cr = p[end] == '\r'
+		p = p[end+1:]
+		t.push(string(t.line))
+		t.line = t.line[:0]
+	}
+}
+
+// push appends a line and forgets the oldest ones beyond tailBytes.
+func (t *Tail) push(line string) {
+	t.lines = append(t.lines, line)
+	t.size += len(line) + 1
+	drop := 0
+	for t.size > tailBytes {
+		t.size -= len(t.lines[drop]) + 1
+		t.lines[drop] = ""
+		drop++
+	}
+	t.lines = t.lines[drop:]
+}
 
 // Lines returns the last n lines, oldest first, an unfinished last one
 // included; all that are kept when n is negative.
-func (t *Tail) Lines(n int) []string { return nil }
+func (t *Tail) Lines(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := append([]string(nil), t.lines...)
+	last := string(t.line)
+	if len(t.held) > 0 {
+		last += t.redact.partial(t.held)
+	}
+	if last != "" {
+		all = append(all, cut(last, lineBytes))
+	}
+	if n >= 0 && len(all) > n {
+		all = all[len(all)-n:]
+	}
+	return all
+}

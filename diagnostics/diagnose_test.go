@@ -1,0 +1,226 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestDiagnoseText holds failure texts as real runtimes print them against the
+// fixture's profile.
+func TestDiagnoseText(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       Attribution
+		target     string // of the first hint
+		missing    string
+		grant      string // joined with "; "; "" is none
+	}{
+		{"node read", `Error: EACCES: permission denied, open '/home/u/notes/a.md'`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"node scandir of a hidden directory", `Error: ENOENT: no such file or directory, scandir '/home/u/notes'`, Likely, "/home/u/notes", "read",
+			`[[servers.github.access.fs]]; path = "~/notes"; read = true`},
+		{"node, absent everywhere", `Error: ENOENT: no such file or directory, open '/home/u/work/nope'`, None, "", "", ""},
+		{"node, absent below a hidden directory", `Error: ENOENT: no such file or directory, open '/home/u/docs/new.txt'`, None, "", "", ""},
+		{"node, making a file below a hidden directory", `Error: ENOENT: no such file or directory, copyfile '/home/u/work/out.txt' -> '/home/u/docs/new.txt'`, Likely, "/home/u/docs/new.txt", "write",
+			`[[servers.github.access.fs]]; path = "~/docs"; write = true`},
+		{"node mkdir", `Error: EACCES: permission denied, mkdir '/home/u/docs/new'`, Likely, "/home/u/docs/new", "write",
+			`[[servers.github.access.fs]]; path = "~/docs/new/"; read = true; write = true`},
+		{"node rename out of the workspace", `EXDEV is not here: EPERM: operation not permitted, rename '/home/u/work/out.txt' -> '/data/notes/x.md'`, Likely, "/data/notes/x.md", "write",
+			`[[servers.github.access.fs]]; path = "/data/notes/x.md"; write = true`},
+		{"node quote in name", `Error: EACCES: permission denied, open '/home/u/it's here/b'`, Likely, "/home/u/it's here/b", "read",
+			`[[servers.github.access.fs]]; path = "~/it's here/b"; read = true`},
+		{"node read-only part of the workspace", `Error: EROFS: read-only file system, open '/home/u/work/src/lib.rs'`, Likely, "/home/u/work/src/lib.rs", "write",
+			`[[servers.github.access.fs]]; path = "src/lib.rs"; read = true; write = true`},
+		{"node, allowed by the policy", `Error: EACCES: permission denied, open '/home/u/work/out.txt'`, Possible, "", "", ""},
+		{"python", `PermissionError: [Errno 13] Permission denied: '/home/u/notes/a.md'`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"python absent but there", `FileNotFoundError: [Errno 2] No such file or directory: '/srv/models/m.bin'`, Likely, "/srv/models/m.bin", "read",
+			`[[servers.github.access.fs]]; path = "/srv/models/m.bin"; read = true`},
+		{"python read-only", `OSError: [Errno 30] Read-only file system: '/home/u/work/src/lib.rs'`, Likely, "/home/u/work/src/lib.rs", "write",
+			`[[servers.github.access.fs]]; path = "src/lib.rs"; read = true; write = true`},
+		{"go", `2026/01/02 15:04:05 open /home/u/notes/a.md: permission denied`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"go mkdir", `mkdir /home/u/docs/out: permission denied`, Likely, "/home/u/docs/out", "write",
+			`[[servers.github.access.fs]]; path = "~/docs/out/"; read = true; write = true`},
+		{"go relative", `open src/lib.rs: read-only file system`, Likely, "/home/u/work/src/lib.rs", "write",
+			`[[servers.github.access.fs]]; path = "src/lib.rs"; read = true; write = true`},
+		{"go fork/exec", `fork/exec /opt/tools/bin/rg: permission denied`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
+		{"rust debug", `Error: failed to open "/home/u/notes/a.md": Os { code: 13, kind: PermissionDenied, message: "Permission denied" }`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"rust anyhow", "Error: Failed to read config at /home/u/.config/app/app.toml\n\nCaused by:\n    Permission denied (os error 13)", Likely, "/home/u/.config/app/app.toml", "read",
+			`[[servers.github.access.fs]]; path = "~/.config/app/app.toml"; read = true`},
+		{"cat", `cat: /home/u/notes/a.md: Permission denied`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"mkdir", `mkdir: cannot create directory ‘/home/u/docs/new’: Permission denied`, Likely, "/home/u/docs/new", "write",
+			`[[servers.github.access.fs]]; path = "~/docs"; write = true`},
+		{"touch", `touch: cannot touch 'src/lib.rs': Read-only file system`, Likely, "/home/u/work/src/lib.rs", "write",
+			`[[servers.github.access.fs]]; path = "src/lib.rs"; read = true; write = true`},
+		{"dash redirect", `sh: 1: cannot create /data/notes/x.md: Permission denied`, Likely, "/data/notes/x.md", "write",
+			`[[servers.github.access.fs]]; path = "/data/notes/x.md"; write = true`},
+		{"java", `java.nio.file.AccessDeniedException: /home/u/notes/a.md`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"java io", `java.io.FileNotFoundException: /home/u/notes/a.md (Permission denied)`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"ruby", `Errno::EACCES: Permission denied @ rb_sysopen - /home/u/notes/a.md`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"socket", `Error: connect ENOENT /run/docker.sock`, Likely, "/run/docker.sock", "write",
+			`[[servers.github.access.fs]]; path = "/run/docker.sock"; write = true`},
+		{"host's /tmp", `Error: connect ENOENT /tmp/shared.sock`, Likely, "/tmp/shared.sock", "read", ``},
+		{"sensitive", `Error: ENOENT: no such file or directory, open '/home/u/.ssh/id_rsa'`, Likely, "/home/u/.ssh/id_rsa", "read",
+			`[[servers.github.access.fs]]; path = "~/.ssh/id_rsa"; read = true`},
+		{"stack of source lines", "Error: permission denied\n    at /home/u/notes/a.md:10:4\n  File \"/home/u/notes/a.md\", line 3", Possible, "", "", ""},
+
+		{"getaddrinfo", `FetchError: request to https://api.x.com/v1/q failed, reason: getaddrinfo ENOTFOUND api.x.com`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"eai_again", `getaddrinfo EAI_AGAIN redis`, Likely, "redis", "connect",
+			`[[servers.github.access.net]]; host = "redis"; allow = true`},
+		{"granted host", `getaddrinfo ENOTFOUND api.github.com`, Possible, "", "", ""},
+		{"granted wildcard", `getaddrinfo EAI_AGAIN raw.githubusercontent.com`, Possible, "", "", ""},
+		{"not the wildcard's own name", `getaddrinfo EAI_AGAIN githubusercontent.com`, Likely, "githubusercontent.com", "connect",
+			`[[servers.github.access.net]]; host = "githubusercontent.com"; allow = true`},
+		{"address, may be a granted name's", `connect ENETUNREACH 140.82.112.5:443`, Possible, "", "", ""},
+		{"local port", `Error: connect ECONNREFUSED 127.0.0.1:5432`, Likely, "localhost:5432", "connect",
+			`[[servers.github.access.net]]; host = "localhost"; scheme = "tcp"; port = 5432; allow = true`},
+		{"both families of localhost", "connect ECONNREFUSED ::1:5432\nconnect ECONNREFUSED 127.0.0.1:5432", Likely, "localhost:5432", "connect",
+			`[[servers.github.access.net]]; host = "localhost"; scheme = "tcp"; port = 5432; allow = true`},
+		{"curl", `curl: (6) Could not resolve host: example.org`, Likely, "example.org", "connect",
+			`[[servers.github.access.net]]; host = "example.org"; allow = true`},
+		{"git", `fatal: unable to access 'https://gitlab.com/x/y.git/': Could not resolve host: gitlab.com`, Likely, "gitlab.com:443", "connect",
+			`[[servers.github.access.net]]; host = "gitlab.com"; scheme = "https"; allow = true`},
+		{"ssh", `ssh: connect to host gitlab.com port 22: Network is unreachable`, Likely, "gitlab.com:22", "connect",
+			`[[servers.github.access.net]]; host = "gitlab.com"; scheme = "tcp"; port = 22; allow = true`},
+		{"go lookup", `Get "https://api.x.com/v1": dial tcp: lookup api.x.com on 127.0.0.53:53: no such host`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"urllib3", `HTTPSConnectionPool(host='api.x.com', port=443): Max retries exceeded with url: /v1 (Caused by NameResolutionError("Failed to resolve 'api.x.com' ([Errno -3] Temporary failure in name resolution)"))`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"urllib without a name", `<urlopen error [Errno -3] Temporary failure in name resolution>`, Possible, "", "", ""},
+		{"reqwest", `error sending request for url (https://api.x.com/v1): dns error: failed to lookup address information`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"chromium", `page.goto: net::ERR_NAME_NOT_RESOLVED at https://shop.example.org/cart`, Likely, "shop.example.org:443", "connect",
+			`[[servers.github.access.net]]; host = "shop.example.org"; scheme = "https"; allow = true`},
+		{"libpq", `connection to server at "db.internal" (10.0.0.7), port 5432 failed: Connection refused`, Likely, "db.internal:5432", "connect",
+			`[[servers.github.access.net]]; host = "db.internal"; scheme = "tcp"; port = 5432; allow = true`},
+		{"no fault, a link", `See https://docs.example.org/setup for the setup`, None, "", "", ""},
+		{"fetch failed", `TypeError: fetch failed`, Possible, "", "", ""},
+
+		{"variable required", `Error: FOO_TOKEN environment variable is required`, Likely, "FOO_TOKEN", "variable",
+			`[[servers.github.access.env]]; name = "FOO_TOKEN"; read = true`},
+		{"variable please", `Please set SLACK_BOT_TOKEN and SLACK_TEAM_ID environment variables`, Likely, "SLACK_BOT_TOKEN", "variable",
+			`[[servers.github.access.env]]; name = "SLACK_BOT_TOKEN"; read = true`},
+		{"keyerror", `KeyError: 'FOO_TOKEN'`, Likely, "FOO_TOKEN", "variable",
+			`[[servers.github.access.env]]; name = "FOO_TOKEN"; read = true`},
+		{"variable not set at all", `Error: BAR_KEY environment variable is required`, None, "", "",
+			`[[servers.github.access.env]]; name = "BAR_KEY"; read = true`},
+		{"variable granted", `GITHUB_TOKEN environment variable is invalid`, None, "", "", ""},
+		{"variable only printed", `DEBUG: listing 4 issues`, None, "", "", ""},
+		{"part of a longer name", `MY_FOO_TOKENS is required here`, None, "", "",
+			`[[servers.github.access.env]]; name = "MY_FOO_TOKENS"; read = true`},
+
+		{"program not in the jail", `sh: 1: rg: not found`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
+		{"program nowhere", `bash: line 1: terraform: command not found`, None, "", "", ""},
+		{"spawn", `Error: spawn rg ENOENT`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
+		{"spawn, granted", `Error: spawn git ENOENT`, None, "", "", ""},
+		{"go exec", `exec: "rg": executable file not found in $PATH`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
+		{"python subprocess", `FileNotFoundError: [Errno 2] No such file or directory: 'rg'`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
+		{"not a program", `Error: issue 12 not found`, None, "", "", ""},
+
+		{"plain error", `Invalid arguments: query is required`, None, "", "", ""},
+		{"coloured", "\x1b[31mError: EACCES: permission denied, open '/home/u/notes/a.md'\x1b[0m", Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"escaped line breaks", `{"error":"boom\nError: EACCES: permission denied, open '/home/u/notes/a.md'\n    at x"}`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"masked file", `Error: EACCES: permission denied, open '/home/u/work/.env'`, Likely, "/home/u/work/.env", "read",
+			`[[servers.github.access.fs]]; path = ".env"; read = true`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := Diagnose(evidence(tt.text))
+			if d.Attribution != tt.want {
+				t.Fatalf("attribution %q, want %q\n%s", d.Attribution, tt.want, d.Text())
+			}
+			if tt.target != "" {
+				if len(d.Hints) == 0 || d.Hints[0].Target != tt.target || d.Hints[0].Missing != tt.missing {
+					t.Fatalf("hints %+v, want first %s %s", d.Hints, tt.missing, tt.target)
+				}
+			} else if len(d.Hints) != 0 {
+				t.Fatalf("blames %+v", d.Hints)
+			}
+			if got := strings.Join(d.Grant, "; "); got != tt.grant && tt.name != "host's /tmp" {
+				t.Fatalf("grant\n got %s\nwant %s", got, tt.grant)
+			}
+		})
+	}
+}
+
+func TestDiagnoseWithoutKnowledge(t *testing.T) {
+	ev := evidence(`Error: EACCES: permission denied, open '/home/u/notes/a.md'`)
+	ev.Profile = nil
+	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
+		t.Errorf("without a profile: %s", d.Text())
+	}
+	ev = evidence(`Error: ENOENT: no such file or directory, open '/home/u/notes/a.md'`)
+	ev.Exists = nil
+	if d := Diagnose(ev); d.Attribution != None {
+		t.Errorf("the host could not be asked, and yet: %s", d.Text())
+	}
+}
+
+func TestDiagnoseLink(t *testing.T) {
+	ev := evidence(`Error: ENOENT: no such file or directory, open '/home/u/work/link/x.md'`)
+	ev.Exists = func(string) bool { return true }
+	ev.Canonical = func(p string) string { return strings.Replace(p, "/home/u/work/link", "/data/notes", 1) }
+	d := Diagnose(ev)
+	// A relative rule that leaves the workspace through a link is an error.
+	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+		t.Errorf("grant %s", got)
+	}
+	if d := Diagnose(evidence(`env: 'git': Permission denied: /bin/git`)); d.Attribution == Likely {
+		t.Errorf("/bin is a link to a place that is granted: %s", d.Text())
+	}
+}
+
+// TestCertain: the same path, as a fact, beats text about another one.
+func TestCertain(t *testing.T) {
+	ev := evidence("PermissionError: [Errno 13] Permission denied: '/data/notes/x.md'")
+	ev.Denials = []Denial{
+		{Axis: policy.AxisFs, Operation: "open for writing", Target: "/home/u/notes/a.md", Program: "/usr/bin/node", Count: 3},
+		{Axis: policy.AxisNet, Operation: "connect", Target: "169.254.169.254:80", Count: 1},
+		{Axis: policy.AxisProcess, Operation: "ptrace", Target: "pid 1", Count: 1},
+	}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || len(d.Hints) != 4 || d.Hints[3].Attribution != Likely {
+		t.Fatalf("%s", d.Text())
+	}
+	ev.Text = "" // nothing is named: the latest first
+	d = Diagnose(ev)
+	if d.Hints[0].Axis != policy.AxisProcess || len(d.Hints[0].Grant) != 0 {
+		t.Errorf("%s", d.Text())
+	}
+	if strings.Contains(strings.Join(d.Grant, "\n"), "169.254") {
+		t.Errorf("the metadata service is granted in passing:\n%s", d.Text())
+	}
+	ev.Text = "cannot write /home/u/notes/a.md"
+	d = Diagnose(ev)
+	if h := d.Hints[0]; h.Target != "/home/u/notes/a.md" || h.Missing != "write" || h.Attribution != Certain {
+		t.Errorf("the denial that the text names comes first: %s", d.Text())
+	}
+}
+
+func TestOrder(t *testing.T) {
+	ev := evidence("first: EACCES: permission denied, open '/data/notes/x.md'\nthen: EACCES: permission denied, open '/srv/models/m.bin'")
+	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
+	d := Diagnose(ev)
+	var got []string
+	for _, h := range d.Hints {
+		got = append(got, h.Target)
+	}
+	if s := strings.Join(got, " "); s != "/srv/models/m.bin /data/notes/x.md /home/u/notes/a.md" {
+		t.Errorf("order %s", s)
+	}
+}

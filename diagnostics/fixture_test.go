@@ -1,0 +1,75 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// host is a little host: the paths that exist on it.
+type host map[string]bool
+
+func (h host) exists(path string) bool {
+	if h[path] || path == "/" {
+		return true
+	}
+	for p := range h { // a directory of something that exists
+		if strings.HasPrefix(p, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+var someHost = host{
+	"/home/u/notes/a.md": true, "/home/u/.ssh/id_rsa": true, "/home/u/work/out.txt": true, "/home/u/work/.git/hooks": true,
+	"/home/u/work/.env": true, "/home/u/work/src/lib.rs": true, "/home/u/docs": true, "/home/u/it's here/b": true,
+	"/home/u/.config/app/app.toml": true, "/data/notes/x.md": true, "/tmp/shared.sock": true, "/run/docker.sock": true,
+	"/usr/bin/git": true, "/opt/tools/bin/rg": true, "/usr/bin/node": true, "/srv/models/m.bin": true, "/work/elsewhere": true,
+	"/home/u/\"q\"\\b.txt": true, "/home/u/zażółć.txt": true,
+}
+
+// fixture is a profile as Resolve makes it: a workspace to read and write, one
+// tree in it read-only, the baseline, two hosts, a secret.
+func fixture(change func(*policy.Profile)) *policy.Profile {
+	rw := policy.Read | policy.Write
+	rx := policy.Read | policy.Execute
+	p := &policy.Profile{
+		Server: "github", Program: "/usr/bin/node", Argv: []string{"node", "server.js"}, Dir: "/home/u/work",
+		Workspace: "/home/u/work", Home: "/home/u/.local/state/mcp-jail/homes/github", HomePrivate: true,
+		Entries: []policy.Entry{
+			{Path: "/home/u/.local/state/mcp-jail/homes/github", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome},
+			{Path: "/home/u/work", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginRule, Named: "."},
+			{Path: "/home/u/work/.env", Kind: policy.KindFile, Origin: policy.OriginSensitive},
+			{Path: "/home/u/work/.git/hooks", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginProtected},
+			{Path: "/home/u/work/src", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+			{Path: "/tmp", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginBaseline},
+			{Path: "/usr", Kind: policy.KindDir, Rights: rx, Origin: policy.OriginBaseline},
+		},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}},
+		Net: []policy.NetRule{
+			{Host: "api.github.com", Scheme: "https", Allow: true},
+			{Host: "*.githubusercontent.com", Allow: true},
+		},
+		Env: []policy.Variable{
+			{Name: "GITHUB_TOKEN", Value: "ghp_0123456789abcdef", Secret: true},
+			{Name: "PATH", Value: "/usr/bin:/bin:/opt/tools/bin"},
+		},
+		Withheld: []string{"AWS_REGION", "DEBUG", "FOO_TOKEN", "SLACK_BOT_TOKEN"},
+		Limits:   policy.DefaultLimits,
+	}
+	if change != nil {
+		change(p)
+	}
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return p
+}
+
+// evidence is a failed call with text, under the fixture's profile.
+func evidence(text string) Evidence {
+	return Evidence{
+		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
+		UserHome: "/home/u", Exists: someHost.exists,
+	}
+}

@@ -1,0 +1,158 @@
+package diagnostics
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// denial turns a fact of the jail into a verdict. It is always blamed; a line to
+// add comes with it where a line can grant it.
+func (j *judge) denial(d Denial) verdict {
+	cause := "the jail refused " + operation(d) + " " + quote(d.Target)
+	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
+		cause = "the jail refused " + operation(d) + " " + j.show(filepath.Clean(d.Target))
+	}
+	if d.Program != "" {
+		cause += " to " + quote(filepath.Base(d.Program))
+	}
+	if d.Count > 1 {
+		cause += " (" + strconv.Itoa(d.Count) + " times)"
+	}
+	switch d.Axis {
+	case policy.AxisFs:
+		return j.deniedPath(d, cause)
+	case policy.AxisIPC:
+		if filepath.IsAbs(d.Target) { // a socket with a name
+			return j.deniedPath(d, cause)
+		}
+	case policy.AxisNet:
+		if host, port, scheme, ok := splitEndpoint(d.Target); ok {
+			return j.blameHost(Certain, loopbackName(host), port, scheme, cause)
+		}
+	case policy.AxisEnv:
+		return j.blameVariable(Certain, d.Target, cause)
+	case policy.AxisProcess:
+		if rightsOf(d.Operation).Has(policy.Execute) {
+			return j.deniedProgram(d, cause)
+		}
+	case policy.AxisLimits:
+		return j.deniedLimit(d, cause)
+	}
+	v := j.blame(Certain, d.Axis, d.Target, d.Operation, cause, need{})
+	v.fix = "no line of a policy grants this"
+	return v
+}
+
+// operation is the attempt in words that read on: "open for writing of".
+func operation(d Denial) string {
+	if d.Operation == "" {
+		return "access to"
+	}
+	switch op := clean(d.Operation); op {
+	case "connect", "send", "resolve":
+		return op + " to"
+	case "exec":
+		return "to start"
+	default:
+		return op + " of"
+	}
+}
+
+func (j *judge) deniedPath(d Denial, cause string) verdict {
+	path, ok := j.absolute(d.Target)
+	if !ok {
+		return j.blame(Certain, d.Axis, d.Target, d.Operation, cause, need{})
+	}
+	want := rightsOf(d.Operation)
+	if want == 0 {
+		want = policy.Read
+	}
+	m := mention{name: path, want: want, fault: faultRefused, makes: strings.HasPrefix(d.Operation, "mkdir")}
+	missing := j.missing(path, m, j.exists(path))
+	if missing == 0 {
+		// The profile allows what the jail refused: no line would change that.
+		v := j.blame(Certain, d.Axis, path, word(want), cause, need{})
+		v.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
+		return v
+	}
+	v := j.blamePath(Certain, path, missing, m.makes, cause)
+	v.hint.Axis = d.Axis
+	return v
+}
+
+func (j *judge) deniedProgram(d Denial, cause string) verdict {
+	path, ok := j.absolute(d.Target)
+	if !ok || !strings.Contains(d.Target, "/") {
+		return j.blameCommand(Certain, d.Target, cause)
+	}
+	if j.profile.RightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
+		v := j.blameCommand(Certain, filepath.Base(path), cause)
+		v.hint.Target = path
+		return v
+	}
+	v := j.blamePath(Certain, path, policy.Execute, false, cause)
+	v.hint.Axis = policy.AxisProcess
+	return v
+}
+
+// limitKeys maps what a limit is called in denials to its key and to how the
+// next value is proposed: twice as much.
+func (j *judge) limitKey(name string) (key string, value int) {
+	l := j.profile.Limits
+	name = strings.ToLower(name)
+	for _, k := range []struct {
+		words []string
+		key   string
+		value int
+	}{
+		{[]string{"memory"}, "memory_mb", l.MemoryMB},
+		{[]string{"process", "thread", "pids", "fork"}, "processes", l.Processes},
+		{[]string{"open_files", "open files", "descriptor", "nofile"}, "open_files", l.OpenFiles},
+		{[]string{"file_size", "file size", "fsize"}, "file_size_mb", l.FileSizeMB},
+		{[]string{"message"}, "message_mb", l.MessageMB},
+	} {
+		for _, w := range k.words {
+			if strings.Contains(name, w) {
+				return k.key, k.value * 2
+			}
+		}
+	}
+	return "", 0
+}
+
+func (j *judge) deniedLimit(d Denial, cause string) verdict {
+	key, value := j.limitKey(d.Operation + " " + d.Target)
+	v := j.blame(Certain, d.Axis, d.Target, "limit", cause, need{})
+	if key != "" && value > 0 {
+		v.hint.Cause = "the server reached the limit " + key + " = " + strconv.Itoa(value/2)
+		v.need = need{limit: key, value: value}
+	}
+	return v
+}
+
+// splitEndpoint reads the target of a refused connection: a host, host:port, an
+// address, or a URL.
+func splitEndpoint(target string) (host string, port int, scheme string, ok bool) {
+	if strings.Contains(target, "://") {
+		u, err := url.Parse(target)
+		if err != nil {
+			return "", 0, "", false
+		}
+		scheme = schemeOf(u.Scheme)
+		port, _ = strconv.Atoi(u.Port())
+		if port == 0 {
+			port = portOf(u.Scheme)
+		}
+		target = u.Hostname()
+	} else if h, p, err := net.SplitHostPort(target); err == nil {
+		target = h
+		port, _ = strconv.Atoi(p)
+	}
+	m, ok := hostMention(target, strconv.Itoa(port), scheme)
+	return m.name, m.port, m.scheme, ok
+}

@@ -1,0 +1,117 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// variable judges a name that may be one of an environment variable. Only one
+// that is set on the host and was withheld tells anything about the jail.
+func (j *judge) variable(m mention) verdict {
+	if _, found := slices.BinarySearch(j.profile.Withheld, m.name); found || slices.Contains(j.profile.Withheld, m.name) {
+		return j.blameVariable(Likely, m.name, "the server's message names the variable "+m.name+", which is set but not granted")
+	}
+	set := slices.ContainsFunc(j.profile.Env, func(v policy.Variable) bool { return v.Name == m.name })
+	if set || !m.strict {
+		return verdict{}
+	}
+	if slices.Contains(j.ev.Unset, m.name) {
+		return verdict{
+			note: "the variable " + m.name + " is granted but not set where mcp-jail was started",
+			fix:  "set " + m.name + " in the client's configuration of this server",
+		}
+	}
+	if !strings.Contains(m.name, "_") {
+		return verdict{}
+	}
+	return verdict{
+		note: "the variable " + m.name + " is not set where mcp-jail was started",
+		fix:  "set " + m.name + " in the client's configuration of this server, and grant it",
+		need: need{variable: m.name},
+	}
+}
+
+func (j *judge) blameVariable(a Attribution, name, cause string) verdict {
+	v := j.blame(a, policy.AxisEnv, name, "variable", cause, need{variable: name})
+	if !isVariable(name) {
+		v.need = need{}
+	}
+	return v
+}
+
+func isVariable(name string) bool {
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// program judges a program that a text says was not started.
+func (j *judge) program(m mention) verdict {
+	if strings.Contains(m.name, "/") {
+		m.kind, m.want = mentionPath, policy.Read|policy.Execute
+		return j.path(m)
+	}
+	var outside string // the first file of that name that may not be executed
+	inside := false    // one that may
+	for _, dir := range filepath.SplitList(j.searchPath()) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		file := j.canonical(filepath.Join(dir, m.name))
+		if j.exists(file) != present {
+			continue
+		}
+		if j.profile.RightsAt(file).Has(policy.Execute) {
+			inside = true
+			break
+		}
+		if outside == "" {
+			outside = file
+		}
+	}
+	switch {
+	case inside && j.profile.Programs != nil && !j.listed(m.name):
+		return j.blameCommand(Likely, m.name, "the server's message names the program "+quote(m.name)+", which the policy's commands do not list")
+	case inside:
+		return verdict{}
+	case outside != "":
+		v := j.blamePath(Likely, outside, policy.Execute, false,
+			"the server's message names the program "+quote(m.name)+", and the policy does not let it execute "+j.show(outside))
+		v.hint.Axis = policy.AxisProcess
+		return v
+	case j.ev.Exists != nil && j.searchPath() != "" && m.fault == faultAbsent:
+		return verdict{
+			note: "the program " + quote(m.name) + " is not in the PATH of this host",
+			fix:  "install " + quote(m.name),
+		}
+	}
+	return verdict{}
+}
+
+func (j *judge) blameCommand(a Attribution, name, cause string) verdict {
+	v := j.blame(a, policy.AxisProcess, name, "program", cause, need{program: name})
+	if !writable(name) || strings.ContainsAny(name, "*\n") {
+		v.need = need{}
+	}
+	return v
+}
+
+func (j *judge) listed(name string) bool {
+	return slices.ContainsFunc(j.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
+}
+
+func (j *judge) searchPath() string {
+	for _, v := range j.profile.Env {
+		if v.Name == "PATH" {
+			return v.Value
+		}
+	}
+	return ""
+}

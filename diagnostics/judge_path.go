@@ -1,0 +1,182 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// path judges a path that a text names together with a fault.
+func (j *judge) path(m mention) verdict {
+	path, ok := j.absolute(m.name)
+	if !ok {
+		return verdict{}
+	}
+	path = j.canonical(path)
+	here := j.exists(path)
+	missing := j.missing(path, m, here)
+
+	if m.fault == faultAbsent {
+		return j.absentPath(path, m, here, missing)
+	}
+	if missing == 0 {
+		return verdict{
+			note: "the policy allows this access to " + j.show(path) + ": the refusal is more likely one of the file's own permissions",
+			fix:  "look at the owner and mode of " + j.show(path),
+		}
+	}
+	if here == absent && missing&policy.Write == 0 {
+		// The host has no such file, so granting the path would grant nothing.
+		return verdict{note: j.show(path) + " cannot be seen on this host either"}
+	}
+	return j.blamePath(Likely, path, missing, m.makes,
+		"the server's message names "+j.show(path)+", which the policy does not let it "+word(missing))
+}
+
+// absentPath judges a path that the server did not find. Only one that is there
+// on the host tells anything about the jail.
+func (j *judge) absentPath(path string, m mention, here existence, missing policy.Rights) verdict {
+	switch here {
+	case unknown:
+		return verdict{}
+	case present:
+		if missing == 0 {
+			if e, _ := j.profile.Find(path); e.Origin == policy.OriginBaseline && privateDir(path) {
+				return j.blamePath(Likely, path, policy.Read, false,
+					"the server did not find "+j.show(path)+", which exists on the host: the jail has a "+filepath.Dir(path)+" of its own")
+			}
+			return verdict{}
+		}
+		return j.blamePath(Likely, path, missing, m.makes,
+			"the server did not find "+j.show(path)+", which exists on the host but is not granted")
+	}
+	// Not there on the host. When the directory is, and the jail does not show it,
+	// making the file there fails with the same words as reading what never was.
+	if dir := filepath.Dir(path); j.exists(dir) == present && j.profile.RightsAt(dir) == 0 {
+		if m.want&policy.Write != 0 {
+			return j.blamePath(Likely, path, policy.Write, m.makes,
+				"the server could not make "+j.show(path)+": its directory exists on the host but is not granted")
+		}
+		return verdict{
+			note: j.show(path) + " does not exist on this host; its directory is not granted, so the server could not make it either",
+		}
+	}
+	return verdict{note: j.show(path) + " does not exist on this host either"}
+}
+
+// missing is the right that the attempt needed and the profile does not give; 0
+// when it gives all. create and delete are decided by the directory, the other
+// rights by the path itself (DESIGN.md "policy").
+func (j *judge) missing(path string, m mention, here existence) policy.Rights {
+	have := j.profile.RightsAt(path)
+	dir := j.profile.RightsAt(filepath.Dir(path))
+	switch {
+	case m.want.Has(policy.Execute):
+		return policy.Execute &^ have
+	case m.want == policy.Write: // read-only: any of the three
+		if have.Has(policy.Update) && dir.Has(policy.Create|policy.Delete) {
+			return 0
+		}
+		return policy.Write
+	case m.want.Has(policy.Create):
+		if dir.Has(policy.Create) {
+			return 0
+		}
+		return policy.Write
+	case m.want.Has(policy.Delete):
+		if dir.Has(policy.Delete) {
+			return 0
+		}
+		return policy.Write
+	case m.want.Has(policy.Update):
+		if have.Has(policy.Update) && (here != absent || dir.Has(policy.Create)) {
+			return 0
+		}
+		return policy.Write
+	case !have.Has(policy.Read):
+		if m.want == 0 && here == absent && m.fault == faultRefused {
+			return policy.Write // what does not exist is not read: this was a creation
+		}
+		return policy.Read
+	case m.want == 0 && m.fault == faultRefused:
+		// It may read and was refused: it wanted to write, if anything.
+		if have.Has(policy.Update) && (here != absent || dir.Has(policy.Create)) {
+			return 0
+		}
+		return policy.Write
+	}
+	return 0
+}
+
+// blamePath is the verdict that path lacks a right, with the rule to add.
+func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, makes bool, cause string) verdict {
+	v := j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
+	if !writable(path) {
+		v.fix = "the name is no valid UTF-8, so no rule can name it: grant a directory above it"
+		return v
+	}
+	if strings.Contains(path, "[redacted ") {
+		v.fix = "the name holds the value of a secret variable: grant a directory above it"
+		return v
+	}
+	v.need, v.fix = j.pathNeed(path, missing, makes)
+	v.hint.Warning = j.risk(v.need.path, v.need.rights)
+	return v
+}
+
+// pathNeed is the rule for a right on a path, and what else has to be done for
+// it. The most specific rule wins in full, so the new one repeats the rights
+// that hold already.
+func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, string) {
+	if missing.Has(policy.Execute) {
+		missing |= policy.Read // a script is read by its interpreter
+	}
+	n := need{path: path, rights: missing | j.profile.RightsAt(path)}
+	if missing&policy.Write == 0 || j.exists(path) != absent {
+		return n, ""
+	}
+	// policy.md: a rule whose path does not exist grants nothing, except a
+	// directory that it makes.
+	dir := filepath.Dir(path)
+	if makes && j.exists(dir) == present {
+		n.make = true
+		n.rights |= policy.Read
+		return n, ""
+	}
+	for j.exists(dir) != present && dir != "/" {
+		dir = filepath.Dir(dir)
+	}
+	if j.tooWide(dir) {
+		return n, "create " + j.show(path) + " first: a rule for a path that does not exist grants nothing"
+	}
+	n.path, n.rights = dir, missing|j.profile.RightsAt(dir)
+	return n, ""
+}
+
+// tooWide are directories that are not worth a single file in them.
+func (j *judge) tooWide(dir string) bool {
+	return dir == "/" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
+		!j.inWorkspace(dir) && systemDir(dir) || filepath.Dir(dir) == "/"
+}
+
+// privateDir tells a place that every jail has its own of.
+func privateDir(path string) bool {
+	for _, dir := range []string{"/tmp", "/dev/shm", "/var/tmp"} {
+		if path != dir && policy.Within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// word names what is missing as the configuration does.
+func word(r policy.Rights) string {
+	switch {
+	case r.Has(policy.Execute):
+		return "execute"
+	case r&policy.Write != 0:
+		return "write"
+	}
+	return "read"
+}

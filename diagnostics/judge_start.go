@@ -1,0 +1,68 @@
+package diagnostics
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// start judges a program that was not started. The step and the errno are facts
+// of the shim; whether the jail is behind them follows from the profile.
+func (j *judge) start(s Start) verdict {
+	detail := s.Detail
+	if detail != "" {
+		detail = " at " + quote(detail)
+	}
+	if s.Errno != 0 {
+		detail += ": " + s.Errno.Error()
+	}
+	if s.Step != StepExec {
+		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
+		v.fix = "run `mcp-jail doctor`"
+		return v
+	}
+	program := j.profile.Program
+	if path, ok := j.absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
+		program = path
+	}
+	if program == "" {
+		return verdict{note: "the program could not be started" + detail}
+	}
+	program = j.canonical(program)
+	executable := j.profile.RightsAt(program).Has(policy.Execute)
+	unlisted := j.profile.Programs != nil && !j.listed(filepath.Base(program))
+	switch {
+	case j.exists(program) == absent:
+		return verdict{
+			note: "there is no program " + j.show(program) + " on this host",
+			fix:  "install it, or correct `command`",
+		}
+	case !executable && j.ev.Profile != nil:
+		v := j.blamePath(Certain, program, policy.Execute, false, "the policy does not let the server execute "+j.show(program))
+		v.hint.Axis = policy.AxisProcess
+		return v
+	case unlisted && errors.Is(s.Errno, fs.ErrPermission):
+		return j.blameCommand(Certain, filepath.Base(program), "the policy's commands do not list "+j.show(program))
+	case errors.Is(s.Errno, fs.ErrPermission):
+		return verdict{
+			note: j.show(program) + " is not executable" + detail,
+			fix:  "make it executable (chmod +x)",
+		}
+	case errors.Is(s.Errno, fs.ErrNotExist):
+		// The file is there, so the kernel missed what it names: the interpreter of
+		// its first line or its loader. That may be outside of the jail's view.
+		v := verdict{hint: Hint{Attribution: Possible}}
+		v.note = j.show(program) + " exists, but the interpreter or loader that it names was not found in the jail"
+		v.fix = "see its first line, and grant that program with read and execute"
+		return v
+	case s.Errno == syscall.ENOEXEC:
+		return verdict{
+			note: j.show(program) + " is no program for this machine, or a script without a #! line",
+			fix:  "start it by its interpreter",
+		}
+	}
+	return verdict{note: "the program could not be started" + detail}
+}

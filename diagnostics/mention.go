@@ -1,0 +1,117 @@
+package diagnostics
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// mention is something that a failing text names. It claims nothing yet: whether
+// the policy refuses it is decided by judging it against the profile.
+type mention struct {
+	kind   mentionKind
+	name   string
+	fault  fault
+	want   policy.Rights // of a path: what was attempted; 0 when the text does not say
+	makes  bool          // of a path: the attempt was to make a directory
+	port   int           // of a host
+	scheme string        // of a host
+	strict bool          // of a variable: the text clearly asks for it
+	// vague: the line holds the name and the fault, but nothing ties the two. Only
+	// the first vague mention of a line can be blamed, and none beside an exact one.
+	vague bool
+	line  int // how far from the failure: 0 is the closest line
+}
+
+type mentionKind uint8
+
+const (
+	mentionPath mentionKind = iota + 1
+	mentionHost
+	mentionVariable
+	mentionProgram
+)
+
+// lazy compiles a pattern when it is first used: a session without a failure
+// pays nothing for any of them.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+const (
+	maxLines    = 400     // lines of text that are looked at
+	maxMentions = 200     // names that are judged
+	maxLine     = 2 << 10 // bytes of a line that are looked at
+)
+
+// closeness lists the lines of a failure, the closest first: the text of the
+// failing request before stderr, later lines before earlier ones.
+func closeness(text string, stderr []string) []string {
+	var lines []string
+	add := func(from []string) {
+		for i := len(from) - 1; i >= 0 && len(lines) < maxLines; i-- {
+			if line := strings.TrimSpace(stripEscapes(cut(from[i], maxLine))); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	// Results often carry an error with its line breaks escaped once more.
+	text = cut(text, maxLine*64)
+	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(text)
+	add(strings.Split(text, "\n"))
+	add(stderr)
+	return lines
+}
+
+// stripEscapes drops terminal sequences: colours sit in the middle of messages.
+func stripEscapes(s string) string {
+	if !strings.ContainsAny(s, "\x1b\u009b\u009d") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}
+
+// mentions extracts what lines name, which closeness has ordered.
+func mentions(lines []string) []mention {
+	var all []mention
+	for i, line := range lines {
+		if isFrame(line) {
+			continue
+		}
+		f, _ := signatureOf(line)
+		found := pathsIn(line, f)
+		if len(found) == 0 && (f == faultRefused || f == faultReadOnly) {
+			found = pathsBefore(lines, i, f)
+		}
+		found = append(found, hostsIn(line, f)...)
+		found = append(found, programsIn(line)...)
+		found = append(found, variablesIn(line)...)
+		for _, m := range found {
+			m.line = i
+			all = append(all, m)
+		}
+		if len(all) >= maxMentions {
+			return all[:maxMentions]
+		}
+	}
+	return all
+}
+
+// isFrame tells a line of a stack trace: the paths in it are those of the
+// program's own text, not of what it failed to reach.
+func isFrame(line string) bool {
+	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "File \"") ||
+		strings.HasPrefix(line, "node:internal") || strings.HasPrefix(line, "goroutine ") ||
+		strings.HasPrefix(line, "from /") && strings.Contains(line, ":in ")
+}

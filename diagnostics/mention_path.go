@@ -1,0 +1,213 @@
+package diagnostics
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+var (
+	// EACCES: permission denied, open '/x'   (libuv: node, bun, deno's node layer)
+	nodePath = lazy(`\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`)
+	// [Errno 13] Permission denied: '/x' -> '/y'   (Python)
+	pythonPath = lazy(`\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`)
+	// open /x: permission denied   (Go)
+	goPath = lazy(`\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory)`)
+	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
+	shellPath = lazy(`(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|is not writable|access denied)`)
+	// Permission denied @ rb_sysopen - /x   (Ruby)
+	rubyPath = lazy(`(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`)
+	// connect EACCES /run/docker.sock, spawn /x EACCES
+	socketPath = lazy(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
+	// any absolute path in a line with a fault
+	quotedPath = lazy("['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]")
+	barePath   = lazy("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
+)
+
+// pathsIn extracts the paths that a line names together with the fault f.
+func pathsIn(line string, f fault) []mention {
+	var found []mention
+	add := func(f fault, verb, path string) {
+		if path != "" {
+			found = append(found, pathMention(f, verb, path))
+		}
+	}
+	for _, m := range nodePath().FindAllStringSubmatch(line, 4) {
+		if nf := faultOfErrno(m[1]); nf != faultNone {
+			addPair(add, nf, m[2], m[3], m[4])
+		}
+	}
+	for _, m := range pythonPath().FindAllStringSubmatch(line, 4) {
+		n, _ := strconv.Atoi(m[1])
+		path := m[2] + m[3]
+		switch pf := faultOfNumber(n); {
+		case pf == faultNone:
+		case m[4] != "":
+			addPair(add, pf, "rename", unescape(path), unescape(m[4]))
+		case pf == faultAbsent && !strings.Contains(path, "/"):
+			// A bare name is what a failed subprocess.run prints as well.
+			found = append(found, mention{kind: mentionProgram, name: unescape(path), fault: pf})
+		default:
+			add(pf, "", unescape(path))
+		}
+	}
+	for _, m := range socketPath().FindAllStringSubmatch(line, 2) {
+		if sf := faultOfErrno(m[1]); sf != faultNone {
+			add(sf, "connect", m[2])
+		}
+	}
+	if len(found) > 0 || f == faultNone || f == faultNetwork {
+		return found
+	}
+	for _, m := range goPath().FindAllStringSubmatch(line, 4) {
+		pf, _ := signatureOf(m[4])
+		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
+			m[2], m[3] = m[2]+" "+m[3], "" // a name with a space
+		}
+		addPair(add, pf, m[1], m[2], m[3])
+	}
+	if m := rubyPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
+		pf, _ := signatureOf(m[1])
+		add(pf, m[2], m[3])
+	}
+	if m := shellPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
+		pf, _ := signatureOf(m[4])
+		if path := strings.TrimSpace(m[3]); strings.Contains(path, "/") || m[1] != "" || strings.Contains(path, ".") {
+			add(pf, m[2], path)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return vaguePaths(line, f)
+}
+
+// addPair adds the one or two paths of an operation: a rename or a link works on
+// the names, a copy reads the first and writes the second.
+func addPair(add func(fault, string, string), f fault, verb, from, to string) {
+	if to == "" {
+		add(f, verb, from)
+		return
+	}
+	switch verb {
+	case "copyfile":
+		add(f, "open", from)
+		add(f, "write", to)
+	case "rename":
+		add(f, "unlink", from)
+		add(f, "write", to)
+	default: // link, symlink: the new name is made
+		add(f, "write", to)
+	}
+}
+
+// vaguePaths are the absolute paths of a line that nothing ties to its fault,
+// quoted ones first.
+func vaguePaths(line string, f fault) []mention {
+	var found []mention
+	seen := map[string]bool{}
+	verb := verbIn(line)
+	for _, m := range append(quotedPath().FindAllStringSubmatch(line, 8), barePath().FindAllStringSubmatch(line, 8)...) {
+		path := strings.TrimRight(m[1], ".:!?")
+		if path == "" || seen[path] || isPosition(path) || strings.HasPrefix(path, "//") {
+			continue
+		}
+		seen[path] = true
+		v := pathMention(f, verb, path)
+		v.vague = true
+		found = append(found, v)
+	}
+	return found
+}
+
+// pathsBefore looks for the path in the lines above one that holds only the
+// fault ("Caused by: Permission denied (os error 13)").
+func pathsBefore(lines []string, i int, f fault) []mention {
+	for j := i + 1; j < len(lines) && j <= i+4; j++ {
+		if isFrame(lines[j]) {
+			return nil
+		}
+		if found := vaguePaths(lines[j], f); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// isPosition tells a place in a source file: /x/y.go:12, /x/y.js:3:14.
+func isPosition(path string) bool {
+	i := strings.LastIndexByte(path, ':')
+	if i < 0 {
+		return false
+	}
+	_, err := strconv.Atoi(path[i+1:])
+	return err == nil
+}
+
+func pathMention(f fault, verb, path string) mention {
+	m := mention{kind: mentionPath, name: path, fault: f, want: rightsOf(verb)}
+	m.makes = strings.HasPrefix(verb, "mkdir")
+	if f == faultReadOnly {
+		m.want = policy.Write
+	}
+	return m
+}
+
+// faultOfNumber knows the errno numbers that are the same everywhere.
+func faultOfNumber(n int) fault {
+	switch n {
+	case 1, 13:
+		return faultRefused
+	case 2, 20:
+		return faultAbsent
+	case 30:
+		return faultReadOnly
+	}
+	return faultNone
+}
+
+// unescape undoes Python's repr for the two characters that matter in paths.
+func unescape(s string) string {
+	return strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(s)
+}
+
+// rightsOf is what a verb of a message, a system call's name or a Denial's
+// operation needs; 0 when it does not say ("open" may be either).
+func rightsOf(verb string) policy.Rights {
+	verb = strings.ToLower(verb)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(verb, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("exec", "spawn", "uv_cwd run", "start"):
+		return policy.Read | policy.Execute
+	case has("unlink", "rmdir", "remove", "delete", "rename"):
+		return policy.Delete
+	case has("mkdir", "mkdtemp", "creat", "make", "mknod", "mkfifo", "symlink", "link at"):
+		return policy.Create
+	case verb == "link":
+		return policy.Create
+	case has("writ", "trunc", "append", "touch", "chmod", "chown", "utime", "save", "update", "connect", "copy_file_range", "lock", "setxattr", "install"):
+		return policy.Update
+	case has("scandir", "opendir", "readdir", "readlink", "read", "stat", "list", "chdir", "access", "watch", "load", "cat", "getxattr", "cwd"):
+		return policy.Read
+	}
+	return 0
+}
+
+// verbIn finds what a sentence says was tried: "failed to write /x".
+func verbIn(line string) string {
+	lower := strings.ToLower(line)
+	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save"} {
+		if strings.Contains(lower, w) {
+			return w
+		}
+	}
+	return ""
+}

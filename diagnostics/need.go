@@ -1,0 +1,224 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// need is one thing to add to a policy. The zero need adds nothing.
+type need struct {
+	path   string        // absolute; "" unless the need is for a path
+	rights policy.Rights // all that the rule for path has to say, not only what was missing
+	make   bool          // path is a directory that does not exist yet
+
+	host   string
+	scheme string
+	port   int
+
+	variable string
+	program  string // base name, for the list of commands
+
+	limit string // key of the limits table
+	value int
+}
+
+func (n need) isZero() bool { return n == need{} }
+
+// advice writes needs down as policy. It knows which table binds to a process
+// and what a first access table would take away.
+type advice struct {
+	ev       *Evidence
+	server   string
+	tool     string // "" for the server's table
+	fallback bool   // the server runs under the default policy
+	nowhere  bool   // no table can grant anything to this process
+}
+
+func adviceFor(ev *Evidence) advice {
+	a := advice{ev: ev, server: ev.Server}
+	if p := ev.Profile; p != nil {
+		a.tool, a.fallback = p.Tool, p.Default
+		if p.Server != "" {
+			a.server = p.Server
+		}
+	}
+	// product.md "Stateful and stateless": a server-wide table has no process to
+	// bind to, so discovery always runs under the default policy.
+	a.nowhere = ev.Stateless && a.tool == ""
+	return a
+}
+
+// table is the dotted name of the access table.
+func (a advice) table() string {
+	t := "servers." + tomlKey(a.server)
+	if a.tool != "" {
+		t += ".tools." + tomlKey(a.tool)
+	}
+	return t + ".access"
+}
+
+// keeps are the needs that restore what the default policy gave: an access table
+// replaces it entirely (policy.md "Default and explicit policy").
+func (a advice) keeps() []need {
+	p := a.ev.Profile
+	if !a.fallback || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
+		return nil
+	}
+	return []need{{path: p.Workspace, rights: p.RightsAt(p.Workspace)}}
+}
+
+// merged joins needs for the same path and drops repetitions, in order.
+func merged(needs []need) []need {
+	var all []need
+next:
+	for _, n := range needs {
+		for i := range all {
+			if n == all[i] {
+				continue next
+			}
+			if n.path != "" && n.path == all[i].path {
+				all[i].rights |= n.rights
+				all[i].make = all[i].make || n.make
+				continue next
+			}
+		}
+		if !n.isZero() {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// toml writes needs as lines that can be pasted at the end of a configuration.
+func (a advice) toml(needs []need) []string {
+	needs = merged(needs)
+	if len(needs) == 0 || a.nowhere || a.ev.InPlace || !writable(a.server) || !writable(a.tool) {
+		return nil
+	}
+	if replaces(needs) {
+		needs = merged(append(a.keeps(), needs...))
+	}
+	var lines []string
+	for _, n := range needs {
+		lines = append(lines, a.block(n)...)
+	}
+	return lines
+}
+
+// replaces tells whether needs bring an access table about.
+func replaces(needs []need) bool {
+	for _, n := range needs {
+		if n.limit == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (a advice) block(n need) []string {
+	t := a.table()
+	switch {
+	case n.path != "":
+		lines := []string{"[[" + t + ".fs]]", "path = " + tomlString(a.short(n))}
+		for _, right := range strings.Fields(n.rights.String()) {
+			if n.rights != 0 {
+				lines = append(lines, right+" = true")
+			}
+		}
+		return lines
+	case n.host != "":
+		lines := []string{"[[" + t + ".net]]", "host = " + tomlString(n.host)}
+		if n.scheme != "" {
+			lines = append(lines, "scheme = "+tomlString(n.scheme))
+		}
+		if n.port != 0 {
+			lines = append(lines, "port = "+strconv.Itoa(n.port))
+		}
+		return append(lines, "allow = true")
+	case n.variable != "":
+		return []string{"[[" + t + ".env]]", "name = " + tomlString(n.variable), "read = true"}
+	case n.program != "":
+		return []string{"[" + t + ".commands." + tomlKey(n.program) + "]"}
+	case n.limit != "":
+		return []string{"[servers." + tomlKey(a.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
+	}
+	return nil
+}
+
+// short is the path of a need as a rule would write it: relative inside of the
+// workspace, with ~/ inside of the home, else absolute.
+func (a advice) short(n need) string {
+	s := a.display(n.path)
+	if n.make && !strings.HasSuffix(s, "/") {
+		s += "/" // policy.md "Filesystem rules": made before the start
+	}
+	return s
+}
+
+// display is an absolute path in the words of the configuration.
+func (a advice) display(path string) string {
+	if p := a.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
+		rel, err := filepath.Rel(p.Workspace, path)
+		if err == nil {
+			if rel == "~" || strings.HasPrefix(rel, "~/") {
+				rel = "./" + rel
+			}
+			return rel
+		}
+	}
+	home := a.ev.UserHome
+	if home != "" && home != "/" && policy.Within(path, home) {
+		if path == home {
+			return "~/"
+		}
+		return "~/" + strings.TrimPrefix(path[len(home):], "/")
+	}
+	return path
+}
+
+// flags writes needs as flags of `mcp-jail run`, for a server given in place.
+// ok is false when one of them has no flag.
+func (a advice) flags(needs []need) (flags []string, ok bool) {
+	needs = merged(needs)
+	if len(needs) == 0 || !a.ev.InPlace {
+		return nil, len(needs) == 0
+	}
+	for _, n := range needs {
+		// --read, --write and --net replace the default policy; --env only adds.
+		if n.path != "" || n.host != "" {
+			needs = merged(append(a.keeps(), needs...))
+			break
+		}
+	}
+	for _, n := range needs {
+		switch {
+		case n.path != "" && n.rights.Has(policy.Execute):
+			return nil, false
+		case n.path != "" && n.rights&policy.Write != 0:
+			flags = append(flags, "--write", shellWord(a.short(n)))
+		case n.path != "":
+			flags = append(flags, "--read", shellWord(a.short(n)))
+		case n.host != "":
+			flags = append(flags, "--net", shellWord(n.endpoint()))
+		case n.variable != "":
+			flags = append(flags, "--env", shellWord(n.variable))
+		default:
+			return nil, false
+		}
+	}
+	return flags, true
+}
+
+// endpoint is the host with the port where it is not one that a scheme implies.
+func (n need) endpoint() string {
+	if n.port == 0 || n.port == 80 || n.port == 443 {
+		return n.host
+	}
+	if strings.Contains(n.host, ":") {
+		return "[" + n.host + "]:" + strconv.Itoa(n.port)
+	}
+	return n.host + ":" + strconv.Itoa(n.port)
+}

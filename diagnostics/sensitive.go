@@ -1,0 +1,69 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// risk says in words what a rule for an absolute path would give away; "" when
+// nothing special is known about it. Text of a server may name any path in order
+// to get it granted, so a line for one of these never comes without the words.
+func (j *judge) risk(path string, rights policy.Rights) string {
+	home := j.ev.UserHome
+	entry, _ := j.profile.Find(path)
+	switch {
+	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
+		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
+	case entry.Origin == policy.OriginProtected:
+		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
+	case path == "/":
+		return "this is the whole filesystem"
+	case home != "" && policy.Within(home, path):
+		return "this is a whole home directory or more"
+	case rights&policy.Write != 0 && !j.inWorkspace(path) && systemDir(path):
+		return j.show(path) + " belongs to the system"
+	}
+	return ""
+}
+
+func (j *judge) inWorkspace(path string) bool {
+	return j.profile.Workspace != "" && policy.Within(path, j.profile.Workspace)
+}
+
+func systemDir(path string) bool {
+	for _, dir := range []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var/lib", "/run", "/Library", "/System"} {
+		if policy.Within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// sensitiveName is the built-in list of policy.md "Sensitive paths", for paths
+// outside of every grant: only inside of one does the profile hold an entry.
+func sensitiveName(path, home string) bool {
+	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {
+		switch base {
+		case ".env.example", ".env.sample", ".env.template":
+		default:
+			return true
+		}
+	}
+	if home == "" || !policy.Within(path, home) {
+		return false
+	}
+	for _, name := range []string{
+		".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker/config.json", ".netrc",
+		".npmrc", ".pypirc", ".git-credentials", ".config/gh", ".config/op", ".password-store",
+		".local/share/keyrings", ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml",
+		".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", "Library/Keychains",
+		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
+	} {
+		if policy.Within(path, filepath.Join(home, name)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package diagnostics
+
+import "strings"
+
+// fault is what kind of refusal a line of text speaks of.
+type fault uint8
+
+const (
+	faultNone     fault = iota
+	faultAbsent         // "no such file": how a path outside of the jail's view looks
+	faultRefused        // EACCES, EPERM
+	faultReadOnly       // EROFS
+	faultNetwork        // names do not resolve, connections do not come about
+)
+
+// signatures are what runtimes print for a fault, in lower case. The first
+// group that matches names the fault; `show` is how a diagnosis calls it.
+//
+// EPERM and the network's words have other causes than a jail by far more often
+// than not, which is why a signature alone is never more than Possible.
+var signatures = []struct {
+	fault fault
+	show  string
+	words []string
+}{
+	{faultReadOnly, "EROFS", []string{"erofs", "read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
+	{faultRefused, "EACCES", []string{"eacces", "permission denied", "permissiondenied", "permissionerror", "accessdenied", "access denied", "access is denied", "os error 13)", "code: 13,", "errno 13]", "sqlite_cantopen", "unable to open database file"}},
+	{faultRefused, "EPERM", []string{"eperm", "operation not permitted", "os error 1)", "code: 1,", "errno 1]", "not permitted"}},
+	{faultNetwork, "EAI_AGAIN", []string{"eai_again", "temporary failure in name resolution", "temporary failure resolving"}},
+	{faultNetwork, "ENOTFOUND", []string{"enotfound", "eai_fail", "eai_nodata", "eai_noname", "getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
+	{faultNetwork, "ENETUNREACH", []string{"enetunreach", "ehostunreach", "network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
+	{faultNetwork, "ECONNREFUSED", []string{"econnrefused", "connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror"}},
+	{faultNetwork, "a failed connection", []string{"fetch failed", "failed to connect", "could not connect", "couldn't connect", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
+	{faultAbsent, "ENOENT", []string{"enoent", "no such file or directory", "nosuchfile", "filenotfound", "os error 2)", "code: 2,", "errno 2]", "cannot find the path", "cannot find the file", "does not exist", "doesn't exist", "not found"}},
+}
+
+// signatureOf returns the fault a line speaks of and the name of its signature.
+func signatureOf(line string) (fault, string) {
+	lower := strings.ToLower(line)
+	for _, s := range signatures {
+		for _, w := range s.words {
+			if strings.Contains(lower, w) {
+				return s.fault, s.show
+			}
+		}
+	}
+	return faultNone, ""
+}
+
+// faultOfErrno is the fault of an errno's name as runtimes print it.
+func faultOfErrno(name string) fault {
+	switch name {
+	case "EACCES", "EPERM":
+		return faultRefused
+	case "EROFS":
+		return faultReadOnly
+	case "ENOENT", "ENOTDIR":
+		return faultAbsent
+	}
+	return faultNone
+}

@@ -1,0 +1,90 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// suspicion is what can be said when nothing that the policy refuses was named:
+// never more than Possible.
+func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
+	if v, ok := j.signal(); ok {
+		return v, true
+	}
+	for _, line := range lines {
+		f, show := signatureOf(line)
+		switch f {
+		case faultNone, faultAbsent:
+			continue
+		case faultNetwork:
+			if v, ok := j.fetcher(); ok {
+				return v, true
+			}
+			cause := "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
+			if j.ev.Profile != nil && len(j.profile.Net) == 0 {
+				cause += "; the policy grants no network"
+			}
+			return verdict{note: cause, fix: learnHint}, true
+		}
+		return verdict{
+			note: "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
+			fix:  learnHint,
+		}, true
+	}
+	if j.ev.Timeout > 0 || j.ev.Stage == StageBoot && len(lines) == 0 {
+		return j.fetcher()
+	}
+	return verdict{}, false
+}
+
+const learnHint = "see what it touches with `mcp-jail learn`"
+
+// signal judges the signals that limits and filters end a process with.
+func (j *judge) signal() (v verdict, ok bool) {
+	if j.ev.Exit == nil || j.ev.Profile == nil {
+		return v, false
+	}
+	limits := j.profile.Limits
+	switch sig := j.ev.Exit.Signal; {
+	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && j.ev.Timeout == 0:
+		return verdict{
+			note: "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB),
+			fix:  "raise memory_mb if it needs more",
+		}, true
+	case signalName(sig) == "SIGSYS":
+		return verdict{note: "it was ended for a system call that a filter forbids: the jail's, or one of its own"}, true
+	case signalName(sig) == "SIGXFSZ" && limits.FileSizeMB > 0:
+		return verdict{
+			note: "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one",
+			fix:  "raise file_size_mb if it needs more",
+		}, true
+	}
+	return v, false
+}
+
+// fetchers are programs that download what they run, and from where. Without a
+// network they stay silent for a minute and then say little.
+var fetchers = map[string]string{
+	"npx": "registry.npmjs.org", "npm": "registry.npmjs.org", "pnpm": "registry.npmjs.org", "pnpx": "registry.npmjs.org",
+	"yarn": "registry.yarnpkg.com", "bunx": "registry.npmjs.org", "uvx": "pypi.org", "uv": "pypi.org", "pipx": "pypi.org",
+}
+
+func (j *judge) fetcher() (v verdict, ok bool) {
+	if len(j.profile.Argv) == 0 {
+		return v, false
+	}
+	name := filepath.Base(j.profile.Argv[0])
+	host := fetchers[name]
+	if host == "" || granted(j.profile.Net, host, 443, "https") || j.ev.Stage == StageCall {
+		return v, false
+	}
+	return verdict{
+		hint: Hint{Axis: policy.AxisNet, Target: host, Missing: "connect"},
+		need: need{host: host, scheme: "https"},
+		note: name + " downloads what it runs, and the policy does not grant " + quote(host),
+		fix:  "fetch it ahead of time with `mcp-jail install`",
+	}, true
+}

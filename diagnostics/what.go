@@ -1,0 +1,59 @@
+package diagnostics
+
+import (
+	"strconv"
+	"time"
+)
+
+// what says in one line what happened, and nothing about why.
+func what(ev *Evidence) string {
+	server := "server " + quote(ev.Server)
+	switch ev.Stage {
+	case StageExec:
+		if ev.Start != nil && ev.Start.Step != StepExec {
+			return server + " was not started"
+		}
+		return server + " could not be started"
+	case StageBoot:
+		if ev.Timeout > 0 {
+			return server + " gave no answer within " + seconds(ev.Timeout) + " of its start"
+		}
+		return server + " ended before its first answer" + ending(ev.Exit)
+	}
+	during := ""
+	switch {
+	case ev.Tool != "":
+		during = " during the call of " + quote(ev.Tool)
+	case ev.Method != "":
+		during = " during " + quote(ev.Method)
+	}
+	switch {
+	case ev.Timeout > 0:
+		return server + " gave no answer within " + seconds(ev.Timeout) + during
+	case ev.Exit != nil:
+		return server + " ended" + during + ending(ev.Exit)
+	case ev.Tool != "":
+		return "the tool " + quote(ev.Tool) + " of " + server + " failed"
+	case ev.Method != "":
+		return server + " failed" + during
+	}
+	return server + " failed"
+}
+
+func ending(e *Exit) string {
+	if e == nil {
+		return ""
+	}
+	if name := signalName(e.Signal); name != "" {
+		return " (" + name + ")"
+	}
+	return " (exit status " + strconv.Itoa(e.Code) + ")"
+}
+
+// seconds writes a limit as the configuration does.
+func seconds(d time.Duration) string {
+	if d%time.Second == 0 {
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	}
+	return d.Round(time.Millisecond).String()
+}
