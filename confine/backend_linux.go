@@ -67,7 +67,7 @@ func start(ctx context.Context, plan *Plan, shimPath string, stdio Stdio) (*Proc
 	case err := <-started:
 		if err != nil {
 			<-p.done
-			return nil, err
+			return nil, refusedNamespaces(err)
 		}
 		return p, nil
 	case <-ctx.Done():
@@ -181,7 +181,7 @@ func (p *Process) spawn(plan *Plan, shimPath string, stdio Stdio) (*os.File, err
 	statusW.Close()
 	if err != nil {
 		statusR.Close()
-		return nil, spawnError(err)
+		return nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
 	}
 	// A shim that dies early breaks the pipe; why, it says on the other one.
 	orderW.Write(plan.order.encode())
@@ -196,17 +196,29 @@ func (plan *Plan) cloneFlags() uintptr {
 	return flags
 }
 
-// spawnError tells a host that forbids user namespaces from a broken one.
-func spawnError(err error) error {
-	errno := errnoOf(err)
-	switch errno {
-	case unix.EPERM, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL, unix.EACCES:
-		gap := userNamespaceGap()
-		gap.Why = errno.Error() + ": " + gap.Why
-		return &GapError{Gaps: []Gap{gap}}
+// refusedNamespaces turns the error of a start into a gap where the cause is
+// that this host forbids user namespaces: either they cannot be made, or (with
+// AppArmor) nothing can be done inside them.
+func refusedNamespaces(err error) error {
+	var se *StartError
+	if !errors.As(err, &se) || se.Step == StepExec {
+		return err
 	}
-	return &StartError{Step: "namespaces", Errno: errno, Detail: err.Error()}
+	if se.Step == stepNamespaces {
+		switch se.Errno {
+		case unix.EPERM, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL, unix.EACCES:
+			return userNamespaceGap(userNamespacesRefused(se.Errno))
+		}
+	}
+	if se.Errno == unix.EPERM || se.Errno == unix.EACCES {
+		if f := probed.get("userns", probeUserNamespaces); f.Answer == No {
+			return userNamespaceGap(f)
+		}
+	}
+	return err
 }
+
+const stepNamespaces = "namespaces"
 
 // listen reads what the shim says until it ends. It returns the error of a
 // start that failed; started gets nil as soon as the program runs.

@@ -10,7 +10,7 @@ import (
 
 const selfPath = ""
 
-func hostFacts() facts { return facts{System: runtime.GOOS} }
+func hostFacts() facts { return facts{Features: probeForStart()} }
 
 // ShimMain does nothing here: there are no jails.
 func ShimMain() {}

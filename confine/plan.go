@@ -11,17 +11,12 @@ import (
 // facts are what compile must know of the kernel and of this process: the one
 // door through which the host comes into a plan.
 type facts struct {
-	Supported   bool // this operating system has a backend
-	System      string
-	LandlockABI int // the effective one: see effectiveABI
-	Arch        Arch
-	ArchOK      bool
-	Seccomp     bool
-	FreshProc   bool // nothing of the host's /proc is masked
-	PidMaxOwn   bool // pid_max belongs to the PID namespace (Linux 6.14)
-	UID         int
-	PID         int
-	Devices     []string
+	Features
+	Supported bool // this operating system has a backend
+	Machine   Arch
+	UID       int
+	PID       int
+	Devices   []string // the device nodes that can be lent to a jail
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -32,7 +27,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 		for _, axis := range policy.Axes() {
 			c.gap(Gap{
 				Axis: axis, What: "anything", Fatal: true,
-				Why: "confinement on " + f.System + " is not built yet",
+				Why: "confinement on " + f.OS + " is not built yet",
 				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
 			})
 		}
@@ -40,7 +35,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 	}
 	o := &c.plan.order
 	*o = order{
-		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc, Loopback: true,
+		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == Yes, Loopback: true,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	for _, v := range p.Env {
@@ -82,16 +77,15 @@ func (c *compiler) filesystem(o *order) {
 	if c.f.LandlockABI < 1 {
 		c.gap(Gap{
 			Axis: policy.AxisFs, What: "the second wall of the filesystem", Fatal: true,
-			Why: "this kernel has no Landlock, or it is not enabled at boot",
-			Fix: "use Linux 5.13 or newer and add landlock to the kernel's lsm= list",
+			Why: c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
 		})
 		return
 	}
 	c.ruleset(o)
 	by := fmt.Sprintf("a root built from nothing in a mount namespace, Landlock ABI %d", c.f.LandlockABI)
 	c.holds(policy.AxisFs, by, "nothing exists but the listed paths, each with exactly its rights")
-	if !c.f.FreshProc {
-		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: parts of this host's are masked, so the kernel refuses a fresh one")
+	if !o.FreshProc {
+		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: "+c.f.FreshProc.Detail)
 	}
 	if n := len(c.p.Unprotected); n > 0 {
 		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%d protected names do not exist yet and could be created by the server: %s", n, strings.Join(shorten(c.p.Unprotected, 6), ", ")))
@@ -132,15 +126,14 @@ func (c *compiler) network(o *order) {
 }
 
 func (c *compiler) processes(o *order) {
-	if !c.f.ArchOK || !c.f.Seccomp {
+	if c.f.Seccomp.Answer != Yes {
 		c.gap(Gap{
 			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
-			Why: "this kernel or processor has no seccomp filter that mcp-jail knows",
-			Fix: "use a kernel with CONFIG_SECCOMP_FILTER on amd64 or arm64",
+			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
 		})
 		return
 	}
-	filter, err := compileSeccomp(c.f.Arch, seccompOptions{
+	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
 		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true,
 	})
 	if err != nil {
@@ -166,7 +159,7 @@ func (c *compiler) processes(o *order) {
 func (c *compiler) limits(o *order) {
 	l := c.p.Limits
 	if l.MemoryMB > 0 {
-		if c.f.FreshProc {
+		if o.FreshProc {
 			c.holds(policy.AxisLimits, "a sampler in the jail's init", "%d MB of memory: the largest process is ended when all together exceed it", l.MemoryMB)
 		} else {
 			c.gap(Gap{
@@ -178,7 +171,7 @@ func (c *compiler) limits(o *order) {
 	}
 	if l.Processes > 0 {
 		// The kernel exempts the host's root from RLIMIT_NPROC (fork(2), EAGAIN).
-		switch o.PidMax = c.f.UID == 0 && c.f.PidMaxOwn; {
+		switch o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == Yes; {
 		case o.PidMax:
 			c.holds(policy.AxisLimits, "pid_max of the PID namespace", "%d processes and threads", l.Processes)
 		case c.f.UID == 0:
