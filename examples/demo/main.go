@@ -53,25 +53,27 @@ func main() {
 }
 
 // run returns after everything it started has ended and everything it made is removed, also when ctx ends early.
-func run(ctx context.Context, c config) (err error) {
+func run(ctx context.Context, c config) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-
 	site, err := newSite()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, site.remove()) }()
-	if site.programs, err = c.programs.build(ctx, site.path("bin")); err != nil {
+	d := demo{site: site, paper: paper{out: c.out, color: c.color}}
+	if err := errors.Join(d.play(ctx, c.programs), site.remove()); err != nil {
 		return err
 	}
-
-	d := demo{site: site, paper: paper{out: c.out, color: c.color}}
-	d.title()
-	for _, act := range []func(context.Context) error{d.notes, d.thief} {
-		if err := act(ctx); err != nil {
-			return err
-		}
-	}
 	return d.end()
+}
+
+func (d *demo) play(ctx context.Context, given programs) (err error) {
+	if d.programs, err = given.build(ctx, d.path("bin")); err != nil {
+		return err
+	}
+	d.title()
+	if err := d.notes(ctx); err != nil {
+		return err
+	}
+	return d.thief(ctx)
 }

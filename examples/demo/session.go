@@ -92,8 +92,8 @@ func (s *session) tools(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
-// call answers an error of the protocol like one of the tool: to the reader both are a refusal. Only the end of the
-// demonstration itself is an error here.
+// call answers what the tool said, refusals included. An answer that is none of the tool's is an error: a server that
+// died was not refused anything, and must not look as if it was.
 func (s *session) call(ctx context.Context, tool string, arguments map[string]any) (answer, error) {
 	limited, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
@@ -107,7 +107,7 @@ func (s *session) call(ctx context.Context, tool string, arguments map[string]an
 		return answer{}, fmt.Errorf("%s has not answered for %v\n%s", tool, callPatience, s.said())
 	}
 	if err != nil {
-		return answer{text: err.Error()}, nil
+		return answer{}, fmt.Errorf("calling %s: %w\n%s", tool, err, s.said())
 	}
 	a := answer{ok: !result.IsError}
 	for _, content := range result.Content {
