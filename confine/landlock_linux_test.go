@@ -1,0 +1,192 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A landlockRow is an attempt inside a granted directory, with the rights that
+// it takes, all of them.
+type landlockRow struct {
+	name  string
+	need  policy.Rights
+	try   func(dir string) error
+	plain syscall.Errno // without Landlock
+	want  syscall.Errno // without any one of the rights
+}
+
+var landlockRows = []landlockRow{
+	{"read a file", policy.Read, func(d string) error { return opened(d+"/file", unix.O_RDONLY) }, 0, unix.EACCES},
+	{"list a directory", policy.Read, func(d string) error { return opened(d, unix.O_RDONLY|unix.O_DIRECTORY) }, 0, unix.EACCES},
+	{"write into a file", policy.Update, func(d string) error { return opened(d+"/file", unix.O_WRONLY) }, 0, unix.EACCES},
+	{"truncate a file", policy.Update, func(d string) error { return unix.Truncate(d+"/file", 0) }, 0, unix.EACCES},
+	{"make an empty file", policy.Create, func(d string) error { return unix.Mknod(d+"/new", unix.S_IFREG|0o600, 0) }, 0, unix.EACCES},
+	{"make and fill a file", policy.Create | policy.Update, func(d string) error { return opened(d+"/new", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL) }, 0, unix.EACCES},
+	{"make a directory", policy.Create, func(d string) error { return unix.Mkdir(d+"/new", 0o700) }, 0, unix.EACCES},
+	{"make a symlink", policy.Create, func(d string) error { return unix.Symlink("x", d+"/new") }, 0, unix.EACCES},
+	{"make a pipe", policy.Create, func(d string) error { return unix.Mkfifo(d+"/new", 0o600) }, 0, unix.EACCES},
+	{"make a socket", policy.Create, func(d string) error { return unix.Mknod(d+"/new", unix.S_IFSOCK|0o600, 0) }, 0, unix.EACCES},
+	{"hard link inside", policy.Create, func(d string) error { return unix.Link(d+"/file", d+"/new") }, 0, unix.EACCES},
+	{"remove a file", policy.Delete, func(d string) error { return unix.Unlink(d + "/file") }, 0, unix.EACCES},
+	{"remove a directory", policy.Delete, func(d string) error { return unix.Rmdir(d + "/empty") }, 0, unix.EACCES},
+	{"rename in place", policy.Create | policy.Delete, func(d string) error { return unix.Rename(d+"/file", d+"/new") }, 0, unix.EACCES},
+	{"rename to another directory", policy.Create | policy.Delete, func(d string) error { return unix.Rename(d+"/file", d+"/empty/new") }, 0, unix.EACCES},
+	{"start a program", policy.Execute | policy.Read, func(d string) error { return unix.Exec(d+"/file", []string{"x"}, nil) }, unix.ENOEXEC, unix.EACCES},
+}
+
+func opened(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func openPath(r landlockRule) (int, error) {
+	return unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+}
+
+// landlockChild restricts itself and makes one attempt: args are the row, the
+// directory, the rights in it, and how to restrict.
+func landlockChild(args []string) string {
+	row, _ := strconv.Atoi(args[0])
+	rights, _ := strconv.Atoi(args[2])
+	f := probeForStart()
+	if how := args[3]; how != "not" {
+		p := compileLandlock(landlockInput{ABI: f.LandlockABI, Entries: []policy.Entry{dirEntry(args[1], policy.Rights(rights))}})
+		fd, err := createRuleset(&p.landlockRules, openPath)
+		if err != nil {
+			return err.Error()
+		}
+		if how == "process" {
+			err = restrictProcess(fd)
+		} else if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
+			err = restrictThread(fd)
+		}
+		if err != nil {
+			return err.Error()
+		}
+	}
+	var err error
+	if row < 0 {
+		err = landlockScopes[-1-row].try(args[4])
+	} else {
+		err = landlockRows[row].try(args[1])
+	}
+	if errno, ok := err.(syscall.Errno); ok {
+		return unix.ErrnoName(errno)
+	}
+	return fmt.Sprint(err)
+}
+
+func errnoName(e syscall.Errno) string {
+	if e == 0 {
+		return "<nil>"
+	}
+	return unix.ErrnoName(e)
+}
+
+func landlockDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/file", []byte("not a program\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestLandlockInKernel(t *testing.T) {
+	needs(t, "landlock:3")
+	for i, row := range landlockRows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			attempt := func(r policy.Rights, how string) string {
+				return inChild(t, nil, "landlock", strconv.Itoa(i), landlockDir(t), strconv.Itoa(int(r)), how)
+			}
+			if got := attempt(0, "not"); got != errnoName(row.plain) {
+				t.Fatalf("unconfined: %s, want %s", got, errnoName(row.plain))
+			}
+			for _, how := range []string{"thread", "process"} {
+				if got := attempt(row.need, how); got != errnoName(row.plain) {
+					t.Errorf("with %s (%s): %s, want %s", row.need, how, got, errnoName(row.plain))
+				}
+			}
+			for _, right := range []policy.Rights{policy.Read, policy.Create, policy.Update, policy.Delete, policy.Execute} {
+				if row.need&right == 0 {
+					continue
+				}
+				got := attempt(policy.AllRights&^right, "thread")
+				if got != errnoName(row.want) {
+					t.Errorf("without %s: %s, want %s", right, got, errnoName(row.want))
+				}
+			}
+		})
+	}
+}
+
+// landlockScopes are attempts upon the process that runs the test.
+var landlockScopes = []struct {
+	name string
+	try  func(abstract string) error
+}{
+	{"signal", func(string) error { return unix.Kill(os.Getppid(), 0) }},
+	{"abstract socket", func(name string) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
+	}},
+}
+
+func TestLandlockScopesInKernel(t *testing.T) {
+	needs(t, "landlock:6")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	name := fmt.Sprintf("@mcp-jail-test-%d", os.Getpid())
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range landlockScopes {
+		for how, want := range map[string]string{"not": "<nil>", "thread": "EPERM", "process": "EPERM"} {
+			if got := inChild(t, nil, "landlock", strconv.Itoa(-1-i), landlockDir(t), strconv.Itoa(int(policy.AllRights)), how, name); got != want {
+				t.Errorf("%s, restricted: %s: %s, want %s", s.name, how, got, want)
+			}
+		}
+	}
+}
+
+func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
+	needs(t, "landlock")
+	if _, err := createRuleset(&landlockRules{}, openPath); err != errNothingHandled {
+		t.Errorf("nothing handled: %v", err)
+	}
+	dir := landlockDir(t)
+	for path, want := range map[string]error{dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {
+		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{dir, llReadFile}, {path, llReadDir}}}
+		fd, err := createRuleset(&rules, openPath)
+		if e, ok := err.(*ruleError); !ok || e.Err != want || e.Rule.Path != path {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if fd != -1 {
+			t.Errorf("%s: a descriptor is left behind", path)
+		}
+	}
+}
