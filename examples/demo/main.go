@@ -43,7 +43,8 @@ func main() {
 	c.out = os.Stdout
 	c.color = *color == "always" || *color == "auto" && isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// SIGPIPE too: a reader that leaves early, such as head, is a reason to stop and not one to die and leave litter.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	err := run(ctx, c)
 	stop()
 	if err != nil {
@@ -61,7 +62,12 @@ func run(ctx context.Context, c config) error {
 		return err
 	}
 	d := demo{site: site, paper: paper{out: c.out, color: c.color}}
-	if err := errors.Join(d.play(ctx, c.programs), site.remove()); err != nil {
+	err = d.play(ctx, c.programs)
+	if err != nil && ctx.Err() != nil {
+		// Whatever failed, this is why.
+		err = fmt.Errorf("stopped: %w", context.Cause(ctx))
+	}
+	if err := errors.Join(err, site.remove()); err != nil {
 		return err
 	}
 	return d.end()

@@ -100,10 +100,7 @@ func (s *session) call(ctx context.Context, tool string, arguments map[string]an
 	var request mcp.CallToolRequest
 	request.Params.Name, request.Params.Arguments = tool, arguments
 	result, err := s.client.CallTool(limited, request)
-	if ctx.Err() != nil {
-		return answer{}, fmt.Errorf("stopped: %w", context.Cause(ctx))
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return answer{}, fmt.Errorf("%s has not answered for %v\n%s", tool, callPatience, s.said())
 	}
 	if err != nil {
