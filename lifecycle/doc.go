@@ -1,1 +1,45 @@
+// Package lifecycle decides how many processes a server gets, and when they
+// start and end. It joins the other packages: confine starts the process,
+// mcpproxy moves the messages, diagnostics explains what went wrong.
+//
+// # A stateful server
+//
+// [RunStateful] runs one client session against one process. It starts the
+// process in its jail, relays until one side ends, and then sees to it that
+// nothing stays behind:
+//
+//	client closes stdin   close the server's stdin, relay until it exits,
+//	                      SIGTERM after 5 s, SIGKILL of the jail 2 s later
+//	client closes stdout  the same; what the server still says is discarded
+//	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
+//	SIGHUP, ctx           return before 1 s
+//	server exits          drain its stdout for a moment, answer every open
+//	                      request with a classified error, return its status
+//
+// A server that cannot be started, or that ends or stays silent before its first
+// answer, does not end the session at once: most clients show only answers, and
+// dual-era clients swallow the error of their first request. So each request
+// that still comes is answered with the same error until the client closes its
+// stdin, or falls silent.
+//
+// # The client's descriptors
+//
+// They are used in the mode in which they came. A descriptor that is blocking
+// stays blocking: O_NONBLOCK belongs to the open file, which may be shared with
+// the user's shell, and a proxy that is SIGKILLed could not restore it. The
+// price: a read of a blocking descriptor cannot be interrupted, so the one
+// goroutine that reads it may outlive RunStateful until the program exits (or
+// the client writes or closes). The same goes for a write to a client that never
+// reads. With descriptors that support deadlines nothing is left behind. The
+// pipes to the server are our own, non-blocking on our side and blocking on the
+// server's.
+//
+// # Limits
+//
+//   - Refusals of the jail are attributed to a call by their time. Of calls that
+//     overlap, each is told of them.
+//   - The text of a result is looked at only while the frame is held in memory.
+//   - A call in a batch that timed out is answered a second time when the server
+//     answers the whole batch after all.
+//   - Signals are taken from the whole program while RunStateful runs.
 package lifecycle

@@ -1,0 +1,79 @@
+package lifecycle
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// open takes the requests that match out of the client's reach: they will be
+// answered by us. The oldest comes first.
+func (r *run) open(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
+	calls := r.proxy.Requests.Answer(match)
+	slices.SortStableFunc(calls, func(a, b mcpproxy.Call) int { return a.Start.Compare(b.Start) })
+	return calls
+}
+
+func everything(*mcpproxy.Call) bool { return true }
+
+// answer sends the client one error for each call. JSON-RPC 2.0, "Batch": the
+// answers to a batch stand in one array.
+func (r *run) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
+	for len(calls) > 0 {
+		first := &calls[0]
+		if first.Batch == 0 {
+			r.proxy.Client.Inject(diagnose(first).ErrorFrame(first.ID))
+			calls = calls[1:]
+			continue
+		}
+		batch := []byte{'['}
+		rest := calls[:0:0]
+		for i := range calls {
+			c := &calls[i]
+			if c.Batch != first.Batch {
+				rest = append(rest, *c)
+				continue
+			}
+			if frame := bytes.TrimSuffix(diagnose(c).ErrorFrame(c.ID), []byte{'\n'}); len(frame) > 0 {
+				if len(batch) > 1 {
+					batch = append(batch, ',')
+				}
+				batch = append(batch, frame...)
+			}
+		}
+		if len(batch) > 1 {
+			r.proxy.Client.Inject(append(batch, "]\n"...))
+		}
+		calls = rest
+	}
+}
+
+// refuse answers everything that is open with one diagnosis.
+func (r *run) refuse(d diagnostics.Diagnosis) {
+	r.answer(r.open(everything), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
+}
+
+// timedOut answers the calls that have waited longer than the profile allows,
+// and asks the server to stop working on them (protocol, "Cancellation").
+func (r *run) timedOut(now time.Time) {
+	limit := r.Profile.Call
+	calls := r.open(func(c *mcpproxy.Call) bool {
+		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
+	})
+	if len(calls) == 0 {
+		return
+	}
+	r.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+		ev := r.evidence(diagnostics.StageCall, c, c.Start)
+		ev.Timeout = limit
+		return r.report(ev)
+	})
+	for i := range calls {
+		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
+		cancel = append(cancel, `,"reason":"timed out"}}`...)
+		r.link.server.Load().Inject(cancel)
+	}
+}

@@ -1,0 +1,139 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+const (
+	tailLines  = 20
+	maxText    = 64 << 10 // of a result that is looked at
+	maxRecords = 200      // diagnoses in a record
+)
+
+// evidence is what is known at this moment about a failure. c is nil when no
+// request is concerned; since is when the failing thing began.
+func (r *run) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
+	ev := diagnostics.Evidence{
+		Stage:    stage,
+		Server:   r.Profile.Server,
+		Profile:  r.Profile,
+		InPlace:  r.InPlace,
+		Stderr:   r.tail.Lines(tailLines),
+		Denials:  r.denials(since),
+		Unset:    r.Unset,
+		UserHome: r.UserHome,
+		Exists:   r.Exists,
+	}
+	if c != nil {
+		ev.Method, ev.Tool = string(c.Method), string(c.Tool)
+	}
+	return ev
+}
+
+// denials returns what the jail recorded from since on.
+func (r *run) denials(since time.Time) []diagnostics.Denial {
+	if r.proc == nil {
+		return nil
+	}
+	var out []diagnostics.Denial
+	for _, d := range r.proc.Denials() {
+		if !d.Time.Before(since) {
+			out = append(out, diagnostics.Denial(d))
+		}
+	}
+	return out
+}
+
+// startFailure is the diagnosis of a failed start, and the exit status for it.
+func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
+	var gaps *confine.GapError
+	if errors.As(err, &gaps) {
+		var lines []string
+		for _, g := range gaps.Gaps {
+			line := string(g.Axis) + ": " + g.What + ": " + g.Why
+			if g.Fix != "" {
+				line += " (" + g.Fix + ")"
+			}
+			lines = append(lines, line)
+		}
+		return r.note(diagnostics.JailFailure(r.Profile.Server, err.Error(), lines)), statusJail
+	}
+	var start *confine.StartError
+	if !errors.As(err, &start) {
+		return r.note(diagnostics.JailFailure(r.Profile.Server, err.Error(), nil)), statusJail
+	}
+	ev := r.evidence(diagnostics.StageExec, nil, time.Time{})
+	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
+	if start.Step == confine.StepExec {
+		return r.report(ev), statusFailed
+	}
+	return r.report(ev), statusJail
+}
+
+// report diagnoses, and tells stderr and the record.
+func (r *run) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
+	return r.note(diagnostics.Diagnose(ev))
+}
+
+// note tells stderr and the record about a diagnosis.
+func (r *run) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	r.errs.Say(d.Text())
+	r.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	r.recording.Lock()
+	defer r.recording.Unlock()
+	if len(r.record.Diagnoses) == maxRecords {
+		r.record.Diagnoses = append(r.record.Diagnoses[:0:0], r.record.Diagnoses[1:]...)
+	}
+	r.record.Diagnoses = append(r.record.Diagnoses, d)
+	r.sink()
+	return d
+}
+
+// sink hands the record out. The caller holds recording.
+func (r *run) sink() {
+	if r.Sink == nil {
+		return
+	}
+	r.record.Denials = r.denials(time.Time{})
+	r.Sink(r.record)
+}
+
+// textOf returns what a failed answer says, for the diagnosis to read. Decoding
+// is fine here: nothing of it is sent on.
+func textOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
+	var b strings.Builder
+	if e.Error.Present() {
+		var failure struct {
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(f.Slice(e.Error), &failure) == nil {
+			b.WriteString(failure.Message)
+			if len(failure.Data) > 0 {
+				b.WriteByte('\n')
+				b.Write(failure.Data)
+			}
+		}
+	} else {
+		var content []struct {
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(f.Slice(e.Content), &content) == nil {
+			for _, c := range content {
+				if c.Text != "" {
+					b.WriteString(c.Text)
+					b.WriteByte('\n')
+				}
+			}
+		}
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
+}

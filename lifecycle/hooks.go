@@ -1,0 +1,167 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// burst is the silence that separates two bursts of junk.
+const burst = 5 * time.Second
+
+func (r *run) hooks() mcpproxy.Hooks {
+	return mcpproxy.Hooks{
+		Request:     func(*mcpproxy.Frame, *mcpproxy.Envelope) { r.asked.set() },
+		FirstAnswer: r.answered.set,
+		Response:    r.response,
+		Oversized:   r.oversized,
+		Junk:        r.junk,
+	}
+}
+
+// response looks at an answer on its way to the client. Answers of a server that
+// the jail did not get in the way of keep their bytes.
+func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	switch method := string(c.Method); {
+	case method == "tools/call":
+		r.callAnswered(f, e, c)
+	case e.Error.Present() && isDiscovery(method) && !isProbeAnswer(method, string(e.Code)):
+		ev := r.evidence(diagnostics.StageList, c, time.Time{})
+		ev.Text = textOf(f, e)
+		r.report(ev)
+	}
+}
+
+// callAnswered obeys product, "How a failure reaches the user": a result with
+// isError, or a successful one during which the jail recorded a refusal, keeps
+// its bytes and gains a member of _meta; an error result also gains one block of
+// text. Where nothing at all points at the jail, nothing is said.
+func (r *run) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	failed := e.IsError || e.Error.Present()
+	if !failed {
+		if len(r.denials(c.Start)) == 0 {
+			return
+		}
+	}
+	ev := r.evidence(diagnostics.StageCall, c, c.Start)
+	if failed {
+		ev.Text = textOf(f, e)
+	}
+	d := diagnostics.Diagnose(ev)
+	if d.Attribution == diagnostics.None && len(d.Denials) == 0 {
+		return
+	}
+	r.note(d)
+	if e.Error.Present() {
+		return
+	}
+	if meta := d.ResultMeta(); len(meta) > 0 {
+		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
+	}
+	if block := d.ResultBlock(); failed && len(block) > 0 {
+		if e.Content.Present() {
+			f.AddElement(&e.Content, block)
+		} else {
+			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
+		}
+	}
+}
+
+// isDiscovery reports whether a client needs the answer to know what a server
+// offers.
+func isDiscovery(method string) bool {
+	switch method {
+	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
+		return true
+	}
+	return false
+}
+
+// isProbeAnswer reports whether an error is how an honest server declines:
+// "Method not found" for what it does not offer, and, to server/discover, what
+// legacy servers say to a request before initialize, or a modern one to a
+// version that it does not speak.
+func isProbeAnswer(method, code string) bool {
+	switch code {
+	case "-32601":
+		return true
+	case "-32600", "-32602", "-32022":
+		return method == "server/discover"
+	}
+	return false
+}
+
+// oversized answers in place of a message beyond the limit: "a larger answer
+// becomes an error for that id and the session lives on".
+func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+	const mb = 1 << 20
+	d := diagnostics.Diagnosis{
+		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
+		// says whose it is.
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: r.Profile.Server,
+	}
+	whose := "an answer"
+	if from == mcpproxy.FromClient {
+		whose = "a message to it"
+	}
+	d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", r.Profile.Server, whose, (f.Size+mb-1)/mb, r.Profile.Limits.MessageMB)
+	d.Fix = fmt.Sprintf("set message_mb = %d in [servers.%s.limits]", f.Size/mb+1, r.Profile.Server)
+	d.Grant = []string{fmt.Sprintf("[servers.%s.limits]", r.Profile.Server), fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+	if f.Err != nil {
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", r.Profile.Server, whose, f.Size/mb, f.Err)
+		d.Fix, d.Grant = "", nil
+	}
+
+	back := r.proxy.Client // where the error goes: to whoever asked
+	var call mcpproxy.Call
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		if !e.Trackable() {
+			continue
+		}
+		kind := e.Kind()
+		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
+			r.answered.set()
+			if !r.proxy.Requests.Take(e.ID, &call) || call.Answered {
+				continue
+			}
+			d.Tool = string(call.Tool)
+			r.note(d)
+			back.Inject(d.ErrorFrame(call.ID))
+			continue
+		}
+		switch {
+		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
+			r.note(d)
+			back.Inject(d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Request, kind == mcpproxy.Response && r.proxy.Reverse.Take(e.ID, &call):
+			if server := r.link.server.Load(); server != nil {
+				r.note(d)
+				server.Inject(d.ErrorFrame(e.ID))
+			}
+		}
+	}
+	if len(f.Messages) == 0 {
+		r.errs.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
+	}
+}
+
+// junk shows what a server printed to its stdout by mistake. It also counts as
+// stderr for a diagnosis: it is often the reason why nothing else follows.
+func (r *run) junk(f *mcpproxy.Frame) {
+	now := time.Now()
+	if now.Sub(r.lastJunk) > burst && !f.Blank() {
+		r.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", r.Profile.Server))
+	}
+	if !f.Blank() {
+		r.lastJunk = now
+	}
+	line := f.Bytes()
+	if line == nil {
+		line = fmt.Appendf(nil, "mcp-jail: (a line of %d bytes)\n", f.Size)
+	}
+	r.tail.Write(line)
+	r.errs.Write(line)
+}

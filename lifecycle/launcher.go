@@ -1,0 +1,34 @@
+package lifecycle
+
+import (
+	"context"
+	"os"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Launcher starts the program of a profile. The errors of Start are those of
+// confine: *confine.GapError, *confine.StartError. Cancelling ctx ends a start
+// that is under way, not a process that runs.
+type Launcher interface {
+	Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error)
+}
+
+// Process is a program in its jail.
+type Process interface {
+	PID() int
+	Signal(os.Signal) error      // to the program
+	Kill() error                 // everything in the jail, at once
+	Done() <-chan struct{}       // closed when the program has ended
+	Wait() (confine.Exit, error) // after everything in the jail is gone
+	Denials() []confine.Denial   // what the jail recorded so far
+}
+
+// LauncherFunc makes a Launcher of a function.
+type LauncherFunc func(context.Context, *policy.Profile, confine.Stdio) (Process, error)
+
+// Start implements Launcher.
+func (f LauncherFunc) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+	return f(ctx, p, stdio)
+}

@@ -1,0 +1,246 @@
+package lifecycle
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Exit statuses for a server that has none of its own (product, "Commands").
+const (
+	statusFailed = 1 // the server failed
+	statusJail   = 3 // this host cannot enforce the policy
+)
+
+// run is one session under way.
+type run struct {
+	Session
+	started time.Time
+	proxy   *mcpproxy.Proxy
+	link    link
+	errs    *errQueue
+	tail    *diagnostics.Tail
+	written progress // to the client
+
+	pipes *pipes
+	proc  Process // set before the pumps start
+
+	asked    flag          // the client has sent a request
+	answered flag          // the server has given its first answer
+	again    chan struct{} // a request was refused
+
+	clientEnded chan struct{} // RunClient has returned; nil before it was started
+	tasks       sync.WaitGroup
+	leaveBy     time.Time // zero: nobody is in a hurry
+
+	lastJunk  time.Time // of the server's pump
+	recording sync.Mutex
+	record    diagnostics.Record
+}
+
+func newRun(s Session) *run {
+	r := &run{Session: s.withDefaults(), started: time.Now(), again: make(chan struct{}, 1)}
+	if r.Profile == nil {
+		r.Profile = &policy.Profile{}
+	}
+	r.asked.c, r.answered.c = make(chan struct{}), make(chan struct{})
+	r.errs = newErrQueue(r.Err)
+	r.tail = diagnostics.NewTail(diagnostics.NewRedactor(r.Profile.Env))
+	r.written.dst = r.Out
+	r.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(r.In, &r.written, r.limit()), r.hooks())
+	r.link.refused = func(d diagnostics.Diagnosis) {
+		r.refuse(d)
+		select {
+		case r.again <- struct{}{}:
+		default:
+		}
+	}
+	r.record = diagnostics.Record{
+		Version: diagnostics.RecordVersion, Time: r.started, Server: r.Profile.Server, Tool: r.Profile.Tool,
+		Profile: diagnostics.Digest(r.Profile), Warnings: r.Warnings, Waived: r.Waived,
+	}
+	for _, lines := range [][]string{r.Warnings, r.Waived} {
+		for _, line := range lines {
+			r.errs.Say("mcp-jail: " + line + "\n")
+		}
+	}
+	return r
+}
+
+// limit is the largest frame.
+func (r *run) limit() int64 { return int64(r.Profile.Limits.MessageMB) << 20 }
+
+// listen takes the signals that end a session, and SIGPIPE ("signal.Notify, not
+// signal.Ignore: the child inherits Ignore").
+func listen() (ends chan os.Signal, stop func()) {
+	ends = make(chan os.Signal, 4)
+	signal.Notify(ends, endSignals()...)
+	dropped := make(chan os.Signal, 1)
+	if pipe := pipeSignals(); len(pipe) > 0 { // Notify with none would take all
+		signal.Notify(dropped, pipe...)
+	}
+	return ends, func() {
+		signal.Stop(ends)
+		signal.Stop(dropped)
+	}
+}
+
+// goClient starts to read the client.
+func (r *run) goClient() {
+	r.clientEnded = make(chan struct{})
+	go func() {
+		defer close(r.clientEnded)
+		if err := r.proxy.RunClient(&r.link); err != nil {
+			r.Log.Debug().Err(err).Msg("the client's stdin")
+		}
+	}()
+}
+
+// linger answers every request with d until the client has closed its stdin, or
+// has been silent for long enough: errors on server/discover are swallowed by
+// dual-era clients, so the next request needs the same answer.
+func (r *run) linger(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
+	r.link.fail(d)
+	if r.clientEnded == nil {
+		r.goClient()
+	}
+	r.tasks.Go(func() { r.refuse(d) })
+	if info, err := r.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		return // somebody at a terminal has read it on stderr
+	}
+	wait := r.Linger
+	if r.asked.isSet() {
+		wait = r.times.quiet
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.clientEnded:
+			return
+		case <-ends:
+			r.hurry()
+			return
+		case <-ctx.Done():
+			r.hurry()
+			return
+		case <-timer.C:
+			return
+		case <-r.again:
+			timer.Reset(r.times.quiet)
+		}
+	}
+}
+
+// hurry makes everything that is left to do fit into the time of a client that
+// has signalled.
+func (r *run) hurry() {
+	if r.leaveBy.IsZero() {
+		r.leaveBy = time.Now().Add(r.times.leave)
+	}
+}
+
+// remaining shortens a wait when the session is in a hurry.
+func (r *run) remaining(d time.Duration) time.Duration {
+	if !r.leaveBy.IsZero() {
+		d = min(d, time.Until(r.leaveBy))
+	}
+	return max(d, 0)
+}
+
+// finish waits for every goroutine of the session. Those that are stuck in a
+// descriptor of the client's are interrupted, if it can be: see the package
+// comment.
+func (r *run) finish() {
+	done := make(chan struct{})
+	go func() {
+		r.tasks.Wait()
+		close(done)
+	}()
+	r.untilStuck(done)
+	giveUp(done, 0, func() func() {
+		r.Out.SetWriteDeadline(time.Now())
+		return func() { r.Out.SetWriteDeadline(time.Time{}) }
+	})
+	if r.clientEnded != nil {
+		giveUp(r.clientEnded, 0, func() func() {
+			r.In.SetReadDeadline(time.Now())
+			return func() { r.In.SetReadDeadline(time.Time{}) }
+		})
+	}
+	if r.pipes != nil {
+		r.pipes.closeOurs()
+	}
+	r.recording.Lock()
+	r.sink()
+	r.recording.Unlock()
+	r.errs.close(r.remaining(300 * time.Millisecond))
+}
+
+// untilStuck waits for done as long as the client takes what it is sent.
+func (r *run) untilStuck(done <-chan struct{}) {
+	for {
+		before := r.written.n.Load()
+		timer := time.NewTimer(r.remaining(r.times.drain))
+		select {
+		case <-done:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if r.written.n.Load() == before || !r.leaveBy.IsZero() {
+			return
+		}
+	}
+}
+
+// progress counts what the client has taken.
+type progress struct {
+	dst io.Writer
+	n   atomic.Int64
+}
+
+// Write implements io.Writer, in pieces that a slow reader takes one by one.
+func (p *progress) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var m int
+		m, err = p.dst.Write(b[:min(len(b), 64<<10)])
+		p.n.Add(int64(m))
+		n, b = n+m, b[m:]
+	}
+	return n, err
+}
+
+// flag is something that happens once.
+type flag struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func (f *flag) set() { f.once.Do(func() { close(f.c) }) }
+
+func (f *flag) isSet() bool {
+	select {
+	case <-f.c:
+		return true
+	default:
+		return false
+	}
+}
+
+// statusOf is what a shell makes of a signal.
+func statusOf(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return statusFailed
+}

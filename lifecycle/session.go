@@ -1,0 +1,89 @@
+package lifecycle
+
+import (
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Session says how to run one client session. Only Profile and Launcher are
+// required.
+type Session struct {
+	Profile  *policy.Profile
+	Launcher Launcher
+
+	// The client: nil is os.Stdin, os.Stdout, os.Stderr. They are not closed.
+	In, Out, Err *os.File
+
+	Warnings []string // printed to Err at the start, a line each, and recorded
+	Waived   []string // a line for each gap that the user accepted: the same
+
+	// Sink is given the record of the session whenever a diagnosis was added, and
+	// at the end. It is called by one goroutine at a time. nil keeps no record.
+	Sink func(diagnostics.Record)
+
+	// What only the caller knows of the evidence: see diagnostics.Evidence.
+	InPlace  bool
+	Unset    []string
+	UserHome string
+	Exists   func(path string) bool
+
+	// Linger is how long a session whose start failed waits for the first request
+	// to answer; 0 means 30 s.
+	Linger time.Duration
+
+	// Log is for whoever debugs mcp-jail itself; the zero Logger is off.
+	Log zerolog.Logger
+
+	times times // zero: the defaults; tests shorten them
+}
+
+// times are the time-outs that the specification gives or that no user needs to
+// set.
+type times struct {
+	term     time.Duration // end-of-file to SIGTERM
+	kill     time.Duration // SIGTERM to SIGKILL
+	signal   time.Duration // a signal of the client's to SIGKILL
+	leave    time.Duration // a signal of the client's to our own exit
+	idle     time.Duration // silence on stdout, after the exit, that ends the draining
+	drain    time.Duration // all of the draining
+	bootNote time.Duration // first request to the note that the server is slow
+	quiet    time.Duration // after the last request that was refused
+}
+
+func (s Session) withDefaults() Session {
+	if s.In == nil {
+		s.In = os.Stdin
+	}
+	if s.Out == nil {
+		s.Out = os.Stdout
+	}
+	if s.Err == nil {
+		s.Err = os.Stderr
+	}
+	if s.Linger == 0 {
+		s.Linger = 30 * time.Second
+	}
+	for _, d := range []struct {
+		to *time.Duration
+		is time.Duration
+	}{
+		{&s.times.term, 5 * time.Second},
+		{&s.times.kill, 2 * time.Second},
+		{&s.times.signal, 600 * time.Millisecond},
+		{&s.times.leave, 900 * time.Millisecond},
+		{&s.times.idle, 250 * time.Millisecond},
+		{&s.times.drain, 3 * time.Second},
+		{&s.times.bootNote, 1500 * time.Millisecond},
+		{&s.times.quiet, 3 * time.Second},
+	} {
+		if *d.to == 0 {
+			*d.to = d.is
+		}
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+package lifecycle
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	queueMax    = 256 << 10 // of the server's stderr
+	queueOurMax = 64 << 10  // on top of that, for what we say ourselves
+)
+
+// errQueue forwards to the client's stderr without ever blocking who writes to
+// it: "block on stdout, never on stderr, because some clients never read it".
+// What does not fit is dropped in whole lines, and the drop is noted where it
+// happened.
+type errQueue struct {
+	dst *os.File
+
+	mu       sync.Mutex
+	filled   sync.Cond
+	buf      []byte
+	midline  bool // the last byte accepted was no newline
+	skipping bool // in the middle of a line that is being dropped
+	dropped  int  // lines, not noted yet
+	closed   bool
+
+	done chan struct{} // closed when the forwarding goroutine has ended
+}
+
+func newErrQueue(dst *os.File) *errQueue {
+	q := &errQueue{dst: dst, done: make(chan struct{})}
+	q.filled.L = &q.mu
+	go q.forward()
+	return q
+}
+
+// Write takes a piece of the server's stderr. It never blocks and never fails.
+func (q *errQueue) Write(p []byte) (int, error) {
+	n := len(p)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.skipping {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			return n, nil
+		}
+		p = p[i+1:]
+		q.skipping = false
+	}
+	var rest []byte
+	if room := max(queueMax-len(q.buf), 0); len(p) > room {
+		keep := bytes.LastIndexByte(p[:room], '\n') + 1
+		p, rest = p[:keep], p[keep:]
+	}
+	if len(p) > 0 {
+		q.note()
+		q.append(p)
+	}
+	if len(rest) > 0 {
+		q.dropped += bytes.Count(rest, []byte{'\n'})
+		if rest[len(rest)-1] != '\n' {
+			q.dropped++
+			q.skipping = true
+		}
+	}
+	return n, nil
+}
+
+// Say queues lines of our own.
+func (q *errQueue) Say(text string) {
+	if text == "" {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.buf)+len(text) > queueMax+queueOurMax {
+		return
+	}
+	q.note()
+	if q.midline {
+		q.append([]byte{'\n'})
+	}
+	q.append([]byte(text))
+}
+
+// note tells of lines that were dropped before this one.
+func (q *errQueue) note() {
+	if q.dropped == 0 {
+		return
+	}
+	n := q.dropped
+	q.dropped = 0
+	if q.midline {
+		q.append([]byte{'\n'})
+	}
+	q.append(fmt.Appendf(nil, "mcp-jail: %d lines of the server's stderr were dropped here, because nobody read them\n", n))
+}
+
+func (q *errQueue) append(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	q.buf = append(q.buf, p...)
+	q.midline = p[len(p)-1] != '\n'
+	q.filled.Signal()
+}
+
+// forward writes what is queued until the queue is closed and empty, or nobody
+// can be written to any more.
+func (q *errQueue) forward() {
+	defer close(q.done)
+	var out []byte
+	broken := false
+	for {
+		q.mu.Lock()
+		for len(q.buf) == 0 && !q.closed {
+			q.filled.Wait()
+		}
+		if len(q.buf) == 0 {
+			q.mu.Unlock()
+			return
+		}
+		out, q.buf = q.buf, out[:0]
+		q.mu.Unlock()
+		if !broken {
+			_, err := q.dst.Write(out)
+			broken = err != nil
+		}
+	}
+}
+
+// close writes what is left, for at most wait.
+func (q *errQueue) close(wait time.Duration) {
+	q.mu.Lock()
+	q.note()
+	q.closed = true
+	q.filled.Signal()
+	q.mu.Unlock()
+	giveUp(q.done, wait, func() func() {
+		q.dst.SetWriteDeadline(time.Now())
+		return func() { q.dst.SetWriteDeadline(time.Time{}) }
+	})
+}
+
+// giveUp waits for done; when wait has passed it interrupts, and waits a moment
+// for that to take effect. It reports whether done was reached.
+func giveUp(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
+	timer := time.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	}
+	defer interrupt()()
+	select {
+	case <-done:
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
+	}
+}
