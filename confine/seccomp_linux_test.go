@@ -28,7 +28,7 @@ func TestSeccompNumbers(t *testing.T) {
 	for _, arch := range bothArchs {
 		f, err := os.Open(filepath.Join(strings.TrimSpace(string(out)), "unix", "zsysnum_linux_"+arch.String()+".go"))
 		if err != nil {
-			t.Fatal(err)
+			skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
 		}
 		defer f.Close()
 		want := make(map[string]uint32)
