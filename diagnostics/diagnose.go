@@ -13,6 +13,7 @@ const (
 	maxDenials = 50  // denials, the latest
 	maxTarget  = 1 << 10
 	maxCause   = 600
+	ownStderr  = 30 // lines of stderr that count as the failure's own text
 )
 
 // Diagnose turns evidence into a diagnosis. It is pure: it reads no file, no
@@ -55,19 +56,23 @@ func Diagnose(ev Evidence) Diagnosis {
 // collect judges all evidence: the start, the denials, then the text.
 func (j *judge) collect(lines []string) (findings, *verdict) {
 	all := j.fromDenials(lines)
+	own := ownStderr // the last lines of a process are about its end
+	if strings.TrimSpace(j.ev.Text) != "" {
+		own = len(closeness(j.ev.Text, nil))
+	}
 	if j.ev.Start != nil {
 		v := j.start(*j.ev.Start)
 		if !v.blamed {
-			return all.ordered(), &v // whatever text there is, it is not of the program
+			return all.ordered(own), &v // whatever text there is, it is not of the program
 		}
 		all.add(finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
-		return all.ordered(), nil
+		return all.ordered(own), nil
 	}
 	likely, cleared := j.fromText(lines)
 	for _, f := range likely {
 		all.add(f)
 	}
-	return all.ordered(), cleared
+	return all.ordered(own), cleared
 }
 
 // blame fills in the cause that is known.
@@ -80,6 +85,9 @@ func (d *Diagnosis) blame(j *judge, found findings) {
 	needs := found.chosen()
 	d.Grant = j.advice.toml(needs)
 	d.Flags, _ = j.advice.flags(needs)
+	if len(d.Grant) > 0 && replaces(needs) && len(j.advice.keeps()) > 0 {
+		d.Fix += "; keep the workspace, since access rules replace the default policy"
+	}
 }
 
 // doubt says what is left when nothing is blamed.
@@ -130,11 +138,7 @@ func (j *judge) hint(f finding) Hint {
 		case j.ev.InPlace:
 			fixes = append(fixes, "no flag grants this: declare the server in a configuration file, with "+inline(j.advice.block(f.need)))
 		case len(h.Grant) > 0:
-			fix := "add " + inline(j.advice.block(f.need))
-			if len(j.advice.keeps()) > 0 && replaces(needs) {
-				fix += ", and keep the workspace, since access rules replace the default policy"
-			}
-			fixes = append(fixes, fix)
+			fixes = append(fixes, "add "+inline(j.advice.block(f.need)))
 		}
 	}
 	if h.Warning != "" {

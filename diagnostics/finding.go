@@ -21,6 +21,20 @@ type finding struct {
 	named bool // the text of the failure names it
 }
 
+// rank is how a finding relates to the failure. What the failing text itself
+// names comes first, even before a fact that it does not name: that the jail
+// refused a telemetry host is certain, that a tool failed because of it is not.
+// Then come facts, and last what older output names.
+func (f *finding) rank(own int) int {
+	switch {
+	case f.named && f.close < own:
+		return 0
+	case f.hint.Attribution == Certain:
+		return 1
+	}
+	return 2
+}
+
 // findings collects them without repetition.
 type findings []finding
 
@@ -50,12 +64,16 @@ func (f *finding) same(g finding) bool {
 	if f.hint.Axis == policy.AxisNet && f.need.host != "" && f.need.host == g.need.host {
 		return f.need == g.need || f.need.port == 0 && f.need.scheme == "" || g.need.port == 0 && g.need.scheme == ""
 	}
-	return f.hint.Target == g.hint.Target && f.hint.Missing == g.hint.Missing || !f.need.isZero() && f.need == g.need
+	if !f.need.isZero() && f.need == g.need {
+		return true
+	}
+	// A text often does not tell reading from writing, where the jail does.
+	return f.hint.Target == g.hint.Target && (f.hint.Missing == g.hint.Missing || f.hint.Attribution != g.hint.Attribution)
 }
 
-// ordered drops what a better finding makes doubtful and sorts: facts before
-// conclusions, then the closest first.
-func (fs findings) ordered() findings {
+// ordered drops what a better finding makes doubtful and sorts, the most likely
+// cause of the failure first. The first own lines are the failure's own text.
+func (fs findings) ordered(own int) findings {
 	names := slices.ContainsFunc(fs, func(f finding) bool {
 		return f.need.host != "" && !isAddress(f.need.host) && f.need.host != "localhost"
 	})
@@ -64,6 +82,9 @@ func (fs findings) ordered() findings {
 		return names && f.hint.Attribution == Likely && isAddress(f.need.host)
 	})
 	slices.SortStableFunc(fs, func(a, b finding) int {
+		if r := a.rank(own) - b.rank(own); r != 0 {
+			return r
+		}
 		if s := b.hint.Attribution.strength() - a.hint.Attribution.strength(); s != 0 {
 			return s
 		}

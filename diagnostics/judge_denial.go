@@ -13,16 +13,11 @@ import (
 // denial turns a fact of the jail into a verdict. It is always blamed; a line to
 // add comes with it where a line can grant it.
 func (j *judge) denial(d Denial) verdict {
-	cause := "the jail refused " + operation(d) + " " + quote(d.Target)
+	target := quote(d.Target)
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
-		cause = "the jail refused " + operation(d) + " " + j.show(filepath.Clean(d.Target))
+		target = j.show(filepath.Clean(d.Target))
 	}
-	if d.Program != "" {
-		cause += " to " + quote(filepath.Base(d.Program))
-	}
-	if d.Count > 1 {
-		cause += " (" + strconv.Itoa(d.Count) + " times)"
-	}
+	cause := "the jail refused " + operation(d) + " " + target + d.details()
 	switch d.Axis {
 	case policy.AxisFs:
 		return j.deniedPath(d, cause)
@@ -50,17 +45,35 @@ func (j *judge) denial(d Denial) verdict {
 
 // operation is the attempt in words that read on: "open for writing of".
 func operation(d Denial) string {
-	if d.Operation == "" {
-		return "access to"
-	}
 	switch op := clean(d.Operation); op {
-	case "connect", "send", "resolve":
-		return op + " to"
+	case "":
+		return "access to"
+	case "connect":
+		return "a connection to"
+	case "send":
+		return "a packet to"
+	case "resolve":
+		return "to resolve"
 	case "exec":
 		return "to start"
 	default:
 		return op + " of"
 	}
+}
+
+// details tells who tried, and how often.
+func (d Denial) details() string {
+	var parts []string
+	if d.Program != "" {
+		parts = append(parts, "by "+quote(filepath.Base(d.Program)))
+	}
+	if d.Count > 1 {
+		parts = append(parts, strconv.Itoa(d.Count)+" times")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func (j *judge) deniedPath(d Denial, cause string) verdict {

@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,9 @@ func (j *judge) blameHost(a Attribution, host string, port int, scheme, cause st
 	case scheme == "tcp":
 		n.scheme = "" // policy.md: tcp wants a port
 	}
+	if _, err := policy.NormalizeHost(host); err != nil {
+		n = need{} // no rule can name it
+	}
 	v := j.blame(a, policy.AxisNet, endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case host == "localhost":
@@ -75,59 +79,26 @@ func endpoint(host string, port int) string {
 	return host + ":" + strconv.Itoa(port)
 }
 
-// granted evaluates the network rules for what a text tells of a connection: the
-// most specific rule whose host, and whose port and scheme as far as they are
-// known, match. A rule for one path counts as a grant of the host: the text does
-// not name the path that was refused.
+// granted evaluates the network rules for what a text tells of a connection. A
+// rule for one path counts as a grant of the host, since the text does not name
+// the path that was refused; a port that is not known is any that is granted.
 func granted(rules []policy.NetRule, host string, port int, scheme string) bool {
-	best, allow := -1, false
+	var open []policy.NetRule
+	ports := []int{port}
 	for _, r := range rules {
-		s := hostScore(r.Host, host)
-		if s < 0 || !portMatches(r, port, scheme) || r.PathPrefix != "" && !r.Allow {
+		if r.PathPrefix != "" && !r.Allow {
 			continue
 		}
-		s *= 8
-		if r.Scheme != "" {
-			s++
-		}
-		if r.Port != 0 {
-			s++
-		}
-		if s >= best {
-			best, allow = s, r.Allow
+		r.PathPrefix = ""
+		open = append(open, r)
+		if port == 0 {
+			ports = append(ports, r.Ports()...)
 		}
 	}
-	return allow
-}
-
-// hostScore is how specifically a pattern matches a host, -1 when it does not.
-func hostScore(pattern, host string) int {
-	switch {
-	case pattern == host:
-		return 1 << 10
-	case pattern == "*":
-		return 0
-	case strings.HasPrefix(pattern, "*.") && strings.HasSuffix(host, pattern[1:]) && len(host) > len(pattern)-1:
-		return len(pattern)
-	}
-	return -1
-}
-
-func portMatches(r policy.NetRule, port int, scheme string) bool {
-	if scheme != "" && r.Scheme != "" && r.Scheme != scheme && !(scheme == "tcp" || r.Scheme == "tcp") {
-		return false
-	}
-	switch {
-	case port == 0:
-		return true
-	case r.Port != 0:
-		return r.Port == port
-	case r.Scheme == "http":
-		return port == 80
-	case r.Scheme == "https":
-		return port == 443
-	}
-	return port == 80 || port == 443
+	return slices.ContainsFunc(ports, func(p int) bool {
+		_, ok := policy.MatchNet(open, host, scheme, p, "")
+		return ok
+	})
 }
 
 // grantsNames tells whether any rule lets a name through, whose addresses a text

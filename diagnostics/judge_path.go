@@ -34,6 +34,12 @@ func (j *judge) path(m mention) verdict {
 		"the server's message names "+j.show(path)+", which the policy does not let it "+word(missing))
 }
 
+// baseline tells a path of the system, which the policy has nothing to say about.
+func (j *judge) baseline(path string) bool {
+	e, ok := j.profile.Find(path)
+	return ok && e.Origin == policy.OriginBaseline
+}
+
 // absentPath judges a path that the server did not find. Only one that is there
 // on the host tells anything about the jail.
 func (j *judge) absentPath(path string, m mention, here existence, missing policy.Rights) verdict {
@@ -42,7 +48,7 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 		return verdict{}
 	case present:
 		if missing == 0 {
-			if e, _ := j.profile.Find(path); e.Origin == policy.OriginBaseline && privateDir(path) {
+			if j.baseline(path) && privateDir(path) {
 				return j.blamePath(Likely, path, policy.Read, false,
 					"the server did not find "+j.show(path)+", which exists on the host: the jail has a "+filepath.Dir(path)+" of its own")
 			}
@@ -99,8 +105,9 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 			return policy.Write // what does not exist is not read: this was a creation
 		}
 		return policy.Read
-	case m.want == 0 && m.fault == faultRefused:
-		// It may read and was refused: it wanted to write, if anything.
+	case m.want == 0 && m.fault == faultRefused && !m.vague && !j.baseline(path):
+		// It may read and was refused: it wanted to write, if anything. Of the
+		// system's files that is not likely enough.
 		if have.Has(policy.Update) && (here != absent || dir.Has(policy.Create)) {
 			return 0
 		}
@@ -112,8 +119,8 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 // blamePath is the verdict that path lacks a right, with the rule to add.
 func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, makes bool, cause string) verdict {
 	v := j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
-	if !writable(path) {
-		v.fix = "the name is no valid UTF-8, so no rule can name it: grant a directory above it"
+	if !expressible(path) {
+		v.fix = "no rule can name it (line breaks, globs and bytes that are no UTF-8 are refused): grant a directory above it"
 		return v
 	}
 	if strings.Contains(path, "[redacted ") {

@@ -3,7 +3,6 @@ package diagnostics
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -96,14 +95,7 @@ func (r Record) Words() string {
 
 // words is a denial in one line.
 func (d Denial) words() string {
-	s := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target)
-	if d.Program != "" {
-		s += " by " + quote(d.Program)
-	}
-	if d.Count > 1 {
-		s += ", " + strconv.Itoa(d.Count) + " times"
-	}
-	return s
+	return string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
 }
 
 // words appends a diagnosis. The lines to paste stand alone on their lines.

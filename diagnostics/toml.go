@@ -48,6 +48,13 @@ func tomlString(s string) string {
 // writable tells whether s can be written in a configuration at all.
 func writable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
+// expressible tells whether a rule can name a path: policy refuses line breaks
+// and what looks like a glob.
+func expressible(path string) bool {
+	return writable(path) && len(path) < 4096 && !strings.ContainsAny(path, "\r\n") &&
+		!strings.Contains(path, "**") && !strings.HasSuffix(path, "/*")
+}
+
 // shellWord quotes s for a POSIX shell. A leading ~/ stays outside of the
 // quotes: mcp-jail and the shell both know it.
 func shellWord(s string) string {

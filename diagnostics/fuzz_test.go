@@ -1,0 +1,110 @@
+package diagnostics
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// FuzzDiagnose: whatever a server prints, nothing that the profile allows is
+// blamed, what is printed is harmless, and the lines to add decode.
+func FuzzDiagnose(f *testing.F) {
+	for _, s := range []string{
+		"EACCES: permission denied, open '/home/u/notes/a.md'", "getaddrinfo ENOTFOUND api.x.com", "[Errno 13] Permission denied: '/x\\'y'",
+		"FOO_TOKEN environment variable is required", "sh: 1: git: not found", "mkdir: cannot create directory ‘/x’: Permission denied",
+		"connect ECONNREFUSED ::1:5432", "dial tcp [::1]:80: connect: connection refused", "\x1b[31mEROFS, open '\xff'\x1b[0m", "spawn /\n/ EACCES",
+	} {
+		f.Add(s)
+	}
+	profile := fixture(nil)
+	f.Fuzz(func(t *testing.T, text string) {
+		ev := Evidence{Stage: StageCall, Server: "github", Profile: profile, Text: text, Stderr: []string{text}, UserHome: "/home/u",
+			Exists:  func(p string) bool { return len(p)%2 == 0 },
+			Denials: []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: text}, {Axis: policy.AxisFs, Operation: text, Target: text}}}
+		check(t, Diagnose(ev))
+		ev.Denials = nil
+		d := Diagnose(ev)
+		check(t, d)
+		if d.Attribution == Certain {
+			t.Fatalf("text alone is certain: %q", text)
+		}
+		for _, h := range d.Hints {
+			switch {
+			case h.Missing == "read" && profile.RightsAt(h.Target).Has(policy.Read) && !privateDir(h.Target):
+				t.Fatalf("reading %q is allowed and blamed", h.Target)
+			case h.Missing == "execute" && profile.RightsAt(h.Target).Has(policy.Execute):
+				t.Fatalf("executing %q is allowed and blamed", h.Target)
+			}
+		}
+	})
+}
+
+func check(t *testing.T, d Diagnosis) {
+	t.Helper()
+	for _, l := range strings.Split(strings.TrimSuffix(d.Text(), "\n"), "\n") {
+		if !strings.HasPrefix(l, "mcp-jail: ") || clean(l) != l {
+			t.Fatalf("not harmless: %q", l)
+		}
+	}
+	if len(d.Grant) > 0 {
+		file := "version = 1\n[servers.github]\ncommand = \"x\"\n" + strings.Join(d.Grant, "\n") + "\n"
+		if _, err := policy.Decode([]byte(file), "x.toml"); err != nil {
+			t.Fatalf("%v\n%s", err, file)
+		}
+	}
+}
+
+func FuzzErrorFrame(f *testing.F) {
+	f.Add([]byte("1"), "server", "what", "line")
+	f.Add([]byte(`"\ud800"`), "\xff", "a\nb\u2028", "\x1b[0m")
+	f.Fuzz(func(t *testing.T, id []byte, server, text, line string) {
+		ev := Evidence{Stage: StageBoot, Server: server, Text: text, Stderr: []string{line}, Denials: []Denial{{Target: line, Program: text}}}
+		for _, d := range []Diagnosis{Diagnose(ev), ConfigFailure(server, text), JailFailure(server, text, []string{line})} {
+			for _, frame := range [][]byte{d.ResultBlock(), d.ResultMeta()} {
+				if !json.Valid(frame) || !utf8.Valid(frame) || bytes.ContainsAny(frame, "\n") {
+					t.Fatalf("%q", frame)
+				}
+			}
+			frame := d.ErrorFrame(id)
+			if frame == nil {
+				continue
+			}
+			if !json.Valid(frame) || !utf8.Valid(frame) || bytes.Count(frame, []byte("\n")) != 1 {
+				t.Fatalf("%q", frame)
+			}
+			var m struct {
+				ID    json.RawMessage
+				Error struct{ Data map[string]failure }
+			}
+			if err := json.Unmarshal(frame, &m); err != nil || m.Error.Data[DataFailure].Attribution == "" {
+				t.Fatalf("%v: %s", err, frame)
+			}
+			if utf8.Valid(id) && !bytes.Equal(m.ID, bytes.TrimSpace(id)) {
+				t.Fatalf("id %q became %q", id, m.ID)
+			}
+		}
+	})
+}
+
+// FuzzTail: how a text is cut into writes does not matter.
+func FuzzTail(f *testing.F) {
+	f.Add("x"+token+"\r\ny", 3)
+	f.Add(token[:9]+token, 9)
+	f.Fuzz(func(t *testing.T, text string, at int) {
+		if at < 0 || at > len(text) {
+			return
+		}
+		r := tokenRedactor()
+		one, two := NewTail(r), NewTail(r)
+		one.Write([]byte(text))
+		two.Write([]byte(text[:at]))
+		two.Write([]byte(text[at:]))
+		if a, b := strings.Join(one.Lines(-1), "\n"), strings.Join(two.Lines(-1), "\n"); a != b {
+			t.Fatalf("cut at %d: %q, else %q", at, b, a)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package diagnostics
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func TestRecord(t *testing.T) {
+	in := Record{
+		Version: RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search", Profile: Digest(fixture(nil)),
+		Warnings: []string{"w"}, Waived: []string{"net: x"},
+		Denials:   []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/x", PID: 3, Program: "/usr/bin/node", Count: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
+		Diagnoses: []Diagnosis{bootFailure()},
+	}
+	data, err := in.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := DecodeRecord(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(in, out) {
+		t.Errorf("decode(encode)\n got %+v\nwant %+v", out, in)
+	}
+	for _, bad := range []string{"", "{}", `{"version":2}`, "[]"} {
+		if _, err := DecodeRecord([]byte(bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+	in.Denials = make([]Denial, 5000)
+	if data, _ = in.Encode(); len(data) > 1<<20 {
+		t.Errorf("a record of %d bytes", len(data))
+	}
+	if w := (Record{Server: "x"}).Words(); !strings.Contains(w, "Nothing was refused") {
+		t.Error(w)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	a, b := fixture(nil), fixture(nil)
+	b.Env[0].Value = "another"
+	if Digest(a) != Digest(b) {
+		t.Error("the value of a secret changes the digest")
+	}
+	if b.Entries[0].Rights ^= policy.Read; Digest(a) == Digest(b) {
+		t.Error("another policy, the same digest")
+	}
+	if a.Env[0].Value == "" {
+		t.Error("Digest changed the profile")
+	}
+	if Digest(nil) != "" {
+		t.Error("no profile, no digest")
+	}
+}

@@ -1,0 +1,92 @@
+package diagnostics
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func TestStart(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		start Start
+		alter func(*Evidence)
+		code  Code
+		want  Attribution
+		cause string
+		fix   string
+	}{
+		{"jail", Start{Step: "mounts", Errno: syscall.EPERM, Detail: "/proc"}, nil, CodeJail, Certain, `the step "mounts" failed at "/proc"`, "doctor"},
+		{"missing", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/nope"}, nil, CodeExec, None, "there is no program", "install"},
+		{"not granted", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/opt/tools/bin/rg"}, nil, CodeExec, Certain, "does not let the server execute", "execute = true"},
+		{"no mode", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, nil, CodeExec, None, "not executable", "chmod"},
+		{"interpreter", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/git"}, nil, CodeExec, Possible, "interpreter", "first line"},
+		{"format", Start{Step: StepExec, Errno: syscall.ENOEXEC, Detail: "/usr/bin/git"}, nil, CodeExec, None, "no program for this machine", "interpreter"},
+		{"not listed", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, func(ev *Evidence) { ev.Profile.Programs = []string{} }, CodeExec, Certain, "do not list", "commands.git"},
+		{"no profile", Start{Step: StepExec, Errno: syscall.ENOENT}, func(ev *Evidence) { ev.Profile = nil }, CodeExec, None, "could not be started", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence("")
+			ev.Stage, ev.Tool, ev.Method, ev.Start = StageExec, "", "", &tt.start
+			if tt.alter != nil {
+				tt.alter(&ev)
+			}
+			d := Diagnose(ev)
+			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(d.Fix, tt.fix) {
+				t.Errorf("code %d, attribution %s\n%s", d.Code, d.Attribution, d.Text())
+			}
+		})
+	}
+}
+
+func TestExit(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		alter func(*Evidence)
+		code  Code
+		want  Attribution
+		what  string
+		cause string
+	}{
+		{"boot, status", func(ev *Evidence) { ev.Stage, ev.Exit = StageBoot, &Exit{Code: 1} }, CodeBoot, None, "ended before its first answer (exit status 1)", ""},
+		{"call, killed", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL} }, CodeDied, Possible, `during the call of "search" (SIGKILL)`, "memory_mb = 4096"},
+		{"list", func(ev *Evidence) {
+			ev.Stage, ev.Tool, ev.Method, ev.Exit = StageList, "", "tools/list", &Exit{Code: 2}
+		}, CodeDied, None, `ended during "tools/list" (exit status 2)`, ""},
+		{"call, slow", func(ev *Evidence) { ev.Timeout = 1500 * time.Millisecond }, CodeTimeout, None, `no answer within 1.5s during the call of "search"`, ""},
+		{"npx, silent", func(ev *Evidence) {
+			ev.Stage, ev.Timeout = StageBoot, time.Minute
+			ev.Profile.Argv = []string{"npx", "-y", "x"}
+		}, CodeTimeout, Possible, "no answer within 60 s of its start", "npx downloads"},
+		{"npx, with words", func(ev *Evidence) {
+			ev.Stage, ev.Exit = StageBoot, &Exit{Code: 1}
+			ev.Profile.Argv = []string{"npx", "-y", "x"}
+			ev.Stderr = []string{"npm error code EAI_AGAIN", "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org"}
+		}, CodeBoot, Likely, "ended before", "registry.npmjs.org"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence("")
+			tt.alter(&ev)
+			d := Diagnose(ev)
+			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.What, tt.what) || !strings.Contains(d.Cause, tt.cause) {
+				t.Errorf("code %d, attribution %s\n%s", d.Code, d.Attribution, d.Text())
+			}
+			if ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
+				t.Errorf("exit %v, signal %q", d.Exit, d.Signal)
+			}
+		})
+	}
+}
+
+func TestLimitDenial(t *testing.T) {
+	ev := evidence("")
+	ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL}
+	ev.Denials = []Denial{{Axis: policy.AxisLimits, Operation: "memory", Target: "4096 MiB", Count: 1}}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || strings.Join(d.Grant, "; ") != "[servers.github.limits]; memory_mb = 8192" {
+		t.Errorf("%s", d.Text())
+	}
+}
