@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+type checkCmd struct {
+	commonFlags
+	formatFlag
+	Probe   bool          `help:"Start every server in its jail and list its tools."`
+	Timeout time.Duration `default:"60s" placeholder:"60s" help:"With --probe: how long one server may take."`
+	Files   []string      `arg:"" optional:"" name:"file" type:"path" help:"Configuration files to read instead of the usual ones."`
+}
+
+func (checkCmd) Help() string {
+	return "Status 0: fine; 1: something of a server needs attention; 2: the configuration has an error; 3: this host\n" +
+		"cannot enforce it. Warnings alone do not change the status."
+}
+
+// serverReport is what check found out about one server.
+type serverReport struct {
+	Server   string        `json:"server"`
+	OK       bool          `json:"ok"`
+	Policy   string        `json:"policy,omitempty"`
+	Errors   []string      `json:"errors,omitempty"`
+	Gaps     []confine.Gap `json:"gaps,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+	Remarks  []string      `json:"remarks,omitempty"`
+	Tools    []toolReport  `json:"tools,omitempty"`
+	Probed   string        `json:"probed,omitempty"` // what the server calls itself
+
+	status int
+}
+
+type toolReport struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+func (k *checkCmd) Run(c console) error {
+	axes, err := k.axes()
+	if err != nil {
+		return err
+	}
+	host, err := policy.LocalHost()
+	if err != nil {
+		return err
+	}
+	files := append(append([]string(nil), k.Config...), k.Files...)
+	config, warnings, err := policy.Load(policy.LoadOptions{Host: host, Files: files})
+	if err != nil {
+		return k.broken(c, err)
+	}
+	names := config.ServerNames()
+	reports := make([]serverReport, 0, len(names))
+	worst := exitFine
+	for _, name := range names {
+		t := &target{host: host}
+		r := k.server(c, t, config, name, axes)
+		worst = max(worst, r.status)
+		reports = append(reports, r)
+	}
+	if k.Format == "json" {
+		out := struct {
+			Files    []string       `json:"files"`
+			Warnings []string       `json:"warnings,omitempty"`
+			Servers  []serverReport `json:"servers"`
+		}{config.Files, words(warnings), reports}
+		b, _ := json.MarshalIndent(out, "", "  ")
+		c.printf("%s\n", b)
+	} else {
+		for _, w := range warnings {
+			c.printf("%s %s\n", c.paint(yellow, "warning:"), w)
+		}
+		for _, r := range reports {
+			c.printf("%s", r.text(c))
+		}
+		if len(names) == 0 {
+			c.printf("no server is configured%s\n", readFrom(config.Files))
+		}
+	}
+	if worst != exitFine {
+		return silent(worst)
+	}
+	return nil
+}
+
+func readFrom(files []string) string {
+	if len(files) == 0 {
+		return ": no configuration file was found"
+	}
+	return " in " + strings.Join(files, ", ")
+}
+
+// broken reports a configuration that cannot be used at all.
+func (k *checkCmd) broken(c console, err error) error {
+	var problems policy.Problems
+	if k.Format != "json" || !errors.As(err, &problems) {
+		return err
+	}
+	type problem struct {
+		File    string `json:"file"`
+		Line    int    `json:"line,omitempty"`
+		Key     string `json:"key,omitempty"`
+		Message string `json:"message"`
+	}
+	out := struct {
+		Problems []problem `json:"problems"`
+	}{}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
+	}
+	b, _ := json.MarshalIndent(out, "", "  ")
+	c.printf("%s\n", b)
+	return silent(exitUsage)
+}
+
+// server checks one server as far as its mistakes let it.
+func (k *checkCmd) server(c console, t *target, config *policy.Config, name string, axes []policy.Axis) (r serverReport) {
+	r = serverReport{Server: name}
+	fail := func(status int, err error) serverReport {
+		r.Errors, r.status = append(r.Errors, err.Error()), max(r.status, status)
+		return r
+	}
+	var err error
+	if t.policy, err = config.Policy(name, ""); err != nil {
+		return fail(exitUsage, err)
+	}
+	t.policy.Waive = append(t.policy.Waive, axes...)
+	r.Policy, r.Remarks = describe(t.policy), remarks(t.policy)
+	if t.profile, t.warnings, err = resolve(t.policy, t.host, nil); err != nil {
+		var missing *policy.CommandError
+		if errors.As(err, &missing) {
+			return fail(exitFindings, err)
+		}
+		return fail(exitUsage, err)
+	}
+	r.Warnings = words(t.warnings)
+	plan, err := confine.Launcher{}.Compile(t.profile)
+	if plan != nil {
+		r.Gaps = plan.Gaps
+	}
+	if err != nil {
+		return fail(exitHost, err)
+	}
+	if !t.policy.Stateful {
+		return fail(exitFindings, errors.New("stateful = false is not built yet: run refuses this server"))
+	}
+	if err := t.unsupported(); err != nil {
+		return fail(exitUsage, err)
+	}
+	if k.Probe {
+		if err := t.probe(c, &r, k.Timeout); err != nil {
+			return fail(exitFindings, err)
+		}
+	}
+	r.OK = true
+	return r
+}
+
+func (r serverReport) text(c console) string {
+	var b strings.Builder
+	mark := c.paint(green, "ok")
+	if !r.OK {
+		mark = c.paint(red, "failed")
+	}
+	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.paint(bold, r.Server), r.Policy)
+	line := func(code, what, msg string) {
+		fmt.Fprintf(&b, "    %s %s\n", c.paint(code, what), strings.ReplaceAll(msg, "\n", "\n      "))
+	}
+	for _, e := range r.Errors {
+		line(red, "error:", e)
+	}
+	for _, w := range r.Warnings {
+		line(yellow, "warning:", w)
+	}
+	for _, g := range r.Gaps {
+		if g.Waived {
+			line(yellow, "waived:", fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why))
+		}
+	}
+	for _, m := range r.Remarks {
+		line(dim, "note:", m)
+	}
+	if r.Probed != "" {
+		fmt.Fprintf(&b, "    %s offers %d tools: %s\n", r.Probed, len(r.Tools), toolNames(r.Tools))
+	}
+	return b.String()
+}
+
+func toolNames(tools []toolReport) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}

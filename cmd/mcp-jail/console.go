@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// The voice of the terminal:
+//   - One thing a line, lower case, no full stop at the end of a line that
+//     stands alone, a full sentence where something is explained.
+//   - An error says what, which, why and what to do, in this order.
+//   - Standard output is for what was asked for; everything else, and under run
+//     everything at all, goes to standard error.
+//   - Colour only carries what the words say too.
+
+// console is the three standard streams with what is known about them.
+type console struct {
+	in       *os.File
+	out, err *os.File
+	colour   bool // of out
+	errTTY   bool
+}
+
+// withColours turns colours on for a terminal, unless NO_COLOR is set to
+// anything (no-color.org) or the terminal is a dumb one.
+func (c console) withColours() console {
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	c.colour = !plain && isTerminal(c.out)
+	c.errTTY = !plain && isTerminal(c.err)
+	return c
+}
+
+// isTerminal is true for a character device that is not /dev/null.
+func isTerminal(f *os.File) bool {
+	st, err := f.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(st, null)
+}
+
+const (
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	dim    = "2"
+)
+
+func paint(on bool, code, s string) string {
+	if !on {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (c console) paint(code, s string) string { return paint(c.colour, code, s) }
+
+func (c console) printf(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
+
+// errorf prints an error; its further lines are indented below it.
+func (c console) errorf(format string, args ...any) {
+	c.tell(paint(c.errTTY, red, "error:"), fmt.Sprintf(format, args...))
+}
+
+func (c console) warnf(format string, args ...any) {
+	c.tell(paint(c.errTTY, yellow, "warning:"), fmt.Sprintf(format, args...))
+}
+
+func (c console) tell(what, msg string) {
+	msg = strings.TrimRight(msg, "\n")
+	fmt.Fprintf(c.err, "mcp-jail: %s %s\n", what, strings.ReplaceAll(msg, "\n", "\n  "))
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+type doctorCmd struct{ formatFlag }
+
+func (doctorCmd) Help() string {
+	return "Asks the kernel for each thing that a jail is built from, and then builds one and runs a program in it.\n" +
+		"The status is 3 when that fails."
+}
+
+// featureWords says what each feature is for; the order is that of
+// confine.Features.List.
+var featureWords = map[string]string{
+	"landlock":       "second wall: files, signals, abstract sockets",
+	"seccomp":        "filter of system calls",
+	"seccomp_notify": "a supervisor that system calls can be handed to",
+	"seccomp_tsync":  "one filter for all threads",
+	"userns":         "first wall: namespaces without root",
+	"mount_api":      "mounts by descriptor",
+	"fresh_proc":     "a /proc of the jail's own",
+	"pid_max":        "limit of processes for root",
+	"cgroup":         "memory limit by the kernel",
+}
+
+// optional features are those without which a jail still holds what it says.
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true}
+
+func (d *doctorCmd) Run(c console) error {
+	features := confine.Probe()
+	trial := tryJail()
+	if d.Format == "json" {
+		out := struct {
+			Features confine.Features `json:"features"`
+			Jail     string           `json:"jail"`
+			Holds    bool             `json:"holds"`
+		}{features, "a program ran in a jail that tested itself", trial == nil}
+		if trial != nil {
+			out.Jail = trial.Error()
+		}
+		b, _ := json.MarshalIndent(out, "", "  ")
+		c.printf("%s\n", b)
+	} else {
+		c.report(features, trial)
+	}
+	if trial != nil {
+		return silent(exitHost)
+	}
+	return nil
+}
+
+func (c console) report(features confine.Features, trial error) {
+	c.printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	for _, f := range features.List() {
+		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
+		detail := f.Detail
+		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
+			detail += " (optional)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featureWords[f.Name], detail)
+	}
+	w.Flush()
+	for _, f := range features.List() {
+		if f.Answer == confine.No && f.Fix != "" {
+			c.printf("\n%s: %s\n", f.Name, f.Fix)
+		}
+	}
+	if trial != nil {
+		c.printf("\n%s\n%s\n", c.paint(red, "no jail can be built here:"), trial)
+		return
+	}
+	c.printf("\n%s: a program ran in a jail that tested itself from inside\n", c.paint(green, "this host can enforce the default policy"))
+}
+
+// tryJail starts a program under the default policy, without a workspace.
+func tryJail() error {
+	host, err := policy.LocalHost()
+	if err != nil {
+		return err
+	}
+	p, err := policy.InPlace(policy.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real"})
+	if err != nil {
+		return err
+	}
+	host.Dir = "/"
+	profile, _, err := policy.Resolve(p, host)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	process, err := confine.Launcher{}.Start(ctx, profile, confine.Stdio{})
+	if err != nil {
+		return err
+	}
+	exit, err := process.Wait()
+	if err == nil && exit != (confine.Exit{}) {
+		err = errors.New("the program in the jail failed")
+	}
+	return err
+}
+
+// kernelLine is what `version` says of the running kernel.
+func kernelLine() string {
+	f := confine.Probe()
+	s := f.OS + " " + f.Kernel
+	for _, n := range f.List() {
+		if n.Answer == confine.Yes {
+			s += ", " + n.Name
+			if n.Name == "landlock" {
+				s += fmt.Sprintf(" %d", f.LandlockABI)
+			}
+		}
+	}
+	return s
+}

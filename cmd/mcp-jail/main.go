@@ -1,0 +1,14 @@
+// Command mcp-jail starts an MCP server in a kernel-enforced jail and passes
+// its messages through unchanged. See the README, or mcp-jail --help.
+package main
+
+import (
+	"os"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+)
+
+func main() {
+	confine.ShimMain()
+	os.Exit(run(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}

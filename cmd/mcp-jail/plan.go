@@ -1,0 +1,244 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+type planCmd struct {
+	commonFlags
+	policyFlags
+	formatFlag
+	Tool   string `placeholder:"TOOL" help:"The tool of a stateless server."`
+	Server string `arg:"" optional:"" help:"A configured server. Without it, the command behind --."`
+}
+
+func (planCmd) Help() string {
+	return "mcp-jail plan SERVER, or  mcp-jail plan [policy flags] -- COMMAND [ARG...]\n\n" +
+		"Nothing is started. The status is 3 when this host cannot enforce the plan."
+}
+
+func (p *planCmd) Run(c console, server command) error {
+	t, err := findTarget(p.commonFlags, p.policyFlags, p.Server, p.Tool, server)
+	if err != nil {
+		return err
+	}
+	plan, err := confine.Launcher{}.Compile(t.profile)
+	var gaps *confine.GapError
+	if err != nil && !errors.As(err, &gaps) {
+		return err
+	}
+	if p.Format == "json" {
+		c.printf("%s", planJSON(t, plan))
+	} else {
+		c.printf("%s", planText(c, t, plan))
+	}
+	if gaps != nil {
+		return silent(exitHost)
+	}
+	return nil
+}
+
+// planJSON is the machine's form of a plan.
+func planJSON(t *target, plan *confine.Plan) []byte {
+	out := struct {
+		Profile  *policy.Profile       `json:"profile"`
+		Enforced []confine.Enforcement `json:"enforced"`
+		Gaps     []confine.Gap         `json:"gaps"`
+		Notes    []string              `json:"notes"`
+		Warnings []string              `json:"warnings"`
+	}{t.profile, plan.Enforced, plan.Gaps, plan.Notes, nil}
+	for _, w := range t.warnings {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		panic(err) // plain data
+	}
+	return append(b, '\n')
+}
+
+// planText prints the stages: the policy resolved, then what enforces it, then
+// what does not hold.
+func planText(c console, t *target, plan *confine.Plan) string {
+	p := t.profile
+	var b strings.Builder
+	head := func(title, how string) { fmt.Fprintf(&b, "\n%s  %s\n", c.paint(bold, title), c.paint(dim, how)) }
+
+	fmt.Fprintf(&b, "%s  %s\n", c.paint(bold, p.Server), describe(t.policy))
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, value) }
+	row("program", p.Program)
+	row("arguments", fmt.Sprintf("%q", p.Argv))
+	if p.Workspace == "" {
+		row("workspace", "none")
+	} else {
+		row("workspace", p.Workspace)
+	}
+	row("directory", p.Dir)
+	home := p.Home + "  (the variable only: rules decide what of it can be reached)"
+	if p.HomePrivate {
+		home = p.Home + "  (private, kept between sessions)"
+	}
+	row("home", home)
+	w.Flush()
+
+	head("filesystem", by(plan, policy.AxisFs))
+	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, e := range p.Entries {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, entryName(e), origin(e))
+	}
+	fmt.Fprintf(w, "  read write execute\t/tmp, /dev/shm\tprivate, gone at the end\n")
+	w.Flush()
+	for _, l := range p.Links {
+		fmt.Fprintf(&b, "  link %s -> %s\n", l.Path, l.Target)
+	}
+
+	head("network", by(plan, policy.AxisNet))
+	if len(p.Net) == 0 {
+		fmt.Fprintln(&b, "  none")
+	}
+	for _, r := range p.Net {
+		fmt.Fprintf(&b, "  %s\n", netWords(r))
+	}
+
+	head("environment", by(plan, policy.AxisEnv))
+	for _, v := range p.Env {
+		value := v.Value
+		if v.Secret {
+			value = "(not shown: granted by name)"
+		}
+		fmt.Fprintf(&b, "  %s=%s\n", v.Name, clip(value, 120))
+	}
+	if len(p.Withheld) > 0 {
+		fmt.Fprintf(&b, "  withheld: %s\n", strings.Join(p.Withheld, " "))
+	}
+
+	head("programs and limits", "")
+	if p.Programs == nil {
+		fmt.Fprintln(&b, "  any program that the filesystem rules let execute")
+	} else {
+		fmt.Fprintf(&b, "  only: %s\n", strings.Join(p.Programs, " "))
+	}
+	for _, e := range plan.Enforced {
+		if e.Axis == policy.AxisLimits {
+			fmt.Fprintf(&b, "  %s  %s\n", e.What, c.paint(dim, "("+e.By+")"))
+		}
+	}
+	for _, e := range plan.Enforced {
+		if e.Axis == policy.AxisIPC || e.Axis == policy.AxisProcess {
+			fmt.Fprintf(&b, "  %s  %s\n", e.What, c.paint(dim, "("+e.By+")"))
+		}
+	}
+	section := func(title, code string, lines []string) {
+		for i, l := range lines {
+			if i == 0 {
+				fmt.Fprintf(&b, "\n%s\n", c.paint(code, title))
+			}
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(l, "\n", "\n    "))
+		}
+	}
+	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
+	section("warnings", yellow, words(t.warnings))
+	section("does not hold", red, gapWords(plan.Gaps))
+	return b.String()
+}
+
+func describe(p *policy.Policy) string {
+	s := "stateful: one process for the session"
+	if !p.Stateful {
+		s = "stateless: a fresh process for every call"
+	}
+	if p.Tool != "" {
+		s += ", tool " + p.Tool
+	}
+	if p.Default {
+		return s + "; the default policy"
+	}
+	return s + "; " + p.Where
+}
+
+func by(plan *confine.Plan, axis policy.Axis) string {
+	var how []string
+	for _, e := range plan.Enforced {
+		if e.Axis == axis && !slices.Contains(how, e.By) {
+			how = append(how, e.By)
+		}
+	}
+	if how == nil {
+		return "not enforced"
+	}
+	return strings.Join(how, "; ")
+}
+
+func entryName(e policy.Entry) string {
+	if e.Named != "" && e.Named != e.Path && strings.HasPrefix(e.Named, "~") {
+		return e.Named + " -> " + e.Path
+	}
+	return e.Path
+}
+
+func origin(e policy.Entry) string {
+	switch e.Origin {
+	case policy.OriginBaseline:
+		return "baseline"
+	case policy.OriginHome:
+		return "private home"
+	case policy.OriginSensitive:
+		return "sensitive"
+	case policy.OriginProtected:
+		return "protected"
+	}
+	return e.Rule
+}
+
+func netWords(r policy.NetRule) string {
+	verb := "refuse"
+	if r.Allow {
+		verb = "allow"
+	}
+	s := verb + " " + r.Host
+	if r.Scheme != "" {
+		s += " " + r.Scheme
+	}
+	if r.Port != 0 {
+		s += fmt.Sprintf(" port %d", r.Port)
+	}
+	return s + r.PathPrefix
+}
+
+func remarks(p *policy.Policy) []string { return words(p.Remarks()) }
+
+func words(ws []policy.Warning) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		out[i] = w.String()
+	}
+	return out
+}
+
+func gapWords(gaps []confine.Gap) []string {
+	var out []string
+	for _, g := range gaps {
+		s := fmt.Sprintf("%s: %s: %s\n%s", g.Axis, g.What, g.Why, g.Fix)
+		if g.Waived {
+			s = "(waived) " + s
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+)
+
+// The probe is a client of our own session, so that a server that fails is
+// diagnosed just as under run. It speaks the legacy era, which every server
+// understands, in six messages; an MCP library would add more to every start of
+// the program than these lines.
+
+const (
+	probeVersion  = "2025-06-18"
+	probeMaxPages = 100 // of tools/list: a server may page for ever
+)
+
+type rpcAnswer struct {
+	ID     *int            `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+		Data    struct {
+			Failure struct {
+				Grant []string `json:"grant"`
+			} `json:"dev.mcp-jail/failure"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+// probe starts the server in its jail and lists its tools.
+func (t *target) probe(c console, r *serverReport, timeout time.Duration) error {
+	clientIn, sessionOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer clientIn.Close()
+	sessionIn, clientOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s := t.session(console{in: sessionIn, out: sessionOut, err: null})
+	s.Sink = nil
+	s.Linger = time.Second
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer sessionOut.Close()
+		defer sessionIn.Close()
+		lifecycle.RunStateful(ctx, s)
+	}()
+	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: starting %s ...\n", r.Server) })
+	defer slow.Stop()
+
+	err = (&prober{to: clientOut, from: bufio.NewReader(clientIn)}).listTools(r)
+	clientOut.Close()
+	go io.Copy(io.Discard, clientIn)
+	<-ended
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("it did not list its tools within %s", timeout)
+	}
+	return err
+}
+
+type prober struct {
+	to     io.Writer
+	from   *bufio.Reader
+	lastID int
+}
+
+func (p *prober) listTools(r *serverReport) error {
+	var hello struct {
+		ServerInfo struct{ Name, Version string } `json:"serverInfo"`
+	}
+	params := map[string]any{
+		"protocolVersion": probeVersion, "capabilities": map[string]any{},
+		"clientInfo": map[string]string{"name": "mcp-jail check", "version": version},
+	}
+	if err := p.call("initialize", params, &hello); err != nil {
+		return err
+	}
+	r.Probed = strings.TrimSpace(hello.ServerInfo.Name + " " + hello.ServerInfo.Version)
+	if r.Probed == "" {
+		r.Probed = "it"
+	}
+	if err := p.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}); err != nil {
+		return err
+	}
+	cursor := ""
+	for range probeMaxPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		var page struct {
+			Tools      []toolReport `json:"tools"`
+			NextCursor string       `json:"nextCursor"`
+		}
+		if err := p.call("tools/list", params, &page); err != nil {
+			return err
+		}
+		r.Tools = append(r.Tools, page.Tools...)
+		if cursor = page.NextCursor; cursor == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("its list of tools has more than %d pages", probeMaxPages)
+}
+
+func (p *prober) send(message map[string]any) error {
+	b, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	_, err = p.to.Write(append(b, '\n'))
+	return err
+}
+
+// call sends one request and waits for its answer; what the server says or asks
+// meanwhile is passed over.
+func (p *prober) call(method string, params map[string]any, result any) error {
+	p.lastID++
+	if err := p.send(map[string]any{"jsonrpc": "2.0", "id": p.lastID, "method": method, "params": params}); err != nil {
+		return err
+	}
+	for {
+		line, err := p.from.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errors.New("it ended before it answered " + method)
+			}
+			return err
+		}
+		var a rpcAnswer
+		if json.Unmarshal(line, &a) != nil || a.ID == nil || *a.ID != p.lastID || a.Result == nil && a.Error == nil {
+			continue
+		}
+		if a.Error != nil {
+			msg := method + ": " + a.Error.Message
+			if grant := a.Error.Data.Failure.Grant; len(grant) > 0 {
+				msg += "\n" + strings.Join(grant, "\n")
+			}
+			return errors.New(msg)
+		}
+		return json.Unmarshal(a.Result, result)
+	}
+}

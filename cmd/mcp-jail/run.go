@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+type runCmd struct {
+	commonFlags
+	policyFlags
+	LogLevel string `enum:"trace,debug,info,warn,error,off" default:"off" placeholder:"LEVEL" help:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
+	LogFile  string `placeholder:"FILE" type:"path" help:"Append that log to a file instead of standard error."`
+	Server   string `arg:"" optional:"" help:"A configured server. Without it, the command behind --."`
+}
+
+func (runCmd) Help() string {
+	return `mcp-jail run SERVER, or  mcp-jail run [policy flags] -- COMMAND [ARG...]
+
+  mcp-jail run -- npx -y @modelcontextprotocol/server-memory
+  mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
+
+Without --read, --write or --net the server gets the default policy: the workspace, read and write, and no
+network. Standard output carries MCP and nothing else. The exit status is the server's own.`
+}
+
+// Run relays one client session.
+func (r *runCmd) Run(c console, server command) error {
+	log, closeLog, err := r.logger(c)
+	if err != nil {
+		return r.refuse(c, err)
+	}
+	defer closeLog()
+	t, err := findTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
+	if err == nil && !t.policy.Stateful {
+		err = usageErrorf("%s: server %q is stateless, and a process for every call is not built yet.\n"+
+			"Set  stateful = true  and declare its access in  [servers.%s.access]", t.policy.Where, t.policy.Server, t.policy.Server)
+	}
+	if err == nil {
+		err = t.unsupported()
+	}
+	if err != nil {
+		return r.refuse(c, err)
+	}
+	log.Info().Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
+	session := t.session(c)
+	session.Log = log
+	status, err := lifecycle.RunStateful(context.Background(), session)
+	if err != nil {
+		log.Error().Err(err).Msg("start failed")
+	}
+	return silent(status)
+}
+
+// unsupported are settings that the configuration knows and this version cannot
+// act on: accepting them in silence would promise what is not held.
+func (t *target) unsupported() error {
+	if t.profile.Roots != "off" {
+		return usageErrorf("%s: roots = %q is not built yet; leave it out, or set it to \"off\"", t.policy.Where, t.profile.Roots)
+	}
+	return nil
+}
+
+// session wires the parts together for one profile.
+func (t *target) session(c console) lifecycle.Session {
+	launcher := confine.Launcher{}
+	s := lifecycle.Session{
+		Profile:  t.profile,
+		In:       c.in,
+		Out:      c.out,
+		Err:      c.err,
+		InPlace:  t.policy.InPlace,
+		UserHome: t.host.Home,
+		Exists: func(path string) bool {
+			_, err := os.Lstat(path)
+			return err == nil
+		},
+		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
+			process, err := launcher.Start(ctx, p, stdio)
+			if err != nil {
+				return nil, err
+			}
+			return process, nil
+		}),
+		Sink: recordSink(t.host, t.profile.Server),
+	}
+	for _, w := range t.warnings {
+		s.Warnings = append(s.Warnings, "warning: "+w.String())
+	}
+	for _, r := range t.policy.Env {
+		if r.Read && !slices.ContainsFunc(t.profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
+			s.Unset = append(s.Unset, r.Name)
+		}
+	}
+	plan, _ := launcher.Compile(t.profile)
+	for _, g := range plan.Gaps {
+		if g.Waived {
+			s.Waived = append(s.Waived, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
+		}
+	}
+	return s
+}
+
+// refuse ends a run that never started a server, and tells the client.
+func (r *runCmd) refuse(c console, err error) error {
+	answerFailure(c, r.Server, err)
+	var gaps *confine.GapError
+	var missing *policy.CommandError
+	switch {
+	case errors.As(err, &gaps):
+		return silent(exitHost)
+	case errors.As(err, &missing):
+		return silent(exitFindings)
+	}
+	return silent(exitUsage)
+}
+
+// logger is off unless asked for. It never writes to standard output.
+func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) {
+	done = func() {}
+	level, err := zerolog.ParseLevel(r.LogLevel)
+	if r.LogLevel == "off" || err != nil {
+		return zerolog.Nop(), done, nil
+	}
+	var to io.Writer = zerolog.ConsoleWriter{Out: c.err, NoColor: !c.errTTY, TimeFormat: "15:04:05.000"}
+	if r.LogFile != "" {
+		f, err := os.OpenFile(r.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return zerolog.Nop(), done, usageErrorf("--log-file %s: %s", filepath.Clean(r.LogFile), err)
+		}
+		to, done = f, func() { f.Close() }
+	}
+	return zerolog.New(to).Level(level).With().Timestamp().Logger(), done, nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// target is one server as the command line and the configuration describe it:
+// resolved against this host, not yet compiled for its kernel.
+type target struct {
+	policy   *policy.Policy
+	profile  *policy.Profile
+	warnings []policy.Warning
+	host     policy.Host
+}
+
+// findTarget follows the way of the data up to the profile. name is a configured
+// server, or "" with a command given in place.
+func findTarget(common commonFlags, flags policyFlags, name, tool string, server command) (*target, error) {
+	axes, err := common.axes()
+	if err != nil {
+		return nil, err
+	}
+	host, err := policy.LocalHost()
+	if err != nil {
+		return nil, err
+	}
+	t := &target{host: host}
+	switch {
+	case name == "" && !server.given:
+		return nil, usageErrorf("name a configured server, or give a command behind --:\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+	case name != "" && server.given:
+		return nil, usageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+	case server.given:
+		t.policy, err = policy.InPlace(policy.InPlaceOptions{
+			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write,
+			Net: flags.Net, Env: flags.Env, Home: flags.Home, Name: flags.Name, Waive: axes,
+		})
+	default:
+		if given := flags.given(); given != "" {
+			return nil, usageErrorf("%s is for a command behind --; the policy of server %s stands in its configuration", given, name)
+		}
+		t.policy, err = t.configured(common, flags, name, tool, axes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.profile, t.warnings, err = resolve(t.policy, host, t.warnings)
+	return t, err
+}
+
+func (t *target) configured(common commonFlags, flags policyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+	config, warnings, err := policy.Load(policy.LoadOptions{Host: t.host, Files: common.Config, Workspace: flags.Workspace})
+	t.warnings = warnings
+	if err != nil {
+		return nil, err
+	}
+	p, err := config.Policy(name, tool)
+	if err != nil {
+		return nil, err
+	}
+	if flags.Workspace != "" {
+		p.Workspace = flags.Workspace
+	}
+	p.Waive = append(p.Waive, axes...)
+	return p, nil
+}
+
+func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
+	profile, warnings, err := policy.Resolve(p, host)
+	return profile, append(before, warnings...), err
+}

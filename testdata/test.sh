@@ -1,0 +1,79 @@
+#!/bin/bash
+# All of the set-up and all of the tests: formatting and vet, every package as
+# whoever runs this, and, when that is root, once more as an ordinary user whose
+# bounding set is empty. Real servers come from npm into a cache outside of the
+# checkout. MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+say() { printf '\n== %s\n' "$*"; }
+
+for program in go git node npm python3; do
+	if ! command -v "$program" >/dev/null; then
+		echo "make test needs $program: install it first (Debian: apt-get install golang git nodejs npm python3)" >&2
+		exit 2
+	fi
+done
+
+say "formatting and vet"
+bash testdata/lint.sh
+
+say "real servers from npm"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/mcp-jail-tests
+servers=$cache/npm-$(sha256sum testdata/npm/package-lock.json | cut -c1-16)
+if [ ! -e "$servers/.complete" ]; then
+	rm -rf "$servers" && mkdir -p "$servers"
+	cp testdata/npm/package.json testdata/npm/package-lock.json testdata/npm/.npmrc "$servers"
+	(cd "$servers" && npm ci --loglevel=error)
+	touch "$servers/.complete"
+fi
+export MCPJAIL_SERVERS=$servers
+
+work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
+user=
+cleanup() {
+	[ -z "$user" ] || userdel "$user" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+# A skipped test is a failure where MCPJAIL_REQUIRE is set.
+verdict() {
+	local log=$1
+	if [ -n "${MCPJAIL_REQUIRE:-}" ] && grep -E '^ *--- SKIP' "$log"; then
+		echo "tests were skipped, and MCPJAIL_REQUIRE is set" >&2
+		exit 1
+	fi
+}
+
+say "all packages, as $(id -un)"
+CGO_ENABLED=0 go test -v -timeout 15m ./... >"$work/log" 2>&1 || {
+	grep -E '^( *--- FAIL|FAIL|panic|#)|^ +[a-z_]+\.go:|_test\.go:' "$work/log" | head -100
+	tail -60 "$work/log"
+	exit 1
+}
+grep -E '^(ok|FAIL|\?)' "$work/log"
+verdict "$work/log"
+
+if [ "$(id -u)" = 0 ]; then
+	user=mcpjail$$
+	say "the packages that build jails, as the ordinary user $user"
+	useradd --create-home --home-dir "$work/home" --shell /bin/sh "$user"
+	chmod 755 "$work"
+	mkdir "$work/src"
+	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
+	cp -r "$servers" "$work/servers"
+	chown -R "$user" "$work/src" "$work/servers"
+	for package in policy confine lifecycle cmd/mcp-jail; do
+		CGO_ENABLED=0 go test -c -o "$work/src/$package/tests" "./$package"
+		log=$work/log.${package//\//-}
+		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
+			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
+			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { grep -E '^ *--- FAIL|_test\.go:' "$log" | head -60; tail -40 "$log"; exit 1; }
+		echo "ok  	$package	$(grep -c '^ *--- PASS' "$log") passed"
+		verdict "$log"
+	done
+fi
+say "everything passed"
+cd "$root"
