@@ -40,7 +40,9 @@ type seen struct {
 	err    error
 }
 
-func newFinder(h *Host) *finder { return &finder{host: h, seen: map[string]seen{"/": {info: FileInfo{Mode: fs.ModeDir | 0o755}}}} }
+func newFinder(h *Host) *finder {
+	return &finder{host: h, seen: map[string]seen{"/": {info: FileInfo{Mode: fs.ModeDir | 0o755}}}}
+}
 
 func (f *finder) look(p string) seen {
 	s, ok := f.seen[p]

@@ -1,5 +1,229 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
 
-func checkSensitive(s string) error { return fmt.Errorf("todo") }
+// builtinSensitive is the list of policy.md "Sensitive paths". Nothing shortens
+// it. "~/x" is a path of the user, a last component may have wildcards, and
+// "**/x" is a name at any depth of a grant.
+func builtinSensitive(os string) []string {
+	list := []string{
+		"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
+		"~/.netrc", "~/.npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
+		"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
+		// Shell histories, and those of the programs that take secrets on a line.
+		"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
+		"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
+		"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
+		// Browser profiles: cookies, saved passwords.
+		"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
+		"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
+		"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
+		// Private keys beside the certificates of the baseline.
+		"/etc/ssl/private", "/etc/pki/tls/private",
+		"**/.env", "**/.env.*",
+	}
+	if os == "darwin" {
+		support := "~/Library/Application Support/"
+		list = append(list, support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
+			"~/Library/Safari", "~/Library/Cookies", "~/Library/Keychains", "~/Library/Containers/com.apple.Safari", support+"com.apple.TCC", "~/Library/Group Containers/group.com.apple.notes")
+	}
+	return list
+}
+
+// sampleEnv are the .env names that are made to be published.
+var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
+
+// checkSensitive validates an entry of access.sensitive_paths.
+func checkSensitive(s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("a sensitive path is empty")
+	case strings.ContainsAny(s, "\x00\r\n"):
+		return fmt.Errorf("a sensitive path contains a NUL or a line break")
+	case len(s) >= 4096:
+		return fmt.Errorf("a sensitive path is longer than 4095 bytes")
+	case s[0] == '~' && !strings.HasPrefix(s, "~/"):
+		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", clip(s))
+	}
+	literal := s
+	if pattern, ok := strings.CutPrefix(s, "**/"); ok {
+		if strings.Trim(pattern, "*/") == "" {
+			return fmt.Errorf("%q would make everything sensitive", clip(s))
+		}
+		literal = ""
+		if strings.Contains(pattern, "**") {
+			return fmt.Errorf("%q: ** is only understood once, at the beginning", clip(s))
+		}
+		for _, part := range strings.Split(pattern, "/") {
+			if part == "" || part == "." || part == ".." {
+				return fmt.Errorf("%q: no empty or dot components after **/", clip(s))
+			}
+		}
+	}
+	if strings.ContainsAny(path.Dir(literal), "*?[") {
+		return fmt.Errorf("%q: wildcards are for the last component, or after a leading **/", clip(s))
+	}
+	if _, err := path.Match(s, ""); err != nil {
+		return fmt.Errorf("%q is not a valid pattern", clip(s))
+	}
+	return nil
+}
+
+// pattern is a sensitive path of the form **/x/y, split.
+type pattern struct {
+	text  string
+	parts []string
+	built bool
+}
+
+// patterns returns those sensitive paths that are matched at any depth.
+func (b *builder) patterns() (out []pattern) {
+	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+		for _, s := range list {
+			if rest, ok := strings.CutPrefix(s, "**/"); ok {
+				out = append(out, pattern{s, strings.Split(rest, "/"), i == 0})
+			}
+		}
+	}
+	return out
+}
+
+// matches tells whether dir/name is sensitive by this pattern.
+func (p pattern) matches(dir, name string) bool {
+	n := len(p.parts)
+	if !matchName(p.parts[n-1], name) {
+		return false
+	}
+	if p.built && slices.Contains(sampleEnv, name) {
+		return false
+	}
+	for i := n - 2; i >= 0; i-- {
+		if dir == "/" || !matchName(p.parts[i], path.Base(dir)) {
+			return false
+		}
+		dir = path.Dir(dir)
+	}
+	return true
+}
+
+func matchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	ok, _ := path.Match(pattern, name) // checked by checkSensitive
+	return ok
+}
+
+// masks takes the sensitive paths that have a place out of the grants.
+func (b *builder) masks() {
+	for _, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+		for _, s := range list {
+			if strings.HasPrefix(s, "**/") {
+				continue
+			}
+			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
+			if !strings.ContainsAny(path.Base(abs), "*?[") {
+				b.sensitive(s, abs)
+				continue
+			}
+			for _, name := range b.names(path.Dir(abs)) {
+				if matchName(path.Base(abs), name) {
+					b.sensitive(s, path.Join(path.Dir(abs), name))
+				}
+			}
+		}
+	}
+	b.nameWarnings()
+}
+
+func (b *builder) workspaceOrDir() string {
+	abs, _ := b.expand(last(".", b.p.Workspace), b.h.Dir)
+	return abs
+}
+
+// names lists a directory if anything in it can be granted.
+func (b *builder) names(dir string) (names []string) {
+	at, err := b.f.find(dir)
+	if err != nil || !at.exists() {
+		return nil
+	}
+	entries, _ := b.h.ReadDir(at.path)
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sensitive masks one path, unless a rule names it. "A sensitive path is
+// reachable only through a rule that names it or something inside it; a wider
+// grant does not include it."
+func (b *builder) sensitive(written, abs string) {
+	at, err := b.f.find(abs)
+	if err != nil {
+		return
+	}
+	for _, n := range b.named {
+		if n.rule.Rights() == 0 || !Within(n.canonical, at.path) {
+			continue
+		}
+		if Within(n.lexical, abs) || Within(n.lexical, at.path) {
+			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", tomlString(n.rule.Path), written, ableTo(n.rule.Rights()), n.canonical)
+			continue
+		}
+		// The rule is about another name that leads here: it does not name this.
+		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", tomlString(n.rule.Path), written)
+		b.mask(n.canonical, written)
+	}
+	e, ok := b.find(at.path)
+	if !ok || e.Rights == 0 || e.Origin == OriginHome || e.Path == at.path {
+		return
+	}
+	if !at.exists() {
+		if e.Rights.Has(Create) {
+			b.absent[at.path] = true // ~/.ssh/authorized_keys must not come into being
+		}
+		return
+	}
+	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.info.ID}
+}
+
+// mask empties an entry that exists already.
+func (b *builder) mask(p, written string) {
+	if e, ok := b.at[p]; ok {
+		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, OriginSensitive, written, "sensitive: "+written, false
+		b.at[p] = e
+	}
+}
+
+// nameWarnings reports rules that name what a **/ pattern calls sensitive.
+func (b *builder) nameWarnings() {
+	patterns := b.patterns()
+	for _, n := range b.named {
+		if n.rule.Rights() == 0 || b.at[n.canonical].Origin != OriginRule {
+			continue
+		}
+		for _, p := range patterns {
+			if p.matches(path.Dir(n.canonical), path.Base(n.canonical)) {
+				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", tomlString(n.rule.Path), p.text, ableTo(n.rule.Rights()), n.canonical)
+				break
+			}
+		}
+	}
+}
+
+// ableTo puts rights into words: "read, create".
+func ableTo(r Rights) string {
+	var words []string
+	for _, n := range rightNames {
+		if r.Has(n.right) {
+			words = append(words, n.name)
+		}
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"sort"
+	"strings"
+)
+
+const theBaseline = "the runtime baseline"
+
+// systemDirs are there for every program (policy.md "Runtime baseline").
+func systemDirs(os string) []string {
+	if os == "darwin" {
+		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
+	}
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// inSystem tells whether a canonical path is in the baseline of every program.
+func inSystem(p string) bool {
+	for _, d := range systemDirs("linux") {
+		if Within(p, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemFiles are the files of /etc that the C library, TLS and the common
+// runtimes read. hosts and resolv.conf are not among them: what a jail may
+// resolve is the network axis, so confinement writes its own. Nor are machine-id
+// and shadow, which nothing needs.
+func systemFiles(os string) []string {
+	if os == "darwin" {
+		return []string{"/etc/ssl", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services", "/etc/nsswitch.conf"}
+	}
+	return []string{
+		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+		"/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
+		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
+		"/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/netconfig",
+		"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale",
+		"/etc/ssl", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki", "/etc/crypto-policies",
+		"/etc/alternatives", "/etc/mime.types", "/etc/magic", "/etc/magic.mime", "/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/redhat-release", "/etc/alpine-release",
+		"/etc/fonts", "/etc/inputrc", "/etc/terminfo", "/etc/profile", "/etc/bash.bashrc", "/etc/shells",
+		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/chromium", "/etc/chromium.d", "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/OpenCL", "/etc/vulkan", "/etc/glvnd", "/etc/gtk-3.0", "/etc/X11/fonts", "/etc/nodejs", "/etc/php", "/etc/R", "/etc/xdg/user-dirs.defaults",
+	}
+}
+
+// systemGlobs name directories of /etc whose names carry a version.
+func systemGlobs(name string) bool {
+	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// baseline resolves the needs of every program and adds them to the entries.
+func (b *builder) baseline(extra []need) {
+	var needs []need
+	for _, p := range systemDirs(b.h.OS) {
+		needs = append(needs, need{path: p, rule: theBaseline})
+	}
+	for _, p := range systemFiles(b.h.OS) {
+		needs = append(needs, need{path: p, rule: theBaseline})
+	}
+	if names, err := b.h.ReadDir("/etc"); err == nil {
+		for _, n := range names {
+			if systemGlobs(n.Name) {
+				needs = append(needs, need{path: "/etc/" + n.Name, rule: theBaseline})
+			}
+		}
+	}
+	type resolved struct {
+		place
+		need
+	}
+	var all []resolved
+	for _, n := range append(needs, extra...) {
+		at, err := b.f.find(n.path)
+		if err != nil || !at.exists() {
+			continue // "only what exists on the host"
+		}
+		all = append(all, resolved{at, n})
+	}
+	// Wider ones first, so that what they cover is not repeated.
+	sort.SliceStable(all, func(i, j int) bool { return len(all[i].place.path) < len(all[j].place.path) })
+	for _, r := range all {
+		b.links = append(b.links, r.links...)
+		p := r.place.path
+		near, ok := b.find(p)
+		rights := Read | Execute
+		switch {
+		case !ok:
+		case near.Origin == OriginBaseline:
+			b.walk[near.Path] = b.walk[near.Path] || r.walk && near.Path == p
+			continue // covered already, with at least these rights
+		case near.Rights.Has(rights):
+			continue
+		default:
+			// DESIGN: "where a rule is a wider or equal ancestor of a baseline
+			// entry, the entry carries the union of both".
+			rights |= near.Rights
+		}
+		if ok && near.Path == p {
+			near.Rights = rights
+			b.at[p] = near
+			continue
+		}
+		b.at[p] = Entry{Path: p, Kind: kindOf(r.info.Mode), Rights: rights, Origin: OriginBaseline, Named: r.need.path, Rule: r.rule, ID: r.info.ID}
+		b.walk[p] = r.walk
+	}
+}

@@ -1,0 +1,313 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// CommandError says why a server's program cannot be started: stage "exec" of
+// a failure, known before anything runs.
+type CommandError struct {
+	Command string
+	Reason  string
+	Hint    string
+	Path    []string // the directories that were searched; nil for a path
+}
+
+func (e *CommandError) Error() string {
+	msg := fmt.Sprintf("%s: %s", clip(e.Command), e.Reason)
+	if len(e.Path) > 0 {
+		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
+	}
+	if e.Hint != "" {
+		msg += "; " + e.Hint
+	}
+	return msg
+}
+
+// need is one path that a command brings into the baseline.
+type need struct {
+	path string
+	rule string
+	walk bool // search it for .env files: it holds somebody's work, not a release
+}
+
+// commands finds what starting a program takes: its canonical file, the
+// interpreters in front of it, the prefix a runtime is installed in and the
+// package a script belongs to.
+type commands struct {
+	f      *finder
+	h      *Host
+	dir    string   // relative commands and script arguments start here
+	path   []string // the directories of PATH, absolute and clean
+	wide   []string // a directory that holds one of these is never widened to: home, mcp-jail's own
+	secret []string // nor is one that holds, or is inside of, one of these
+
+	needs   []need
+	links   []Link
+	files   []string          // canonical, in the order found: what has to be executable
+	shimmed map[string]string // a directory of shims -> the directory of the real programs
+}
+
+// searchPath is PATH without what a server must not be started from: relative
+// and empty components mean "whatever directory this is".
+func searchPath(h *Host) (dirs []string) {
+	value, _ := h.getenv("PATH")
+	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
+		if !strings.HasPrefix(d, "/") {
+			continue
+		}
+		if d = path.Clean(d); !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// locate finds the file of a command as execvp would, shims resolved. The path
+// returned is as it was reached, not canonical.
+func (c *commands) locate(command string) (string, error) {
+	if command == "" {
+		return "", &CommandError{Command: `""`, Reason: "the command is empty"}
+	}
+	if strings.Contains(command, "/") {
+		p := command
+		switch {
+		case strings.HasPrefix(p, "~/"):
+			p = path.Join(c.h.Home, p[2:])
+		case !strings.HasPrefix(p, "/"):
+			p = path.Join(c.dir, p)
+		}
+		reason := c.executable(p)
+		if reason != "" {
+			hint := ""
+			if !strings.HasPrefix(command, "/") {
+				hint = "that is " + p
+			}
+			return "", &CommandError{Command: command, Reason: reason, Hint: hint}
+		}
+		if real, err := c.unshim(p, nil); err != nil || real != "" {
+			return real, err
+		}
+		return p, nil
+	}
+	found := ""
+	for i, dir := range c.path {
+		p := path.Join(dir, command)
+		reason := c.executable(p)
+		if reason == notFound {
+			continue
+		}
+		if reason != "" {
+			found = p + " " + reason
+			continue
+		}
+		real, err := c.unshim(p, c.path[i+1:])
+		if err != nil {
+			return "", err
+		}
+		if real == "" {
+			real = p
+		} else if path.Dir(real) != dir {
+			c.shimmed[dir] = path.Dir(real)
+		}
+		return real, nil
+	}
+	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
+	if found != "" {
+		err.Reason = "no program was found (" + found + ")"
+	}
+	return "", err
+}
+
+const notFound = "was not found"
+
+// executable says why a path cannot be started, "" when it can.
+func (c *commands) executable(p string) string {
+	at, err := c.f.find(p)
+	switch {
+	case err != nil:
+		return err.Error()
+	case at.reason != "":
+		return at.reason
+	case !at.exists():
+		return notFound
+	case at.info.Mode.IsDir():
+		return "is a directory"
+	case !at.info.Mode.IsRegular():
+		return "is not a regular file"
+	case at.info.Mode.Perm()&0o111 == 0:
+		return "is not executable (mode " + at.info.Mode.Perm().String() + ")"
+	}
+	return ""
+}
+
+// maxChain bounds interpreters of interpreters; the kernel allows five.
+const maxChain = 5
+
+// start resolves a command with its arguments and returns the canonical file.
+func (c *commands) start(command string, args []string) (string, error) {
+	found, err := c.locate(command)
+	if err != nil {
+		return "", err
+	}
+	return c.follow(command, found, args, 0)
+}
+
+// follow walks from a file to everything that has to be there to run it.
+func (c *commands) follow(command, found string, args []string, depth int) (string, error) {
+	if depth > maxChain {
+		return "", &CommandError{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
+	}
+	at, err := c.f.find(found)
+	if err != nil {
+		return "", &CommandError{Command: command, Reason: err.Error()}
+	}
+	c.links = append(c.links, at.links...)
+	c.files = append(c.files, at.path)
+	c.need(at.path, "the program "+path.Base(at.path), false)
+	c.venv(found, at)
+	c.prefix(at.path)
+
+	head, err := c.h.ReadHead(at.path, 4096)
+	if err != nil {
+		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
+	}
+	switch line, script := strings.CutPrefix(string(head), "#!"); {
+	case script:
+		line, _, _ = strings.Cut(line, "\n")
+		return at.path, c.interpreter(command, at.path, strings.TrimSpace(line), depth)
+	case len(head) == 0:
+		return "", &CommandError{Command: command, Reason: "is an empty file"}
+	case c.h.OS == "linux" && !strings.HasPrefix(string(head), "\x7fELF"):
+		// A shell would run such a file with itself; execve answers ENOEXEC. A
+		// binfmt_misc handler could take it, which is not knowable from here.
+		if printable(head) {
+			return "", &CommandError{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
+		}
+	}
+	if loader := elfInterpreter(head); loader != "" {
+		if l, err := c.f.find(loader); err == nil && l.exists() {
+			c.files = append(c.files, l.path)
+			c.links = append(c.links, l.links...)
+			c.need(l.path, "the loader of "+path.Base(at.path), false)
+		}
+	}
+	c.arguments(path.Base(at.path), found, args, depth)
+	return at.path, nil
+}
+
+func printable(head []byte) bool {
+	for _, b := range head {
+		if b < '\t' || b > '\r' && b < ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// interpreter follows the #! line of a script.
+func (c *commands) interpreter(command, script, line string, depth int) error {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return &CommandError{Command: command, Reason: "its #! line names no interpreter"}
+	}
+	if !strings.HasPrefix(words[0], "/") {
+		return &CommandError{Command: command, Reason: "its #! line names a relative interpreter: " + clip(words[0])}
+	}
+	if reason := c.executable(words[0]); reason != "" {
+		return &CommandError{Command: command, Reason: fmt.Sprintf("the interpreter %s of its #! line %s", clip(words[0]), reason)}
+	}
+	found, err := c.unshim(words[0], c.path)
+	if err != nil {
+		return err
+	}
+	if found == "" {
+		found = words[0]
+	}
+	name := path.Base(words[0])
+	if name == "env" {
+		if _, err := c.follow(command, found, nil, depth+1); err != nil {
+			return err
+		}
+		if name = envProgram(words[1:]); name == "" {
+			return nil
+		}
+		if found, err = c.locate(name); err != nil {
+			if ce, ok := err.(*CommandError); ok {
+				ce.Command = command
+				ce.Reason = fmt.Sprintf("the interpreter %q of its #! line %s", name, ce.Reason)
+			}
+			return err
+		}
+	}
+	c.script(path.Base(found), script)
+	_, err = c.follow(command, found, nil, depth+1)
+	return err
+}
+
+// envProgram is the program that env(1) starts: options and assignments are
+// skipped.
+func envProgram(words []string) string {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "-u" || w == "-C" || w == "--unset" || w == "--chdir":
+			i++
+		case strings.HasPrefix(w, "-S") && w != "-S":
+			return envProgram(append([]string{w[2:]}, words[i+1:]...))
+		case strings.HasPrefix(w, "--split-string="):
+			return envProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
+		case strings.HasPrefix(w, "-"), strings.Contains(w, "="):
+		default:
+			return w
+		}
+	}
+	return ""
+}
+
+func (c *commands) need(p, rule string, walk bool) {
+	c.needs = append(c.needs, need{p, rule, walk})
+}
+
+// elfInterpreter reads PT_INTERP of a little-endian 64-bit ELF file from its
+// first bytes: the kernel opens the loader for execution too, so that a list of
+// programs without it starts nothing.
+func elfInterpreter(head []byte) string {
+	u16 := func(o int) int { return int(head[o]) | int(head[o+1])<<8 }
+	u64 := func(o int) uint64 {
+		var v uint64
+		for i := 7; i >= 0; i-- {
+			v = v<<8 | uint64(head[o+i])
+		}
+		return v
+	}
+	if len(head) < 64 || string(head[:6]) != "\x7fELF\x02\x01" {
+		return ""
+	}
+	start, size, n := u64(32), uint64(u16(54)), uint64(u16(56))
+	if size < 56 {
+		return ""
+	}
+	for i := uint64(0); i < n; i++ {
+		o := start + i*size
+		if o > uint64(len(head)) || o+56 > uint64(len(head)) {
+			return ""
+		}
+		if u16(int(o)) != 3 || u16(int(o)+2) != 0 {
+			continue
+		}
+		off, length := u64(int(o)+8), u64(int(o)+32)
+		if length < 2 || length > 4096 || off > uint64(len(head)) || off+length > uint64(len(head)) {
+			return ""
+		}
+		name := strings.TrimRight(string(head[off:off+length]), "\x00")
+		if strings.HasPrefix(name, "/") && !strings.ContainsRune(name, 0) {
+			return name
+		}
+		return ""
+	}
+	return ""
+}

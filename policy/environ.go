@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// environ rebuilds the environment (policy.md "Environment rules"): the minimal
+// set, then the granted names, then what mcp-jail itself sets.
+func (b *builder) environ(out *Profile, c *commands) {
+	host := map[string]string{}
+	for _, e := range b.h.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+			host[name] = value
+		}
+	}
+	env := map[string]Variable{}
+	set := func(name, value, rule string, secret bool) { env[name] = Variable{name, value, secret, rule} }
+	const minimal = "the minimal environment"
+	for name, value := range host {
+		switch name {
+		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
+		default:
+			if !strings.HasPrefix(name, "LC_") {
+				continue
+			}
+		}
+		set(name, value, minimal, false)
+	}
+	if b.h.User != "" {
+		set("USER", b.h.User, minimal, false)
+		set("LOGNAME", b.h.User, minimal, false)
+	}
+	set("PATH", b.visiblePath(out, c), minimal, false)
+
+	names := sortedKeys(host)
+	for _, name := range names {
+		rule, ok := MatchEnv(b.p.Env, name)
+		switch {
+		case rule.Name == "":
+			continue
+		case !ok:
+			if rule.Name == name && name != "PATH" {
+				delete(env, name) // a rule without read takes away from the minimal set too
+			}
+			continue
+		}
+		exact := rule.Name == name
+		if _, base := env[name]; base && !exact {
+			continue
+		}
+		set(name, host[name], rule.label(), exact && !isMinimal(name) || looksSecret(name))
+		if exact && Dangerous(name) {
+			b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
+		}
+	}
+	for _, r := range b.p.Env {
+		switch _, ok := host[r.Name]; {
+		case !r.Read || strings.HasSuffix(r.Name, "*"):
+		case (r.Name == "HOME" || r.Name == "TMPDIR"):
+			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
+		case !ok:
+			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
+		}
+	}
+	set("HOME", out.Home, minimal, false)
+	set("TMPDIR", "/tmp", minimal, false)
+	if !slices.ContainsFunc(out.Net, func(r NetRule) bool { return r.Allow }) && usesNpm(out) {
+		if _, chosen := env["npm_config_offline"]; !chosen {
+			// npx asks its registry even when everything is there, and stays
+			// silent for more than a minute when it gets no answer.
+			set("npm_config_offline", "true", "mcp-jail: no network", false)
+		}
+	}
+	for _, name := range sortedKeys(env) {
+		out.Env = append(out.Env, env[name])
+	}
+	for _, name := range names {
+		if _, passed := env[name]; !passed && name != "_" {
+			out.Withheld = append(out.Withheld, name)
+		}
+	}
+	sort.Strings(out.Withheld)
+}
+
+func isMinimal(name string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR":
+		return true
+	}
+	return strings.HasPrefix(name, "LC_")
+}
+
+// label names the rule in messages.
+func (r EnvRule) label() string {
+	if _, line := splitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+		return r.Where
+	}
+	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + tomlString(r.Name)
+}
+
+func usesNpm(out *Profile) bool {
+	if len(out.Argv) > 0 {
+		switch path.Base(out.Argv[0]) {
+		case "npx", "npm":
+			return true
+		}
+	}
+	return strings.HasSuffix(out.Program, "/npm/bin/npx-cli.js") || strings.HasSuffix(out.Program, "/npm/bin/npm-cli.js")
+}
+
+// visiblePath keeps the directories of PATH that exist in the jail; a directory
+// of shims is replaced by the one that holds the real programs.
+func (b *builder) visiblePath(out *Profile, c *commands) string {
+	var dirs []string
+	for _, d := range c.path {
+		if real, ok := c.shimmed[d]; ok {
+			d = real
+		}
+		at, err := b.f.find(d)
+		if err != nil || !at.exists() || !at.info.Mode.IsDir() {
+			continue
+		}
+		e, ok := out.Find(at.path)
+		if !ok || !e.Rights.Has(Execute) && !e.Rights.Has(Read) || slices.Contains(dirs, d) {
+			continue
+		}
+		dirs = append(dirs, d)
+		b.links = append(b.links, at.links...)
+	}
+	return strings.Join(dirs, ":")
+}

@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Op is one thing that a process does to one path.
+type Op uint8
+
+const (
+	OpRead     Op = iota + 1 // open a file for reading
+	OpList                   // list a directory
+	OpExec                   // start a file
+	OpWrite                  // open a file that exists for writing
+	OpTruncate               // cut a file that exists
+	OpCreate                 // make a file, link, fifo or socket
+	OpMkdir                  // make a directory
+	OpRemove                 // remove a file or an empty directory
+)
+
+var opNames = [...]string{OpRead: "read", OpList: "list", OpExec: "execute", OpWrite: "write", OpTruncate: "truncate", OpCreate: "create", OpMkdir: "mkdir", OpRemove: "remove"}
+
+// String is the word that messages use.
+func (o Op) String() string {
+	if int(o) < len(opNames) && o != 0 {
+		return opNames[o]
+	}
+	return "unknown"
+}
+
+// Allows evaluates one operation on a path, which must be canonical, absolute
+// and clean: the pure twin of what the kernel enforces. Creating and removing a
+// name is decided by the directory that holds it, everything else by the entry
+// of the path itself (DESIGN.md "policy").
+//
+// As sets: what an Op allows never grows when an entry loses rights, and never
+// grows when an entry without rights is added.
+func (p *Profile) Allows(op Op, path string) bool {
+	switch op {
+	case OpRead, OpList:
+		return p.RightsAt(path).Has(Read)
+	case OpExec:
+		return p.RightsAt(path).Has(Execute) && (p.Programs == nil || slices.Contains(p.Programs, path))
+	case OpWrite, OpTruncate:
+		return p.RightsAt(path).Has(Update)
+	case OpCreate, OpMkdir:
+		return p.creatable(path)
+	case OpRemove:
+		return p.removable(path)
+	}
+	return false
+}
+
+// AllowsRename evaluates a rename to a name that does not exist yet: delete
+// where the source is and create where it goes. A rename that moves a file to
+// where it would gain rights is refused as Landlock does. A rename between two
+// entries may still be answered with EXDEV, since entries can be mounts.
+func (p *Profile) AllowsRename(src, dst string) bool {
+	if !p.removable(src) || !p.creatable(dst) || Within(dst, src) {
+		return false
+	}
+	for _, u := range p.Unprotected {
+		if Within(u, dst) || Within(u, src) {
+			return false // would bring the name into being, or let another take its place
+		}
+	}
+	from, to := p.RightsAt(filepath.Dir(src)), p.RightsAt(filepath.Dir(dst))
+	return to&^from == 0
+}
+
+// AllowsReplace is AllowsRename over a name that exists: the old file is removed.
+func (p *Profile) AllowsReplace(src, dst string) bool {
+	return p.AllowsRename(src, dst) && p.removable(dst)
+}
+
+func (p *Profile) creatable(path string) bool {
+	for _, u := range p.Unprotected {
+		if Within(path, u) {
+			return false
+		}
+	}
+	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.holdsEntry(path)
+}
+
+func (p *Profile) removable(path string) bool {
+	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.holdsEntry(path)
+}
+
+// holdsEntry tells whether an entry is at or below path: such a name is pinned.
+func (p *Profile) holdsEntry(path string) bool {
+	i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
+	if i < len(p.Entries) && p.Entries[i].Path == path {
+		return true
+	}
+	below := strings.TrimSuffix(path, "/") + "/"
+	i = sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= below })
+	return i < len(p.Entries) && strings.HasPrefix(p.Entries[i].Path, below)
+}

@@ -1,0 +1,180 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"time"
+)
+
+// profileJSON is the form of a profile that plan prints. Its names are stable.
+type profileJSON struct {
+	Server      string         `json:"server"`
+	Tool        string         `json:"tool,omitempty"`
+	Program     string         `json:"program"`
+	Argv        []string       `json:"argv"`
+	Dir         string         `json:"dir"`
+	Workspace   string         `json:"workspace,omitempty"`
+	Home        string         `json:"home"`
+	HomePrivate bool           `json:"home_private"`
+	Default     bool           `json:"default_policy"`
+	Entries     []entryJSON    `json:"fs"`
+	Links       []linkJSON     `json:"links"`
+	Unprotected []string       `json:"may_not_be_created"`
+	Programs    []string       `json:"programs"` // null: any
+	CommandArgs []string       `json:"command_args,omitempty"`
+	Net         []netJSON      `json:"net"`
+	Env         []variableJSON `json:"env"`
+	Withheld    []string       `json:"withheld"`
+	Limits      limitsJSON     `json:"limits"`
+	Waive       []Axis         `json:"waive"`
+	Startup     float64        `json:"startup_timeout_secs"`
+	Call        float64        `json:"call_timeout_secs"`
+	Roots       string         `json:"roots"`
+}
+
+type entryJSON struct {
+	Path   string   `json:"path"`
+	Kind   string   `json:"kind"`
+	Rights []string `json:"rights"`
+	Origin string   `json:"origin"`
+	Named  string   `json:"named,omitempty"`
+	Rule   string   `json:"rule"`
+	Make   bool     `json:"make,omitempty"`
+}
+
+type linkJSON struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
+type netJSON struct {
+	Host       string `json:"host"`
+	Scheme     string `json:"scheme,omitempty"`
+	Ports      []int  `json:"ports"`
+	PathPrefix string `json:"path_prefix,omitempty"`
+	Allow      bool   `json:"allow"`
+	Rule       string `json:"rule"`
+}
+
+type variableJSON struct {
+	Name   string `json:"name"`
+	Value  string `json:"value,omitempty"`
+	Secret bool   `json:"secret,omitempty"`
+	Rule   string `json:"rule"`
+}
+
+type limitsJSON struct {
+	MemoryMB   int `json:"memory_mb"`
+	Processes  int `json:"processes"`
+	OpenFiles  int `json:"open_files"`
+	FileSizeMB int `json:"file_size_mb"`
+	MessageMB  int `json:"message_mb"`
+}
+
+// String names the kind.
+func (k Kind) String() string {
+	switch k {
+	case KindDir:
+		return "directory"
+	case KindFile:
+		return "file"
+	case KindSpecial:
+		return "special"
+	}
+	return "unknown"
+}
+
+// String names the origin.
+func (o Origin) String() string {
+	switch o {
+	case OriginBaseline:
+		return "baseline"
+	case OriginRule:
+		return "rule"
+	case OriginHome:
+		return "home"
+	case OriginSensitive:
+		return "sensitive"
+	case OriginProtected:
+		return "protected"
+	}
+	return "unknown"
+}
+
+// MarshalJSON prints the profile for plan. The value of a secret variable never
+// appears.
+func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.json()) }
+
+func (p *Profile) json() profileJSON {
+	out := profileJSON{
+		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
+		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
+		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
+		Unprotected: list(p.Unprotected), Programs: p.Programs, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
+		Startup: seconds(p.Startup), Call: seconds(p.Call), Roots: p.Roots,
+	}
+	for _, e := range p.Entries {
+		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: []string{}, Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make}
+		if e.Named != e.Path {
+			j.Named = e.Named
+		}
+		for _, n := range rightNames {
+			if e.Rights.Has(n.right) {
+				j.Rights = append(j.Rights, n.name)
+			}
+		}
+		out.Entries = append(out.Entries, j)
+	}
+	for _, l := range p.Links {
+		out.Links = append(out.Links, linkJSON(l))
+	}
+	for _, r := range p.Net {
+		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, r.Ports(), r.PathPrefix, r.Allow, r.Where})
+	}
+	for _, v := range p.Env {
+		j := variableJSON{v.Name, v.Value, v.Secret, v.Rule}
+		if v.Secret {
+			j.Value = ""
+		}
+		out.Env = append(out.Env, j)
+	}
+	return out
+}
+
+// list makes sure that JSON says [] and not null.
+func list[T any](in []T) []T {
+	if in == nil {
+		return []T{}
+	}
+	return in
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+// Equal tells whether two profiles are the same in everything, the identity of
+// files and the values of variables included.
+func (p *Profile) Equal(q *Profile) bool {
+	return p == q || p != nil && q != nil && reflect.DeepEqual(p, q)
+}
+
+// Key is a digest by which equal profiles can be found again: the same on every
+// run. Files enter with their identity; of secret variables only the names do,
+// so that the digest can be printed.
+func (p *Profile) Key() string {
+	ids := make([]FileID, len(p.Entries))
+	for i, e := range p.Entries {
+		ids[i] = e.ID
+	}
+	text, err := json.Marshal(struct {
+		P   profileJSON
+		IDs []FileID
+	}{p.json(), ids})
+	if err != nil {
+		panic(err) // plain data: cannot happen
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,169 @@
+package policy
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// protectedNames are the names of policy.md "Protected names": inside a writable
+// grant they stay readable and are not writable, because the host later executes
+// or trusts them. The value lists what is meant below the name; nil is the name
+// itself.
+func protectedNames(name string) (below []string, protected bool) {
+	switch name {
+	case ".git":
+		return []string{"hooks", "config"}, true
+	case ".github":
+		return []string{"workflows"}, true
+	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky":
+		return nil, true
+	}
+	return nil, false
+}
+
+// everyProtected lists the same as paths relative to a grant's root.
+func everyProtected() []string {
+	return []string{
+		".git/hooks", ".git/config", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
+		".codex", ".gemini", ".idea", ".husky", ".github/workflows",
+	}
+}
+
+// clientFiles are the configurations of the supported clients: a server that
+// can write one chooses what the client starts next.
+func clientFiles(os string) []string {
+	list := []string{
+		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
+		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/zed/settings.json",
+		"~/.config/Code/User/mcp.json", "~/.config/Code/User/settings.json", "~/.config/Code - Insiders/User/mcp.json", "~/.config/Code - Insiders/User/settings.json",
+		"~/.config/VSCodium/User/mcp.json", "~/.config/VSCodium/User/settings.json", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
+	}
+	if os == "darwin" {
+		support := "~/Library/Application Support/"
+		list = append(list, support+"Claude/claude_desktop_config.json", support+"Code/User/mcp.json", support+"Code/User/settings.json", support+"Code - Insiders/User/mcp.json", support+"Code - Insiders/User/settings.json")
+	}
+	return list
+}
+
+// protect holds the files that have a place: the clients' configurations, and
+// mcp-jail's own configuration, state and binary.
+func (b *builder) protect() {
+	for _, s := range clientFiles(b.h.OS) {
+		abs, _ := b.expand(s, "/")
+		b.protectPath(abs, s)
+	}
+	for _, own := range b.own() {
+		b.protectPath(own, own)
+	}
+	if b.h.Executable != "" {
+		b.protectPath(b.h.Executable, b.h.Executable)
+	}
+}
+
+// protectPath takes the write rights from one path inside a writable grant,
+// unless a rule names it; a path that does not exist must not come into being.
+func (b *builder) protectPath(abs, named string) {
+	if e, ok := b.find(abs); !ok || e.Rights&Write == 0 {
+		// The name itself is out of reach; what it links to may not be.
+		if at, err := b.f.find(abs); err != nil || at.path == abs {
+			return
+		}
+	}
+	at, err := b.f.find(abs)
+	if err != nil {
+		return
+	}
+	for _, l := range at.links {
+		// A link cannot be mounted over: replacing it must be refused by name.
+		if e, ok := b.find(l.Path); ok && e.Rights.Has(Create) && e.Origin != OriginHome {
+			b.absent[l.Path] = true
+		}
+	}
+	e, ok := b.find(at.path)
+	if !ok || e.Rights&Write == 0 || e.Origin == OriginHome {
+		return
+	}
+	if e.Path == at.path && (e.Origin == OriginRule || e.Origin == OriginProtected) {
+		return // "a rule that names one grants it"
+	}
+	if !at.exists() {
+		if e.Rights.Has(Create) {
+			b.absent[at.path] = true
+		}
+		return
+	}
+	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Rights: e.Rights &^ Write, Origin: OriginProtected, Named: named, Rule: "protected: " + named, ID: at.info.ID}
+}
+
+// protectName handles one protected name that the search found in dir.
+func (b *builder) protectName(dir, name string, typ fs.FileMode) {
+	abs := path.Join(dir, name)
+	below, _ := protectedNames(name)
+	if below == nil {
+		b.protectPath(abs, name)
+		return
+	}
+	switch {
+	case typ.IsDir():
+		for _, n := range below {
+			b.protectPath(path.Join(abs, n), path.Join(name, n))
+		}
+	case typ&fs.ModeSymlink != 0:
+		at, err := b.f.find(abs)
+		if err != nil {
+			return
+		}
+		b.protectPath(abs, name) // the link; its target follows by its parts
+		if e, ok := b.at[at.path]; ok && e.Origin == OriginProtected {
+			delete(b.at, at.path)
+		}
+		for _, n := range below {
+			b.protectPath(path.Join(at.path, n), path.Join(name, n))
+		}
+	case name == ".git":
+		b.protectPath(abs, name)
+		b.protectGitFile(abs)
+	}
+}
+
+// protectGitFile follows a .git that is a file, as worktrees and submodules have
+// one: "gitdir: PATH" names the directory, whose commondir holds the hooks.
+func (b *builder) protectGitFile(file string) {
+	follow := func(file, key, base string) string {
+		at, err := b.f.find(file)
+		if err != nil || !at.exists() || !at.info.Mode.IsRegular() {
+			return ""
+		}
+		head, err := b.h.ReadHead(at.path, 4096)
+		if err != nil {
+			return ""
+		}
+		line, _, _ := strings.Cut(string(head), "\n")
+		target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
+		if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
+			return ""
+		}
+		if !strings.HasPrefix(target, "/") {
+			target = path.Join(base, target)
+		}
+		return path.Clean(target)
+	}
+	dir := follow(file, "gitdir:", path.Dir(file))
+	if dir == "" {
+		return
+	}
+	dirs := []string{dir}
+	if common := follow(path.Join(dir, "commondir"), "", dir); common != "" {
+		dirs = append(dirs, common)
+	}
+	for _, d := range dirs {
+		for _, n := range []string{"hooks", "config", "config.worktree"} {
+			b.protectPath(path.Join(d, n), ".git/"+n)
+		}
+	}
+	// What says where the hooks are must stay as it is.
+	for _, n := range []string{"commondir", "gitdir"} {
+		b.protectPath(path.Join(dir, n), ".git/"+n)
+	}
+}

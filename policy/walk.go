@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"io/fs"
+	"path"
+	"runtime"
+	"sort"
+	"sync"
+)
+
+// hit is a name that the search found: sensitive by a pattern, or protected.
+type hit struct {
+	dir, name string
+	typ       fs.FileMode
+	pattern   string // "" for a protected name
+}
+
+// search walks the granted trees for sensitive and protected names, at any
+// depth, and turns what it finds into entries.
+//
+// It reads directories and nothing else: no file is looked at that is not found
+// by name. It does not follow symbolic links, enter .git, or go into another
+// entry (that is a root of its own if it has rights). Directories that cannot be
+// read are skipped: the server is the same user and cannot read them either.
+func (b *builder) search() {
+	w := &walker{host: b.h, patterns: b.patterns(), stop: b.at}
+	for _, e := range b.entries() {
+		if e.Kind != KindDir || e.Rights == 0 || e.Make || e.Origin == OriginHome {
+			continue
+		}
+		if e.Origin == OriginBaseline && e.Rights&Write == 0 && !b.walk[e.Path] && !b.granted(e.Path) {
+			continue
+		}
+		if pseudo(e.Path) {
+			continue
+		}
+		// What comes from a package is searched without its dependencies.
+		pkg := e.Origin == OriginBaseline && e.Rights&Write == 0 && !b.granted(e.Path)
+		w.push(job{dir: e.Path, pkg: pkg})
+	}
+	hits := w.run()
+	sort.Slice(hits, func(i, j int) bool {
+		if hits[i].dir != hits[j].dir {
+			return hits[i].dir < hits[j].dir
+		}
+		return hits[i].name < hits[j].name
+	})
+	for _, h := range hits {
+		if h.pattern != "" {
+			b.sensitiveName(h)
+		}
+	}
+	for _, h := range hits {
+		if h.pattern == "" {
+			b.protectName(h.dir, h.name, h.typ)
+		}
+	}
+	for _, e := range b.entries() {
+		if e.Kind != KindDir || !e.Rights.Has(Create) || e.Origin == OriginHome {
+			continue
+		}
+		switch path.Base(e.Path) { // a grant of .git itself
+		case ".git", ".github":
+			b.protectName(path.Dir(e.Path), path.Base(e.Path), fs.ModeDir)
+		}
+		for _, name := range everyProtected() {
+			b.protectPath(path.Join(e.Path, name), name)
+		}
+	}
+}
+
+// granted tells whether a baseline entry lies inside a rule with rights.
+func (b *builder) granted(p string) bool {
+	for p != "/" {
+		p = path.Dir(p)
+		if e, ok := b.at[p]; ok && e.Origin == OriginRule {
+			return e.Rights != 0
+		}
+	}
+	return false
+}
+
+// pseudo tells whether a tree is not made of files, or is confinement's own.
+func pseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
+
+// sensitiveName masks what a pattern matched.
+func (b *builder) sensitiveName(h hit) {
+	abs := path.Join(h.dir, h.name)
+	at, err := b.f.find(abs)
+	if err != nil || !at.exists() {
+		return
+	}
+	e, ok := b.find(at.path)
+	if !ok || e.Rights == 0 || e.Path == at.path || e.Origin == OriginHome {
+		return // a rule names it, or it is out of reach
+	}
+	if h.typ&fs.ModeSymlink != 0 && e.Origin == OriginBaseline {
+		return // .env -> /usr/bin/node hides nothing and would break the server
+	}
+	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: h.pattern, Rule: "sensitive: " + h.pattern, ID: at.info.ID}
+}
+
+type job struct {
+	dir string
+	pkg bool
+}
+
+// walker reads directories with a few workers; the queue is a stack, so that it
+// stays small.
+type walker struct {
+	host     *Host
+	patterns []pattern
+	stop     map[string]Entry // read only while it runs
+
+	mu      sync.Mutex
+	more    *sync.Cond
+	jobs    []job
+	running int
+	hits    []hit
+}
+
+func (w *walker) push(j job) { w.jobs = append(w.jobs, j) }
+
+func (w *walker) run() []hit {
+	if len(w.jobs) == 0 {
+		return nil
+	}
+	w.more = sync.NewCond(&w.mu)
+	var wait sync.WaitGroup
+	for range min(max(runtime.GOMAXPROCS(0), 2), 8) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			w.work()
+		}()
+	}
+	wait.Wait()
+	return w.hits
+}
+
+func (w *walker) work() {
+	var found []job
+	var hits []hit
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.jobs) == 0 && w.running > 0 {
+			w.more.Wait()
+		}
+		if len(w.jobs) == 0 {
+			return
+		}
+		j := w.jobs[len(w.jobs)-1]
+		w.jobs = w.jobs[:len(w.jobs)-1]
+		w.running++
+		w.mu.Unlock()
+
+		found, hits = w.list(j, found[:0], hits[:0])
+
+		w.mu.Lock()
+		w.running--
+		w.jobs = append(w.jobs, found...)
+		w.hits = append(w.hits, hits...)
+		if len(found) > 0 || w.running == 0 {
+			w.more.Broadcast()
+		}
+	}
+}
+
+func (w *walker) list(j job, found []job, hits []hit) ([]job, []hit) {
+	entries, _ := w.host.ReadDir(j.dir)
+next:
+	for _, e := range entries {
+		typ := e.Type
+		if typ&fs.ModeIrregular != 0 { // a filesystem that does not say
+			info, err := w.host.Lstat(path.Join(j.dir, e.Name))
+			if err != nil {
+				continue
+			}
+			typ = info.Mode.Type()
+		}
+		for _, p := range w.patterns {
+			if p.built && e.Name[0] != '.' {
+				continue
+			}
+			if p.matches(j.dir, e.Name) {
+				hits = append(hits, hit{j.dir, e.Name, typ, p.text})
+				continue next // masked: nothing below it is reachable
+			}
+		}
+		if e.Name[0] == '.' {
+			if _, protected := protectedNames(e.Name); protected {
+				hits = append(hits, hit{j.dir, e.Name, typ, ""})
+				if e.Name == ".git" {
+					continue
+				}
+			}
+		}
+		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {
+			continue
+		}
+		child := j.dir + "/" + e.Name
+		if j.dir == "/" {
+			child = "/" + e.Name
+		}
+		if _, other := w.stop[child]; other || pseudo(child) {
+			continue
+		}
+		found = append(found, job{child, j.pkg})
+	}
+	return found, hits
+}

@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// workspace resolves the root of relative rules. "" means that the server runs
+// without one (policy.md "Default and explicit policy").
+func (b *builder) workspace() (string, error) {
+	written := b.p.Workspace
+	abs, _ := b.expand(last(".", written), b.h.Dir)
+	at, err := b.f.find(abs)
+	fail := func(reason string) (string, error) {
+		if written == "" {
+			b.warn("no-workspace", b.p.Where, "the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
+			return "", nil
+		}
+		where := b.p.Where
+		if b.p.InPlace {
+			where = "--workspace"
+		}
+		return "", &WorkspaceError{written, reason, where}
+	}
+	switch {
+	case err != nil:
+		return fail(err.Error())
+	case at.reason != "":
+		return fail("cannot be reached: " + at.reason)
+	case !at.exists():
+		return fail("does not exist (" + abs + ")")
+	case !at.info.Mode.IsDir():
+		return fail("is not a directory (" + abs + ")")
+	}
+	if b.p.Default {
+		if reason := b.unsafe(at.path); reason != "" {
+			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", at.path, reason)
+			return "", nil
+		}
+	}
+	b.links = append(b.links, at.links...)
+	return at.path, nil
+}
+
+// unsafe says why a place is never granted by the default policy, "" when it is
+// fine.
+func (b *builder) unsafe(dir string) string {
+	home := b.real(b.h.Home)
+	switch {
+	case dir == "/":
+		return "is the root of the filesystem"
+	case dir == home:
+		return "is the home directory"
+	case Within(home, dir):
+		return "holds the home directory"
+	}
+	for _, own := range b.own() {
+		if own = b.real(own); Within(own, dir) || Within(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
+		}
+	}
+	if systemPlace(dir) {
+		return "is a system directory"
+	}
+	for _, s := range builtinSensitive(b.h.OS) {
+		if strings.HasPrefix(s, "**") || strings.Contains(s, "*") {
+			continue
+		}
+		if abs, _ := b.expand(s, "/"); Within(dir, b.real(abs)) {
+			return fmt.Sprintf("is a sensitive path (%s)", s)
+		}
+	}
+	return ""
+}
+
+// systemPlace tells whether a directory belongs to the system rather than to
+// somebody's work. Some trees do so as a whole, others hold both.
+func systemPlace(dir string) bool {
+	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
+		if Within(dir, tree) {
+			return true
+		}
+	}
+	if Within(dir, "/usr") && !(Within(dir, "/usr/src") && dir != "/usr/src") && !(Within(dir, "/usr/local/src") && dir != "/usr/local/src") {
+		return true
+	}
+	return slices.Contains([]string{
+		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Volumes", "/private", "/private/var", "/private/tmp",
+	}, dir)
+}
+
+// own lists mcp-jail's configuration and state directories.
+func (b *builder) own() (dirs []string) {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, SystemConfigDir} {
+		if strings.HasPrefix(d, "/") {
+			dirs = append(dirs, path.Clean(d))
+		}
+	}
+	return dirs
+}
+
+// real is the canonical form of a path, or the path itself where it loops.
+func (b *builder) real(p string) string {
+	at, err := b.f.find(p)
+	if err != nil {
+		return path.Clean(p)
+	}
+	return at.path
+}
+
+// guard lists what no directory is ever widened to.
+func (b *builder) guard() {
+	b.wide = []string{b.real(b.h.Home)}
+	for _, own := range b.own() {
+		b.wide = append(b.wide, b.real(own))
+	}
+	for _, s := range builtinSensitive(b.h.OS) {
+		if s = strings.TrimSuffix(s, "*"); !strings.Contains(s, "*") {
+			abs, _ := b.expand(s, "/")
+			b.secret = append(b.secret, abs)
+		}
+	}
+}
+
+// home finds HOME: a directory of this server's own, or the user's.
+func (b *builder) home() (string, error) {
+	if b.p.HomeReal {
+		return path.Clean(b.h.Home), nil
+	}
+	if !strings.HasPrefix(b.h.StateDir, "/") {
+		return "", fmt.Errorf("mcp-jail has no state directory for the server's private HOME; set XDG_STATE_HOME, or home = \"real\"")
+	}
+	at, err := b.f.find(path.Join(b.h.StateDir, "servers", b.p.Server, "home"))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the server's private HOME cannot be found: %w", err)
+	case at.reason != "":
+		return "", fmt.Errorf("the server's private HOME %s cannot be reached: %s", at.path, at.reason)
+	case at.exists() && !at.info.Mode.IsDir():
+		return "", fmt.Errorf("the server's private HOME %s is not a directory", at.path)
+	}
+	return at.path, nil
+}
+
+// privateHome adds the entry of the private HOME. With home = "real" there is
+// none: HOME is a variable then, and rules decide what is reachable.
+func (b *builder) privateHome(out *Profile) {
+	if out.HomePrivate {
+		b.at[out.Home] = Entry{Path: out.Home, Kind: KindDir, Rights: AllRights, Origin: OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
+	}
+}
+
+// workdir is the workspace where the server can be in it, else HOME, else /tmp.
+func (b *builder) workdir(out *Profile) string {
+	for _, dir := range []string{out.Workspace, out.Home} {
+		if dir == "" {
+			continue
+		}
+		if e, ok := out.Find(dir); ok {
+			if e.Rights != 0 {
+				return dir
+			}
+			continue
+		}
+		for _, e := range out.Entries { // a directory on the way to an entry
+			if e.Rights != 0 && e.Kind == KindDir && Within(e.Path, dir) && e.Origin == OriginRule {
+				return dir
+			}
+		}
+	}
+	return "/tmp"
+}
