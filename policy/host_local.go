@@ -76,20 +76,6 @@ func ownDirs(h *Host) (config, state string) {
 	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state"))
 }
 
-func readDir(path string) ([]DirEntry, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := f.ReadDir(-1) // unsorted, and no stat where the directory records types
-	out := make([]DirEntry, len(list))
-	for i, e := range list {
-		out[i] = DirEntry{e.Name(), e.Type()}
-	}
-	return out, err
-}
-
 func readHead(path string, n int) ([]byte, error) {
 	// Asking first keeps a fifo in a granted tree from blocking the start.
 	if fi, err := os.Lstat(path); err != nil {

@@ -107,6 +107,12 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 	switch {
 	case typ.IsDir():
 		for _, n := range below {
+			// A repository may be anywhere below the grant; workflows only run
+			// from the root of one, so absent ones are listed for grants' roots
+			// alone (a node_modules has a .github in every tenth package).
+			if name == ".github" && !b.f.exists(path.Join(abs, n)) {
+				continue
+			}
 			b.protectPath(path.Join(abs, n), path.Join(name, n))
 		}
 	case typ&fs.ModeSymlink != 0:
