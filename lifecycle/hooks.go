@@ -37,23 +37,17 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 // callAnswered obeys product, "How a failure reaches the user": a result with
 // isError, or a successful one during which the jail recorded a refusal, keeps
 // its bytes and gains a member of _meta; an error result also gains one block of
-// text. Where nothing at all points at the jail, nothing is said.
+// text, which says so when nothing points at the jail.
 func (r *run) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
-	if !failed {
-		if len(r.denials(c.Start)) == 0 {
-			return
-		}
+	if !failed && len(r.denials(c.Start)) == 0 {
+		return
 	}
 	ev := r.evidence(diagnostics.StageCall, c, c.Start)
 	if failed {
 		ev.Text = textOf(f, e)
 	}
-	d := diagnostics.Diagnose(ev)
-	if d.Attribution == diagnostics.None && len(d.Denials) == 0 {
-		return
-	}
-	r.note(d)
+	d := r.report(ev)
 	if e.Error.Present() {
 		return
 	}

@@ -32,3 +32,14 @@ type LauncherFunc func(context.Context, *policy.Profile, confine.Stdio) (Process
 func (f LauncherFunc) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
 	return f(ctx, p, stdio)
 }
+
+// Jail makes a Launcher of confine's.
+func Jail(l confine.Launcher) Launcher {
+	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+		proc, err := l.Start(ctx, p, stdio)
+		if err != nil {
+			return nil, err // and not a Process that holds a nil pointer
+		}
+		return proc, nil
+	})
+}

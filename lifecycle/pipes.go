@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"errors"
+	"io"
 	"os"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,7 @@ func newPipes() (*pipes, error) {
 			errR, p.theirs.Err, err = os.Pipe()
 		}
 	}
-	p.stdout, p.stderr = &drainable{File: outR}, &drainable{File: errR}
+	p.stdout, p.stderr = &drainable{file: outR}, &drainable{file: errR}
 	if err != nil {
 		p.closeTheirs()
 		p.closeOurs()
@@ -50,7 +52,7 @@ func (p *pipes) closeTheirs() {
 }
 
 func (p *pipes) closeOurs() {
-	for _, f := range []*os.File{p.stdin, p.stdout.File, p.stderr.File} {
+	for _, f := range []*os.File{p.stdin, p.stdout.file, p.stderr.file} {
 		if f != nil {
 			f.Close()
 		}
@@ -58,24 +60,54 @@ func (p *pipes) closeOurs() {
 }
 
 // drainable is our end of a pipe that the server writes. Once the server has
-// ended, a grandchild may hold the pipe open without ever writing again, so
+// ended, a grandchild may hold the pipe open, with or without writing to it, so
 // end-of-file is not waited for: see drain.
 type drainable struct {
-	*os.File
-	idle atomic.Int64 // time.Duration; 0 while the server runs
+	file  *os.File
+	drain atomic.Pointer[drain]
 }
+
+// drain bounds what is read after the end: waits of at most idle, none worth
+// the name after until, and no more bytes than the largest pipe holds.
+type drain struct {
+	idle  time.Duration
+	until time.Time
+	left  atomic.Int64
+}
+
+const pipeMax = 1 << 20 // /proc/sys/fs/pipe-max-size
 
 // Read implements io.Reader.
 func (d *drainable) Read(b []byte) (int, error) {
-	if idle := d.idle.Load(); idle != 0 {
-		d.SetReadDeadline(time.Now().Add(time.Duration(idle)))
+	e := d.drain.Load()
+	if e == nil {
+		n, err := d.file.Read(b)
+		if e = d.drain.Load(); e == nil || n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
 	}
-	return d.File.Read(b)
+	if e.left.Load() <= 0 {
+		return 0, io.EOF
+	}
+	now := time.Now()
+	wait := time.Millisecond // a deadline that has passed would hide what is there
+	if now.Before(e.until) {
+		wait = max(e.idle, wait)
+	}
+	d.file.SetReadDeadline(now.Add(wait))
+	n, err := d.file.Read(b)
+	e.left.Add(-int64(n))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
 }
 
-// drain makes every read, also one under way, give up after idle without data.
-// What is in the pipe is still read, however slowly the client takes it.
-func (d *drainable) drain(idle time.Duration) {
-	d.idle.Store(int64(idle))
-	d.SetReadDeadline(time.Now().Add(idle))
+// finish lets only what is in the pipe be read, however slowly the client takes
+// it, and interrupts a read under way.
+func (d *drainable) finish(idle, total time.Duration) {
+	e := &drain{idle: idle, until: time.Now().Add(total)}
+	e.left.Store(pipeMax)
+	d.drain.Store(e)
+	d.file.SetReadDeadline(time.Now())
 }

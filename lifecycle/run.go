@@ -36,6 +36,7 @@ type run struct {
 
 	asked    flag          // the client has sent a request
 	answered flag          // the server has given its first answer
+	gone     flag          // the client no longer reads
 	again    chan struct{} // a request was refused
 
 	clientEnded chan struct{} // RunClient has returned; nil before it was started
@@ -52,7 +53,7 @@ func newRun(s Session) *run {
 	if r.Profile == nil {
 		r.Profile = &policy.Profile{}
 	}
-	r.asked.c, r.answered.c = make(chan struct{}), make(chan struct{})
+	r.asked.c, r.answered.c, r.gone.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.errs = newErrQueue(r.Err)
 	r.tail = diagnostics.NewTail(diagnostics.NewRedactor(r.Profile.Env))
 	r.written.dst = r.Out

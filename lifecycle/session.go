@@ -6,15 +6,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Session says how to run one client session. Only Profile and Launcher are
-// required.
+// Session says how to run one client session. Only Profile is required.
 type Session struct {
 	Profile  *policy.Profile
-	Launcher Launcher
+	Launcher Launcher // nil is the strict one: Jail(confine.Launcher{})
 
 	// The client: nil is os.Stdin, os.Stdout, os.Stderr. They are not closed.
 	In, Out, Err *os.File
@@ -64,6 +64,9 @@ func (s Session) withDefaults() Session {
 	}
 	if s.Err == nil {
 		s.Err = os.Stderr
+	}
+	if s.Launcher == nil {
+		s.Launcher = Jail(confine.Launcher{})
 	}
 	if s.Linger == 0 {
 		s.Linger = 30 * time.Second

@@ -91,6 +91,7 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) int {
 	r.tasks.Go(func() {
 		defer close(serverEnded)
 		if err := r.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
+			r.gone.set()
 			r.tasks.Go(func() { io.Copy(io.Discard, r.pipes.stdout) })
 		}
 	})
@@ -107,8 +108,9 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) int {
 	exit, err := r.proc.Wait()
 	r.Log.Debug().Int("code", exit.Code).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	r.pipes.stdin.Close()
-	r.pipes.stderr.drain(r.remaining(r.times.idle))
-	r.pipes.stdout.drain(r.remaining(r.times.idle))
+	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
+	r.pipes.stderr.finish(idle, total)
+	r.pipes.stdout.finish(idle, total)
 	r.untilStuck(serverEnded)
 	r.untilStuck(stderrEnded)
 	return r.conclude(ctx, ends, how, exit)
@@ -199,7 +201,7 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 	case how.silent != nil:
 		r.linger(ctx, ends, *how.silent)
 		return statusFailed
-	case how.signalled: // whoever signals does not wait for answers
+	case how.signalled, r.gone.isSet(): // nobody waits for answers
 		return exit.Code
 	case !r.answered.isSet():
 		if how.byClient && r.proxy.Requests.Len() == 0 {

@@ -209,6 +209,9 @@ loop:
 				i++
 				st = s.close(s.off+int64(i), true)
 			default:
+				if s.depth == 0 {
+					s.top = c
+				}
 				if st = s.beginScalar(c); st == sBad {
 					break
 				}

@@ -1,0 +1,173 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestEOF: the client closes stdin, and the server ends in its own way.
+func TestEOF(t *testing.T) {
+	for server, want := range map[string]int{"polite": 7, "deaf": 128 + 15, "stubborn": 128 + 9, "daemon": 4} {
+		t.Run(server, func(t *testing.T) {
+			change := impatient
+			if want < 128 {
+				change = nil
+			}
+			p := begin(t, &fake{server: server}, change)
+			p.send(initialize)
+			p.line()
+			p.in.Close()
+			p.rest()
+			if status, _ := p.ended(); status != want {
+				t.Errorf("status %d, want %d", status, want)
+			}
+		})
+	}
+}
+
+// TestNeverAsked: end-of-file at once, as a client's throw-away probe does it.
+func TestNeverAsked(t *testing.T) {
+	p := begin(t, &fake{server: "crash"}, nil)
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("got %q", rest)
+	}
+	if status, _ := p.ended(); status != 3 || len(p.record.Diagnoses) != 0 {
+		t.Errorf("status %d, record %+v", status, p.record)
+	}
+}
+
+// TestClientStopsReading: EPIPE is an end like end-of-file.
+func TestClientStopsReading(t *testing.T) {
+	p := begin(t, &fake{server: "chatty"}, impatient)
+	p.line()
+	p.out.Close()
+	if status, _ := p.ended(); status != 128+15 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestBackPressure: a client that does not read does not make us buffer, and
+// does not keep the session alive.
+func TestBackPressure(t *testing.T) {
+	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
+		impatient(s)
+		s.times.drain = 200 * time.Millisecond
+	})
+	p.line()
+	p.in.Close()
+	if status, _ := p.ended(); status != 128+15 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestServerClosesItsEnds(t *testing.T) {
+	for _, server := range []string{"stdin-closer", "stdout-closer"} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, nil)
+			p.send(initialize)
+			if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
+				t.Errorf("got %s", got)
+			}
+			if status, _ := p.ended(); status != 6 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+}
+
+// TestCancelled: ctx ends a session as SIGTERM does, also one that starts.
+func TestCancelled(t *testing.T) {
+	for _, tt := range []struct {
+		fake   *fake
+		ask    bool
+		status int
+	}{
+		{&fake{server: "polite"}, true, 128 + 15},
+		{&fake{server: "stubborn"}, true, 128 + 9},
+		{&fake{server: "silent"}, false, 128 + 15},
+		{&fake{block: true}, false, 128 + 15},
+		{&fake{err: os.ErrInvalid}, false, 3},
+	} {
+		t.Run(tt.fake.server, func(t *testing.T) {
+			p := begin(t, tt.fake, nil)
+			if tt.ask {
+				p.send(initialize)
+				p.line()
+			} else if tt.fake.server != "" {
+				waitFor(p)
+			} else {
+				time.Sleep(50 * time.Millisecond)
+			}
+			p.cancel()
+			if status, _ := p.ended(); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+		})
+	}
+}
+
+// TestSignal: a signal is forwarded as it is. Signals go to whole processes, so
+// the session runs in one of its own.
+func TestSignal(t *testing.T) {
+	for _, tt := range []struct {
+		server string
+		sig    syscall.Signal
+		status int
+	}{{"trap", syscall.SIGINT, 9}, {"trap", syscall.SIGHUP, 9}, {"stubborn", syscall.SIGTERM, 137}, {"polite", syscall.SIGTERM, 143}} {
+		t.Run(tt.server+" "+tt.sig.String(), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER="+tt.server, "GORACE=atexit_sleep_ms=0")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			outR, outW, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer outR.Close()
+			cmd.Stdout = outW
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			outW.Close()
+			p := &play{t: t}
+			p.use(nil, outR)
+			in.Write([]byte(initialize + "\n"))
+			p.line()
+			cmd.Process.Signal(tt.sig)
+			ended := make(chan struct{})
+			time.AfterFunc(20*time.Second, func() {
+				select {
+				case <-ended:
+				default:
+					t.Error("the session hangs")
+					cmd.Process.Kill()
+				}
+			})
+			cmd.Wait()
+			close(ended)
+			if got := cmd.ProcessState.ExitCode(); got != tt.status {
+				t.Errorf("status %d, want %d", got, tt.status)
+			}
+		})
+	}
+}
+
+// session is a proxy over its own standard descriptors, which are blocking.
+func session() {
+	status, _ := RunStateful(context.Background(), Session{
+		Launcher: &fake{server: os.Getenv("MCP_JAIL_TEST_INNER")},
+		Profile:  &policy.Profile{Server: "test", Limits: policy.DefaultLimits},
+	})
+	os.Exit(status)
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestStartFailure: each request gets the same error, whenever it comes.
+func TestStartFailure(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		err    error
+		status int
+		want   string
+	}{
+		{"exec", &confine.StartError{Step: confine.StepExec, Errno: syscall.ENOENT, Detail: "npx"}, 1, "-31001 exec"},
+		{"step", &confine.StartError{Step: "landlock", Errno: syscall.EPERM}, 3, "-31005 exec"},
+		{"gap", &confine.GapError{Gaps: []confine.Gap{{Axis: policy.AxisNet, What: "hosts", Why: "no namespaces"}}}, 3, "-31005 exec"},
+		{"other", os.ErrPermission, 3, "-31005 exec"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := begin(t, &fake{err: tt.err}, nil)
+			p.send(`{"id":"a","method":"server/discover"}`)
+			if got := failureOf(t, p.line()).String(); got != `"a" `+tt.want {
+				t.Errorf("got %s", got)
+			}
+			p.send(`{"method":"notifications/initialized"}`, initialize)
+			if got := failureOf(t, p.line()).String(); got != "0 "+tt.want {
+				t.Errorf("got %s", got)
+			}
+			p.in.Close()
+			if rest := p.rest(); rest != "" {
+				t.Errorf("then %q", rest)
+			}
+			status, stderr := p.ended()
+			if status != tt.status || p.err != tt.err || !strings.HasPrefix(stderr, "mcp-jail: ") {
+				t.Errorf("status %d, error %v, stderr %q", status, p.err, stderr)
+			}
+			if len(p.record.Diagnoses) != 1 {
+				t.Errorf("record %+v", p.record)
+			}
+		})
+	}
+}
+
+// TestNobodyAsks: a session that failed does not wait for ever.
+func TestNobodyAsks(t *testing.T) {
+	p := begin(t, &fake{err: &confine.StartError{Step: confine.StepExec}}, func(s *Session) { s.Linger = 50 * time.Millisecond })
+	if status, _ := p.ended(); status != 1 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestCrashAtBoot: with the request there before the crash, and after it.
+func TestCrashAtBoot(t *testing.T) {
+	for _, server := range []string{"crash", "crash-late"} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, nil)
+			if server == "crash" {
+				<-waitFor(p)
+				time.Sleep(50 * time.Millisecond)
+			}
+			p.send(initialize)
+			if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
+				t.Errorf("got %s", got)
+			}
+			p.send(`{"id":1,"method":"ping"}`)
+			if got := failureOf(t, p.line()).String(); got != "1 -31002 boot" {
+				t.Errorf("got %s", got)
+			}
+			status, stderr := p.ended()
+			if status != 3 {
+				t.Errorf("status %d", status)
+			}
+			if server == "crash" && !strings.Contains(stderr, "/secret/file") {
+				t.Errorf("stderr %q", stderr)
+			}
+		})
+	}
+}
+
+// waitFor is closed when the process has ended.
+func waitFor(p *play) <-chan struct{} {
+	for {
+		p.fake.mu.Lock()
+		proc := p.fake.proc
+		p.fake.mu.Unlock()
+		if proc != nil {
+			return proc.done
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestSilentAtBoot(t *testing.T) {
+	p := begin(t, &fake{server: "silent"}, func(s *Session) {
+		s.Profile.Startup = 300 * time.Millisecond
+		s.times.bootNote = 50 * time.Millisecond
+	})
+	p.send(`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]`, initialize)
+	batch := p.line()
+	if !strings.HasPrefix(batch, "[{") || strings.Count(batch, "-31006") < 2 || !strings.Contains(batch, `"id":2`) {
+		t.Errorf("got %q", batch)
+	}
+	if got := failureOf(t, p.line()).String(); got != "0 -31006 boot" {
+		t.Errorf("got %s", got)
+	}
+	status, stderr := p.ended()
+	if status != 1 || strings.Count(stderr, "waiting for the first answer") != 1 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+// TestSilentUnasked: a server need not speak before it is asked.
+func TestSilentUnasked(t *testing.T) {
+	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })
+	time.Sleep(300 * time.Millisecond)
+	p.send(initialize)
+	if got := p.line(); got != answerTo("0", initialize) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	p.rest()
+	p.ended()
+}
+
+func TestDeathDuringCalls(t *testing.T) {
+	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, nil)
+			p.send(initialize)
+			p.line()
+			p.send(callLine)
+			if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
+				t.Errorf("got %s", got)
+			}
+			if rest := p.rest(); rest != "" {
+				t.Errorf("then %q", rest)
+			}
+			status, stderr := p.ended()
+			if status != want || !strings.Contains(stderr, "mcp-jail: ") {
+				t.Errorf("status %d, stderr %q", status, stderr)
+			}
+		})
+	}
+}
+
+// TestForgetful: what the server left unanswered at its end is answered.
+func TestForgetful(t *testing.T) {
+	p := begin(t, &fake{server: "forgetful"}, nil)
+	p.send(initialize)
+	p.line()
+	p.send(callLine, `[{"id":"x","method":"tools/call","params":{"name":"u"}}]`)
+	p.in.Close()
+	if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
+		t.Errorf("got %s", got)
+	}
+	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != `"x" -31003 call u` {
+		t.Errorf("got %s", got)
+	}
+	if status, _ := p.ended(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestCallTimeout: the call is answered, the server is told, its late answer is
+// dropped, the session lives on.
+func TestCallTimeout(t *testing.T) {
+	p := begin(t, &fake{server: "slow"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
+	p.send(initialize)
+	p.line()
+	p.send(callLine)
+	if got := failureOf(t, p.line()).String(); got != "1 -31006 call t" {
+		t.Errorf("got %s", got)
+	}
+	time.Sleep(300 * time.Millisecond) // the cancellation follows the answer
+	p.send(`{"id":2,"method":"ping"}`)
+	if got := p.line(); got != answerTo("2", `{"id":2,"method":"ping"}`) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	if _, stderr := p.ended(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	in, w, _ := os.Pipe()
+	r, out, _ := os.Pipe()
+	null, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	defer null.Close()
+	w.WriteString(initialize)
+	w.Close()
+	Refuse(context.Background(), Session{In: in, Out: out, Err: null}, diagnostics.ConfigFailure("x", "mcp-jail.toml:1: wrong"))
+	out.Close()
+	p := &play{t: t}
+	p.use(nil, r)
+	if got := failureOf(t, p.line()).String(); got != "0 -31004 exec" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,432 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestMain turns this binary into the server that MCP_JAIL_TEST_SERVER names.
+func TestMain(m *testing.M) {
+	if name := os.Getenv("MCP_JAIL_TEST_SERVER"); name != "" {
+		if name == "session" {
+			session()
+		}
+		servers[name]()
+		return
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
+	os.Exit(m.Run())
+}
+
+// servers are programs to be started by a fake launcher. They write with plain
+// writes of whole strings and read lines.
+var servers = map[string]func(){
+	// polite answers everything and exits 7 at end-of-file.
+	"polite": func() { serve(nil); os.Exit(7) },
+	// stubborn ignores end-of-file and SIGTERM.
+	"stubborn": func() { signal.Ignore(syscall.SIGTERM); serve(nil); select {} },
+	// deaf ignores end-of-file but dies of SIGTERM.
+	"deaf": func() { serve(nil); time.Sleep(time.Hour) },
+	// trap exits 9 on SIGINT.
+	"trap": func() {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGINT, syscall.SIGHUP)
+		go func() { <-c; os.Exit(9) }()
+		serve(nil)
+		select {}
+	},
+	"silent": func() { io.Copy(io.Discard, os.Stdin); select {} },
+	"crash": func() {
+		fmt.Fprintln(os.Stderr, "Error: EACCES: permission denied, open '/secret/file'")
+		os.Exit(3)
+	},
+	"crash-late": func() { bufio.NewReader(os.Stdin).ReadString('\n'); os.Exit(3) },
+	"garbage": func() {
+		fmt.Println("Listening on stdio")
+		fmt.Println("[INFO] ready")
+		serve(nil)
+		fmt.Print("bye")
+	},
+	// mid-frame dies while it answers a call.
+	"mid-frame": func() {
+		serve(func(m message) bool {
+			if m.Method != "tools/call" {
+				return false
+			}
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[`, m.ID)
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			return true
+		})
+	},
+	// no-newline ends its last message without one.
+	"no-newline": func() {
+		serve(func(m message) bool {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+			os.Exit(0)
+			return true
+		})
+	},
+	"exit-in-call": func() {
+		serve(func(m message) bool {
+			if m.Method == "tools/call" {
+				fmt.Fprintln(os.Stderr, "panic: out of luck")
+				os.Exit(5)
+			}
+			return false
+		})
+	},
+	// forgetful does not answer calls.
+	"forgetful": func() { serve(func(m message) bool { return m.Method == "tools/call" }); os.Exit(0) },
+	// slow answers a call late, after its cancellation.
+	"slow": func() {
+		var id json.RawMessage
+		serve(func(m message) bool {
+			switch m.Method {
+			case "tools/call":
+				id = append(id[:0], m.ID...)
+				return true
+			case "notifications/cancelled":
+				fmt.Fprintf(os.Stderr, "cancelled %s\n", m.Params)
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", id)
+				return true
+			}
+			return false
+		})
+	},
+	"flood": func() {
+		line := strings.Repeat("x", 99) + "\n"
+		for range 20_000 {
+			os.Stderr.WriteString(line)
+		}
+		serve(nil)
+	},
+	// daemon leaves a process that holds stdout and stderr.
+	"daemon": func() {
+		c := exec.Command("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; echo '{}'; done; exec sleep 10")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		c.Start()
+		serve(nil)
+		os.Exit(4)
+	},
+	// big answers a call with the number of bytes that its name says.
+	"big": func() {
+		serve(func(m message) bool {
+			if m.Method != "tools/call" {
+				return false
+			}
+			var params struct {
+				Arguments struct{ Size int }
+			}
+			json.Unmarshal(m.Params, &params)
+			fmt.Printf(`{"result":{"text":"%s"},"jsonrpc":"2.0","id":%s}`+"\n", strings.Repeat("b", params.Arguments.Size), m.ID)
+			return true
+		})
+	},
+	// failing answers calls and listings with errors.
+	"failing": func() {
+		serve(func(m message) bool {
+			switch m.Method {
+			case "tools/call":
+				fmt.Printf(`{"jsonrpc": "2.0", "id":%s, "result":{"isError":true,"n":9007199254740993,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}}`+"\r\n", m.ID)
+			case "tools/list":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"cannot read /secret"}}`+"\n", m.ID)
+			default:
+				return false
+			}
+			return true
+		})
+	},
+	// asks sends requests of its own, with the id that the client uses too.
+	"asks": func() {
+		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
+		serve(nil)
+	},
+	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
+	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },
+	// chatty writes without being asked until it is ended.
+	"chatty": func() {
+		for i := 0; ; i++ {
+			if _, err := fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"n":%d}}`+"\n", i); err != nil {
+				os.Exit(8)
+			}
+		}
+	},
+}
+
+type message struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+}
+
+// serve answers every request with the bytes of the request as its result,
+// unless special does it.
+func serve(special func(message) bool) {
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		var all []message
+		if json.Unmarshal(line, &all) != nil {
+			var one message
+			if json.Unmarshal(line, &one) == nil {
+				all = []message{one}
+			}
+		}
+		for _, m := range all {
+			if (special == nil || !special(m)) && m.ID != nil && m.Method != "" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"echo":%q}}`+"\n", m.ID, strings.TrimSpace(string(line)))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// fake starts a server of this binary, unconfined.
+type fake struct {
+	server  string
+	err     error            // instead
+	block   bool             // until ctx is cancelled
+	denials []confine.Denial // after the first request for them
+
+	mu   sync.Mutex
+	proc *fakeProcess
+}
+
+func (f *fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio) (Process, error) {
+	if f.block {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+f.server, "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: f}
+	f.mu.Lock()
+	f.proc = p
+	f.mu.Unlock()
+	go func() {
+		cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+type fakeProcess struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	fake *fake
+}
+
+func (p *fakeProcess) PID() int { return p.cmd.Process.Pid }
+func (p *fakeProcess) Signal(s os.Signal) error {
+	return p.cmd.Process.Signal(s)
+}
+func (p *fakeProcess) Kill() error           { return p.cmd.Process.Kill() }
+func (p *fakeProcess) Done() <-chan struct{} { return p.done }
+func (p *fakeProcess) Wait() (confine.Exit, error) {
+	<-p.done
+	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
+	}
+	return confine.Exit{Code: ws.ExitStatus()}, nil
+}
+
+func (p *fakeProcess) Denials() []confine.Denial {
+	var out []confine.Denial
+	for _, d := range p.fake.denials {
+		d.Time = time.Now()
+		out = append(out, d)
+	}
+	return out
+}
+
+// play is a session under test, seen from the client.
+type play struct {
+	t      testing.TB
+	fake   *fake
+	in     *os.File // write end of the proxy's stdin
+	out    *os.File
+	lines  *bufio.Reader
+	stderr chan string
+	status chan int
+	err    error
+	cancel context.CancelFunc
+	files  []*os.File
+	record diagnostics.Record
+}
+
+// impatient makes a session signal a server soon.
+func impatient(s *Session) { s.times.term, s.times.kill = 300*time.Millisecond, 200*time.Millisecond }
+
+// begin starts a session. Everything of it is over when the test ends, or the
+// test fails: the process, the goroutines, the session itself.
+func begin(t testing.TB, f *fake, change func(*Session)) *play {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	p := &play{t: t, fake: f, stderr: make(chan string, 1), status: make(chan int, 1)}
+	pipe := func() (r, w *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.files = append(p.files, r, w)
+		return r, w
+	}
+	var s Session
+	var errR, errW *os.File
+	s.In, p.in = pipe()
+	p.out, s.Out = pipe()
+	errR, errW = pipe()
+	s.Err = errW
+	p.lines = bufio.NewReaderSize(p.out, 1<<20)
+	s.Launcher = f
+	s.Profile = &policy.Profile{Server: "test", Startup: 20 * time.Second, Limits: policy.DefaultLimits}
+	s.Linger = 2 * time.Second
+	s.times.quiet, s.times.idle = 200*time.Millisecond, 100*time.Millisecond
+	s.Sink = func(r diagnostics.Record) { p.record = r }
+	if change != nil {
+		change(&s)
+	}
+	go func() {
+		b, _ := io.ReadAll(errR)
+		p.stderr <- string(b)
+	}()
+	var ctx context.Context
+	ctx, p.cancel = context.WithCancel(context.Background())
+	go func() {
+		status, err := RunStateful(ctx, s)
+		p.err = err
+		errW.Close()
+		s.Out.Close()
+		p.status <- status
+	}()
+	t.Cleanup(func() {
+		p.cancel()
+		for _, f := range p.files {
+			f.Close()
+		}
+		if p.fake.proc != nil {
+			select {
+			case <-p.fake.proc.done:
+			default:
+				t.Error("the server is still there")
+				p.fake.proc.Kill()
+			}
+		}
+		for range 100 {
+			if runtime.NumGoroutine() <= before {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		stacks := make([]byte, 1<<20)
+		t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+	})
+	return p
+}
+
+func (p *play) send(lines ...string) {
+	p.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(p.in, l+"\n"); err != nil {
+			p.t.Errorf("send: %v", err)
+		}
+	}
+}
+
+// line reads one line of the proxy, its end included.
+func (p *play) line() string {
+	p.t.Helper()
+	p.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	l, err := p.lines.ReadString('\n')
+	if err != nil && err != io.EOF {
+		p.t.Errorf("read: %v", err)
+	}
+	return l
+}
+
+// rest reads until the proxy has closed its stdout.
+func (p *play) rest() string {
+	p.t.Helper()
+	p.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	b, err := io.ReadAll(p.lines)
+	if err != nil {
+		p.t.Errorf("read: %v", err)
+	}
+	return string(b)
+}
+
+// ended waits for the session and returns its status and what it said on stderr.
+func (p *play) ended() (int, string) {
+	p.t.Helper()
+	select {
+	case status := <-p.status:
+		return status, <-p.stderr
+	case <-time.After(20 * time.Second):
+		stacks := make([]byte, 1<<20)
+		p.t.Fatalf("the session hangs:\n%s", stacks[:runtime.Stack(stacks, true)])
+		return 0, ""
+	}
+}
+
+// failure is what the tests look at in an error frame of ours.
+type failure struct {
+	ID    json.RawMessage
+	Error struct {
+		Code    int
+		Message string
+		Data    map[string]struct{ Stage, Tool string }
+	}
+}
+
+func failureOf(t testing.TB, line string) failure {
+	t.Helper()
+	var f failure
+	if err := json.Unmarshal([]byte(line), &f); err != nil {
+		t.Errorf("%q: %v", line, err)
+	}
+	if f.Error.Data["dev.mcp-jail/failure"].Stage == "" {
+		t.Errorf("%q is no error of ours", line)
+	}
+	return f
+}
+
+func (f failure) String() string {
+	d := f.Error.Data["dev.mcp-jail/failure"]
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", f.ID, f.Error.Code, d.Stage, d.Tool))
+}
+
+// use makes p talk to two descriptors.
+func (p *play) use(in, out *os.File) {
+	p.in, p.out = in, out
+	p.lines = bufio.NewReaderSize(out, 1<<20)
+}
