@@ -54,7 +54,7 @@ func (k *checkCmd) Run(c console) error {
 		return err
 	}
 	files := append(append([]string(nil), k.Config...), k.Files...)
-	config, warnings, err := policy.Load(policy.LoadOptions{Host: host, Files: files})
+	config, warnings, err := policy.Load(policy.LoadOptions{Files: files})
 	if err != nil {
 		return k.broken(c, err)
 	}

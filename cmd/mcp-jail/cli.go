@@ -198,6 +198,10 @@ func status(c console, err error) int {
 // isConfigError tells errors that the user's configuration caused.
 func isConfigError(err error) bool {
 	var unknown *policy.UnknownServerError
+	var untrusted *policy.UntrustedError
 	var conflict *policy.ConflictError
-	return errors.As(err, &unknown) || errors.As(err, &conflict) || errors.Is(err, os.ErrNotExist)
+	var rule *policy.RuleError
+	var workspace *policy.WorkspaceError
+	return errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &conflict) ||
+		errors.As(err, &rule) || errors.As(err, &workspace) || errors.Is(err, os.ErrNotExist)
 }

@@ -49,7 +49,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 }
 
 func (t *target) configured(common commonFlags, flags policyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
-	config, warnings, err := policy.Load(policy.LoadOptions{Host: t.host, Files: common.Config, Workspace: flags.Workspace})
+	config, warnings, err := policy.Load(policy.LoadOptions{Files: common.Config, Workspace: flags.Workspace})
 	t.warnings = warnings
 	if err != nil {
 		return nil, err

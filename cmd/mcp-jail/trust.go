@@ -1,14 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// projectFile is the policy file of a project, in its workspace.
-const projectFile = ".mcp-jail.toml"
 
 type trustCmd struct {
 	File string `arg:"" optional:"" type:"path" help:"The policy file. Default: .mcp-jail.toml in the working directory."`
@@ -16,23 +17,28 @@ type trustCmd struct {
 
 func (trustCmd) Help() string {
 	return "A project's policy file is used only after you accepted it: read it first. What is recorded is its path and\n" +
-		"the SHA-256 of its content, so that a changed file has to be accepted again."
+		"the SHA-256 of its content, so that a changed file has to be accepted again. The content that is accepted is\n" +
+		"printed."
 }
 
+// Run accepts the bytes that it prints, not a file that is read a second time.
 func (t *trustCmd) Run(c console) error {
 	file, err := projectPath(t.File)
 	if err != nil {
 		return err
 	}
-	host, err := policy.LocalHost()
+	data, err := policy.ReadConfigFile(file)
 	if err != nil {
 		return err
 	}
-	sum, err := policy.Trust(host, file)
-	if err != nil {
+	if _, err := policy.Decode(data, file); err != nil {
+		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)
+	}
+	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
 		return err
 	}
-	c.printf("trusted %s\nSHA-256 %s\n", file, sum)
+	c.printf("%s\n", data)
+	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
 }
 
@@ -45,26 +51,22 @@ func (u *untrustCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	host, err := policy.LocalHost()
-	if err != nil {
-		return err
-	}
-	was, err := policy.Untrust(host, file)
-	if err != nil {
-		return err
-	}
-	if was {
-		c.printf("no longer trusted: %s\n", file)
-	} else {
+	err = policy.TrustStore{}.Untrust(file)
+	if errors.Is(err, fs.ErrNotExist) {
 		c.printf("%s was not trusted\n", file)
+		return nil
 	}
-	return nil
+	if err == nil {
+		c.printf("no longer trusted: %s\n", file)
+	}
+	return err
 }
 
+// projectPath is the file that was named, or that of the working directory.
 func projectPath(file string) (string, error) {
 	if file != "" {
 		return filepath.Abs(file)
 	}
 	dir, err := os.Getwd()
-	return filepath.Join(dir, projectFile), err
+	return filepath.Join(dir, policy.ProjectFile), err
 }
