@@ -44,10 +44,10 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 			{Path: "/home/u/work/.env", Kind: policy.KindFile, Origin: policy.OriginSensitive},
 			{Path: "/home/u/work/.git/hooks", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginProtected},
 			{Path: "/home/u/work/src", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
-			{Path: "/tmp", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginBaseline},
 			{Path: "/usr", Kind: policy.KindDir, Rights: rx, Origin: policy.OriginBaseline},
 		},
-		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}},
+		Unprotected: []string{"/home/u/work/.mcp.json"},
+		Links:       []policy.Link{{Path: "/bin", Target: "usr/bin"}},
 		Net: []policy.NetRule{
 			{Host: "api.github.com", Scheme: "https", Allow: true},
 			{Host: "*.githubusercontent.com", Allow: true},

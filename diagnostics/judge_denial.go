@@ -103,7 +103,7 @@ func (j *judge) deniedProgram(d Denial, cause string) verdict {
 	if !ok || !strings.Contains(d.Target, "/") {
 		return j.blameCommand(Certain, d.Target, cause)
 	}
-	if j.profile.RightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
+	if j.rightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
 		v := j.blameCommand(Certain, filepath.Base(path), cause)
 		v.hint.Target = path
 		return v

@@ -68,7 +68,7 @@ func (j *judge) program(m mention) verdict {
 		if j.exists(file) != present {
 			continue
 		}
-		if j.profile.RightsAt(file).Has(policy.Execute) {
+		if j.rightsAt(file).Has(policy.Execute) {
 			inside = true
 			break
 		}

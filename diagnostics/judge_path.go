@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -34,12 +35,6 @@ func (j *judge) path(m mention) verdict {
 		"the server's message names "+j.show(path)+", which the policy does not let it "+word(missing))
 }
 
-// baseline tells a path of the system, which the policy has nothing to say about.
-func (j *judge) baseline(path string) bool {
-	e, ok := j.profile.Find(path)
-	return ok && e.Origin == policy.OriginBaseline
-}
-
 // absentPath judges a path that the server did not find. Only one that is there
 // on the host tells anything about the jail.
 func (j *judge) absentPath(path string, m mention, here existence, missing policy.Rights) verdict {
@@ -48,9 +43,13 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 		return verdict{}
 	case present:
 		if missing == 0 {
-			if j.baseline(path) && privateDir(path) {
-				return j.blamePath(Likely, path, policy.Read, false,
-					"the server did not find "+j.show(path)+", which exists on the host: the jail has a "+filepath.Dir(path)+" of its own")
+			if private, _ := j.own(path); private != "" {
+				right := policy.Read
+				if m.want&policy.Write != 0 {
+					right = policy.Write
+				}
+				return j.blamePath(Likely, path, right, false,
+					"the server did not find "+j.show(path)+", which exists on the host: the jail has a "+private+" of its own")
 			}
 			return verdict{}
 		}
@@ -59,7 +58,7 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 	}
 	// Not there on the host. When the directory is, and the jail does not show it,
 	// making the file there fails with the same words as reading what never was.
-	if dir := filepath.Dir(path); j.exists(dir) == present && j.profile.RightsAt(dir) == 0 {
+	if dir := filepath.Dir(path); j.exists(dir) == present && j.rightsAt(dir) == 0 {
 		if m.want&policy.Write != 0 {
 			return j.blamePath(Likely, path, policy.Write, m.makes,
 				"the server could not make "+j.show(path)+": its directory exists on the host but is not granted")
@@ -72,46 +71,40 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 }
 
 // missing is the right that the attempt needed and the profile does not give; 0
-// when it gives all. create and delete are decided by the directory, the other
-// rights by the path itself (DESIGN.md "policy").
+// when it gives all.
 func (j *judge) missing(path string, m mention, here existence) policy.Rights {
-	have := j.profile.RightsAt(path)
-	dir := j.profile.RightsAt(filepath.Dir(path))
+	reads := j.allows(policy.OpRead, path)
+	// Writing to what does not exist is making it.
+	writes := here != absent && j.allows(policy.OpWrite, path) || here != present && j.allows(policy.OpCreate, path)
+	if here == unknown { // both have to be allowed before it is said that they are
+		writes = j.allows(policy.OpWrite, path) && (j.allows(policy.OpCreate, path) || j.pinned(path))
+	}
+	allowed := func(ok bool, right policy.Rights) policy.Rights {
+		if ok {
+			return 0
+		}
+		return right
+	}
 	switch {
 	case m.want.Has(policy.Execute):
-		return policy.Execute &^ have
+		return policy.Execute &^ j.rightsAt(path)
 	case m.want == policy.Write: // read-only: any of the three
-		if have.Has(policy.Update) && dir.Has(policy.Create|policy.Delete) {
-			return 0
-		}
-		return policy.Write
+		return allowed(writes && j.rightsAt(filepath.Dir(path)).Has(policy.Create|policy.Delete), policy.Write)
 	case m.want.Has(policy.Create):
-		if dir.Has(policy.Create) {
-			return 0
-		}
-		return policy.Write
+		return allowed(j.allows(policy.OpCreate, path), policy.Write)
 	case m.want.Has(policy.Delete):
-		if dir.Has(policy.Delete) {
-			return 0
-		}
-		return policy.Write
+		return allowed(j.allows(policy.OpRemove, path), policy.Write)
 	case m.want.Has(policy.Update):
-		if have.Has(policy.Update) && (here != absent || dir.Has(policy.Create)) {
-			return 0
-		}
-		return policy.Write
-	case !have.Has(policy.Read):
+		return allowed(writes, policy.Write)
+	case !reads:
 		if m.want == 0 && here == absent && m.fault == faultRefused {
 			return policy.Write // what does not exist is not read: this was a creation
 		}
 		return policy.Read
-	case m.want == 0 && m.fault == faultRefused && !m.vague && !j.baseline(path):
+	case m.want == 0 && m.fault == faultRefused && !m.vague && !j.system(path):
 		// It may read and was refused: it wanted to write, if anything. Of the
 		// system's files that is not likely enough.
-		if have.Has(policy.Update) && (here != absent || dir.Has(policy.Create)) {
-			return 0
-		}
-		return policy.Write
+		return allowed(writes, policy.Write)
 	}
 	return 0
 }
@@ -139,6 +132,9 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
+	if missing&policy.Write != 0 && j.readAbove(path) {
+		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
+	}
 	n := need{path: path, rights: missing | j.profile.RightsAt(path)}
 	if missing&policy.Write == 0 || j.exists(path) != absent {
 		return n, ""
@@ -154,7 +150,7 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	for j.exists(dir) != present && dir != "/" {
 		dir = filepath.Dir(dir)
 	}
-	if j.tooWide(dir) {
+	if j.tooWide(dir) || j.reserved(path) {
 		return n, "create " + j.show(path) + " first: a rule for a path that does not exist grants nothing"
 	}
 	n.path, n.rights = dir, missing|j.profile.RightsAt(dir)
@@ -167,14 +163,16 @@ func (j *judge) tooWide(dir string) bool {
 		!j.inWorkspace(dir) && systemDir(dir) || filepath.Dir(dir) == "/"
 }
 
-// privateDir tells a place that every jail has its own of.
-func privateDir(path string) bool {
-	for _, dir := range []string{"/tmp", "/dev/shm", "/var/tmp"} {
-		if path != dir && policy.Within(path, dir) {
-			return true
-		}
-	}
-	return false
+// reserved tells a protected name that does not exist yet.
+func (j *judge) reserved(path string) bool {
+	return slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+}
+
+// readAbove tells whether anything above path may be read.
+func (j *judge) readAbove(path string) bool {
+	return slices.ContainsFunc(j.profile.Entries, func(e policy.Entry) bool {
+		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
+	})
 }
 
 // word names what is missing as the configuration does.

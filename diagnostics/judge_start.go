@@ -32,7 +32,7 @@ func (j *judge) start(s Start) verdict {
 		return verdict{note: "the program could not be started" + detail}
 	}
 	program = j.canonical(program)
-	executable := j.profile.RightsAt(program).Has(policy.Execute)
+	executable := j.rightsAt(program).Has(policy.Execute)
 	unlisted := j.profile.Programs != nil && !j.listed(filepath.Base(program))
 	switch {
 	case j.exists(program) == absent:

@@ -50,9 +50,6 @@ func TestDigest(t *testing.T) {
 	if b.Entries[0].Rights ^= policy.Read; Digest(a) == Digest(b) {
 		t.Error("another policy, the same digest")
 	}
-	if a.Env[0].Value == "" {
-		t.Error("Digest changed the profile")
-	}
 	if Digest(nil) != "" {
 		t.Error("no profile, no digest")
 	}

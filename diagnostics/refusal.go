@@ -12,6 +12,16 @@ func ConfigFailure(server, message string) Diagnosis {
 	return d
 }
 
+// ExecFailure is the diagnosis of a program that was not found, or cannot be
+// started, before anything was tried (a policy.CommandError).
+func ExecFailure(server, message string) Diagnosis {
+	d := refusal(CodeExec, server, message)
+	d.Attribution = None // the jail has no part in it
+	d.What = "server " + quote(server) + " could not be started"
+	d.Fix = "install the program, or correct `command`"
+	return d
+}
+
 // JailFailure is the diagnosis of a jail that this host cannot build. gaps holds
 // one line for each gap that is not waived.
 func JailFailure(server, message string, gaps []string) Diagnosis {
@@ -19,6 +29,9 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 	d.What = "server " + quote(server) + " was not started"
 	if server == "" {
 		d.What = "the server was not started"
+	}
+	if len(gaps) > 0 {
+		d.Detail = nil // the message of a GapError lists them too
 	}
 	for _, g := range gaps {
 		d.Detail = append(d.Detail, ownLines(g)...)

@@ -16,7 +16,7 @@ func (j *judge) risk(path string, rights policy.Rights) string {
 	switch {
 	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
 		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
-	case entry.Origin == policy.OriginProtected:
+	case entry.Origin == policy.OriginProtected || j.reserved(path):
 		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case path == "/":
 		return "this is the whole filesystem"
@@ -56,7 +56,7 @@ func sensitiveName(path, home string) bool {
 	}
 	for _, name := range []string{
 		".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker/config.json", ".netrc",
-		".npmrc", ".pypirc", ".git-credentials", ".config/gh", ".config/op", ".password-store",
+		".npmrc", ".pypirc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/op", ".password-store",
 		".local/share/keyrings", ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml",
 		".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", "Library/Keychains",
 		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
