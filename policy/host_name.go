@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -72,6 +73,8 @@ func checkHostText(host string) error {
 	switch {
 	case host == "":
 		return fmt.Errorf("the host is empty")
+	case !utf8.ValidString(host):
+		return fmt.Errorf("%q is not valid UTF-8", clip(host))
 	case len(host) > 1024:
 		return fmt.Errorf("the host is longer than any name can be")
 	case strings.ContainsRune(host, 0):

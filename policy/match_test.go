@@ -1,0 +1,248 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNormalizeHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"api.github.com": "api.github.com", "API.GitHub.com.": "api.github.com", "localhost": "localhost", "LOCALHOST.": "localhost",
+		"*": "*", "*.Example.COM": "*.example.com", "bücher.example": "xn--bcher-kva.example", "*.bücher.example": "*.xn--bcher-kva.example", "XN--BCHER-KVA.example": "xn--bcher-kva.example",
+		"10.0.0.1": "10.0.0.1", "::1": "::1", "[::1]": "::1", "2001:DB8:0::1": "2001:db8::1", "::ffff:10.0.0.1": "10.0.0.1",
+		"my_service": "my_service", "a-b.c": "a-b.c", "１２７.0.0.1x": "127.0.0.1x",
+	} {
+		got, err := NormalizeHost(host)
+		if err != nil || got != want {
+			t.Errorf("NormalizeHost(%q) = %q, %v; want %q", host, got, err, want)
+		}
+	}
+	for _, host := range []string{
+		"", ".", "..", "a..b", ".a", "user@host", "user:pw@host", "https://host", "host/path", "host:443", "host\x00", "a\r\nb", "a b", "a\tb",
+		"fe80::1%eth0", "fe80::1%25eth0", "[fe80::1%1]", "a%2eb", "a?b", "a#b", "a\\b",
+		"0177.0.0.1", "0x7f.0.0.1", "0x7f000001", "2130706433", "127.1", "127.0.0.01", "1.2.3.4.5", "10.0.0.256", "１２７.１", "127。0。1", "0x",
+		"a*b", "*a", "**", "*.*", "a.*", "*.10.0.0.1", "[10.0.0.1]", "[a]", "*.", "-a.b", "a-.b", "xn--", "xn--a", "\xff", "a\u200bb:1",
+		strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a", strings.Repeat("a", 5000),
+	} {
+		if got, err := NormalizeHost(host); err == nil {
+			t.Errorf("NormalizeHost(%q) = %q, want an error", host, got)
+		}
+	}
+}
+
+func FuzzHost(f *testing.F) {
+	for _, s := range []string{"a.b", "*.a", "BÜCHER.de.", "::ffff:1.2.3.4", "[::1]", "0x7f.1", "１.２.３.４", "xn--bcher-kva", "ß", "a\u00adb"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, host string) {
+		got, err := NormalizeHost(host)
+		if err != nil {
+			return
+		}
+		again, err := NormalizeHost(got)
+		if err != nil || again != got {
+			t.Fatalf("%q -> %q -> %q, %v: not idempotent", host, got, again, err)
+		}
+		if strings.ContainsAny(got, "@/\\%\x00\r\n ?#[]") || strings.ToLower(got) != got || !isASCII(got) || got == "" {
+			t.Fatalf("%q -> %q", host, got)
+		}
+		name := strings.TrimPrefix(got, "*.")
+		if _, ok := MatchNet([]NetRule{{Host: "a.example", Allow: true}}, name, "https", 443, ""); ok && name != "a.example" {
+			t.Fatalf("%q matches a.example", got)
+		}
+	})
+}
+
+func TestMatchNet(t *testing.T) {
+	rule := func(host string, edit ...func(*NetRule)) NetRule {
+		r := NetRule{Host: host, Allow: true}
+		for _, e := range edit {
+			e(&r)
+		}
+		return r
+	}
+	deny := func(r *NetRule) { r.Allow = false }
+	scheme := func(s string) func(*NetRule) { return func(r *NetRule) { r.Scheme = s } }
+	port := func(p int) func(*NetRule) { return func(r *NetRule) { r.Port = p } }
+	prefix := func(p string) func(*NetRule) { return func(r *NetRule) { r.PathPrefix = p } }
+	type q struct {
+		host, scheme string
+		port         int
+		path         string
+	}
+	tests := []struct {
+		name  string
+		rules []NetRule
+		q     q
+		want  bool
+	}{
+		{"empty is no network", nil, q{"a.b", "https", 443, "/"}, false},
+		{"exact", []NetRule{rule("a.b")}, q{"a.b", "https", 443, "/"}, true},
+		{"both ports", []NetRule{rule("a.b")}, q{"a.b", "http", 80, "/"}, true},
+		{"other port", []NetRule{rule("a.b")}, q{"a.b", "https", 8443, "/"}, false},
+		{"normalised on both sides", []NetRule{rule("a.b")}, q{"A.B.", "https", 443, "/"}, true},
+		{"no suffix", []NetRule{rule("api.github.com")}, q{"api.github.com.evil.com", "https", 443, "/"}, false},
+		{"no prefix", []NetRule{rule("github.com")}, q{"api.github.com", "https", 443, "/"}, false},
+		{"wildcard", []NetRule{rule("*.b")}, q{"x.a.b", "https", 443, "/"}, true},
+		{"not the name itself", []NetRule{rule("*.b")}, q{"b", "https", 443, "/"}, false},
+		{"by label", []NetRule{rule("*.b")}, q{"ab", "https", 443, "/"}, false},
+		{"star", []NetRule{rule("*")}, q{"any.thing", "https", 443, "/"}, true},
+		{"bad host", []NetRule{rule("*")}, q{"a@b", "https", 443, "/"}, false},
+		{"octal", []NetRule{rule("*")}, q{"0177.0.0.1", "https", 443, "/"}, false},
+		{"https rule, http", []NetRule{rule("a", scheme("https"))}, q{"a", "http", 80, "/"}, false},
+		{"https rule, port 80", []NetRule{rule("a", scheme("https"))}, q{"a", "https", 80, "/"}, false},
+		{"https rule, own port", []NetRule{rule("a", scheme("https"), port(8443))}, q{"a", "https", 8443, "/"}, true},
+		{"scheme not visible", []NetRule{rule("a", scheme("https"))}, q{"a", "", 443, ""}, true},
+		{"tcp covers https", []NetRule{rule("a", scheme("tcp"), port(443))}, q{"a", "https", 443, "/"}, true},
+		{"https is not tcp", []NetRule{rule("a", scheme("https"))}, q{"a", "tcp", 443, ""}, false},
+		{"address", []NetRule{rule("10.0.0.1", port(5432))}, q{"10.0.0.1", "tcp", 5432, ""}, true},
+		{"v4-mapped", []NetRule{rule("10.0.0.1", port(5432))}, q{"::ffff:10.0.0.1", "tcp", 5432, ""}, true},
+		{"exact beats wildcard", []NetRule{rule("a.b", deny), rule("*.b"), rule("*")}, q{"a.b", "https", 443, "/"}, false},
+		{"longer wildcard", []NetRule{rule("*.a.b", deny), rule("*.b")}, q{"x.a.b", "https", 443, "/"}, false},
+		{"more present", []NetRule{rule("a", port(443), deny), rule("a")}, q{"a", "https", 443, "/"}, false},
+		{"scheme and port", []NetRule{rule("a", scheme("https"), port(443)), rule("a", port(443), deny)}, q{"a", "https", 443, "/"}, true},
+		{"tie, last", []NetRule{rule("a"), rule("a", deny)}, q{"a", "https", 443, "/"}, false},
+		{"tie, last allows", []NetRule{rule("a", deny), rule("a")}, q{"a", "https", 443, "/"}, true},
+		{"host outweighs path", []NetRule{rule("*.b", prefix("/x/y/z"), deny), rule("a.b")}, q{"a.b", "https", 443, "/x/y/z"}, true},
+		{"segments", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin/users"}, true},
+		{"segment itself", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin"}, true},
+		{"query", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin?x=/y"}, true},
+		{"not by string", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/administration"}, false},
+		{"trailing slash", []NetRule{rule("a", prefix("/admin/"))}, q{"a", "https", 443, "/admin/users"}, true},
+		{"path denied", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/admin/x"}, false},
+		{"path denied, other path", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x"}, true},
+		{"escaped", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/%61dmin"}, false},
+		{"dots", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x/../admin"}, false},
+		{"escaped dots", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x/%2e%2e/admin"}, false},
+		{"escaped slash", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api%2f..%2fadmin"}, false},
+		{"double escape", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api/%252e%252e/admin"}, false},
+		{"empty segment", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "//api"}, false},
+		{"path not visible, allow", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, ""}, false},
+		{"path not visible, deny", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, ""}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, tt.q.path); got != tt.want {
+				t.Errorf("%+v on %+v: %v", tt.rules, tt.q, got)
+			}
+		})
+	}
+	if !NeedsPath([]NetRule{rule("a"), rule("*", prefix("/x"))}, "a", "https", 443) || NeedsPath([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
+		t.Error("NeedsPath")
+	}
+}
+
+func TestMatchEnv(t *testing.T) {
+	rules := func(names ...string) (out []EnvRule) {
+		for _, n := range names {
+			name, no := strings.CutPrefix(n, "!")
+			out = append(out, EnvRule{Name: name, Read: !no})
+		}
+		return out
+	}
+	tests := []struct {
+		rules []EnvRule
+		name  string
+		want  bool
+	}{
+		{nil, "A", false},
+		{rules("A"), "A", true},
+		{rules("A"), "AB", false},
+		{rules("GH_*"), "GH_TOKEN", true},
+		{rules("GH_*"), "GHX", false},
+		{rules("GH_*", "!GH_TOKEN"), "GH_TOKEN", false},
+		{rules("!GH_*", "GH_TOKEN"), "GH_TOKEN", true},
+		{rules("!GH_TOKEN", "GH_TOKEN*"), "GH_TOKEN", false},
+		{rules("GH_T*", "!GH_*"), "GH_TOKEN", true},
+		{rules("A", "!A"), "A", false},
+		{rules("*"), "X", true},
+		{rules("*"), "LD_PRELOAD", false},
+		{rules("LD_*"), "LD_PRELOAD", false},
+		{rules("LD_PRELOAD*"), "LD_PRELOAD", false},
+		{rules("LD_PRELOAD"), "LD_PRELOAD", true},
+		{rules("NODE_*"), "NODE_OPTIONS", false},
+		{rules("NODE_*"), "NODE_ENV", true},
+		{rules("*"), "GIT_SSH_COMMAND", false},
+		{rules("*"), "BASH_FUNC_x%%", false},
+	}
+	for _, tt := range tests {
+		if _, got := MatchEnv(tt.rules, tt.name); got != tt.want {
+			t.Errorf("%v on %s: %v", tt.rules, tt.name, got)
+		}
+	}
+	for _, name := range strings.Fields("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES NODE_OPTIONS PYTHONPATH PYTHONSTARTUP PYTHONHOME PERL5OPT PERL5LIB RUBYOPT RUBYLIB BASH_ENV ENV JAVA_TOOL_OPTIONS GIT_SSH GIT_SSH_COMMAND GIT_EXEC_PATH") {
+		if !Dangerous(name) {
+			t.Errorf("%s is not dangerous", name)
+		}
+	}
+}
+
+func TestMatchCommand(t *testing.T) {
+	rules := []CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}, {"diff", "--stat"}}}, {Name: "ls"}, {Name: "true", Args: [][]string{{}}}, {Name: "any", Args: [][]string{{"**"}}}, {Name: "never", Args: [][]string{}}}
+	for line, want := range map[string]bool{
+		"git log": true, "git log -p x": true, "git status": true, "git status -s": false, "git": false, "git diff": false, "git diff --stat": true,
+		"ls": true, "ls -l": true, "true": true, "true x": false, "any": true, "any x y": true, "never": false, "rm -rf": false,
+	} {
+		words := strings.Fields(line)
+		if _, got := MatchCommand(rules, words[0], words[1:]); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+	if _, ok := MatchCommand(nil, "rm", nil); !ok {
+		t.Error("no rules: any program")
+	}
+	if _, ok := MatchCommand([]CommandRule{}, "rm", nil); ok {
+		t.Error("an empty list: no program")
+	}
+}
+
+func TestInPlace(t *testing.T) {
+	p, err := InPlace(InPlaceOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}, Env: []string{"A"}})
+	if err != nil || !p.Default || len(p.Fs) != 1 || len(p.Env) != 1 || !strings.HasPrefix(p.Server, "server-x-") || !p.Stateful {
+		t.Errorf("default: %+v, %v", p, err)
+	}
+	p, err = InPlace(InPlaceOptions{Command: []string{"x"}, Read: []string{"src"}, Write: []string{"out"}, Net: []string{"A.b:8080", "[::1]:80", "::1", "10.0.0.1"}, Name: "n", Home: "real", Waive: []Axis{AxisNet}})
+	if err != nil || p.Default || p.Server != "n" || !p.HomeReal || len(p.Waive) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if p.Fs[0].Rights() != Read || p.Fs[1].Rights() != Read|Write || p.Fs[1].Where != "--write out" {
+		t.Errorf("fs %+v", p.Fs)
+	}
+	if p.Net[0].Host != "a.b" || p.Net[0].Port != 8080 || p.Net[1].Host != "::1" || p.Net[1].Port != 80 || p.Net[2].Host != "::1" || p.Net[2].Port != 0 {
+		t.Errorf("net %+v", p.Net)
+	}
+	if p, _ = InPlace(InPlaceOptions{Command: []string{"x"}, Net: []string{"a"}}); p.Default || len(p.Fs) != 0 {
+		t.Errorf("--net replaces the default: %+v", p)
+	}
+	for want, o := range map[string]InPlaceOptions{
+		"there is no command":                       {},
+		"--net a:b: \"a:b\": the port":              {Command: []string{"x"}, Net: []string{"a:b"}},
+		"--net a:99999":                             {Command: []string{"x"}, Net: []string{"a:99999"}},
+		"--name ../x: a name consists":              {Command: []string{"x"}, Name: "../x"},
+		"--home foo: must be":                       {Command: []string{"x"}, Home: "foo"},
+		"--env A=B: \"A=B\" is not the name":        {Command: []string{"x"}, Env: []string{"A=B"}},
+		"--waive all: must be one of fs, net":       {Command: []string{"x"}, Waive: []Axis{"all"}},
+		"--read : the path is empty":                {Command: []string{"x"}, Read: []string{""}},
+		"--write ~x: \"~x\": only ~/ is understood": {Command: []string{"x"}, Write: []string{"~x"}},
+		"COMMAND: the command contains a NUL":       {Command: []string{"x", "\x00"}},
+	} {
+		if _, err := InPlace(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", o, err, want)
+		}
+	}
+}
+
+func TestDefaultName(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-github": "server-github-", "uvx mcp-server-git==1.0": "mcp-server-git-", "uvx --from x y": "x-",
+		"node /srv/weather/dist/index.js": "weather-", "node server.js": "server-", "python3 -m foo": "foo-", "/opt/a/run": "run-", "..": "server-", "npm exec pkg": "pkg-",
+	} {
+		got := DefaultName(strings.Fields(line))
+		if !strings.HasPrefix(got, want) || !validName(got) {
+			t.Errorf("%q: %q, want %s...", line, got, want)
+		}
+	}
+	if DefaultName([]string{"a", "b"}) == DefaultName([]string{"a", "c"}) || DefaultName([]string{"a", "b"}) == DefaultName([]string{"a b"}) {
+		t.Error("two commands, one name")
+	}
+}
