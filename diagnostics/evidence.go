@@ -29,13 +29,16 @@ type Evidence struct {
 	Exit    *Exit         // the process ended
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
-	Stderr []string // the last lines of the server's stderr, oldest first
+	Stderr []string // the last lines of the server's stderr, oldest first; best those since the request
 	Text   string   // the error message or the text of the result of the failing request
 
 	Denials []Denial // what the jail recorded, oldest first
 	Unset   []string // names that are granted but not set on the host
 
 	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
+	// SearchPath is the PATH of mcp-jail itself. The server's own holds only what
+	// the jail shows, so it does not tell where a missing program would be.
+	SearchPath string
 	// Exists tells whether a path exists on the host, outside of the jail. nil:
 	// could not be asked, and then nothing is concluded from a "no such file".
 	Exists func(path string) bool

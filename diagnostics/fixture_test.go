@@ -54,7 +54,7 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 		},
 		Env: []policy.Variable{
 			{Name: "GITHUB_TOKEN", Value: "ghp_0123456789abcdef", Secret: true},
-			{Name: "PATH", Value: "/usr/bin:/bin:/opt/tools/bin"},
+			{Name: "PATH", Value: "/usr/bin:/bin"},
 		},
 		Withheld: []string{"AWS_REGION", "DEBUG", "FOO_TOKEN", "SLACK_BOT_TOKEN"},
 		Limits:   policy.DefaultLimits,
@@ -70,6 +70,6 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", Exists: someHost.exists,
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists,
 	}
 }

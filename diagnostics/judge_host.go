@@ -52,7 +52,7 @@ func (j *judge) blameHost(a Attribution, host string, port int, scheme, cause st
 	v := j.blame(a, policy.AxisNet, endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case host == "localhost":
-		v.hint.Warning = "localhost is the host's own: the line lets the server reach the service that listens there"
+		v.fix = "localhost is the host itself: grant it for a service that you know there"
 	case err == nil && addr.IsLinkLocalUnicast():
 		v.hint.Warning = host + " is link-local: such addresses serve credentials to cloud machines"
 	case err == nil && !addr.IsPrivate():

@@ -86,7 +86,7 @@ func (j *judge) program(m mention) verdict {
 			"the server's message names the program "+quote(m.name)+", and the policy does not let it execute "+j.show(outside))
 		v.hint.Axis = policy.AxisProcess
 		return v
-	case j.ev.Exists != nil && j.searchPath() != "" && m.fault == faultAbsent:
+	case j.ev.Exists != nil && j.ev.SearchPath != "" && m.fault == faultAbsent:
 		return verdict{
 			note: "the program " + quote(m.name) + " is not in the PATH of this host",
 			fix:  "install " + quote(m.name),
@@ -107,11 +107,14 @@ func (j *judge) listed(name string) bool {
 	return slices.ContainsFunc(j.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
 }
 
+// searchPath is where programs are looked for: as the server does, then as the
+// host would.
 func (j *judge) searchPath() string {
+	path := ""
 	for _, v := range j.profile.Env {
 		if v.Name == "PATH" {
-			return v.Value
+			path = v.Value
 		}
 	}
-	return ""
+	return path + string(filepath.ListSeparator) + j.ev.SearchPath
 }

@@ -1,0 +1,46 @@
+package diagnostics_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func Example() {
+	profile := &policy.Profile{
+		Server: "notes", Dir: "/home/u/work", Workspace: "/home/u/work",
+		Entries: []policy.Entry{{Path: "/home/u/work", Rights: policy.Read, Origin: policy.OriginRule}},
+		Env:     []policy.Variable{{Name: "TOKEN", Value: "s3cr3t-s3cr3t", Secret: true}},
+	}
+	tail := diagnostics.NewTail(diagnostics.NewRedactor(profile.Env))
+	fmt.Fprintln(tail, "starting with s3cr3t-s3cr3t") // the server's stderr
+	fmt.Fprintln(tail, "Error: EROFS: read-only file system, open '/home/u/work/index.db'")
+
+	d := diagnostics.Diagnose(diagnostics.Evidence{
+		Stage:    diagnostics.StageBoot,
+		Server:   "notes",
+		Profile:  profile,
+		Exit:     &diagnostics.Exit{Code: 1},
+		Stderr:   tail.Lines(20),
+		UserHome: "/home/u",
+		Exists:   func(path string) bool { return true },
+	})
+	fmt.Print(d.Text())
+	fmt.Println(d.Code, d.Attribution)
+	os.Stdout.Write(diagnostics.ConfigFailure("notes", "mcp-jail.toml:3: unknown key").ErrorFrame([]byte("7"))[:33])
+	// Output:
+	// mcp-jail: server "notes" ended before its first answer (exit status 1)
+	// mcp-jail:   likely cause: the server's message names "index.db", which the policy does not let it write
+	// mcp-jail:   fix: add path = "index.db", read = true, write = true under [[servers.notes.access.fs]]
+	// mcp-jail:   lines to add to the configuration:
+	// mcp-jail:     [[servers.notes.access.fs]]
+	// mcp-jail:     path = "index.db"
+	// mcp-jail:     read = true
+	// mcp-jail:     write = true
+	// mcp-jail:   server said: "starting with [redacted TOKEN]"
+	// mcp-jail:   server said: "Error: EROFS: read-only file system, open '/home/u/work/index.db'"
+	// -31002 likely
+	// {"jsonrpc":"2.0","id":7,"error":{
+}

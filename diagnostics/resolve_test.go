@@ -1,0 +1,197 @@
+package diagnostics
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// fakeHost is someHost as policy.Resolve asks for it. Paths that end in "/" are
+// directories, as is whatever holds something.
+func fakeHost(files []string) policy.Host {
+	modes := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}
+	for _, f := range files {
+		modes[path.Clean(f)] = 0o755
+		if strings.HasSuffix(f, "/") {
+			modes[path.Clean(f)] = fs.ModeDir | 0o755
+		}
+		for dir := path.Dir(path.Clean(f)); ; dir = path.Dir(dir) {
+			modes[dir] = fs.ModeDir | 0o755
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	names := make([]string, 0, len(modes))
+	for p := range modes {
+		names = append(names, p)
+	}
+	slices.Sort(names)
+	missing := func(op, p string) error { return &fs.PathError{Op: op, Path: p, Err: fs.ErrNotExist} }
+	return policy.Host{
+		Lstat: func(p string) (policy.FileInfo, error) {
+			if m, ok := modes[p]; ok {
+				at, _ := slices.BinarySearch(names, p)
+				return policy.FileInfo{Mode: m, ID: policy.FileID{Dev: 1, Ino: uint64(at + 1)}}, nil
+			}
+			return policy.FileInfo{}, missing("lstat", p)
+		},
+		Readlink: func(p string) (string, error) { return "", missing("readlink", p) },
+		ReadDir: func(p string) (out []policy.DirEntry, err error) {
+			if _, ok := modes[p]; !ok {
+				return nil, missing("open", p)
+			}
+			for _, n := range names {
+				if n != "/" && path.Dir(n) == p {
+					out = append(out, policy.DirEntry{Name: path.Base(n), Type: modes[n].Type()})
+				}
+			}
+			return out, nil
+		},
+		ReadHead: func(string, int) ([]byte, error) { return []byte("\x7fELF"), nil },
+		OS:       "linux", UID: 1000, User: "u", Home: "/home/u", Dir: "/home/u/work",
+		Environ:   []string{"HOME=/home/u", "PATH=/usr/bin:/opt/tools/bin", "FOO_TOKEN=abcdefgh", "EDITOR=vi"},
+		ConfigDir: "/home/u/.config/mcp-jail", StateDir: "/home/u/.local/state/mcp-jail", Executable: "/usr/local/bin/mcp-jail",
+	}
+}
+
+var hostFiles = []string{
+	"/usr/bin/node", "/usr/bin/git", "/opt/tools/bin/rg", "/usr/local/bin/mcp-jail", "/etc/passwd",
+	"/home/u/work/src/lib.rs", "/home/u/work/.env", "/home/u/work/.git/hooks/", "/home/u/work/.git/config", "/home/u/work/out.txt",
+	"/home/u/notes/a.md", "/home/u/.ssh/id_rsa", "/home/u/docs/", "/home/u/it's [here]/b", "/home/u/\"q\"\\b.txt", "/home/u/zażółć.txt",
+	"/data/notes/x.md", "/home/u/.local/state/mcp-jail/",
+}
+
+func onHost(p string) bool {
+	_, err := fakeHost(hostFiles).Lstat(p)
+	return err == nil
+}
+
+// TestRoundTrip goes the whole way with the real policy: what the profile
+// refuses is blamed, the lines are pasted, and the new profile allows it, without
+// losing what the old one allowed.
+func TestRoundTrip(t *testing.T) {
+	const (
+		plain    = "[servers.s]\ncommand = \"node\"\n"
+		explicit = plain + "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\nwrite = true\n\n[[servers.s.access.fs]]\npath = \"src\"\nread = true\n"
+		perCall  = plain + "stateful = false\n"
+		commands = explicit + "\n[servers.s.access.commands.node]\n"
+	)
+	for _, tt := range []struct {
+		name, base, tool, text string
+		op                     policy.Op
+		path                   string
+	}{
+		{"read", explicit, "", "EACCES: permission denied, open '/home/u/notes/a.md'", policy.OpRead, "/home/u/notes/a.md"},
+		{"list", plain, "", "ENOENT: no such file or directory, scandir '/home/u/notes'", policy.OpList, "/home/u/notes"},
+		{"write below a read-only rule", explicit, "", "EROFS: read-only file system, open '/home/u/work/src/lib.rs'", policy.OpWrite, "/home/u/work/src/lib.rs"},
+		{"create below a read-only rule", explicit, "", "EROFS: read-only file system, mkdir '/home/u/work/src/gen'", policy.OpCreate, "/home/u/work/src/gen/x"},
+		{"create outside", plain, "", "EACCES: permission denied, copyfile '/home/u/work/out.txt' -> '/home/u/docs/new'", policy.OpCreate, "/home/u/docs/new"},
+		{"mkdir outside", plain, "", "EACCES: permission denied, mkdir '/home/u/docs/new'", policy.OpCreate, "/home/u/docs/new/x"},
+		{"execute", explicit, "", "spawn rg ENOENT", policy.OpExec, "/opt/tools/bin/rg"},
+		{"execute by commands", commands, "", "spawn git ENOENT", policy.OpExec, "/usr/bin/git"},
+		{"sensitive", plain, "", "ENOENT: no such file or directory, open '/home/u/.ssh/id_rsa'", policy.OpRead, "/home/u/.ssh/id_rsa"},
+		{"masked", explicit, "", "EACCES: permission denied, open '/home/u/work/.env'", policy.OpRead, "/home/u/work/.env"},
+		{"masked, written", explicit, "", "EROFS: read-only file system, open '/home/u/work/.env'", policy.OpWrite, "/home/u/work/.env"},
+		{"protected", plain, "", "EROFS: read-only file system, open '/home/u/work/.git/config'", policy.OpWrite, "/home/u/work/.git/config"},
+		{"one tool", perCall, "find", "EACCES: permission denied, open '/home/u/notes/a.md'", policy.OpRead, "/home/u/notes/a.md"},
+		{"odd characters", explicit, "", "EACCES: permission denied, open '/home/u/it's [here]/b'", policy.OpRead, "/home/u/it's [here]/b"},
+		{"odder ones", explicit, "", `EACCES: permission denied, open '/home/u/"q"\b.txt'`, policy.OpRead, `/home/u/"q"\b.txt`},
+		{"unicode", explicit, "", "EACCES: permission denied, open '/home/u/zażółć.txt'", policy.OpRead, "/home/u/zażółć.txt"},
+		{"rename over", plain, "", "EACCES: permission denied, rename '/home/u/work/out.txt' -> '/data/notes/x.md'", policy.OpWrite, "/data/notes/x.md"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := resolved(t, tt.base, tt.tool)
+			if before.Allows(tt.op, tt.path) {
+				t.Fatalf("the control fails: %s of %s is allowed from the beginning", tt.op, tt.path)
+			}
+			d := Diagnose(Evidence{Stage: StageCall, Server: "s", Tool: tt.tool, Profile: before, Stateless: tt.tool != "", Text: tt.text, UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
+			if d.Attribution != Likely {
+				t.Fatalf("attribution %s\n%s", d.Attribution, d.Text())
+			}
+			after := resolved(t, tt.base+"\n"+strings.Join(d.Grant, "\n")+"\n", tt.tool)
+			if !after.Allows(tt.op, tt.path) {
+				t.Errorf("%s of %s is still refused:\n%s", tt.op, tt.path, strings.Join(d.Grant, "\n"))
+			}
+			for _, f := range hostFiles {
+				f = path.Clean(f)
+				for op := policy.OpRead; op <= policy.OpRemove; op++ {
+					// The path of a rule is pinned: it cannot be removed any more.
+					if op != policy.OpRemove && op != policy.OpCreate && op != policy.OpMkdir && before.Allows(op, f) && !after.Allows(op, f) {
+						t.Errorf("the lines take %s of %s away:\n%s", op, f, strings.Join(d.Grant, "\n"))
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRoundTripFlags is the same for a server given in place.
+func TestRoundTripFlags(t *testing.T) {
+	options := policy.InPlaceOptions{Command: []string{"node"}}
+	in := func(o policy.InPlaceOptions) *policy.Profile {
+		t.Helper()
+		p, err := policy.InPlace(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, _, err := policy.Resolve(p, fakeHost(hostFiles))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return profile
+	}
+	text := "EACCES: permission denied, open '/home/u/notes/a.md'\nconnect ECONNREFUSED 127.0.0.1:5432\nFOO_TOKEN environment variable is required"
+	d := Diagnose(Evidence{Stage: StageBoot, Server: "s", Profile: in(options), InPlace: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
+	if len(d.Grant) != 0 || len(d.Flags)%2 != 0 || len(d.Flags) == 0 {
+		t.Fatalf("grant %q, flags %q", d.Grant, d.Flags)
+	}
+	for i := 0; i < len(d.Flags); i += 2 {
+		switch value := d.Flags[i+1]; d.Flags[i] {
+		case "--read":
+			options.Read = append(options.Read, value)
+		case "--write":
+			options.Write = append(options.Write, value)
+		case "--net":
+			options.Net = append(options.Net, value)
+		case "--env":
+			options.Env = append(options.Env, value)
+		default:
+			t.Fatalf("flag %q", d.Flags[i])
+		}
+	}
+	after := in(options)
+	if !after.Allows(policy.OpRead, "/home/u/notes/a.md") || !after.Allows(policy.OpWrite, "/home/u/work/out.txt") {
+		t.Errorf("%q: %v", d.Flags, after.Entries)
+	}
+	if _, ok := policy.MatchNet(after.Net, "localhost", "tcp", 5432, ""); !ok {
+		t.Errorf("%q: %v", d.Flags, after.Net)
+	}
+	if !slices.ContainsFunc(after.Env, func(v policy.Variable) bool { return v.Name == "FOO_TOKEN" && v.Value == "abcdefgh" }) {
+		t.Errorf("%q: %v", d.Flags, after.Env)
+	}
+}
+
+func resolved(t *testing.T, file, tool string) *policy.Profile {
+	t.Helper()
+	c, err := policy.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	p, err := c.Policy("s", tool)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	profile, warnings, err := policy.Resolve(p, fakeHost(hostFiles))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	for _, w := range warnings {
+		t.Log(w)
+	}
+	return profile
+}
