@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
+	"path"
 	"runtime"
 	"strconv"
 	"sync"
@@ -40,8 +40,8 @@ type Process struct {
 	done    chan struct{}
 }
 
-// start builds the jail and starts the program in it.
-func start(ctx context.Context, plan *Plan, shimPath string, stdio Stdio) (*Process, error) {
+// start gives an order to a shim, one that was started ahead where it fits.
+func start(ctx context.Context, plan *Plan, l Launcher, stdio Stdio) (*Process, error) {
 	for _, e := range plan.Profile.Entries {
 		if e.Make {
 			if err := makeDir(e); err != nil {
@@ -50,29 +50,24 @@ func start(ctx context.Context, plan *Plan, shimPath string, stdio Stdio) (*Proc
 		}
 	}
 	if plan.order.HostNames {
-		resolv, hosts := hostNetworkFiles()
-		for i := range plan.order.Files {
-			switch f := &plan.order.Files[i]; f.Path {
-			case "/etc/resolv.conf":
-				f.Content = resolv
-			case "/etc/hosts":
-				f.Content = hosts
-			}
-		}
+		plan.fillHostNames()
 	}
-	p := &Process{pidfd: -1, done: make(chan struct{})}
-	started := make(chan error, 1)
-	go p.run(plan, shimPath, stdio, started)
+	own := plan.order.Loopback
+	s := l.Ready.take(own)
+	if s == nil {
+		s = l.spawn(own)
+	}
+	s.orders <- instruction{plan.order.encode(), stdio}
 	select {
-	case err := <-started:
+	case err := <-s.started:
 		if err != nil {
-			<-p.done
+			<-s.process.done
 			return nil, refusedNamespaces(err)
 		}
-		return p, nil
+		return s.process, nil
 	case <-ctx.Done():
-		p.Kill()
-		<-p.done
+		s.process.Kill()
+		<-s.process.done
 		return nil, ctx.Err()
 	}
 }
@@ -80,12 +75,32 @@ func start(ctx context.Context, plan *Plan, shimPath string, stdio Stdio) (*Proc
 // makeDir creates a directory that the profile asks for. The parents are made
 // too, private to the user when it is the server's HOME.
 func makeDir(e policy.Entry) error {
-	mode := fs.FileMode(0o777)
+	mode := uint32(0o777)
 	if e.Origin == policy.OriginHome {
 		mode = 0o700
 	}
-	if err := os.MkdirAll(e.Path, mode); err != nil {
+	if err := mkdirAll(e.Path, mode); err != nil {
 		return &StartError{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: errnoOf(err)}
+	}
+	return nil
+}
+
+// mkdirAll is os.MkdirAll that follows no symlink: one that was put into the
+// path since it was resolved must not choose the place.
+func mkdirAll(p string, mode uint32) error {
+	parent, err := openObject(unix.AT_FDCWD, path.Dir(p))
+	if errors.Is(err, unix.ENOENT) && p != "/" {
+		if err := mkdirAll(path.Dir(p), mode); err != nil {
+			return err
+		}
+		parent, err = openObject(unix.AT_FDCWD, path.Dir(p))
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	if err := unix.Mkdirat(parent, path.Base(p), mode); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
 	}
 	return nil
 }
@@ -96,19 +111,86 @@ func errnoOf(err error) syscall.Errno {
 	return errno
 }
 
+// Shim is the init of a jail that is not built yet: it has its namespaces and
+// waits to be told what to build. Starting one ahead hides the time of its start
+// behind the time it takes to find out what it is for.
+type Shim struct {
+	process *Process
+	ownNet  bool // it has a network namespace of its own
+	orders  chan instruction
+	started chan error
+	mu      sync.Mutex
+	taken   bool
+}
+
+// instruction is an order with the three descriptors of the server.
+type instruction struct {
+	order []byte
+	stdio Stdio
+}
+
+// Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
+// It never fails; what went wrong is the error of that Start.
+func (l Launcher) Prepare() *Shim { return l.spawn(true) }
+
+// Discard ends a shim that no Start has used. It may be called at any time, on
+// nil as well.
+func (s *Shim) Discard() {
+	if taken := s.take(true); taken != nil {
+		close(taken.orders)
+		<-taken.process.done
+	}
+}
+
+// take claims the shim, once, for a jail with or without a network of its own.
+func (s *Shim) take(ownNet bool) *Shim {
+	if s == nil || s.ownNet != ownNet {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken {
+		return nil
+	}
+	s.taken = true
+	return s
+}
+
+func (l Launcher) spawn(ownNet bool) *Shim {
+	s := &Shim{
+		process: &Process{pidfd: -1, done: make(chan struct{})},
+		ownNet:  ownNet, orders: make(chan instruction, 1), started: make(chan error, 1),
+	}
+	path := l.Shim
+	if path == "" {
+		path = selfPath
+	}
+	go s.run(path)
+	return s
+}
+
 // run owns the jail's init from its first moment to its last. It stays on one
 // thread, because the kernel's parent-death signal means the thread that forked.
-func (p *Process) run(plan *Plan, shimPath string, stdio Stdio, started chan<- error) {
+func (s *Shim) run(path string) {
+	p := s.process
 	defer close(p.done)
 	runtime.LockOSThread()
-	status, err := p.spawn(plan, shimPath, stdio)
+	order, status, err := s.fork(path)
 	if err != nil {
-		started <- err
+		s.started <- err
 		return
 	}
-	err = p.listen(status, started)
+	todo, used := <-s.orders
+	if used {
+		// A shim that dies early breaks the socket; why, it says on the pipe.
+		sendOrder(order, todo)
+	}
+	order.Close()
+	if used {
+		err = p.listen(status, s.started)
+	}
 	status.Close()
-	if err != nil {
+	if !used || err != nil {
 		p.Kill()
 	}
 	var ws syscall.WaitStatus
@@ -125,75 +207,86 @@ func (p *Process) run(plan *Plan, shimPath string, stdio Stdio, started chan<- e
 	}
 	p.mu.Unlock()
 	if err != nil {
-		started <- err
+		s.started <- err
 	}
 }
 
-// spawn forks the shim into its namespaces and hands it the order.
-func (p *Process) spawn(plan *Plan, shimPath string, stdio Stdio) (*os.File, error) {
-	var files [5]*os.File
-	for i, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
-		if f == nil {
-			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-			if err != nil {
-				return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
-			}
-			defer null.Close()
-			f = null
-		}
-		files[i] = f
+// fork starts the shim in its namespaces. It returns our ends of the socket for
+// the order and of the pipe for its messages.
+func (s *Shim) fork(path string) (order, status *os.File, err error) {
+	failed := func(err error) (*os.File, *os.File, error) {
+		return nil, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
-	orderR, orderW, err := os.Pipe()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+		return failed(err)
 	}
-	defer orderW.Close()
-	statusR, statusW, err := os.Pipe()
+	defer null.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		orderR.Close()
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+		return failed(err)
 	}
-	files[orderFD], files[statusFD] = orderR, statusW
-	fds := make([]uintptr, len(files))
-	for i, f := range files {
-		fds[i] = f.Fd()
+	order, theirs := os.NewFile(uintptr(pair[0]), "order"), os.NewFile(uintptr(pair[1]), "order")
+	defer theirs.Close()
+	status, statusW, err := os.Pipe()
+	if err != nil {
+		order.Close()
+		return failed(err)
 	}
+	defer statusW.Close()
 	uid, gid := os.Getuid(), os.Getgid()
-	p.mu.Lock()
-	p.pid, err = syscall.ForkExec(shimPath, []string{shimName}, &syscall.ProcAttr{
-		Files: fds,
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	if s.ownNet {
+		flags |= unix.CLONE_NEWNET
+	}
+	p := s.process
+	pidfd := -1
+	pid, err := syscall.ForkExec(path, []string{shimName}, &syscall.ProcAttr{
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{},
 		Sys: &syscall.SysProcAttr{
 			Setsid:      true,
-			Cloneflags:  plan.cloneFlags(),
+			Cloneflags:  flags,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 			AmbientCaps: setupCapabilities,
-			PidFD:       &p.pidfd,
+			PidFD:       &pidfd,
 		},
 	})
-	if err == nil && p.killed {
-		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	if err != nil {
+		order.Close()
+		status.Close()
+		return nil, nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
+	}
+	p.mu.Lock()
+	p.pid, p.pidfd = pid, pidfd
+	if p.killed {
+		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
 	p.mu.Unlock()
-	runtime.KeepAlive(files)
-	orderR.Close()
-	statusW.Close()
-	if err != nil {
-		statusR.Close()
-		return nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
-	}
-	// A shim that dies early breaks the pipe; why, it says on the other one.
-	orderW.Write(plan.order.encode())
-	return statusR, nil
+	return order, status, nil
 }
 
-func (plan *Plan) cloneFlags() uintptr {
-	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
-	if plan.order.Loopback {
-		flags |= unix.CLONE_NEWNET
+// sendOrder passes the order and, with its first byte, the server's descriptors.
+// A nil file is /dev/null, which the shim has there already.
+func sendOrder(socket *os.File, i instruction) {
+	var fds []int
+	present := byte(0)
+	for n, f := range []*os.File{i.stdio.In, i.stdio.Out, i.stdio.Err} {
+		if f != nil {
+			present |= 1 << n
+			fds = append(fds, int(f.Fd()))
+		}
 	}
-	return flags
+	var rights []byte
+	if fds != nil {
+		rights = unix.UnixRights(fds...)
+	}
+	if unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL) != nil {
+		return
+	}
+	runtime.KeepAlive(i.stdio)
+	socket.Write(i.order)
 }
 
 // refusedNamespaces turns the error of a start into a gap where the cause is
@@ -274,6 +367,18 @@ func readMessage(r io.Reader) (message, error) {
 		return message{}, err
 	}
 	return decodeMessage(b)
+}
+
+func (plan *Plan) fillHostNames() {
+	resolv, hosts := hostNetworkFiles()
+	for i := range plan.order.Files {
+		switch f := &plan.order.Files[i]; f.Path {
+		case "/etc/resolv.conf":
+			f.Content = resolv
+		case "/etc/hosts":
+			f.Content = hosts
+		}
+	}
 }
 
 // PID is the process number of the jail's init on the host.

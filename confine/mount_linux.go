@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,9 +32,16 @@ type rootBuilder struct {
 // deviceNodes are bound from the host: a user namespace cannot make its own.
 var deviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// procSecrets are files that a fresh proc shows to a process whose user is the
-// host's root, even without a capability. /proc is read-only besides.
-var procSecrets = []string{"kcore", "kmsg", "keys", "key-users", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats"}
+// procSecrets are files of a fresh proc that tell of more than the jail.
+// rootSecrets are those that only the host's root may open, even one without a
+// capability. /proc is read-only besides.
+var (
+	procSecrets = []string{"keys", "key-users"}
+	rootSecrets = []string{
+		"kcore", "kmsg", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats",
+		"kpagecount", "kpageflags", "kpagecgroup", "vmcore", "vmallocinfo", "slabinfo",
+	}
+)
 
 // stepError carries what a step worked on.
 type stepError struct {
@@ -175,8 +183,12 @@ func (b *rootBuilder) openProc() error {
 	if b.order.PidMax {
 		// Never on a kernel where this is the host's (see compile): a PID
 		// namespace has its own since 6.14. Numbers below 300 are not reused.
-		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes)); err != nil {
+		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes+initThreads)); err != nil {
 			return on("pid_max", err)
+		}
+		// The numbers that are used once are skipped, or they would come on top.
+		if err := writeAt(b.proc, sys+"kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
+			b.notes = append(b.notes, fmt.Sprintf("this kernel cannot skip the first process numbers: up to %d processes more than the limit are possible", reservedPids))
 		}
 	}
 	if b.proc >= 0 {
@@ -205,13 +217,17 @@ func writeAt(dir int, name, content string) error {
 // attachRoot puts the new root over /tmp of the namespace, from where pivot_root
 // takes it. Every source was opened before.
 func (b *rootBuilder) attachRoot() (err error) {
-	if len(b.order.Mounts) > 0 && b.order.Mounts[0].path == "/" {
+	if b.order.hostRoot() {
 		b.root = b.trees[0] // the user grants the host's root
 	} else if b.root, err = newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
 		return on("tmpfs", err)
 	}
 	return on("/tmp", unix.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
+
+// Modes of the jail's own directories. A shut one can be passed through to what
+// is granted below it, and not be listed, not even by its owner.
+const openDir, shutDir = 0o755, 0o111
 
 // rel turns an absolute path into one below the new root.
 func rel(p string) string {
@@ -236,16 +252,16 @@ func attachTo(tree, target int) error {
 
 // mkdirs makes a directory and its parents in the jail's own root. A name that
 // is there already stays as it is.
-func (b *rootBuilder) mkdirs(p string) error {
+func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 	if p == "/" || p == "." {
 		return nil
 	}
-	err := unix.Mkdirat(b.root, rel(p), 0o755)
+	err := unix.Mkdirat(b.root, rel(p), mode)
 	if errors.Is(err, unix.ENOENT) {
-		if err := b.mkdirs(path.Dir(p)); err != nil {
+		if err := b.mkdirs(path.Dir(p), mode); err != nil {
 			return err
 		}
-		err = unix.Mkdirat(b.root, rel(p), 0o755)
+		err = unix.Mkdirat(b.root, rel(p), mode)
 	}
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return on(p, err)
@@ -253,8 +269,8 @@ func (b *rootBuilder) mkdirs(p string) error {
 	return nil
 }
 
-func (b *rootBuilder) touch(p, content string) error {
-	if err := b.mkdirs(path.Dir(p)); err != nil {
+func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
+	if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
 		return err
 	}
 	fd, err := unix.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
@@ -274,7 +290,7 @@ func (b *rootBuilder) touch(p, content string) error {
 // attachDev makes a /dev with the harmless nodes, terminals of its own and
 // nothing else.
 func (b *rootBuilder) attachDev() error {
-	if err := b.mkdirs("/dev"); err != nil {
+	if err := b.mkdirs("/dev", openDir); err != nil {
 		return err
 	}
 	dev, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m")
@@ -287,7 +303,7 @@ func (b *rootBuilder) attachDev() error {
 	b.mask = dev
 	b.holes = append(b.holes, dev)
 	for i, name := range b.order.Devices {
-		if err := b.touch(name, ""); err != nil {
+		if err := b.touch(name, "", openDir); err != nil {
 			return err
 		}
 		if err := b.attach(b.devs[i], name); err != nil {
@@ -306,7 +322,7 @@ func (b *rootBuilder) attachDev() error {
 	if err != nil {
 		return on("devpts", err)
 	}
-	if err := b.mkdirs("/dev/pts"); err != nil {
+	if err := b.mkdirs("/dev/pts", openDir); err != nil {
 		return err
 	}
 	if err := b.attach(pts, "/dev/pts"); err != nil {
@@ -326,13 +342,29 @@ func (b *rootBuilder) attachDev() error {
 const maskDir, maskFile = ".masked-directory", ".masked-file"
 
 func (b *rootBuilder) attachProc() error {
-	if err := b.mkdirs("/proc"); err != nil || b.proc < 0 {
+	if err := b.mkdirs("/proc", openDir); err != nil {
 		return err
+	}
+	if b.proc < 0 {
+		if !b.order.hostRoot() {
+			return nil
+		}
+		// Below a "/" that is granted lies the host's.
+		target, err := openObject(b.root, "proc")
+		if err != nil {
+			return on("/proc", err)
+		}
+		defer unix.Close(target)
+		return on("/proc", b.maskAt(target, true))
 	}
 	if err := b.attach(b.proc, "/proc"); err != nil {
 		return err
 	}
-	for _, name := range procSecrets {
+	secrets := procSecrets
+	if os.Getuid() == 0 {
+		secrets = append(slices.Clone(secrets), rootSecrets...)
+	}
+	for _, name := range secrets {
 		target, err := openObject(b.proc, name)
 		if errors.Is(err, unix.ENOENT) {
 			continue
@@ -385,11 +417,17 @@ func (b *rootBuilder) attachAll() error {
 
 func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	if !op.inside {
-		make := b.mkdirs
-		if !op.dir {
-			make = func(p string) error { return b.touch(p, "") }
+		mode := uint32(openDir)
+		if op.hidden {
+			mode = shutDir
 		}
-		if err := make(op.path); err != nil {
+		err := b.mkdirs(path.Dir(op.path), mode)
+		if err == nil && op.dir {
+			err = b.mkdirs(op.path, mode)
+		} else if err == nil {
+			err = b.touch(op.path, "", mode)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -405,7 +443,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		if err != nil {
 			return err
 		}
-		if id != op.id {
+		if op.id != (policy.FileID{}) && id != op.id {
 			return errSwapped
 		}
 	}
@@ -419,7 +457,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, []string{"mode=0777", "size=2g"}
 	if op.kind == mountMask {
 		// It can be passed through to what is granted below, and not listed.
-		options = []string{"mode=0111", "size=1m"}
+		options = []string{fmt.Sprintf("mode=%#o", shutDir), "size=1m"}
 	}
 	fs, err := newFs("tmpfs", attr, options...)
 	if err != nil {
@@ -435,7 +473,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 
 func (b *rootBuilder) links() error {
 	for _, l := range b.order.Links {
-		if err := b.mkdirs(path.Dir(l.Path)); err != nil {
+		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
 			return err
 		}
 		err := unix.Symlinkat(l.Target, b.root, rel(l.Path))
@@ -448,7 +486,7 @@ func (b *rootBuilder) links() error {
 
 func (b *rootBuilder) files() error {
 	for _, f := range b.order.Files {
-		if err := b.touch(f.Path, f.Content); err != nil {
+		if err := b.touch(f.Path, f.Content, openDir); err != nil {
 			return err
 		}
 	}
@@ -468,7 +506,7 @@ func (b *rootBuilder) finish() error {
 		}
 	}
 	readOnly := b.holes
-	if b.trees == nil || len(b.order.Mounts) == 0 || b.order.Mounts[0].path != "/" {
+	if !b.order.hostRoot() {
 		readOnly = append(readOnly, b.root)
 	}
 	for _, fd := range readOnly {

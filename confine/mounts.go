@@ -21,6 +21,9 @@ type mountOp struct {
 	// exist already, because nothing is ever created on the host. Otherwise the
 	// name is made in the jail's own root.
 	inside bool
+	// hidden is set where that name lies in a mask with holes: the directories
+	// that are made on the way to it are as shut as the mask.
+	hidden bool
 	// holes is set on a mask below which something is granted again: such a mask
 	// can be passed through, but not listed.
 	holes bool
@@ -140,7 +143,7 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	}
 	op := mountOp{
 		kind: mountBind, path: e.Path, dir: e.Kind == policy.KindDir, id: e.ID,
-		ro: e.Rights&policy.Write == 0, inside: !made, dev: policy.Within(e.Path, "/dev"),
+		ro: e.Rights&policy.Write == 0, inside: !made, hidden: cover.masked, dev: policy.Within(e.Path, "/dev"),
 		// Landlock grants execution to everything below: only the mount takes it back.
 		noexec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
 	}

@@ -111,7 +111,7 @@ func (c *compiler) network(o *order) {
 		{"/etc/hostname", "mcp-jail\n"},
 		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
 	}
-	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { return c.p.RightsAt(f.Path) != 0 })
+	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { _, decided := c.p.Find(f.Path); return decided })
 	if granted == nil {
 		c.holds(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
 		return
@@ -141,7 +141,7 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	o.Seccomp = filterRecords(filter)
-	c.holds(policy.AxisIPC, "ipc, pid and mount namespaces, Landlock scopes", "no process, socket, queue or shared memory of the host can be reached")
+	c.ipc(o)
 	c.holds(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
 	if len(c.p.CommandArgs) > 0 {
 		c.gap(Gap{
@@ -154,6 +154,24 @@ func (c *compiler) processes(o *order) {
 		c.holds(policy.AxisProcess, "Landlock", "only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
 	}
 	c.holds(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// ipc: what lies on no path is hidden by namespaces. A socket is a file, and
+// before Landlock's ABI 9 nothing can keep a server from connecting to one that
+// it can name, read-only or not.
+func (c *compiler) ipc(o *order) {
+	if !o.Loopback && c.f.LandlockABI < 6 {
+		c.gap(Gap{
+			Axis: policy.AxisIPC, What: "abstract UNIX sockets of the host",
+			Why: "they belong to the network namespace, which is the host's here, and Landlock can tell them apart since Linux 6.12",
+			Fix: "remove the net rules, or use Linux 6.12 or newer",
+		})
+	}
+	what := "no process, queue, shared memory or socket of the host can be reached"
+	if c.f.LandlockABI < 9 {
+		what += ", but for sockets that lie inside a granted directory"
+	}
+	c.holds(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
 }
 
 func (c *compiler) limits(o *order) {
@@ -171,7 +189,7 @@ func (c *compiler) limits(o *order) {
 	}
 	if l.Processes > 0 {
 		// The kernel exempts the host's root from RLIMIT_NPROC (fork(2), EAGAIN).
-		switch o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == Yes; {
+		switch o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == Yes && o.FreshProc; {
 		case o.PidMax:
 			c.holds(policy.AxisLimits, "pid_max of the PID namespace", "%d processes and threads", l.Processes)
 		case c.f.UID == 0:

@@ -33,12 +33,14 @@ func (s *shim) limits() error {
 		resource int
 		value    int
 	}{
-		{"core", unix.RLIMIT_CORE, 0},
+		// 1 byte, not 0: that also keeps the kernel from piping the memory into a
+		// program of the host (fs/coredump.c; core(5) says that 0 does not).
+		{"core", unix.RLIMIT_CORE, 1},
 		{"file_size_mb", unix.RLIMIT_FSIZE, l.FileSizeMB << 20},
 		{"open_files", unix.RLIMIT_NOFILE, l.OpenFiles},
 		{"processes", unix.RLIMIT_NPROC, l.Processes + initThreads},
 	} {
-		if r.value <= 0 && r.resource != unix.RLIMIT_CORE || r.resource == unix.RLIMIT_NPROC && l.Processes <= 0 {
+		if r.value <= 0 || r.resource == unix.RLIMIT_NPROC && l.Processes <= 0 {
 			continue
 		}
 		var old syscall.Rlimit
@@ -140,18 +142,19 @@ type probe struct {
 
 func (s *shim) probes() []probe {
 	probes := []probe{
-		{"see the launcher's process", func() error { return unix.Kill(s.order.HostPID, 0) }},
+		{"see the launcher's process", func() error {
+			if s.order.HostPID == os.Getpid() {
+				return unix.ESRCH // an init itself, of a container: the number is this process's here
+			}
+			return unix.Kill(s.order.HostPID, 0)
+		}},
 		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
 		{"make a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 		{"open a packet socket", func() error { return socketProbe(unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return unix.PtraceAttach(1) }},
-		{"write into the root", func() error {
-			fd, err := unix.Open("/probe", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-			if err == nil {
-				unix.Close(fd)
-			}
-			return err
-		}},
+	}
+	if !s.order.hostRoot() { // nothing may come into being there
+		probes = append(probes, probe{"write into the root", func() error { return unix.Mkdir("/probe", 0o700) }})
 	}
 	if s.order.Loopback {
 		probes = append(probes, probe{"find a way out of the network namespace", routeProbe})

@@ -33,6 +33,9 @@ type order struct {
 	Dir     string
 }
 
+// hostRoot reports whether the jail's root is the host's: "/" is granted.
+func (o *order) hostRoot() bool { return len(o.Mounts) > 0 && o.Mounts[0].path == "/" }
+
 // madeFile is a file that the jail gets instead of the host's.
 type madeFile struct{ Path, Content string }
 
@@ -129,7 +132,7 @@ func (c *codec) fields(o *order) {
 		c.num(&kind)
 		m.kind = mountKind(kind)
 		c.str(&m.path)
-		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.holes} {
+		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes} {
 			c.bool(b)
 		}
 		c.num(&m.id.Dev)

@@ -1,0 +1,493 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// runProbe makes the attempts of its argument and reports the outcomes as one
+// JSON list, all of them at the end: who dies half-way has reported nothing.
+func runProbe(args []string) {
+	runtime.LockOSThread()
+	var attempts []attempt
+	if err := json.Unmarshal([]byte(args[0]), &attempts); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	out := make([]outcome, len(attempts))
+	for i, a := range attempts {
+		out[i] = makeAttempt(a)
+	}
+	b, _ := json.Marshal(out)
+	os.Stdout.Write(b)
+	os.Exit(0)
+}
+
+func makeAttempt(a attempt) outcome {
+	verb, ok := verbs[a[0]]
+	if !ok {
+		return "no verb " + a[0]
+	}
+	answer, err := verb(a[1:])
+	if err != nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			return unix.ErrnoName(errno)
+		}
+		return "error: " + err.Error()
+	}
+	return strings.TrimSuffix(succeeded+" "+answer, " ")
+}
+
+// silent turns an operation without an answer into a verb.
+func silent(f func(a []string) error) func([]string) (string, error) {
+	return func(a []string) (string, error) { return "", f(a) }
+}
+
+func closing(fd int, err error) error {
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+var verbs map[string]func(args []string) (string, error)
+
+func init() {
+	open := func(flags int) func([]string) (string, error) {
+		return silent(func(a []string) error { return closing(unix.Open(a[0], flags|unix.O_CLOEXEC, 0o644)) })
+	}
+	verbs = map[string]func(args []string) (string, error){
+		// Files.
+		"read":    func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
+		"list":    probeList,
+		"stat":    silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
+		"create":  open(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
+		"mkfile":  silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
+		"mkdir":   silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
+		"symlink": silent(func(a []string) error { return unix.Symlink("/", a[0]) }),
+		"mkfifo":  silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
+		"mksock":  silent(probeBind),
+		"tmpfile": silent(probeTmpfile),
+		"write":   open(unix.O_WRONLY),
+		"append":  open(unix.O_WRONLY | unix.O_APPEND),
+		"rewrite": open(unix.O_WRONLY | unix.O_TRUNC),
+		"truncate": silent(func(a []string) error {
+			return unix.Truncate(a[0], 1)
+		}),
+		"unlink": silent(func(a []string) error { return unix.Unlink(a[0]) }),
+		"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
+		"rename": silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
+		"exchange": silent(func(a []string) error {
+			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
+		}),
+		"link":  silent(func(a []string) error { return unix.Link(a[0], a[1]) }),
+		"chmod": silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+		"utimes": silent(func(a []string) error {
+			return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
+		}),
+		"exec":    probeExec,
+		"execs":   silent(probeExecutable),
+		"mapexec": silent(probeMapExec),
+		"handle": silent(func(a []string) error {
+			_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0)
+			return err
+		}),
+		"survey": probeSurvey,
+
+		// The process itself.
+		"status": probeStatus,
+		"env":    func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
+		"cwd":    func([]string) (string, error) { return os.Getwd() },
+		"umask":  func([]string) (string, error) { return fmt.Sprintf("%03o", unix.Umask(0)), nil },
+		"fds":    probeDescriptors,
+		"ids":    func([]string) (string, error) { return fmt.Sprint(unix.Getuid(), unix.Geteuid(), unix.Getegid()), nil },
+		"limit":  probeLimit,
+		"verify": silent(probeVerify),
+
+		// Others.
+		"kill":    silent(func(a []string) error { return unix.Kill(number(a[0]), 0) }),
+		"ptrace":  silent(probePtrace),
+		"readmem": silent(probeReadMemory),
+		"dial": silent(func(a []string) error {
+			c, err := net.Dial(a[0], a[1])
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}),
+		"loopback": silent(probeLoopback),
+		"shmget": silent(func(a []string) error {
+			_, err := unix.SysvShmGet(number(a[0]), 1, 0)
+			return err
+		}),
+		"mqopen": silent(func(a []string) error {
+			name, _ := unix.BytePtrFromString(a[0])
+			fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), unix.O_RDONLY, 0, 0, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+			return unix.Close(int(fd))
+		}),
+
+		// The kernel.
+		"unshare": silent(func(a []string) error { return unix.Unshare(number(a[0])) }),
+		"setns": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Setns(fd, 0)
+		}),
+		"mount":  silent(func(a []string) error { return unix.Mount("none", a[0], "tmpfs", 0, "") }),
+		"umount": silent(func(a []string) error { return unix.Unmount(a[0], unix.MNT_DETACH) }),
+		"pivot":  silent(func(a []string) error { return unix.PivotRoot(a[0], a[0]) }),
+		"chroot": silent(func(a []string) error { return unix.Chroot(a[0]) }),
+		"fsopen": silent(func(a []string) error { return closing(unix.Fsopen(a[0], unix.FSOPEN_CLOEXEC)) }),
+		"socket": silent(func(a []string) error {
+			return closing(unix.Socket(number(a[0]), number(a[1])|unix.SOCK_CLOEXEC, number(a[2])))
+		}),
+		"keyring": silent(func([]string) error {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+			return err
+		}),
+		"personality": silent(func([]string) error {
+			_, _, errno := unix.Syscall(unix.SYS_PERSONALITY, 0x0040000, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		}),
+		"sticky-input": silent(probeTerminal),
+
+		// Life.
+		"exit":   silent(func(a []string) error { os.Exit(number(a[0])); return nil }),
+		"die":    silent(func(a []string) error { return dieOf(syscall.Signal(number(a[0]))) }),
+		"wait":   silent(func(a []string) error { fmt.Println("ready"); time.Sleep(time.Hour); return nil }),
+		"caught": probeCatch,
+		"daemon": silent(probeDaemon),
+
+		// Limits.
+		"openfiles": probeOpenFiles,
+		"fill":      silent(probeFill),
+		"fork":      probeFork,
+		"allocate":  silent(probeAllocate),
+	}
+}
+
+func probeList(a []string) (string, error) {
+	d, err := os.Open(a[0])
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	sort.Strings(names)
+	return strings.Join(names, " "), err
+}
+
+func probeBind(a []string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// A path may be too long for a socket's address.
+	if err := os.Chdir(filepath.Dir(a[0])); err != nil {
+		return err
+	}
+	return unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Base(a[0])})
+}
+
+// probeTmpfile makes a file without a name and gives it one.
+func probeTmpfile(a []string) error {
+	fd, err := unix.Open(filepath.Dir(a[0]), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
+}
+
+func probeExec(a []string) (string, error) {
+	cmd := exec.Command(a[0])
+	cmd.Args = a
+	out, err := cmd.Output()
+	var ee *exec.ExitError
+	if errors.As(err, &ee) {
+		err = nil // it ran
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// probeExecutable executes a file that is no program: ENOEXEC means that the
+// kernel would have started it.
+func probeExecutable(a []string) error {
+	err := syscall.Exec(a[0], a[:1], nil)
+	if errors.Is(err, syscall.ENOEXEC) {
+		return nil
+	}
+	return err
+}
+
+func probeMapExec(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err == nil {
+		unix.Munmap(b)
+	}
+	return err
+}
+
+// probeStatus answers with the given fields of /proc/self/status.
+func probeStatus(a []string) (string, error) {
+	b, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for _, want := range a {
+		for line := range strings.Lines(string(b)) {
+			if name, value, _ := strings.Cut(line, ":"); name == want {
+				out = append(out, strings.TrimSpace(value))
+			}
+		}
+	}
+	return strings.Join(out, " "), nil
+}
+
+// probeDescriptors lists what was open at the start. The runtime's own poller is
+// not the launcher's.
+func probeDescriptors([]string) (string, error) {
+	var out []string
+	for fd := range 1000 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			continue
+		}
+		if name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); !strings.HasPrefix(name, "anon_inode:[event") {
+			out = append(out, strconv.Itoa(fd))
+		}
+	}
+	return strings.Join(out, " "), nil
+}
+
+func probeLimit(a []string) (string, error) {
+	var l unix.Rlimit
+	err := unix.Getrlimit(number(a[0]), &l)
+	return fmt.Sprint(l.Cur, l.Max), err
+}
+
+// probeVerify looks from inside whether this jail holds: a.[0] is a file of the
+// host, a[1] a process of it.
+func probeVerify(a []string) error {
+	for _, c := range []struct {
+		try  attempt
+		want outcome
+	}{
+		{try("status", "NoNewPrivs", "Seccomp", "CapEff", "CapPrm", "CapBnd"), "ok 1 2 0000000000000000 0000000000000000 0000000000000000"},
+		{try("read", a[0]), "ENOENT"},
+		{try("list", "/"), "EACCES"},
+		{try("kill", a[1]), "ESRCH"},
+		{try("unshare", fmt.Sprint(unix.CLONE_NEWUSER)), "EPERM"},
+		{try("socket", fmt.Sprint(unix.AF_PACKET), "3", "0"), "EAFNOSUPPORT"},
+		{try("dial", "udp", "198.51.100.1:9"), "ENETUNREACH"},
+		{try("create", "/x"), "EROFS"},
+	} {
+		if got := makeAttempt(c.try); got != c.want {
+			return fmt.Errorf("%v: %s, want %s", c.try, got, c.want)
+		}
+	}
+	return nil
+}
+
+// child starts a process that only waits.
+func child() (*exec.Cmd, error) {
+	cmd := exec.Command(testBinaryOfProbe())
+	cmd.Args = []string{probeName, `[["wait"]]`}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	io.ReadFull(out, make([]byte, 5))
+	return cmd, nil
+}
+
+func testBinaryOfProbe() string {
+	p, _ := os.Readlink("/proc/self/exe")
+	return p
+}
+
+func probePtrace([]string) error {
+	c, err := child()
+	if err != nil {
+		return err
+	}
+	defer c.Process.Kill()
+	return unix.PtraceAttach(c.Process.Pid)
+}
+
+// probeReadMemory reads a process's memory: a child of its own, or a[0].
+func probeReadMemory(a []string) error {
+	b := make([]byte, 1)
+	x := uintptr(unsafe.Pointer(&b[0]))
+	_, err := unix.ProcessVMReadv(os.Getpid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: x, Len: 1}}, 0)
+	return err
+}
+
+// probeLoopback talks to itself over 127.0.0.1.
+func probeLoopback([]string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			c.Write([]byte("x"))
+			c.Close()
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = io.ReadFull(c, make([]byte, 1))
+	return err
+}
+
+// probeTerminal types into a terminal, as TIOCSTI does.
+func probeTerminal([]string) error {
+	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("no terminal: %v", err)
+	}
+	defer unix.Close(master)
+	c := byte('x')
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func dieOf(sig syscall.Signal) error {
+	signal.Reset(sig)
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	return errors.New("still alive")
+}
+
+// probeCatch waits for one of the signals that are passed on.
+func probeCatch([]string) (string, error) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	fmt.Fprintln(os.Stderr, "ready")
+	return (<-c).String(), nil
+}
+
+// probeDaemon leaves two processes behind, each in a session of its own, and
+// only then goes on: a[0] generations are still to come.
+func probeDaemon(a []string) error {
+	if n := number(a[0]); n > 0 {
+		cmd := exec.Command(testBinaryOfProbe())
+		cmd.Args = []string{probeName, fmt.Sprintf(`[["daemon", "%d"]]`, n-1)}
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd.Start()
+	}
+	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	fmt.Fprintln(os.Stderr, "daemon")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+func probeOpenFiles([]string) (string, error) {
+	for n := 0; ; n++ {
+		if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(err.(syscall.Errno))), nil
+		}
+	}
+}
+
+// probeFill writes a[1] MB into a file.
+func probeFill(a []string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	f, err := os.Create(a[0])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for range number(a[1]) {
+		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeFork makes processes that wait, at most a[0] of them.
+func probeFork(a []string) (string, error) {
+	most := number(a[0])
+	for n := range most {
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(errno)), nil
+		}
+		if pid == 0 {
+			for {
+				syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	}
+	return strconv.Itoa(most), nil
+}
+
+// probeAllocate uses a[0] MB and keeps them.
+func probeAllocate(a []string) error {
+	b, err := unix.Mmap(-1, 0, number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+func probeSurvey([]string) (string, error) { return "", nil }
