@@ -8,8 +8,6 @@ import (
 	"runtime"
 )
 
-const selfPath = ""
-
 func hostFacts() facts { return facts{Features: probeForStart()} }
 
 // ShimMain does nothing here: there are no jails.
@@ -18,7 +16,16 @@ func ShimMain() {}
 // Process is a program in its jail; there are none here.
 type Process struct{}
 
-func start(context.Context, *Plan, string, Stdio) (*Process, error) {
+// Shim is the init of a jail that is not built yet; there are none here.
+type Shim struct{}
+
+// Prepare does nothing here.
+func (l Launcher) Prepare() *Shim { return nil }
+
+// Discard does nothing here.
+func (*Shim) Discard() {}
+
+func start(context.Context, *Plan, Launcher, Stdio) (*Process, error) {
 	return nil, &StartError{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 

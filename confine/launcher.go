@@ -15,6 +15,9 @@ type Launcher struct {
 	// Shim is the program to re-execute inside the new namespaces; it must call
 	// ShimMain first thing in main. "" is the running program itself.
 	Shim string
+	// Ready is a shim that Prepare started ahead. The first Start that it fits
+	// uses it; a later one starts its own. nil is none.
+	Ready *Shim
 }
 
 // Plan is a profile compiled for one kernel: what will hold, by which mechanism,
@@ -59,9 +62,5 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	if err != nil {
 		return nil, err
 	}
-	shim := l.Shim
-	if shim == "" {
-		shim = selfPath
-	}
-	return start(ctx, plan, shim, stdio)
+	return start(ctx, plan, l, stdio)
 }

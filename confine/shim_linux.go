@@ -111,7 +111,41 @@ func (s *shim) fail(step string, err error) {
 	os.Exit(1)
 }
 
+// readOrder waits for the launcher's word: one byte that says which of the
+// server's descriptors come with it, and the order up to the end.
 func (s *shim) readOrder() error {
+	var present [1]byte
+	rights := make([]byte, unix.CmsgSpace(3*4))
+	n, size, _, _, err := unix.Recvmsg(orderFD, present[:], rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		os.Exit(0) // the launcher has no use for this shim
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil {
+		return err
+	}
+	var fds []int
+	for i := range messages {
+		if fds, err = unix.ParseUnixRights(&messages[i]); err != nil {
+			return err
+		}
+	}
+	for fd := range 3 {
+		if present[0]&(1<<fd) == 0 {
+			continue
+		}
+		if len(fds) == 0 {
+			return errOrder
+		}
+		if err := unix.Dup3(fds[0], fd, 0); err != nil {
+			return err
+		}
+		unix.Close(fds[0])
+		fds = fds[1:]
+	}
 	f := os.NewFile(orderFD, "order")
 	defer f.Close()
 	b, err := io.ReadAll(f)
