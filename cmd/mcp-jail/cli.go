@@ -122,13 +122,19 @@ func run(args []string, c console) int {
 		args, server = args[:i], command{args[i+1:], true}
 	}
 	c = c.withColours()
+	launcher := confine.Launcher{}
+	if len(args) > 0 && args[0] == "run" && !wantsHelp(args) {
+		// The jail's init starts while the command line and the policy are read.
+		launcher.Ready = launcher.Prepare()
+		defer launcher.Ready.Discard()
+	}
 	var grammar cli
 	exited := -1
 	parser, err := kong.New(&grammar,
 		kong.Name("mcp-jail"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(c.err, c.err), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false, WrapUpperBound: 100}),
-		kong.Bind(c, server),
+		kong.Bind(c, server, launcher),
 	)
 	if err != nil {
 		panic(err) // the grammar is wrong: every test would show it

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
@@ -56,7 +57,7 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	s := t.session(console{in: sessionIn, out: sessionOut, err: null})
+	s := t.session(console{in: sessionIn, out: sessionOut, err: null}, confine.Launcher{})
 	s.Sink = nil
 	s.Linger = time.Second
 	ended := make(chan struct{})

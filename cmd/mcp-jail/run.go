@@ -35,7 +35,7 @@ network. Standard output carries MCP and nothing else. The exit status is the se
 }
 
 // Run relays one client session.
-func (r *runCmd) Run(c console, server command) error {
+func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error {
 	log, closeLog, err := r.logger(c)
 	if err != nil {
 		return r.refuse(c, err)
@@ -53,7 +53,7 @@ func (r *runCmd) Run(c console, server command) error {
 		return r.refuse(c, err)
 	}
 	log.Info().Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
-	session := t.session(c)
+	session := t.session(c, launcher)
 	session.Log = log
 	status, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {
@@ -72,8 +72,7 @@ func (t *target) unsupported() error {
 }
 
 // session wires the parts together for one profile.
-func (t *target) session(c console) lifecycle.Session {
-	launcher := confine.Launcher{}
+func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
 	s := lifecycle.Session{
 		Profile:  t.profile,
 		In:       c.in,
