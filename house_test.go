@@ -1,0 +1,125 @@
+// Package house_test holds the sources to the rules of DESIGN.md: who may import
+// whom, no init functions, no packages without a purpose in their name.
+package house_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mcp-jail/mcp-jail/"
+
+// mayImport lists, for each package of the product, the other packages and
+// modules it may import beside the standard library. Tests are free.
+var mayImport = map[string][]string{
+	"policy":      {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
+	"mcpproxy":    {},
+	"diagnostics": {module + "policy"},
+	"confine":     {module + "policy", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "kernel.org/pub/linux/libs/security/libcap/psx"},
+	"lifecycle":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"cmd/mcp-jail": {
+		module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle",
+		"github.com/alecthomas/kong", "github.com/rs/zerolog",
+	},
+}
+
+// freeTrees are not part of the product: they may import what they like, but
+// nothing of the product imports them.
+var freeTrees = []string{"examples", "bench", "testdata"}
+
+var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
+
+// TestHouse reads every Go file of the checkout, whatever its build tags.
+func TestHouse(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "bin"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		seen[path.Dir(filepath.ToSlash(name))] = true
+		for _, fault := range faults(t, filepath.ToSlash(name), nil) {
+			t.Errorf("%s: %s", name, fault)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range mayImport {
+		if !seen[dir] {
+			t.Errorf("no source was read in %s", dir)
+		}
+	}
+}
+
+// faults lists what is against the rules in one file; src replaces its content.
+func faults(t *testing.T, name string, src any) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	if slices.Contains(emptyNames, file.Name.Name) {
+		out = append(out, "the package name "+file.Name.Name+" says nothing")
+	}
+	dir := path.Dir(name)
+	free := slices.ContainsFunc(freeTrees, func(tree string) bool { return dir == tree || strings.HasPrefix(dir, tree+"/") })
+	allowed, known := mayImport[dir]
+	if !free && !known {
+		out = append(out, "the package "+dir+" has no line in the table of imports")
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if imported == "C" {
+			out = append(out, "cgo")
+		}
+		first, _, _ := strings.Cut(imported, "/")
+		if strings.Contains(first, ".") && !free && !slices.Contains(allowed, imported) {
+			out = append(out, dir+" may not import "+imported)
+		}
+	}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" && !free {
+			out = append(out, "an init function")
+		}
+	}
+	return out
+}
+
+// TestFaults shows that each rule can fail.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"policy/x.go", "package policy\nimport _ \"" + module + "confine\"", "may not import"},
+		{"mcpproxy/x.go", "package mcpproxy\nimport _ \"github.com/rs/zerolog\"", "may not import"},
+		{"confine/x_plan9.go", "package confine\nfunc init() {}", "init"},
+		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
+		{"cmd/mcp-jail/x.go", "package main\nimport _ \"" + module + "examples/demo\"", "may not import"},
+		{"helpers/x.go", "package helpers", "says nothing"},
+		{"newcomer/x.go", "package newcomer", "no line"},
+		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
+		{"policy/y.go", "package policy\nimport _ \"os\"", ""},
+		{"examples/y.go", "package main\nimport _ \"github.com/mark3labs/mcp-go/mcp\"", ""},
+	} {
+		got := strings.Join(faults(t, c.name, c.src), "; ")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
