@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+)
+
+// asEnv makes the test binary behave as mcp-jail, for tests that start it
+// themselves. Scripts have mcp-jail in their PATH.
+const asEnv = "MCPJAIL_TEST_AS"
+
+// The test binary is mcp-jail, the shim of its jails, the servers in them and
+// the clients around them.
+func TestMain(m *testing.M) {
+	confine.ShimMain()
+	if os.Getenv(asEnv) == "mcp-jail" {
+		main()
+	}
+	programs := map[string]func(){
+		"mcp-jail": main, "client": clientMain, "tty": ttyMain,
+		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
+		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain,
+	}
+	if programs[filepath.Base(os.Args[0])] != nil {
+		testscript.Main(m, programs) // does not return
+	}
+	// The scripts get a place outside of /tmp, which is the jail's own in every
+	// jail, and below /var/tmp, which no default policy refuses.
+	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-cli-")
+	if err != nil {
+		base, err = os.MkdirTemp("", "mcp-jail-cli-")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv("TMPDIR", base)
+	testscript.Main(cleaned{m, base}, programs)
+}
+
+// cleaned removes the place of the scripts when the tests have run:
+// testscript.Main exits.
+type cleaned struct {
+	*testing.M
+	base string
+}
+
+func (c cleaned) Run() int {
+	defer func() {
+		if f := flag.Lookup("testwork"); f == nil || f.Value.String() != "true" {
+			os.RemoveAll(c.base)
+		}
+	}()
+	return c.M.Run()
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("MCPJAIL_UPDATE") != "",
+		Condition:           hostCan,
+		Setup: func(env *testscript.Env) error {
+			// A home and a project in it, as users have them.
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("USER", "tester")
+			env.Setenv("STATE", filepath.Join(home, ".local", "state", "mcp-jail"))
+			env.Cd = filepath.Join(env.WorkDir, "project")
+			return errors.Join(os.MkdirAll(home, 0o755), os.MkdirAll(env.Cd, 0o755))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":    cmdStatus,
+			"frames":    cmdFrames,
+			"widest":    cmdWidest,
+			"tree":      cmdTree,
+			"nobody":    cmdNobody,
+			"normalise": cmdNormalise,
+			"fill":      cmdFill,
+		},
+	})
+}
+
+// hostCan answers conditions such as [userns], [landlock:4] and [jail], which is
+// everything that a jail is built from. A feature that MCPJAIL_REQUIRE lists must
+// be there: what it would skip fails instead.
+func hostCan(cond string) (bool, error) {
+	names := []string{cond}
+	switch cond {
+	case "jail":
+		names = []string{"landlock", "seccomp", "userns", "mount_api"}
+	case "root":
+		return os.Getuid() == 0, nil
+	}
+	for _, name := range names {
+		f, err := confine.Probe().Has(name)
+		if err != nil {
+			return false, err
+		}
+		if f.Answer != confine.Yes {
+			if required(name) {
+				return false, fmt.Errorf("MCPJAIL_REQUIRE lists %s, and this host does not have it: %s", name, f.Detail)
+			}
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func required(name string) bool {
+	base, _, _ := strings.Cut(name, ":")
+	return slices.ContainsFunc(strings.Split(os.Getenv("MCPJAIL_REQUIRE"), ","), func(r string) bool {
+		r, _, _ = strings.Cut(r, ":")
+		return r == base
+	})
+}
+
+// status N PROGRAM ARG... runs a program that must end with exactly status N.
+func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N program [args...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// frames N: the last program wrote N messages to its stdout, and nothing else.
+func cmdFrames(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: frames N")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	out := ts.ReadFile("stdout")
+	if out != "" && !strings.HasSuffix(out, "\n") {
+		ts.Fatalf("stdout ends in the middle of a line")
+	}
+	got := 0
+	for line := range strings.Lines(out) {
+		var frame struct {
+			JSONRPC string `json:"jsonrpc"`
+		}
+		if json.Unmarshal([]byte(line), &frame) != nil || frame.JSONRPC != "2.0" {
+			ts.Fatalf("stdout carries what is no MCP message: %q", line)
+		}
+		got++
+	}
+	if got != want {
+		ts.Fatalf("%d messages on stdout, want %d", got, want)
+	}
+}
+
+// widest N FILE: no line has more than N characters.
+func cmdWidest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: widest N file")
+	}
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for line := range strings.Lines(ts.ReadFile(args[1])) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > limit {
+			ts.Fatalf("a line has %d characters: %s", n, line)
+		}
+	}
+}
+
+// tree DIR [NAME...]: DIR holds exactly these names, deep.
+func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: tree dir [name...]")
+	}
+	dir := ts.MkAbs(args[0])
+	got := []string{}
+	ts.Check(filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." {
+			got = append(got, rel)
+		}
+		return err
+	}))
+	if want := slices.Sorted(slices.Values(args[1:])); !slices.Equal(got, want) {
+		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
+	}
+}
+
+// nobody: no process of this script is left. Those outside of a jail carry WORK
+// in their environment, those inside a HOME below it.
+func cmdNobody(ts *testscript.TestScript, neg bool, args []string) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	left := func() (found []string) {
+		all, _ := filepath.Glob("/proc/[0-9]*")
+		for _, dir := range all {
+			env, _ := os.ReadFile(filepath.Join(dir, "environ"))
+			argv, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+			if work := ts.Getenv("WORK") + "/"; len(argv) > 0 && strings.Contains(string(env)+string(argv), work) {
+				found = append(found, fmt.Sprintf("%s %q", filepath.Base(dir), argv))
+			}
+		}
+		return found
+	}()
+	if (len(left) > 0) != neg {
+		ts.Fatalf("left behind: %q", left)
+	}
+}
+
+// fill FILE N TEXT writes TEXT N times.
+func cmdFill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: fill file n text")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	text, err := strconv.Unquote(`"` + args[2] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(text, n)), 0o644))
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// normalise FILE takes out what differs from host to host, in place: the place
+// of the script, digests, kernel and Landlock numbers, the system's own paths.
+func cmdNormalise(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: normalise file")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "WORK")
+	for _, n := range hostDependent {
+		text = n.match.ReplaceAllString(text, n.with)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}
+
+var hostDependent = []struct {
+	match *regexp.Regexp
+	with  string
+}{
+	{regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`), "BIN"},
+	{regexp.MustCompile(`ABI \d+`), "ABI N"},
+	{regexp.MustCompile(`(?m)^ +read execute +/\S*( -> \S*)? +baseline\n`), ""},
+	{regexp.MustCompile(`(?m)^ +read +/(etc|dev|proc|sys|run|usr)\S*( -> \S*)? +baseline\n`), ""},
+	{regexp.MustCompile(`(?m)^ +read write( execute)? +/dev\S* +baseline\n`), ""},
+	{regexp.MustCompile(`(?m)^ +link /\S+ -> \S+\n`), ""},
+	{regexp.MustCompile(`(?m)^( +)(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
+	{regexp.MustCompile(`(?m)^( +)withheld: .*\n`), ""},
+	{regexp.MustCompile(`\d+ variables, \d+ of the host's withheld`), "N variables, N of the host's withheld"},
+	{regexp.MustCompile(`pid_max of the PID namespace|RLIMIT_NPROC in the user namespace`), "PROCESSES"},
+}

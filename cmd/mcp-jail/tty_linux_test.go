@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ttyMain runs a program with a terminal as all of its standard descriptors, and
+// copies what it shows to stdout:
+//
+//	tty [-type TEXT -after TEXT] PROGRAM [ARG...]
+//
+// What is to be typed is typed when the terminal shows the text to wait for.
+func ttyMain() {
+	keys := flag.String("type", "", "what to type; ^C and ^D stand for those keys")
+	after := flag.String("after", "", "wait until the terminal shows this")
+	flag.Parse()
+	err := inTTY(strings.NewReplacer("^C", "\x03", "^D", "\x04").Replace(*keys), *after, flag.Args())
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		os.Exit(exit.ExitCode())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tty:", err)
+		os.Exit(99)
+	}
+}
+
+func inTTY(keys, after string, args []string) error {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		return err
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		return err
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	slave.Close()
+	screen := &screen{wanted: after, ready: make(chan struct{})}
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		io.Copy(screen, master) // ends with EIO when the last slave is closed
+	}()
+	if keys != "" {
+		select {
+		case <-screen.ready:
+			master.WriteString(keys)
+		case <-shown:
+		case <-time.After(20 * time.Second):
+			cmd.Process.Kill()
+			err = fmt.Errorf("the terminal never showed %q", after)
+		}
+	}
+	start := time.Now()
+	ended := cmd.Wait()
+	<-shown
+	fmt.Fprintf(os.Stderr, "tty: ended after %.1f s\n", time.Since(start).Seconds())
+	return errors.Join(err, ended)
+}
+
+// screen passes on what a terminal shows and notes when the wanted text is there.
+type screen struct {
+	wanted string
+	ready  chan struct{}
+	once   sync.Once
+	all    strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.all.Write(p)
+	if strings.Contains(s.all.String(), s.wanted) {
+		s.once.Do(func() { close(s.ready) })
+	}
+	return os.Stdout.Write(p)
+}
