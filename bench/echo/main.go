@@ -1,0 +1,79 @@
+// Command echo is the smallest MCP server that can be measured: it starts at
+// once, answers at once, and makes results of any size.
+//
+// Its one tool, echo, takes the argument "bytes" and answers with a result whose
+// text is that long. The text looks like a log: lines of words, with the escapes
+// that their ends need.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+)
+
+const (
+	line    = `The quick brown fox jumps over the lazy dog, again and again.\n`
+	maxText = 64 << 20
+	tools   = `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"bytes":{"type":"integer"}}}}]}`
+	hello   = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}`
+)
+
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Arguments struct {
+			Bytes int `json:"bytes"`
+		} `json:"arguments"`
+	} `json:"params"`
+}
+
+func main() {
+	in := bufio.NewReaderSize(os.Stdin, 64<<10)
+	results := map[int][]byte{}
+	var out []byte
+	for {
+		b, err := in.ReadBytes('\n')
+		if err != nil {
+			if err == io.EOF {
+				return
+			}
+			os.Exit(1)
+		}
+		var r request
+		if json.Unmarshal(b, &r) != nil || r.ID == nil {
+			continue
+		}
+		out = append(out[:0], `{"jsonrpc":"2.0","id":`...)
+		out = append(out, r.ID...)
+		switch r.Method {
+		case "initialize":
+			out = append(out, `,"result":`+hello...)
+		case "tools/list":
+			out = append(out, `,"result":`+tools...)
+		case "tools/call":
+			n := min(max(r.Params.Arguments.Bytes, 0), maxText)
+			if results[n] == nil {
+				results[n] = result(n)
+			}
+			out = append(out, results[n]...)
+		default:
+			out = append(out, `,"error":{"code":-32601,"message":"no such method"}`...)
+		}
+		out = append(out, '}', '\n')
+		if _, err := os.Stdout.Write(out); err != nil {
+			return
+		}
+	}
+}
+
+// result is the tail of an answer whose text has n bytes, give or take a line.
+func result(n int) []byte {
+	b := []byte(`,"result":{"content":[{"type":"text","text":"`)
+	for len(b) < n {
+		b = append(b, line...)
+	}
+	return append(b, `"}]}`...)
+}

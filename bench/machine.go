@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// machine is what the figures hold for.
+type machine struct {
+	Kernel    string `json:"kernel"`
+	Cores     int    `json:"cores"`
+	CPU       string `json:"cpu"`
+	Go        string `json:"go"`
+	Node      string `json:"node,omitempty"`
+	Load      string `json:"load,omitempty"` // of the last minute, before the first measure
+	LoadAfter string `json:"load_after,omitempty"`
+}
+
+func machineOf(ctx context.Context) machine {
+	m := machine{Kernel: runtime.GOOS, Cores: runtime.NumCPU(), CPU: runtime.GOARCH, Go: runtime.Version(), Load: load()}
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = "Linux " + strings.TrimSpace(string(b))
+	}
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if name := processorName(string(b)); name != "" {
+			m.CPU = name
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if b, err := exec.CommandContext(ctx, "node", "--version").Output(); err == nil {
+		m.Node = strings.TrimSpace(string(b))
+	}
+	return m
+}
+
+// processorName is the first "model name" of proc(5) cpuinfo; arm64 has none.
+func processorName(cpuinfo string) string {
+	for line := range strings.Lines(cpuinfo) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// load is the average of the last minute.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}
+
+func (m machine) String() string {
+	s := fmt.Sprintf("%s, %d cores, %s, %s", m.Kernel, m.Cores, m.CPU, m.Go)
+	if m.Node != "" {
+		s += ", node " + m.Node
+	}
+	if m.Load != "" {
+		s += ", load " + m.Load + " before and " + m.LoadAfter + " after"
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	memoryRuns = 3 // the figures hardly differ
+	memoryIdle = 500 * time.Millisecond
+)
+
+// measureMemory adds up the processes of mcp-jail around an idle server.
+func measureMemory(ctx context.Context, s *site) ([]row, error) {
+	r := row{Measure: "memory of the jail, PSS", Unit: "MB", Budget: "≤ 12 MB", Note: s.noNode}
+	if r.Note != "" {
+		return []row{r}, nil
+	}
+	var proxy, init, sum []float64
+	for range min(s.runs, memoryRuns) {
+		p, i, err := s.memory(ctx)
+		if errors.Is(err, os.ErrPermission) {
+			r.Note = "readable to root only"
+			return []row{r}, nil
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			r.Note = "this system has no smaps_rollup"
+			return []row{r}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		proxy, init, sum = append(proxy, p), append(init, i), append(sum, p+i)
+	}
+	total := summarize(sum)
+	r.Jailed, r.Added = &total, &total.Median
+	r.Note = fmt.Sprintf("the proxy %s MB, the jail's init %s MB; the server itself not counted", figure(median(proxy)), figure(median(init)))
+	return []row{r}, nil
+}
+
+// memory returns the PSS of the proxy and of the init in the jail, in MB.
+func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
+	c, err := s.open(ctx, s.jailed([]string{s.node, s.files, s.workspace}))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer c.close()
+	select {
+	case <-time.After(memoryIdle):
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	}
+	pid := c.cmd.Process.Pid
+	if proxy, err = pss(pid); err != nil {
+		return 0, 0, err
+	}
+	// The server is a child of the jail's init, which is a child of the proxy.
+	for _, child := range children(pid) {
+		n, err := pss(child)
+		if err != nil {
+			return 0, 0, err
+		}
+		init += n
+	}
+	if init == 0 {
+		return 0, 0, errors.New("the proxy has no child")
+	}
+	return proxy, init, nil
+}
+
+// pss is the proportional set size of a process (proc(5), smaps_rollup), in MB.
+func pss(pid int) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, err
+	}
+	return pssOf(string(b))
+}
+
+func pssOf(rollup string) (float64, error) {
+	for line := range strings.Lines(rollup) {
+		rest, ok := strings.CutPrefix(line, "Pss:")
+		if !ok {
+			continue
+		}
+		kB, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+		return kB * 1024 / 1e6, err
+	}
+	return 0, errors.New("smaps_rollup has no Pss")
+}
+
+// children are the processes that any thread of a process started.
+func children(pid int) (pids []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		for _, field := range strings.Fields(string(b)) {
+			if n, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, n)
+			}
+		}
+	}
+	return pids
+}

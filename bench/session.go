@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// Time-outs against a server that hangs, generous for a loaded machine.
+const (
+	sessionTimeout = 60 * time.Second
+	endTimeout     = 10 * time.Second
+)
+
+const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}` + "\n"
+
+const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+
+// session is a client with the server that it started.
+type session struct {
+	site    *site
+	cmd     *exec.Cmd
+	cancel  context.CancelFunc
+	in      io.WriteCloser
+	pipe    io.ReadCloser
+	out     *bufio.Reader
+	began   time.Time
+	started time.Duration // from the spawn to the answer to initialize
+	lastID  int
+	request []byte
+}
+
+// open starts a server and initializes it.
+func (s *site) open(ctx context.Context, argv []string) (*session, error) {
+	c := &session{site: s}
+	ctx, c.cancel = context.WithTimeout(ctx, sessionTimeout)
+	c.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.cmd.Dir = s.workspace
+	c.cmd.Stderr = s.stderr
+	in, err := c.cmd.StdinPipe()
+	if err != nil {
+		c.cancel()
+		return nil, err
+	}
+	c.in = in
+	c.pipe, err = c.cmd.StdoutPipe()
+	if err != nil {
+		c.cancel()
+		return nil, err
+	}
+	c.out = bufio.NewReaderSize(c.pipe, 256<<10)
+	s.stderr.Truncate(0)
+	c.began = time.Now()
+	if err := c.cmd.Start(); err != nil {
+		c.cancel()
+		return nil, err
+	}
+	if _, err = io.WriteString(c.in, initialize); err == nil {
+		_, err = c.answer(0)
+	}
+	c.started = time.Since(c.began)
+	if err == nil {
+		_, err = io.WriteString(c.in, initialized)
+	}
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("initialize: %w", c.explain(err))
+	}
+	return c, nil
+}
+
+// explain adds what the server said.
+func (c *session) explain(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the server ended")
+	}
+	if said := c.site.complaint(); said != "" {
+		return fmt.Errorf("%w\n%s", err, said)
+	}
+	return err
+}
+
+// answer reads up to the end of the answer to a request, and returns its size.
+// What else the server sends is passed over.
+func (c *session) answer(id int) (size int, err error) {
+	token := strconv.AppendInt([]byte(`"id":`), int64(id), 10)
+	for wanted := false; !wanted; {
+		for size = 0; ; {
+			part, err := c.out.ReadSlice('\n')
+			size += len(part)
+			wanted = wanted || names(part, token)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				return size, err
+			}
+		}
+	}
+	return size, nil
+}
+
+// names looks for the id where servers put it, at the beginning or the end of
+// the envelope, and not through a megabyte of text.
+func names(part, token []byte) bool {
+	const near = 64
+	for _, p := range [][]byte{part[:min(near, len(part))], part[max(0, len(part)-near):]} {
+		if i := bytes.Index(p, token); i >= 0 && i+len(token) < len(p) && (p[i+len(token)] == ',' || p[i+len(token)] == '}') {
+			return true
+		}
+	}
+	return false
+}
+
+// ask sends the next tools/call for a result of n bytes, without waiting.
+func (c *session) ask(n int) (id int, err error) {
+	c.lastID++
+	b := append(c.request[:0], `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, int64(c.lastID), 10)
+	b = append(b, `,"method":"tools/call","params":{"name":"echo","arguments":{"bytes":`...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, "}}}\n"...)
+	c.request = b
+	_, err = c.in.Write(b)
+	return c.lastID, err
+}
+
+// call is one tools/call; it returns how long it took.
+func (c *session) call(n int) (time.Duration, error) {
+	began := time.Now()
+	id, err := c.ask(n)
+	if err == nil {
+		_, err = c.answer(id)
+	}
+	if err != nil {
+		return 0, c.explain(err)
+	}
+	return time.Since(began), nil
+}
+
+// close kills the server and waits until nothing of it is left: of a jail, the
+// kernel ends every process when the first one dies.
+func (c *session) close() {
+	defer c.cancel()
+	c.cmd.Process.Kill()
+	c.in.Close()
+	stop := time.AfterFunc(endTimeout, func() { c.pipe.Close() })
+	defer stop.Stop()
+	io.Copy(io.Discard, c.out) // ends when the last writer is gone
+	c.cmd.Wait()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const module = "github.com/mcp-jail/mcp-jail/"
+
+// site is where a run takes place: the programs, and a directory for everything
+// that they write.
+type site struct {
+	runs      int
+	dir       string
+	workspace string // the working directory of every server
+	jail      string // mcp-jail
+	echo      string // the server in Go
+	node      string // "" with the reason in noNode
+	files     string // server-filesystem's script
+	noNode    string
+	stderr    *os.File // of everything that is started
+}
+
+// newSite builds and finds the programs.
+func newSite(ctx context.Context, o options) (s *site, err error) {
+	s = &site{runs: o.runs}
+	if s.dir, err = os.MkdirTemp(scratch(), "mcp-jail-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.remove()
+		}
+	}()
+	s.workspace = filepath.Join(s.dir, "workspace")
+	if err := os.Mkdir(s.workspace, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(s.workspace, "hello.txt"), []byte("hello\n"), 0o644); err != nil {
+		return nil, err
+	}
+	if s.stderr, err = os.OpenFile(filepath.Join(s.dir, "stderr"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	// The user's own configuration and private HOMEs stay out of it.
+	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"} {
+		if err := os.Setenv(variable, filepath.Join(s.dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	if s.jail, err = s.build(ctx, "cmd/mcp-jail"); err != nil {
+		return nil, err
+	}
+	if s.echo, err = s.build(ctx, "bench/echo"); err != nil {
+		return nil, err
+	}
+	if err := s.findNode(ctx, o.servers); err != nil {
+		s.noNode = err.Error()
+	}
+	return s, ctx.Err()
+}
+
+// scratch is a directory other than /tmp where there is one: a jail has a /tmp of
+// its own, and what lies in the host's is the rarer case.
+func scratch() string {
+	if fi, err := os.Stat("/var/tmp"); err == nil && fi.IsDir() && os.Getenv("TMPDIR") == "" {
+		return "/var/tmp"
+	}
+	return ""
+}
+
+func (s *site) remove() {
+	if s.stderr != nil {
+		s.stderr.Close()
+	}
+	os.RemoveAll(s.dir)
+}
+
+// build compiles as a release is compiled.
+func (s *site) build(ctx context.Context, what string) (string, error) {
+	say("building %s ...", what)
+	program := filepath.Join(s.dir, filepath.Base(what))
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, module+what)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s does not build (run this inside of the checkout): %w\n%s", what, err, out)
+	}
+	return program, nil
+}
+
+// findNode finds server-filesystem, or installs it.
+func (s *site) findNode(ctx context.Context, servers string) error {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return errors.New("node is not installed")
+	}
+	const script = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
+	if servers != "" {
+		if servers, err = filepath.Abs(servers); err != nil {
+			return err
+		}
+		file := filepath.Join(servers, script)
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s does not hold server-filesystem: install it there, or leave --servers and MCPJAIL_SERVERS out", servers)
+		}
+		s.node, s.files = node, file
+		return nil
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return errors.New("npm is not installed: name a directory that holds server-filesystem with --servers")
+	}
+	say("installing @modelcontextprotocol/server-filesystem with npm (--servers DIR avoids it) ...")
+	home := filepath.Join(s.dir, "servers")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", home, "--no-audit", "--no-fund", "--ignore-scripts", "@modelcontextprotocol/server-filesystem")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("npm could not install server-filesystem: %w", err)
+	}
+	file := filepath.Join(home, script)
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("npm installed something without %s", script)
+	}
+	s.node, s.files = node, file
+	return nil
+}
+
+// bare is the command line of a server, jailed the same in a jail.
+func (s *site) jailed(bare []string) []string {
+	return append([]string{s.jail, "run", "--"}, bare...)
+}
+
+// complaint is the end of what the programs wrote to standard error.
+func (s *site) complaint() string {
+	const most = 600
+	b, _ := os.ReadFile(s.stderr.Name())
+	b = b[max(0, len(b)-most):]
+	return strings.TrimSpace(string(b))
+}

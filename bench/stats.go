@@ -1,0 +1,67 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// summary is a series of values in three numbers.
+type summary struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// summarize returns NaNs for no values.
+func summarize(values []float64) summary {
+	if len(values) == 0 {
+		return summary{math.NaN(), math.NaN(), math.NaN()}
+	}
+	return summary{median(values), slices.Min(values), slices.Max(values)}
+}
+
+// median of no values is NaN; of an even number of them, the mean of the two in
+// the middle.
+func median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return sorted[n/2-1] + (sorted[n/2]-sorted[n/2-1])/2
+}
+
+// pairs are the values of the two sides of a measure: the i-th of both come from
+// the same round.
+type pairs struct{ bare, jailed []float64 }
+
+func (p *pairs) add(bare, jailed float64) {
+	p.bare, p.jailed = append(p.bare, bare), append(p.jailed, jailed)
+}
+
+// added is the median of what the jail adds within a round.
+func (p pairs) added() float64 {
+	return p.each(func(bare, jailed float64) float64 { return jailed - bare })
+}
+
+// ratio is the median of how often the bare value goes into the jailed one.
+func (p pairs) ratio() float64 {
+	return p.each(func(bare, jailed float64) float64 { return jailed / bare })
+}
+
+func (p pairs) each(f func(bare, jailed float64) float64) float64 {
+	values := make([]float64, len(p.bare))
+	for i := range values {
+		values[i] = f(p.bare[i], p.jailed[i])
+	}
+	return median(values)
+}
+
+// row puts the pairs into a row of the table.
+func (p pairs) row(measure, unit, budget string) row {
+	bare, jailed, added, ratio := summarize(p.bare), summarize(p.jailed), p.added(), p.ratio()
+	return row{Measure: measure, Unit: unit, Bare: &bare, Jailed: &jailed, Added: &added, Ratio: &ratio, Budget: budget}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// table is the result of a run.
+type table struct {
+	Machine machine `json:"machine"`
+	Runs    int     `json:"runs"`
+	Rows    []row   `json:"rows"`
+}
+
+// row is one measure. What could not be measured has no figures but a note.
+type row struct {
+	Measure string   `json:"measure"`
+	Unit    string   `json:"unit,omitempty"`
+	Bare    *summary `json:"bare,omitempty"`
+	Jailed  *summary `json:"jailed,omitempty"`
+	Added   *float64 `json:"added,omitempty"` // median over the pairs
+	Ratio   *float64 `json:"ratio,omitempty"` // the same
+	Budget  string   `json:"budget,omitempty"`
+	Note    string   `json:"note,omitempty"`
+}
+
+func (t table) print(w io.Writer, format string) error {
+	if format == "json" {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(t)
+	}
+	_, err := io.WriteString(w, t.markdown())
+	return err
+}
+
+var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "budget"}
+
+// markdown aligns the columns, so that the source of the table reads well too.
+func (t table) markdown() string {
+	lines := [][]string{heads}
+	var notes []string
+	for _, r := range t.Rows {
+		lines = append(lines, r.cells())
+		if r.Note != "" {
+			notes = append(notes, "- "+r.Measure+": "+r.Note)
+		}
+	}
+	width := make([]int, len(heads))
+	for _, cells := range lines {
+		for i, c := range cells {
+			width[i] = max(width[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	for n, cells := range lines {
+		for i, c := range cells {
+			b.WriteString("| " + c + strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)) + " ")
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			for i, w := range width {
+				rule := strings.Repeat("-", w+2)
+				if i > 0 && i < len(width)-1 {
+					rule = rule[1:] + ":" // figures stand to the right
+				}
+				b.WriteString("|" + rule)
+			}
+			b.WriteString("|\n")
+		}
+	}
+	fmt.Fprintf(&b, "\nMedians of %d rounds (least to greatest); added and ratio: medians over the pairs of a round.  \n%s\n", t.Runs, t.Machine)
+	if notes != nil {
+		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")
+	}
+	return b.String()
+}
+
+func (r row) cells() []string {
+	const nothing = "–"
+	cells := []string{r.Measure, nothing, nothing, nothing, nothing, nothing}
+	if r.Bare != nil {
+		cells[1] = r.Bare.in(r.Unit)
+	}
+	if r.Jailed != nil {
+		cells[2] = r.Jailed.in(r.Unit)
+	}
+	if r.Added != nil {
+		cells[3] = signed(*r.Added) + " " + r.Unit
+	}
+	if r.Ratio != nil {
+		cells[4] = "× " + figure(*r.Ratio)
+	}
+	if r.Budget != "" {
+		cells[5] = r.Budget
+	}
+	return cells
+}
+
+func (s summary) in(unit string) string {
+	if s.Min == s.Max {
+		return figure(s.Median) + " " + unit
+	}
+	return fmt.Sprintf("%s %s (%s–%s)", figure(s.Median), unit, figure(s.Min), figure(s.Max))
+}
+
+// figure prints three significant digits, and no more than two after the point.
+func figure(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "?"
+	case a >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+func signed(v float64) string {
+	s := figure(v)
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		return "−" + rest
+	}
+	return "+" + s
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	frameBytes = 2_000_000 // an answer
+	frames     = 32        // for one value
+)
+
+// measureThroughput asks for many large answers at once and reads them all.
+func measureThroughput(ctx context.Context, s *site) ([]row, error) {
+	name := fmt.Sprintf("throughput, answers of %d MB", frameBytes/1_000_000)
+	p, err := s.bothSides(ctx, (*session).throughput)
+	if err != nil {
+		return nil, err
+	}
+	r := p.row(name, "GB/s", "")
+	r.Added = nil // of two rates the ratio says it all
+	return []row{r}, nil
+}
+
+// throughput returns GB/s.
+func (c *session) throughput() (float64, error) {
+	began := time.Now()
+	first := c.lastID + 1
+	for range frames { // small enough, all of them, for the pipe
+		if _, err := c.ask(frameBytes); err != nil {
+			return 0, c.explain(err)
+		}
+	}
+	total := 0
+	for id := first; id <= c.lastID; id++ {
+		n, err := c.answer(id)
+		if err != nil {
+			return 0, c.explain(err)
+		}
+		total += n
+	}
+	return float64(total) / float64(time.Since(began).Nanoseconds()), nil
+}
