@@ -36,6 +36,7 @@ type Process struct {
 	notes   []string
 	denials []Denial
 	exit    Exit
+	exited  bool // exit is what the init saw
 	killed  bool // Kill came, perhaps before there was anything to kill
 	done    chan struct{}
 }
@@ -202,8 +203,9 @@ func (s *Shim) run(path string) {
 	p.mu.Lock()
 	unix.Close(p.pidfd)
 	p.pidfd = -1
-	if ws.Signaled() && p.exit == (Exit{}) {
-		p.exit = Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}
+	if !p.exited {
+		// The init did not live to tell: the kernel killed the program with it.
+		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -349,7 +351,7 @@ func (p *Process) record(m message) {
 			PID: m.pid, Program: m.program, Count: 1, Time: time.Now(),
 		})
 	case saysExit:
-		p.exit = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}
+		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
 	}
 }
 
