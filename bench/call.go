@@ -43,12 +43,16 @@ func (c *session) block(bytes, calls int) (float64, error) {
 
 // bothSides measures with the server in Go, bare and jailed in turns.
 func (s *site) bothSides(ctx context.Context, measure func(*session) (float64, error)) (p pairs, err error) {
-	bare, err := s.open(ctx, []string{s.echo})
+	without, err := s.bare(s.echo)
+	if err != nil {
+		return p, err
+	}
+	bare, err := s.open(ctx, without)
 	if err != nil {
 		return p, err
 	}
 	defer bare.close()
-	jailed, err := s.open(ctx, s.jailed([]string{s.echo}))
+	jailed, err := s.open(ctx, s.jailed(s.echo))
 	if err != nil {
 		return p, err
 	}

@@ -20,14 +20,18 @@ func measureInitialize(ctx context.Context, s *site) ([]row, error) {
 			rows = append(rows, row{Measure: m.name, Budget: m.budget, Note: m.note})
 			continue
 		}
+		without, err := s.bare(m.argv...)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", m.name, err)
+		}
 		var p pairs
 		const warmUp = 1
 		for i := range s.runs + warmUp {
-			bare, err := s.initialize(ctx, m.argv)
+			bare, err := s.initialize(ctx, without)
 			if err != nil {
 				return rows, fmt.Errorf("%s: bare: %w", m.name, err)
 			}
-			jailed, err := s.initialize(ctx, s.jailed(m.argv))
+			jailed, err := s.initialize(ctx, s.jailed(m.argv...))
 			if err != nil {
 				return rows, fmt.Errorf("%s: %w", m.name, err)
 			}
@@ -40,8 +44,8 @@ func measureInitialize(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-func (s *site) initialize(ctx context.Context, argv []string) (float64, error) {
-	c, err := s.open(ctx, argv)
+func (s *site) initialize(ctx context.Context, how start) (float64, error) {
+	c, err := s.open(ctx, how)
 	if err != nil {
 		return 0, err
 	}

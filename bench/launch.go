@@ -37,7 +37,7 @@ func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 	}
 	ways := []*launch{
 		{name: "`true`, the launcher alone", budget: "≤ +4 ms", run: func(ctx context.Context) error { return runJailed(ctx, profile) }},
-		{name: "`true`, all of `mcp-jail run`", run: func(ctx context.Context) error { return s.spawn(ctx, s.jailed([]string{program})) }},
+		{name: "`true`, all of `mcp-jail run`", run: func(ctx context.Context) error { return s.spawn(ctx, s.jailed(program).argv) }},
 		{name: "`true`, `bwrap --unshare-all`", budget: "(+3.4 to +4.2 ms)"},
 	}
 	if bwrap, err := exec.LookPath("bwrap"); err != nil {
@@ -79,21 +79,6 @@ func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 		rows = append(rows, r)
 	}
 	return rows, nil
-}
-
-// profile is what `mcp-jail run -- ARGV` resolves in the workspace.
-func (s *site) profile(argv []string) (*policy.Profile, error) {
-	host, err := policy.LocalHost()
-	if err != nil {
-		return nil, err
-	}
-	host.Dir, host.Executable = s.workspace, s.jail
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: argv})
-	if err != nil {
-		return nil, err
-	}
-	profile, _, err := policy.Resolve(p, host)
-	return profile, err
 }
 
 // runJailed is the launcher and nothing around it.

@@ -19,7 +19,7 @@
 // # How
 //
 // The bare and the jailed side of a measure alternate within one run, so that
-// both see the same machine. A cell is the median, with the least and the
+// both see the same machine; both servers get the same environment. A cell is the median, with the least and the
 // greatest value in parentheses. "Added" and "ratio" are medians over the pairs,
 // not differences of the medians: what slows both sides of a pair cancels out.
 // Budgets are printed next to the figures and never enforced.

@@ -46,7 +46,7 @@ func measureMemory(ctx context.Context, s *site) ([]row, error) {
 
 // memory returns the PSS of the proxy and of the init in the jail, in MB.
 func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
-	c, err := s.open(ctx, s.jailed([]string{s.node, s.files, s.workspace}))
+	c, err := s.open(ctx, s.jailed(s.node, s.files, s.workspace))
 	if err != nil {
 		return 0, 0, err
 	}

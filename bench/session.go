@@ -37,11 +37,11 @@ type session struct {
 }
 
 // open starts a server and initializes it.
-func (s *site) open(ctx context.Context, argv []string) (*session, error) {
+func (s *site) open(ctx context.Context, how start) (*session, error) {
 	c := &session{site: s}
 	ctx, c.cancel = context.WithTimeout(ctx, sessionTimeout)
-	c.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
-	c.cmd.Dir = s.workspace
+	c.cmd = exec.CommandContext(ctx, how.argv[0], how.argv[1:]...)
+	c.cmd.Dir, c.cmd.Env = s.workspace, how.env
 	c.cmd.Stderr = s.stderr
 	in, err := c.cmd.StdinPipe()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const module = "github.com/mcp-jail/mcp-jail/"
@@ -137,9 +139,46 @@ func (s *site) findNode(ctx context.Context, servers string) error {
 	return nil
 }
 
-// bare is the command line of a server, jailed the same in a jail.
-func (s *site) jailed(bare []string) []string {
-	return append([]string{s.jail, "run", "--"}, bare...)
+// start is one way to start a server.
+type start struct {
+	argv []string
+	env  []string // nil is our own
+}
+
+// jailed starts a server through mcp-jail, which takes out of our environment
+// what the server may see.
+func (s *site) jailed(argv ...string) start {
+	return start{argv: append([]string{s.jail, "run", "--"}, argv...)}
+}
+
+// bare starts a server without a jail, in the environment that it has in one.
+// Otherwise the jail would seem to win time: a certificate file that
+// NODE_EXTRA_CA_CERTS names, for one, costs node a tenth of its start.
+func (s *site) bare(argv ...string) (start, error) {
+	profile, err := s.profile(argv)
+	if err != nil {
+		return start{}, err
+	}
+	env := []string{}
+	for _, v := range profile.Env {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return start{argv, env}, nil
+}
+
+// profile is what mcp-jail run resolves for a command in the workspace.
+func (s *site) profile(argv []string) (*policy.Profile, error) {
+	host, err := policy.LocalHost()
+	if err != nil {
+		return nil, err
+	}
+	host.Dir, host.Executable = s.workspace, s.jail
+	p, err := policy.InPlace(policy.InPlaceOptions{Command: argv})
+	if err != nil {
+		return nil, err
+	}
+	profile, _, err := policy.Resolve(p, host)
+	return profile, err
 }
 
 // complaint is the end of what the programs wrote to standard error.
