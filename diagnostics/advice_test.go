@@ -79,6 +79,10 @@ func TestAdvice(t *testing.T) {
 			`[[servers.github.access.fs]]; path = "~/x.json"; write = true`, "", "create \"~/x.json\" first"},
 		{"two at once, under the default policy", read + "\n" + connect, func(ev *Evidence) { defaultProfile(ev.Profile) },
 			`[[servers.github.access.fs]]; path = "."; read = true; write = true; [[servers.github.access.net]]; host = "localhost"; scheme = "tcp"; port = 5432; allow = true; [[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
+		{"a tilde that is no home", "EROFS: read-only file system, open '/home/u/work/~/x'", func(ev *Evidence) {
+			ev.Exists = nil
+			ev.Profile.Entries[1].Rights = policy.Read
+		}, `[[servers.github.access.fs]]; path = "./~/x"; read = true; write = true`, "", ""},
 		{"a sensitive path in passing", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'\n" + read, nil,
 			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
 	} {

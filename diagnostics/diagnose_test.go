@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -78,6 +79,14 @@ func TestDiagnoseText(t *testing.T) {
 			`[[servers.github.access.fs]]; path = "~/.ssh/id_rsa"; read = true`},
 		{"stack of source lines", "Error: permission denied\n    at /home/u/notes/a.md:10:4\n  File \"/home/u/notes/a.md\", line 3", Possible, "", "", ""},
 
+		{"listing what is nowhere", `EACCES: permission denied, scandir '/home/u/nope'`, Possible, "", "", ""},
+		{"two names, one fault", `copying "/home/u/notes/a.md" for "/data/notes/x.md" failed with PermissionDenied`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"a stack frame that speaks of permissions", "boom\nat check (/home/u/notes/a.md) permission denied", Possible, "", "", ""},
+		{"a place in a source file", "/home/u/notes/a.md:12: permission denied", Possible, "", "", ""},
+		{"colours inside", "EACCES: permission denied, open '\x1b[1m/home/u/notes/a.md\x1b[0m'", Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+
 		{"getaddrinfo", `FetchError: request to https://api.x.com/v1/q failed, reason: getaddrinfo ENOTFOUND api.x.com`, Likely, "api.x.com:443", "connect",
 			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
 		{"eai_again", `getaddrinfo EAI_AGAIN redis`, Likely, "redis", "connect",
@@ -121,6 +130,7 @@ func TestDiagnoseText(t *testing.T) {
 			`[[servers.github.access.env]]; name = "BAR_KEY"; read = true`},
 		{"variable granted", `GITHUB_TOKEN environment variable is invalid`, None, "", "", ""},
 		{"variable only printed", `DEBUG: listing 4 issues`, None, "", "", ""},
+		{"a name that is not asked for", `Loaded MY_SETTING, token ok`, None, "", "", ""},
 		{"part of a longer name", `MY_FOO_TOKENS is required here`, None, "", "",
 			`[[servers.github.access.env]]; name = "MY_FOO_TOKENS"; read = true`},
 
@@ -171,8 +181,48 @@ func TestDiagnoseWithoutKnowledge(t *testing.T) {
 	}
 	ev = evidence(`Error: ENOENT: no such file or directory, open '/home/u/notes/a.md'`)
 	ev.Exists = nil
-	if d := Diagnose(ev); d.Attribution != None {
+	if d := Diagnose(ev); d.Attribution != None || d.Cause != "" {
 		t.Errorf("the host could not be asked, and yet: %s", d.Text())
+	}
+}
+
+func TestUnsetVariable(t *testing.T) {
+	ev := evidence("BAR_KEY environment variable is required")
+	ev.Unset = []string{"BAR_KEY"}
+	if d := Diagnose(ev); d.Attribution != None || len(d.Grant) > 0 || !strings.Contains(d.Cause, "granted but not set") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestFetcherInCall: a tool that fetches does not fetch packages.
+func TestFetcherInCall(t *testing.T) {
+	ev := evidence("fetch failed")
+	ev.Profile.Argv = []string{"npx", "x"}
+	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestDenialOfAGrant: a contradiction is reported, not papered over with a rule.
+func TestDenialOfAGrant(t *testing.T) {
+	ev := evidence("")
+	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[1].Fix, "grants this already") || !utf8.ValidString(d.Denials[1].Target) {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+func TestGrantedByPath(t *testing.T) {
+	rules := []policy.NetRule{{Host: "a.b", PathPrefix: "/v1", Allow: true}, {Host: "a.b", PathPrefix: "/v1/admin"}, {Host: "*"}}
+	for _, tt := range []struct {
+		host string
+		port int
+		want bool
+	}{{"a.b", 443, true}, {"a.b", 0, true}, {"a.b", 8443, false}, {"c.d", 443, false}} {
+		if got := granted(rules, tt.host, tt.port, ""); got != tt.want {
+			t.Errorf("%s:%d is granted: %v", tt.host, tt.port, got)
+		}
 	}
 }
 

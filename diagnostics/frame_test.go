@@ -64,7 +64,7 @@ func TestGolden(t *testing.T) {
 	call := Diagnose(ev)
 	golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
 	golden(t, "config.txt", []byte(configError().Text()))
-	golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
+	golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
 	r := Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
 		Denials: d.Denials, Diagnoses: []Diagnosis{d, call},

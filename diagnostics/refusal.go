@@ -12,6 +12,14 @@ func ConfigFailure(server, message string) Diagnosis {
 	return d
 }
 
+// UsageFailure is the diagnosis of a command line of mcp-jail that has an error.
+func UsageFailure(server, message string) Diagnosis {
+	d := refusal(CodeConfig, server, message)
+	d.What = "the command line of mcp-jail has an error"
+	d.Fix = "correct it; `mcp-jail run --help` shows how it is written"
+	return d
+}
+
 // ExecFailure is the diagnosis of a program that was not found, or cannot be
 // started, before anything was tried (a policy.CommandError).
 func ExecFailure(server, message string) Diagnosis {

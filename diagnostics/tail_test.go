@@ -109,7 +109,13 @@ func TestTailBounds(t *testing.T) {
 	if got := tail.Lines(-1); len(got) != 1 || len(got[0]) != lineBytes {
 		t.Fatalf("%d lines, the first of %d bytes", len(got), len(got[0]))
 	}
-	tail.Write([]byte("\n"))
+	if len(tail.line) > lineBytes {
+		t.Errorf("%d bytes of a line are kept", len(tail.line))
+	}
+	tail.Write([]byte("\nnext\n"))
+	if got := tail.Lines(-1); len(got) != 2 || len(got[0]) != lineBytes || got[1] != "next" {
+		t.Errorf("after its end: %d lines, the first of %d bytes", len(got), len(got[0]))
+	}
 	for i := range 100000 {
 		fmt.Fprintf(tail, "line %d\n", i)
 	}
