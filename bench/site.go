@@ -30,42 +30,46 @@ type site struct {
 }
 
 // newSite builds and finds the programs.
-func newSite(ctx context.Context, o options) (s *site, err error) {
-	s = &site{runs: o.runs}
-	if s.dir, err = os.MkdirTemp(scratch(), "mcp-jail-bench-"); err != nil {
+func newSite(ctx context.Context, o options) (*site, error) {
+	dir, err := os.MkdirTemp(scratch(), "mcp-jail-bench-")
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.remove()
-		}
-	}()
+	s := &site{runs: o.runs, dir: dir}
+	if err := s.furnish(ctx, o.servers); err != nil {
+		s.remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *site) furnish(ctx context.Context, servers string) (err error) {
 	s.workspace = filepath.Join(s.dir, "workspace")
 	if err := os.Mkdir(s.workspace, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(s.workspace, "hello.txt"), []byte("hello\n"), 0o644); err != nil {
-		return nil, err
+		return err
 	}
 	if s.stderr, err = os.OpenFile(filepath.Join(s.dir, "stderr"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	// The user's own configuration and private HOMEs stay out of it.
 	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"} {
 		if err := os.Setenv(variable, filepath.Join(s.dir, name)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.jail, err = s.build(ctx, "cmd/mcp-jail"); err != nil {
-		return nil, err
+		return err
 	}
 	if s.echo, err = s.build(ctx, "bench/echo"); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.findNode(ctx, o.servers); err != nil {
+	if err := s.findNode(ctx, servers); err != nil {
 		s.noNode = err.Error()
 	}
-	return s, ctx.Err()
+	return ctx.Err()
 }
 
 // scratch is a directory other than /tmp where there is one: a jail has a /tmp of
