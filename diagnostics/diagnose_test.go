@@ -129,6 +129,7 @@ func TestDiagnoseText(t *testing.T) {
 		{"variable not set at all", `Error: BAR_KEY environment variable is required`, None, "", "",
 			`[[servers.github.access.env]]; name = "BAR_KEY"; read = true`},
 		{"variable granted", `GITHUB_TOKEN environment variable is invalid`, None, "", "", ""},
+		{"variable granted and asked for", `GITHUB_TOKEN environment variable is required`, None, "", "", ""},
 		{"variable only printed", `DEBUG: listing 4 issues`, None, "", "", ""},
 		{"a name that is not asked for", `Loaded MY_SETTING, token ok`, None, "", "", ""},
 		{"part of a longer name", `MY_FOO_TOKENS is required here`, None, "", "",
@@ -275,6 +276,30 @@ func TestCertain(t *testing.T) {
 	}
 	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.fs]]; path = "~/notes/a.md"; write = true` {
 		t.Errorf("more than the failure is about: %s", got)
+	}
+}
+
+// TestAddressOfAName: of a name and an address only the name makes a rule.
+func TestAddressOfAName(t *testing.T) {
+	ev := evidence("getaddrinfo ENOTFOUND api.x.com\nconnect ENETUNREACH 140.82.112.5:443")
+	ev.Profile.Net = nil
+	if d := Diagnose(ev); len(d.Hints) != 1 || d.Hints[0].Target != "api.x.com" {
+		t.Errorf("%s", d.Text())
+	}
+	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
+	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the name") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestRuleInTmp: a rule for a place in /tmp is of the host, not of the jail.
+func TestRuleInTmp(t *testing.T) {
+	ev := evidence("EROFS: read-only file system, open '/tmp/data/x'")
+	ev.Profile = fixture(func(p *policy.Profile) {
+		p.Entries = append(p.Entries, policy.Entry{Path: "/tmp/data", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule})
+	})
+	if d := Diagnose(ev); d.Attribution != Likely || d.Hints[0].Missing != "write" {
+		t.Errorf("%s", d.Text())
 	}
 }
 
