@@ -101,7 +101,7 @@ func (c *commands) locate(command string) (string, error) {
 			continue
 		}
 		if reason != "" {
-			found = p + " " + reason
+			found = last(p+" "+reason, found) // the first one is what the user means
 			continue
 		}
 		real, err := c.unshim(p, c.path[i+1:])
@@ -118,6 +118,7 @@ func (c *commands) locate(command string) (string, error) {
 	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
 	if found != "" {
 		err.Reason = "no program was found (" + found + ")"
+		err.Hint = ""
 	}
 	return "", err
 }

@@ -88,12 +88,26 @@ func (b *builder) protectPath(abs, named string) {
 		return // "a rule that names one grants it"
 	}
 	if !at.exists() {
-		if e.Rights.Has(Create) {
-			b.absent[at.path] = true
-		}
+		b.forbid(Entry{Path: at.path, Rights: e.Rights &^ Write, Origin: OriginProtected, Named: named, Rule: "protected: " + named}, e)
 		return
 	}
 	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Rights: e.Rights &^ Write, Origin: OriginProtected, Named: named, Rule: "protected: " + named, ID: at.info.ID}
+}
+
+// forbid keeps a path that does not exist from coming into being inside holder:
+// it is listed as unprotected, unless something below it is made before the
+// start, when it exists by then and can be an entry like others.
+func (b *builder) forbid(e, holder Entry) {
+	for _, made := range b.at {
+		if made.Make && made.Path != e.Path && Within(made.Path, e.Path) {
+			e.Kind, e.Make = KindDir, true
+			b.at[e.Path] = e
+			return
+		}
+	}
+	if holder.Rights.Has(Create) && holder.Origin != OriginHome {
+		b.absent[e.Path] = true
+	}
 }
 
 // protectName handles one protected name that the search found in dir.

@@ -84,7 +84,12 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if err := conflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	out.Unprotected = sortedKeys(b.absent)
+	for _, u := range sortedKeys(b.absent) {
+		// What lies in a part that turned out read-only cannot be made anyway.
+		if e, ok := b.find(path.Dir(u)); ok && e.Rights.Has(Create) {
+			out.Unprotected = append(out.Unprotected, u)
+		}
+	}
 	out.Dir = b.workdir(out)
 	b.environ(out, c)
 	out.Links = b.visibleLinks(out)
@@ -154,8 +159,8 @@ type named struct {
 }
 
 type missingRule struct {
-	path   string
-	rights Rights
+	path  string
+	entry Entry
 }
 
 func (b *builder) warn(code, where, format string, args ...any) {
@@ -251,7 +256,7 @@ func (b *builder) rules(workspace string) error {
 				tail = "there is nothing to take away"
 			}
 			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", tomlString(r.Path), at.path, why, tail)
-			b.missing = append(b.missing, missingRule{at.path, rights})
+			b.missing = append(b.missing, missingRule{at.path, e})
 			delete(b.at, at.path)
 			continue
 		}
@@ -270,8 +275,8 @@ func (b *builder) rules(workspace string) error {
 func (b *builder) holes() {
 	for _, m := range b.missing {
 		e, ok := b.find(m.path)
-		if ok && e.Rights&^m.rights != 0 && e.Rights.Has(Create) && e.Origin != OriginHome {
-			b.absent[m.path] = true
+		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
+			b.forbid(m.entry, e)
 		}
 	}
 }

@@ -185,9 +185,8 @@ func (b *builder) sensitive(written, abs string) {
 		return
 	}
 	if !at.exists() {
-		if e.Rights.Has(Create) {
-			b.absent[at.path] = true // ~/.ssh/authorized_keys must not come into being
-		}
+		// ~/.ssh/authorized_keys must not come into being.
+		b.forbid(Entry{Path: at.path, Origin: OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
 		return
 	}
 	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.info.ID}

@@ -19,8 +19,8 @@ type hit struct {
 // depth, and turns what it finds into entries.
 //
 // It reads directories and nothing else: no file is looked at that is not found
-// by name. It does not follow symbolic links, enter .git, or go into another
-// entry (that is a root of its own if it has rights). Directories that cannot be
+// by name. It does not follow symbolic links, enter .git/objects, or go into
+// another entry (that is a root of its own if it has rights). Directories that cannot be
 // read are skipped: the server is the same user and cannot read them either.
 func (b *builder) search() {
 	w := &walker{host: b.h, patterns: b.patterns(), stop: b.at}
@@ -191,13 +191,13 @@ next:
 		if e.Name[0] == '.' {
 			if _, protected := protectedNames(e.Name); protected {
 				hits = append(hits, hit{j.dir, e.Name, typ, ""})
-				if e.Name == ".git" {
-					continue
-				}
 			}
 		}
 		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {
 			continue
+		}
+		if e.Name == "objects" && path.Base(j.dir) == ".git" {
+			continue // hundreds of directories whose names are digests
 		}
 		child := j.dir + "/" + e.Name
 		if j.dir == "/" {
