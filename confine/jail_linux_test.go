@@ -116,7 +116,7 @@ func jailProfile(t testing.TB, grants ...grant) *policy.Profile {
 			p.Entries = append(p.Entries, entryOf(t, g))
 		}
 	}
-	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
+	sortEntries(p)
 	// A "/" that is granted leaves no link outside of every entry.
 	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
 	return p
@@ -374,4 +374,8 @@ func TestOrdinaryUser(t *testing.T) {
 	} else {
 		t.Logf("as user %d: %s", ordinaryUser, out)
 	}
+}
+
+func sortEntries(p *policy.Profile) {
+	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
 }

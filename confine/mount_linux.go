@@ -127,7 +127,7 @@ var errSwapped = errors.New("it was replaced by something else while the jail wa
 // symlink anywhere in it is an error (ELOOP).
 func openObject(dir int, p string) (int, error) {
 	return unix.Openat2(dir, p, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Flags:   unix.O_PATH | unix.O_CLOEXEC, // with O_NOFOLLOW a last symlink would be opened itself
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 }

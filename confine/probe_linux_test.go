@@ -93,6 +93,7 @@ func init() {
 		"mkfifo":  silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
 		"mksock":  silent(probeBind),
 		"tmpfile": silent(probeTmpfile),
+		"open":    open(unix.O_RDONLY),
 		"write":   open(unix.O_WRONLY),
 		"append":  open(unix.O_WRONLY | unix.O_APPEND),
 		"rewrite": open(unix.O_WRONLY | unix.O_TRUNC),
@@ -105,12 +106,19 @@ func init() {
 		"exchange": silent(func(a []string) error {
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
 		}),
-		"link":  silent(func(a []string) error { return unix.Link(a[0], a[1]) }),
-		"chmod": silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+		"link":     silent(func(a []string) error { return unix.Link(a[0], a[1]) }),
+		"chmod":    silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+		"chmod-id": silent(func(a []string) error { return unix.Chmod(a[0], 0o4755) }),
 		"utimes": silent(func(a []string) error {
 			return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
 		}),
-		"exec":    probeExec,
+		"exec": probeExec,
+		"exec-probe": func(a []string) (string, error) {
+			cmd := exec.Command(a[0])
+			cmd.Args = append([]string{probeName}, a[1:]...)
+			out, err := cmd.Output()
+			return string(out), err
+		},
 		"execs":   silent(probeExecutable),
 		"mapexec": silent(probeMapExec),
 		"handle": silent(func(a []string) error {
@@ -145,16 +153,14 @@ func init() {
 			_, err := unix.SysvShmGet(number(a[0]), 1, 0)
 			return err
 		}),
-		"mqopen": silent(func(a []string) error {
-			name, _ := unix.BytePtrFromString(a[0])
-			fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), unix.O_RDONLY, 0, 0, 0, 0)
-			if errno != 0 {
-				return errno
-			}
-			return unix.Close(int(fd))
-		}),
+		"mqopen": silent(func(a []string) error { return closing(mqOpen(a[0], unix.O_RDONLY)) }),
 
 		// The kernel.
+		"userns": silent(func([]string) error {
+			cmd := exec.Command("/usr/bin/true")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
+			return cmd.Run()
+		}),
 		"unshare": silent(func(a []string) error { return unix.Unshare(number(a[0])) }),
 		"setns": silent(func(a []string) error {
 			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -197,6 +203,23 @@ func init() {
 		"fill":      silent(probeFill),
 		"fork":      probeFork,
 		"allocate":  silent(probeAllocate),
+		"allocate-two": silent(func(a []string) error {
+			cmd := exec.Command(testBinaryOfProbe())
+			cmd.Args = []string{probeName, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			if err := probeAllocate(a); err != nil {
+				return err
+			}
+			return cmd.Wait()
+		}),
+		"crash": silent(func([]string) error {
+			// A fault that the runtime does not catch: as the kernel's default.
+			action := [4]uintptr{}
+			syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+			return dieOf(syscall.SIGSEGV)
+		}),
 	}
 }
 
@@ -491,3 +514,21 @@ func probeAllocate(a []string) error {
 }
 
 func probeSurvey([]string) (string, error) { return "", nil }
+
+func mqOpen(name string, flags int) (int, error) {
+	b, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(b)), uintptr(flags|unix.O_CLOEXEC), 0o600, 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+func mqUnlink(name string) {
+	if b, err := unix.BytePtrFromString(name); err == nil {
+		unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(b)), 0, 0)
+	}
+}

@@ -1,0 +1,313 @@
+package confine
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailWalls are the attempts on everything that is not a file of the
+// profile. The control shows that the attempt itself is sound.
+func TestJailWalls(t *testing.T) {
+	needsJail(t)
+	root := os.Getuid() == 0
+	self := fmt.Sprint(os.Getpid())
+
+	dir := plant(t, "place/")
+	sockets, err := os.MkdirTemp("/var/tmp", "s") // an address has room for 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	accept(t, "unix", sockets+"/host")
+	abstract := "@mcp-jail-test-" + self
+	accept(t, "unix", abstract)
+	tcp := accept(t, "tcp", "127.0.0.1:0")
+
+	key := 0x6d630000 + os.Getpid()
+	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
+	queue := "mcp-jail-" + self
+	makeQueue(t, queue)
+
+	const any = "" // no control: this host has no means for one
+	asRoot := func(s string) string {
+		if root {
+			return s
+		}
+		return any
+	}
+	for _, c := range []struct {
+		attempt, control, want string
+	}{
+		// Processes of the host, and the jail's own init.
+		{"kill " + self, "ok", "ESRCH"},
+		{"stat /proc/" + self, "ok", "ENOENT"},
+		{"open /proc/1/environ", "ok", "EACCES"},
+		{"open /proc/1/fd/2", asRoot("ok"), "EACCES"},
+		{"open /proc/1/root/", "ok", "EACCES"},
+		{"open /proc/1/cwd/", "ok", "EACCES"},
+		{"open /proc/1/exe", "ok", "EACCES"},
+		{"open /proc/1/mem", "ok", "EACCES"},
+		{"open /proc/1/maps", "ok", "EACCES"},
+		{"open /proc/1/ns/mnt", "ok", "EACCES"},
+		{"open /proc/1/fd/4", any, "EACCES"}, // where the shim reports
+		{"kill 1", asRoot("ok"), "EPERM"},
+		{"ptrace", "ok", "EPERM"},
+		{"readmem", "ok", "EPERM"},
+		// Sockets, queues and memory of the host.
+		{"dial unix " + sockets + "/host", "ok", "ENOENT"},
+		{"dial unix " + abstract, "ok", "ECONNREFUSED"},
+		{"dial tcp " + tcp, "ok", "ECONNREFUSED"},
+		{"dial tcp " + strings.Replace(tcp, "127.0.0.1", "0.0.0.0", 1), "ok", "ECONNREFUSED"},
+		{fmt.Sprint("shmget ", key), "ok", "ENOENT"},
+		{"mqopen " + queue, "ok", "ENOENT"},
+		{"loopback", "ok", "ok"},
+		{"dial udp 169.254.169.254:80", any, "ENETUNREACH"},
+		{"dial tcp 169.254.169.254:80", any, "ENETUNREACH"},
+		{"dial tcp [2001:db8::1]:80", any, "ENETUNREACH"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), asRoot("ok"), "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), asRoot("ok"), "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE), any, "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_STREAM, 262), any, "EPROTONOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_VSOCK, unix.SOCK_STREAM, 0), any, "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT), "ok", "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_UNIX, unix.SOCK_STREAM, 0), "ok", "ok"},
+		// Ways out through the kernel.
+		{"userns", "ok", "EPERM"},
+		{fmt.Sprint("unshare ", unix.CLONE_NEWUSER), any, "EPERM"}, // EINVAL with threads, as here
+		{fmt.Sprint("unshare ", unix.CLONE_NEWNS), asRoot("ok"), "EPERM"},
+		{"setns /proc/self/ns/uts", asRoot("ok"), "EPERM"},
+		{"chroot " + dir, asRoot("ok"), "EPERM"},
+		{"fsopen tmpfs", asRoot("ok"), "EPERM"},
+		{"mount " + dir + "/place", any, "EPERM"},
+		{"umount /proc", any, "EPERM"},
+		{"umount /tmp", any, "EPERM"},
+		{"pivot /tmp", any, "EPERM"},
+		{"keyring", "ok", "EPERM"},
+		{"personality", "ok", "EPERM"},
+		{"handle " + dir, "ok", "EPERM"},
+		{"sticky-input", asRoot("ok"), "EPERM"},
+		// What a fresh proc would let the host's root do.
+		{"write /proc/sys/kernel/core_pattern", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
+		{"write /proc/sys/kernel/pid_max", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
+		{"write /proc/kpagecount", any, "EACCES"},
+		{"read /proc/keys", any, "EACCES"},
+		{"stat /sys/kernel", "ok", "ENOENT"},
+		// Devices: those that are harmless, and no other.
+		{"read /dev/null", "ok", "ok"},
+		{"write /dev/full", "ok", "ok"},
+		{"stat /dev/urandom", "ok", "ok"},
+		{"stat /dev/kmsg", any, "ENOENT"},
+		{"stat /dev/mem", any, "ENOENT"},
+		{"stat /dev/kvm", any, "ENOENT"},
+		{"stat /dev/fuse", any, "ENOENT"},
+		{"stat /dev/net", any, "ENOENT"},
+		{"stat /dev/vda", any, "ENOENT"},
+		{"stat /dev/console", any, "ENOENT"},
+		{"stat /dev/.masked-directory", any, "ENOENT"},
+		{"create /dev/new", any, "EROFS"},
+		{"list /dev", "ok", "EACCES"},
+		// Its own places.
+		{"create /tmp/new", any, "ok"},
+		{"create /dev/shm/new", any, "ok"},
+		{"list /tmp", any, "ok"},
+		{"list /", "ok", "EACCES"},
+		{"create /new", any, "EROFS"},
+		{"create /etc/new", any, "EROFS"},
+		{"write /etc/hosts", any, "EROFS"},
+		{"read /etc/hostname", any, "ok mcp-jail\n"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			a := attempt(strings.Fields(c.attempt))
+			if c.control != any {
+				// The control of an attempt on the jail's init is one on this process.
+				outside := strings.Fields(strings.ReplaceAll(c.attempt, "/proc/1/", "/proc/"+self+"/"))
+				got, _, _ := strings.Cut(unconfined(t, dir, outside)[0], " ")
+				expect(t, "unconfined", got, c.control)
+			}
+			expect(t, "in the jail", inJail(t, jailProfile(t, grant{dir, rw}), a)[0], c.want)
+		})
+	}
+}
+
+// accept listens and takes whatever comes, and returns where.
+func accept(t *testing.T, network, address string) string {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+func makeQueue(t *testing.T, name string) {
+	t.Helper()
+	fd, err := mqOpen(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		t.Fatalf("mq_open: %v", err)
+	}
+	unix.Close(fd)
+	t.Cleanup(func() { mqUnlink(name) })
+}
+
+// TestJailState looks at the process itself.
+func TestJailState(t *testing.T) {
+	needsJail(t)
+	p := jailProfile(t)
+	const none = "0000000000000000"
+	p.Env = []policy.Variable{{Name: "ONE", Value: "1"}, {Name: "TWO", Value: "a b"}}
+	t.Setenv("MCPJAIL_TEST_SECRET", "must not be seen")
+	t.Run("mine", func(t *testing.T) {
+		got := inJail(t, p,
+			try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
+			try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
+			try("env"), try("cwd"), try("ids"), try("fds"),
+			try("limit", fmt.Sprint(unix.RLIMIT_CORE)),
+		)
+		uid := os.Getuid()
+		want := []outcome{
+			"ok " + strings.Join([]string{none, none, none, none, none}, " "), "ok 1 2 0",
+			"ok ONE=1 TWO=a b", "ok /", fmt.Sprintf("ok %d %d %d", uid, uid, os.Getgid()), "ok 0 1 2", "ok 1 1",
+		}
+		for i := range want {
+			expect(t, fmt.Sprint("answer ", i), got[i], want[i])
+		}
+	})
+	t.Run("descriptors that the launcher leaves open", func(t *testing.T) {
+		for range 5 {
+			fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not close-on-exec
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+		}
+		if got := unconfined(t, "/", try("fds"))[0]; got == "ok 0 1 2" {
+			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
+		}
+		expect(t, "in the jail", jailed(t, p, "fds"), "ok 0 1 2")
+	})
+	t.Run("umask and working directory", func(t *testing.T) {
+		dir := plant(t, "deep/er/")
+		old := unix.Umask(0o077)
+		defer unix.Umask(old)
+		q := jailProfile(t, grant{dir, rw})
+		q.Dir = filepath.Join(dir, "deep/er")
+		got := inJail(t, q, try("umask"), try("cwd"), try("create", "here"), try("create", "/tmp/there"), try("read", "/etc/hosts"))
+		want := []outcome{"ok 077", "ok " + q.Dir, "ok", "ok"}
+		for i := range want {
+			expect(t, fmt.Sprint("answer ", i), got[i], want[i])
+		}
+		if !strings.HasPrefix(got[4], "ok") {
+			t.Errorf("/etc/hosts: %s", got[4])
+		}
+	})
+}
+
+// TestJailSetID: a set-id file in a granted directory gives nothing.
+func TestJailSetID(t *testing.T) {
+	needsJail(t)
+	// Somebody who is neither root nor the ordinary user of these tests.
+	const somebody = 12345
+	program := filepath.Join(filepath.Dir(testBinary), "set-id")
+	if os.Getuid() == 0 {
+		b, err := os.ReadFile(testBinary)
+		if err == nil {
+			err = os.WriteFile(program, b, 0o755)
+		}
+		if err == nil {
+			err = os.Chown(program, somebody, somebody)
+		}
+		if err == nil {
+			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("root made no set-id file")
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	run := []attempt{{"exec-probe", program, `[["ids"]]`}}
+	expect(t, "unconfined", unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, somebody, somebody))
+	expect(t, "in the jail", inJail(t, jailProfile(t, grant{program, rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
+	// Nor can one be made.
+	dir := plant(t, "file")
+	got := inJail(t, jailProfile(t, grant{dir, rw}), try("chmod-id", dir+"/file"))
+	expect(t, "chmod u+s", got[0], "EPERM")
+	expect(t, "chmod u+s unconfined", unconfined(t, "/", try("chmod-id", dir+"/file"))[0], "ok")
+}
+
+// TestJailSocketInAGrant states what does not hold before Landlock's ABI 9: a
+// socket of the host inside a granted directory can be connected to, read-only
+// or not. The plan says so.
+func TestJailSocketInAGrant(t *testing.T) {
+	needsJail(t)
+	dir, err := os.MkdirTemp("/var/tmp", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	accept(t, "unix", dir+"/host")
+	p := jailProfile(t, grant{dir, r})
+	want := "ok"
+	if hostFacts().LandlockABI >= 9 {
+		want = "EACCES"
+	}
+	expect(t, "connect", jailed(t, p, "dial", "unix", dir+"/host"), want)
+	plan, err := Launcher{}.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := false
+	for _, e := range plan.Enforced {
+		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that lie inside a granted directory")
+	}
+	if said != (want == "ok") {
+		t.Errorf("connecting: %s, and the plan says so: %v", want, said)
+	}
+	// Masked, it is gone.
+	expect(t, "connect to a masked one", jailed(t, jailProfile(t, grant{dir, r}, grant{dir + "/host", 0}), "dial", "unix", dir+"/host"), "EACCES")
+}
+
+// TestJailWaivedNetwork: the host's network, and still none of its other things.
+func TestJailWaivedNetwork(t *testing.T) {
+	needsJail(t)
+	p := jailProfile(t)
+	p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
+	if _, err := (Launcher{}).Start(t.Context(), p, Stdio{}); err == nil {
+		t.Error("a host allow-list that nothing enforces was started")
+	}
+	p.Waive = []policy.Axis{policy.AxisNet}
+	tcp := accept(t, "tcp", "127.0.0.1:0")
+	abstract := fmt.Sprintf("@mcp-jail-waived-%d-%d", os.Getpid(), time.Now().UnixNano())
+	accept(t, "unix", abstract)
+	got := inJail(t, p, try("dial", "tcp", tcp), try("dial", "unix", abstract), try("socket", fmt.Sprint(unix.AF_NETLINK), "3", "0"),
+		try("kill", fmt.Sprint(os.Getpid())), try("list", "/"))
+	if fmt.Sprint(got) != "[ok EPERM EAFNOSUPPORT ESRCH EACCES]" {
+		t.Errorf("%v", got)
+	}
+}
