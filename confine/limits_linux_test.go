@@ -74,6 +74,9 @@ func TestJailMemory(t *testing.T) {
 	}{
 		{"one process", try("allocate", "200")},
 		{"two together", try("allocate-two", "60")},
+		{"shared", try("allocate-shared", "200")},
+		{"undumpable", try("allocate-hidden", "200")},
+		{"files of its own /tmp", try("fill-tmp", "200")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +91,7 @@ func TestJailMemory(t *testing.T) {
 			if len(denials) == 0 || denials[0].Axis != policy.AxisLimits || denials[0].Operation != "memory" || denials[0].Program != "probe" {
 				t.Errorf("denials %+v", denials)
 			}
-			if c.name == "one process" && exit.Signal != syscall.SIGKILL {
+			if c.name != "two together" && exit.Signal != syscall.SIGKILL {
 				t.Errorf("exit %+v", exit)
 			}
 		})

@@ -5,22 +5,34 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// memoryWatch samples the memory of every process below /proc but the first.
+// memoryWatch samples the memory of every process below /proc but the first,
+// and of the jail's own filesystems. What it cannot see is memory that nobody
+// maps: a memfd that was only written to, a detached SysV segment.
 type memoryWatch struct {
 	limit int64
+	tmpfs []string
 	used  int64 // at the last sample
 }
 
+// usage is the memory of one process, or of several.
+type usage struct{ total, shmem int64 }
+
 // sample reports whether the processes together are over the limit, and which
-// is the largest. The cheap count (private pages, which counts what forks share
-// more than once) decides only that it is time for the exact one.
+// is the largest. The cheap count, which counts what is shared once for everyone
+// and so is never too low, decides only that it is time for the exact one.
 func (w *memoryWatch) sample() (over bool, pid int, program string) {
-	if w.used, _ = w.sum(privatePages); w.used <= w.limit {
+	files := w.files()
+	sum, _ := w.sum(resident)
+	if w.used = sum.total + files; w.used <= w.limit {
 		return false, 0, ""
 	}
-	if w.used, pid = w.sum(proportional); w.used <= w.limit || pid == 0 {
+	// Files of a tmpfs that are mapped are in both numbers.
+	sum, pid = w.sum(proportional)
+	if w.used = sum.total - sum.shmem + max(sum.shmem, files); w.used <= w.limit || pid == 0 {
 		return false, 0, ""
 	}
 	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
@@ -36,10 +48,21 @@ func (w *memoryWatch) pause() {
 	time.Sleep(d)
 }
 
-func (w *memoryWatch) sum(of func(pid string) int64) (total int64, largest int) {
+// files is what the files of the jail's own filesystems take.
+func (w *memoryWatch) files() (total int64) {
+	for _, dir := range w.tmpfs {
+		var st unix.Statfs_t
+		if unix.Statfs(dir, &st) == nil {
+			total += int64(st.Blocks-st.Bfree) * int64(st.Bsize)
+		}
+	}
+	return total
+}
+
+func (w *memoryWatch) sum(of func(pid string) usage) (all usage, largest int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return 0, 0
+		return usage{}, 0
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
@@ -50,37 +73,44 @@ func (w *memoryWatch) sum(of func(pid string) int64) (total int64, largest int) 
 			continue
 		}
 		n := of(name)
-		total += n
-		if n > most {
-			most, largest = n, pid
+		all.total += n.total
+		all.shmem += n.shmem
+		if n.total > most {
+			most, largest = n.total, pid
 		}
 	}
-	return total, largest
+	return all, largest
 }
 
-// privatePages is resident minus shared of proc(5) statm.
-func privatePages(pid string) int64 {
+// resident is the second number of proc(5) statm.
+func resident(pid string) usage {
 	b, err := os.ReadFile("/proc/" + pid + "/statm")
 	if err != nil {
-		return 0
+		return usage{}
 	}
 	f := strings.Fields(string(b))
-	if len(f) < 3 {
-		return 0
+	if len(f) < 2 {
+		return usage{}
 	}
-	return (parseInt(f[1]) - parseInt(f[2])) * int64(os.Getpagesize())
+	return usage{total: parseInt(f[1]) * int64(os.Getpagesize())}
 }
 
-// proportional is Pss of proc(5) smaps_rollup.
-func proportional(pid string) int64 {
+// proportional is Pss of proc(5) smaps_rollup. A process that made itself
+// undumpable counts in full.
+func proportional(pid string) (u usage) {
 	b, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
 	if err != nil {
-		return privatePages(pid)
+		return resident(pid)
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-			return parseInt(strings.Fields(rest)[0]) << 10
+		f := strings.Fields(line)
+		switch {
+		case len(f) < 2:
+		case f[0] == "Pss:":
+			u.total = parseInt(f[1]) << 10
+		case f[0] == "Pss_Shmem:":
+			u.shmem = parseInt(f[1]) << 10
 		}
 	}
-	return 0
+	return u
 }

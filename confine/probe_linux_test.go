@@ -199,17 +199,29 @@ func init() {
 		"daemon": silent(probeDaemon),
 
 		// Limits.
-		"openfiles": probeOpenFiles,
-		"fill":      silent(probeFill),
-		"fork":      probeFork,
-		"allocate":  silent(probeAllocate),
+		"openfiles":       probeOpenFiles,
+		"fill":            silent(probeFill),
+		"fork":            probeFork,
+		"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
+		"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
+		"allocate-hidden": silent(func(a []string) error {
+			unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+			return probeAllocate(a, unix.MAP_PRIVATE)
+		}),
+		"fill-tmp": silent(func(a []string) error {
+			if err := probeFill([]string{"/tmp/large", a[0]}); err != nil {
+				return err
+			}
+			time.Sleep(20 * time.Second)
+			return nil
+		}),
 		"allocate-two": silent(func(a []string) error {
 			cmd := exec.Command(testBinaryOfProbe())
 			cmd.Args = []string{probeName, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
 			if err := cmd.Start(); err != nil {
 				return err
 			}
-			if err := probeAllocate(a); err != nil {
+			if err := probeAllocate(a, unix.MAP_PRIVATE); err != nil {
 				return err
 			}
 			return cmd.Wait()
@@ -501,8 +513,8 @@ func probeFork(a []string) (string, error) {
 }
 
 // probeAllocate uses a[0] MB and keeps them.
-func probeAllocate(a []string) error {
-	b, err := unix.Mmap(-1, 0, number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+func probeAllocate(a []string, kind int) error {
+	b, err := unix.Mmap(-1, 0, number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, kind|unix.MAP_ANON)
 	if err != nil {
 		return err
 	}

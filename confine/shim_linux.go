@@ -272,6 +272,11 @@ func (s *shim) watchMemory() {
 		return
 	}
 	w := memoryWatch{limit: int64(s.order.Limits.MemoryMB) << 20}
+	for _, m := range s.order.Mounts {
+		if m.kind == mountTmpfs {
+			w.tmpfs = append(w.tmpfs, m.path)
+		}
+	}
 	for {
 		over, pid, program := w.sample()
 		if over {
