@@ -4,8 +4,11 @@ package lifecycle
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +52,22 @@ func TestNeverAsked(t *testing.T) {
 func TestClientStopsReading(t *testing.T) {
 	p := begin(t, &fake{server: "chatty"}, impatient)
 	p.line()
+	p.out.Close()
+	if status, _ := p.ended(); status != 128+15 || len(p.record.Diagnoses) != 0 {
+		t.Errorf("status %d, record %+v", status, p.record)
+	}
+}
+
+// TestClientDies: while the server does not read, so that end-of-file stays
+// behind what was sent before it.
+func TestClientDies(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a hang-up is seen on Linux only")
+	}
+	p := begin(t, &fake{server: "unreading"}, impatient)
+	p.in.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	io.WriteString(p.in, strings.Repeat(initialize+"\n", 10_000))
+	p.in.Close()
 	p.out.Close()
 	if status, _ := p.ended(); status != 128+15 {
 		t.Errorf("status %d", status)

@@ -55,15 +55,7 @@ func (r *run) denials(since time.Time) []diagnostics.Denial {
 func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		var lines []string
-		for _, g := range gaps.Gaps {
-			line := string(g.Axis) + ": " + g.What + ": " + g.Why
-			if g.Fix != "" {
-				line += " (" + g.Fix + ")"
-			}
-			lines = append(lines, line)
-		}
-		return r.note(diagnostics.JailFailure(r.Profile.Server, err.Error(), lines)), statusJail
+		return r.note(gapFailure(r.Profile.Server, gaps.Gaps)), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
@@ -75,6 +67,24 @@ func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
 		return r.report(ev), statusFailed
 	}
 	return r.report(ev), statusJail
+}
+
+// gapFailure names the first gap as the cause, since a client shows one line, and
+// lists the others. What to do about a gap, the gap knows best.
+func gapFailure(server string, gaps []confine.Gap) diagnostics.Diagnosis {
+	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
+	var more []string
+	for _, g := range gaps[1:] {
+		more = append(more, line(g))
+		if g.Fix != "" {
+			more = append(more, "fix: "+g.Fix)
+		}
+	}
+	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+line(gaps[0]), more)
+	if gaps[0].Fix != "" {
+		d.Fix = gaps[0].Fix
+	}
+	return d
 }
 
 // report diagnoses, and tells stderr and the record.

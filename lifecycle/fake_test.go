@@ -53,7 +53,7 @@ var servers = map[string]func(){
 		serve(nil)
 		select {}
 	},
-	"silent": func() { io.Copy(io.Discard, os.Stdin); select {} },
+	"silent": func() { io.Copy(io.Discard, os.Stdin); time.Sleep(time.Hour) },
 	"crash": func() {
 		fmt.Fprintln(os.Stderr, "Error: EACCES: permission denied, open '/secret/file'")
 		os.Exit(3)
@@ -120,7 +120,7 @@ var servers = map[string]func(){
 	},
 	// daemon leaves a process that holds stdout and stderr.
 	"daemon": func() {
-		c := exec.Command("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; echo '{}'; done; exec sleep 10")
+		c := exec.Command("sh", "-c", "while sleep 0.05; do echo '{}' || exit; done")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		c.Start()
@@ -141,6 +141,19 @@ var servers = map[string]func(){
 			return true
 		})
 	},
+	// torrent answers with one line of 1 GiB.
+	"torrent": func() {
+		serve(func(m message) bool {
+			os.Stdout.WriteString(`{"jsonrpc":"2.0","result":{"text":"`)
+			chunk := strings.Repeat("t", 1<<16)
+			for range 1 << 14 {
+				os.Stdout.WriteString(chunk)
+			}
+			fmt.Printf(`"},"id":%s}`+"\n", m.ID)
+			return true
+		})
+		os.Exit(0)
+	},
 	// failing answers calls and listings with errors.
 	"failing": func() {
 		serve(func(m message) bool {
@@ -160,6 +173,7 @@ var servers = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
 		serve(nil)
 	},
+	"unreading":     func() { time.Sleep(time.Hour) },
 	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
 	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },
 	// chatty writes without being asked until it is ended.

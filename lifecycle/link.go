@@ -17,6 +17,17 @@ type link struct {
 	server  atomic.Pointer[mcpproxy.Conn]
 	failed  atomic.Pointer[diagnostics.Diagnosis]
 	refused func(diagnostics.Diagnosis) // after a frame that came when failed was set
+
+	begun, done atomic.Int64 // frames for the server: see stuck
+}
+
+// stuck reports whether the frame that is being sent is still the one of the
+// last time, in which *last says how many had been begun.
+func (l *link) stuck(last *int64) bool {
+	begun := l.begun.Load()
+	same := begun == *last
+	*last = begun
+	return same && l.done.Load() != begun
 }
 
 func (l *link) fail(d diagnostics.Diagnosis) { l.failed.CompareAndSwap(nil, &d) }
@@ -29,7 +40,9 @@ func (l *link) Send(f *mcpproxy.Frame) error {
 		return nil
 	}
 	if server := l.server.Load(); server != nil {
+		l.begun.Add(1)
 		server.Send(f)
+		l.done.Add(1)
 	}
 	if d := l.failed.Load(); d != nil {
 		l.refused(*d)

@@ -4,7 +4,11 @@ package lifecycle
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -139,7 +143,12 @@ func TestOversizedAnswer(t *testing.T) {
 
 // TestStderrIsNeverBlocked: nobody reads our stderr, and the server goes on.
 func TestStderrIsNeverBlocked(t *testing.T) {
-	p := begin(t, &fake{server: "flood"}, nil)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := begin(t, &fake{server: "flood"}, func(s *Session) { s.Err = w })
 	p.send(initialize)
 	if got := p.line(); got != answerTo("0", initialize) {
 		t.Errorf("got %q", got)
@@ -147,6 +156,32 @@ func TestStderrIsNeverBlocked(t *testing.T) {
 	p.in.Close()
 	p.rest()
 	p.ended()
+	w.Close()
+	if b, _ := io.ReadAll(r); len(b) > 1<<20 || len(b) == 0 {
+		t.Errorf("%d bytes were forwarded", len(b))
+	}
+}
+
+// TestMemory: a line of 1 GiB becomes an error for its id, in little memory.
+func TestMemory(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("moves 1 GiB")
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent")
+	cmd.Stdin = strings.NewReader(initialize)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := failureOf(t, string(out)).String(); got != "0 -32603 call" {
+		t.Errorf("got %s", got)
+	}
+	if kB := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; kB > 40<<10 {
+		t.Errorf("%d kB", kB)
+	} else {
+		t.Logf("%d kB", kB)
+	}
 }
 
 func TestErrorResults(t *testing.T) {

@@ -127,6 +127,11 @@ type ending struct {
 func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-chan struct{}) (how ending) {
 	var term, kill, slow, silent <-chan time.Time
 	clientEnded, asked, answered, cancelled := r.clientEnded, r.asked.c, r.answered.c, ctx.Done()
+	// A server that does not read keeps us from seeing the end of a client that
+	// has died: nobody would ever signal.
+	look := time.NewTicker(r.times.term)
+	defer look.Stop()
+	var sent int64
 	forward := func(sig os.Signal) {
 		r.proc.Signal(sig)
 		if !how.signalled {
@@ -162,6 +167,12 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-c
 		case <-kill:
 			kill = nil
 			r.proc.Kill()
+
+		case <-look.C:
+			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
+				r.proc.Signal(syscall.SIGTERM)
+				how.byClient, kill = true, time.After(r.times.kill)
+			}
 
 		case <-asked:
 			asked = nil

@@ -11,6 +11,7 @@ import (
 const (
 	queueMax    = 256 << 10 // of the server's stderr
 	queueOurMax = 64 << 10  // on top of that, for what we say ourselves
+	lineMax     = 4 << 10   // a longer line may be cut
 )
 
 // errQueue forwards to the client's stderr without ever blocking who writes to
@@ -54,6 +55,9 @@ func (q *errQueue) Write(p []byte) (int, error) {
 	var rest []byte
 	if room := max(queueMax-len(q.buf), 0); len(p) > room {
 		keep := bytes.LastIndexByte(p[:room], '\n') + 1
+		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < lineMax {
+			keep = end // the end of a line that has been begun
+		}
 		p, rest = p[:keep], p[keep:]
 	}
 	if len(p) > 0 {

@@ -1,0 +1,78 @@
+package lifecycle
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestErrQueue: whatever the sizes of the writes, lines arrive whole or are
+// counted, and nobody waits.
+func TestErrQueue(t *testing.T) {
+	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := newErrQueue(w)
+		var all strings.Builder
+		const lines = 20_000
+		for i := range lines {
+			fmt.Fprintf(&all, "line %d of the server's standard error\n", i)
+		}
+		for s := all.String(); s != ""; {
+			n := min(piece, len(s))
+			q.Write([]byte(s[:n]))
+			s = s[n:]
+		}
+		q.Say("mcp-jail: ours\n")
+		read := make(chan string)
+		go func() {
+			b, _ := io.ReadAll(r)
+			read <- string(b)
+		}()
+		q.close(10 * time.Second)
+		w.Close()
+		got, dropped := 0, 0
+		out := <-read
+		note := regexp.MustCompile(`^mcp-jail: (\d+) lines `)
+		for line := range strings.Lines(out) {
+			switch m := note.FindStringSubmatch(line); {
+			case m != nil:
+				n, _ := strconv.Atoi(m[1])
+				dropped += n
+			case strings.HasPrefix(line, "line ") && strings.HasSuffix(line, " of the server's standard error\n"):
+				got++
+			case line == "mcp-jail: ours\n":
+			default:
+				t.Fatalf("in pieces of %d: %q", piece, line)
+			}
+		}
+		if got+dropped != lines || dropped == 0 || !strings.HasSuffix(out, "mcp-jail: ours\n") {
+			t.Errorf("in pieces of %d: %d lines and %d dropped", piece, got, dropped)
+		}
+		r.Close()
+	}
+}
+
+// TestErrQueueGivesUp: a client that never reads does not keep us.
+func TestErrQueueGivesUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := newErrQueue(w)
+	q.Write([]byte(strings.Repeat("x\n", 100_000)))
+	q.close(10 * time.Millisecond)
+	select {
+	case <-q.done:
+	case <-time.After(10 * time.Second):
+		t.Error("the goroutine is left")
+	}
+}
