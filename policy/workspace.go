@@ -165,7 +165,7 @@ func (b *builder) workdir(out *Profile) string {
 			continue
 		}
 		for _, e := range out.Entries { // a directory on the way to an entry
-			if e.Rights != 0 && e.Kind == KindDir && Within(e.Path, dir) && e.Origin == OriginRule {
+			if e.Rights != 0 && Within(e.Path, dir) && e.Origin == OriginRule {
 				return dir
 			}
 		}

@@ -20,8 +20,12 @@ type checkCmd struct {
 }
 
 func (checkCmd) Help() string {
-	return "Status 0: fine; 1: something of a server needs attention; 2: the configuration has an error; 3: this host\n" +
-		"cannot enforce it. Warnings alone do not change the status."
+	return `  mcp-jail check
+  mcp-jail check --probe
+  mcp-jail check team.toml --format json
+
+Status 0: fine; 1: a server failed, or its program is missing; 2: the configuration has an error; 3: this host
+cannot enforce it. Warnings alone do not change the status.`
 }
 
 // serverReport is what check found out about one server.
@@ -136,22 +140,15 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 	t.policy.Waive = append(t.policy.Waive, axes...)
 	r.Policy, r.Remarks = describe(t.policy), remarks(t.policy)
 	if t.profile, t.warnings, err = resolve(t.policy, t.host, nil); err != nil {
-		var missing *policy.CommandError
-		if errors.As(err, &missing) {
-			return fail(exitFindings, err)
-		}
-		return fail(exitUsage, err)
+		return fail(statusOf(err), err)
 	}
-	r.Warnings = words(t.warnings)
+	r.Warnings = t.warned()
 	plan, err := confine.Launcher{}.Compile(t.profile)
 	if plan != nil {
 		r.Gaps = plan.Gaps
 	}
 	if err != nil {
 		return fail(exitHost, err)
-	}
-	if !t.policy.Stateful {
-		return fail(exitFindings, errors.New("stateful = false is not built yet: run refuses this server"))
 	}
 	if err := t.unsupported(); err != nil {
 		return fail(exitUsage, err)

@@ -103,6 +103,16 @@ func (e *usageError) Error() string { return e.msg }
 
 func usageErrorf(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
+// configError is a mistake in the configuration that only the command line can
+// tell: exit status 2.
+type configError struct{ msg string }
+
+func (e *configError) Error() string { return e.msg }
+
+func configErrorf(format string, args ...any) error {
+	return &configError{fmt.Sprintf(format, args...)}
+}
+
 // silent is an exit status whose reason was already told.
 type silent int
 
@@ -122,8 +132,13 @@ func run(args []string, c console) int {
 		args, server = args[:i], command{args[i+1:], true}
 	}
 	c = c.withColours()
+	if len(args) == 0 && !server.given {
+		args = []string{"--help"}
+	}
+	// Standard output is for what was asked for.
+	asked := slices.Contains(args, "--help") || slices.Contains(args, "-h")
 	launcher := confine.Launcher{}
-	if len(args) > 0 && args[0] == "run" && !wantsHelp(args) {
+	if len(args) > 0 && args[0] == "run" && !asked {
 		// The jail's init starts while the command line and the policy are read.
 		launcher.Ready = launcher.Prepare()
 		defer launcher.Ready.Discard()
@@ -131,83 +146,127 @@ func run(args []string, c console) int {
 	var grammar cli
 	exited := -1
 	parser, err := kong.New(&grammar,
-		kong.Name("mcp-jail"), kong.Description(description), kong.UsageOnError(),
+		kong.Name("mcp-jail"), kong.Description(description),
 		kong.Writers(c.err, c.err), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
 		kong.Bind(c, server, launcher),
 	)
 	if err != nil {
 		panic(err) // the grammar is wrong: every test would show it
 	}
-	if wantsHelp(args) {
+	parser.Model.HelpFlag.Help = "Show this help."
+	if asked {
 		parser.Stdout = c.out
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
 	}
 	ctx, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited
 	}
-	if err != nil {
-		c.errorf("%s", err)
-		fmt.Fprintln(c.err, "Run  mcp-jail --help  or  mcp-jail COMMAND --help.")
-		return refuse(args, c, err)
+	if err == nil && server.given && ctx.Selected().Name != "run" && ctx.Selected().Name != "plan" {
+		err = fmt.Errorf("%s takes no command behind --", ctx.Selected().Name)
 	}
-	if server.given && ctx.Selected().Name != "run" && ctx.Selected().Name != "plan" {
-		c.errorf("%s takes no command behind --", ctx.Selected().Name)
-		return exitUsage
+	if err != nil {
+		return misused(c, args, server, err)
 	}
 	return status(c, ctx.Run())
 }
 
-func wantsHelp(args []string) bool {
-	return len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h")
-}
+// helpWidth is where help is wrapped on a wide terminal.
+const helpWidth = 100
 
-// refuse ends with status 2; a client that started `run` gets the reason as the
-// answer to its first request, since most clients never show stderr.
-func refuse(args []string, c console, err error) int {
-	if len(args) > 0 && args[0] == "run" {
-		answerFailure(c, "", err)
+// misused ends with status 2. A client that meant to run a server gets the
+// reason as the answer to its first request.
+func misused(c console, args []string, server command, err error) int {
+	msg := err.Error()
+	if hint := withoutDashes(args, server); hint != "" {
+		msg = hint
 	}
+	if len(args) == 0 || args[0] == "run" {
+		answerFailure(c, nil, "", usageErrorf("%s", msg))
+		return exitUsage
+	}
+	c.errorf("%s\nRun  mcp-jail --help  or  mcp-jail COMMAND --help", msg)
 	return exitUsage
 }
 
-// status maps an error to the exit status and tells it.
+// withoutDashes recognises the most likely mistake, a server's command that does
+// not stand behind "--", and says how it is written.
+func withoutDashes(args []string, server command) string {
+	if server.given {
+		if len(args) == 0 {
+			return "the command is missing; write  mcp-jail run -- " + shellWords(server.argv)
+		}
+		return ""
+	}
+	if args[0] != "run" && args[0] != "plan" {
+		return ""
+	}
+	for i := 1; i < len(args); i++ {
+		switch a := args[i]; {
+		case strings.HasPrefix(a, "--"):
+			if !strings.Contains(a, "=") {
+				i++ // every flag of these two has a value
+			}
+		case strings.HasPrefix(a, "-"):
+		case i+1 < len(args):
+			return fmt.Sprintf("the command of a server stands behind --; write  mcp-jail %s -- %s", shellWords(args[:i]), shellWords(args[i:]))
+		}
+	}
+	return ""
+}
+
+// shellWords writes arguments as they are typed into a shell.
+func shellWords(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// status tells an error and maps it to the exit status.
 func status(c console, err error) int {
-	var (
-		quiet    silent
-		usage    *usageError
-		problems policy.Problems
-		gaps     *confine.GapError
-	)
+	var quiet silent
+	if err != nil && !errors.As(err, &quiet) {
+		c.errorf("%s", err)
+	}
+	return statusOf(err)
+}
+
+func statusOf(err error) int {
+	var quiet silent
+	var missing *policy.CommandError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &quiet):
 		return int(quiet)
-	case errors.As(err, &gaps):
-		c.errorf("%s", err)
+	case errors.Is(err, confine.ErrGaps):
 		return exitHost
-	case errors.As(err, &usage), errors.As(err, &problems):
-		c.errorf("%s", err)
-		return exitUsage
+	case errors.As(err, &missing):
+		return exitFindings // the server could not be started
 	case isConfigError(err):
-		c.errorf("%s", err)
 		return exitUsage
 	}
-	c.errorf("%s", err)
 	return exitFindings
 }
 
-// isConfigError tells errors that the user's configuration caused.
+// isConfigError tells errors that the command line or the configuration caused.
 func isConfigError(err error) bool {
-	var unknown *policy.UnknownServerError
-	var untrusted *policy.UntrustedError
-	var conflict *policy.ConflictError
-	var rule *policy.RuleError
-	var workspace *policy.WorkspaceError
-	return errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &conflict) ||
+	var (
+		usage     *usageError
+		config    *configError
+		problems  policy.Problems
+		unknown   *policy.UnknownServerError
+		untrusted *policy.UntrustedError
+		conflict  *policy.ConflictError
+		rule      *policy.RuleError
+		workspace *policy.WorkspaceError
+	)
+	return errors.As(err, &usage) || errors.As(err, &config) || errors.As(err, &problems) ||
+		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &conflict) ||
 		errors.As(err, &rule) || errors.As(err, &workspace) || errors.Is(err, os.ErrNotExist)
 }

@@ -21,8 +21,12 @@ type planCmd struct {
 }
 
 func (planCmd) Help() string {
-	return "mcp-jail plan SERVER, or  mcp-jail plan [policy flags] -- COMMAND [ARG...]\n\n" +
-		"Nothing is started. The status is 3 when this host cannot enforce the plan."
+	return `mcp-jail plan SERVER, or  mcp-jail plan [policy flags] -- COMMAND [ARG...]
+
+  mcp-jail plan github
+  mcp-jail plan --read ~/notes -- notes-server ~/notes
+
+Nothing is started. The status is 3 when this host cannot enforce the plan.`
 }
 
 func (p *planCmd) Run(c console, server command) error {
@@ -54,10 +58,7 @@ func planJSON(t *target, plan *confine.Plan) []byte {
 		Gaps     []confine.Gap         `json:"gaps"`
 		Notes    []string              `json:"notes"`
 		Warnings []string              `json:"warnings"`
-	}{t.profile, plan.Enforced, plan.Gaps, plan.Notes, nil}
-	for _, w := range t.warnings {
-		out.Warnings = append(out.Warnings, w.String())
-	}
+	}{t.profile, plan.Enforced, plan.Gaps, plan.Notes, t.warned()}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		panic(err) // plain data
@@ -146,7 +147,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 		}
 	}
 	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
-	section("warnings", yellow, words(t.warnings))
+	section("warnings", yellow, t.warned())
 	section("does not hold", red, gapWords(plan.Gaps))
 	return b.String()
 }

@@ -54,6 +54,14 @@ type whyCmd struct {
 	formatFlag
 }
 
+func (whyCmd) Help() string {
+	return `  mcp-jail why
+  mcp-jail why github
+
+A session is recorded when a server fails or is refused something, and at its end. The record holds names and
+the last lines of the server's stderr, with the values of granted variables taken out.`
+}
+
 func (w *whyCmd) Run(c console) error {
 	host, err := policy.LocalHost()
 	if err != nil {

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -19,8 +18,8 @@ import (
 type runCmd struct {
 	commonFlags
 	policyFlags
-	LogLevel string `enum:"trace,debug,info,warn,error,off" default:"off" placeholder:"LEVEL" help:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
-	LogFile  string `placeholder:"FILE" type:"path" help:"Append that log to a file instead of standard error."`
+	LogLevel string `enum:"trace,debug,info,warn,error,off," default:"" placeholder:"LEVEL" help:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
+	LogFile  string `placeholder:"FILE" type:"path" help:"Append that log to a file instead of standard error; the level is then info if none is given."`
 	Server   string `arg:"" optional:"" help:"A configured server. Without it, the command behind --."`
 }
 
@@ -38,19 +37,15 @@ network. Standard output carries MCP and nothing else. The exit status is the se
 func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error {
 	log, closeLog, err := r.logger(c)
 	if err != nil {
-		return r.refuse(c, err)
+		return r.refuse(c, nil, err)
 	}
 	defer closeLog()
 	t, err := findTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
-	if err == nil && !t.policy.Stateful {
-		err = usageErrorf("%s: server %q is stateless, and a process for every call is not built yet.\n"+
-			"Set  stateful = true  and declare its access in  [servers.%s.access]", t.policy.Where, t.policy.Server, t.policy.Server)
-	}
 	if err == nil {
 		err = t.unsupported()
 	}
 	if err != nil {
-		return r.refuse(c, err)
+		return r.refuse(c, t, err)
 	}
 	log.Info().Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
 	session := t.session(c, launcher)
@@ -65,8 +60,12 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 // unsupported are settings that the configuration knows and this version cannot
 // act on: accepting them in silence would promise what is not held.
 func (t *target) unsupported() error {
-	if t.profile.Roots != "off" {
-		return usageErrorf("%s: roots = %q is not built yet; leave it out, or set it to \"off\"", t.policy.Where, t.profile.Roots)
+	switch p := t.policy; {
+	case !p.Stateful:
+		return configErrorf("%s: server %q has stateful = false, and a process for every call is not built yet.\n"+
+			"Set  stateful = true  and declare its access in  [servers.%s.access]", p.Where, p.Server, p.Server)
+	case p.Roots != "off":
+		return configErrorf("%s: server %q has roots = %q, which is not built yet; leave it out, or set it to \"off\"", p.Where, p.Server, p.Roots)
 	}
 	return nil
 }
@@ -93,8 +92,8 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		}),
 		Sink: recordSink(t.host, t.profile.Server),
 	}
-	for _, w := range t.warnings {
-		s.Warnings = append(s.Warnings, "warning: "+w.String())
+	for _, w := range t.warned() {
+		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
 	for _, r := range t.policy.Env {
 		if r.Read && !slices.ContainsFunc(t.profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
@@ -111,31 +110,26 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 }
 
 // refuse ends a run that never started a server, and tells the client.
-func (r *runCmd) refuse(c console, err error) error {
-	answerFailure(c, r.Server, err)
-	var gaps *confine.GapError
-	var missing *policy.CommandError
-	switch {
-	case errors.As(err, &gaps):
-		return silent(exitHost)
-	case errors.As(err, &missing):
-		return silent(exitFindings)
-	}
-	return silent(exitUsage)
+func (r *runCmd) refuse(c console, t *target, err error) error {
+	answerFailure(c, t, r.Server, err)
+	return silent(statusOf(err))
 }
 
 // logger is off unless asked for. It never writes to standard output.
 func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) {
 	done = func() {}
+	if r.LogLevel == "" && r.LogFile != "" {
+		r.LogLevel = "info"
+	}
 	level, err := zerolog.ParseLevel(r.LogLevel)
-	if r.LogLevel == "off" || err != nil {
+	if r.LogLevel == "" || r.LogLevel == "off" || err != nil {
 		return zerolog.Nop(), done, nil
 	}
 	var to io.Writer = zerolog.ConsoleWriter{Out: c.err, NoColor: !c.errTTY, TimeFormat: "15:04:05.000"}
 	if r.LogFile != "" {
 		f, err := os.OpenFile(r.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			return zerolog.Nop(), done, usageErrorf("--log-file %s: %s", filepath.Clean(r.LogFile), err)
+			return zerolog.Nop(), done, usageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
 		}
 		to, done = f, func() { f.Close() }
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -13,8 +15,20 @@ type target struct {
 	host     policy.Host
 }
 
+// warned are the warnings in words.
+func (t *target) warned() []string {
+	out := words(t.warnings)
+	for i, w := range t.warnings {
+		if t.policy.InPlace && w.Where == t.policy.Where {
+			out[i] = w.Message // "the command line" tells nobody where to look
+		}
+	}
+	return out
+}
+
 // findTarget follows the way of the data up to the profile. name is a configured
-// server, or "" with a command given in place.
+// server, or "" with a command given in place. With an error the target holds
+// what was found until then, or is nil.
 func findTarget(common commonFlags, flags policyFlags, name, tool string, server command) (*target, error) {
 	axes, err := common.axes()
 	if err != nil {
@@ -27,7 +41,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	t := &target{host: host}
 	switch {
 	case name == "" && !server.given:
-		return nil, usageErrorf("name a configured server, or give a command behind --:\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+		return nil, usageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.given:
 		return nil, usageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
 	case server.given:
@@ -41,10 +55,13 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 		}
 		t.policy, err = t.configured(common, flags, name, tool, axes)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.profile, t.warnings, err = resolve(t.policy, host, t.warnings)
 	}
-	t.profile, t.warnings, err = resolve(t.policy, host, t.warnings)
+	var missing *policy.CommandError
+	if err != nil && server.given && !errors.As(err, &missing) {
+		err = usageErrorf("%s", err) // all of its policy stands on the command line
+	}
 	return t, err
 }
 

@@ -16,9 +16,12 @@ type trustCmd struct {
 }
 
 func (trustCmd) Help() string {
-	return "A project's policy file is used only after you accepted it: read it first. What is recorded is its path and\n" +
-		"the SHA-256 of its content, so that a changed file has to be accepted again. The content that is accepted is\n" +
-		"printed."
+	return `  mcp-jail trust
+  mcp-jail trust ~/src/project/.mcp-jail.toml
+
+A project's policy file is used only after you accepted it: read it first. What is recorded is its path and
+the SHA-256 of its content, so that a changed file has to be accepted again. The content that is accepted is
+printed.`
 }
 
 // Run accepts the bytes that it prints, not a file that is read a second time.
@@ -44,6 +47,10 @@ func (t *trustCmd) Run(c console) error {
 
 type untrustCmd struct {
 	File string `arg:"" optional:"" type:"path" help:"The policy file. Default: .mcp-jail.toml in the working directory."`
+}
+
+func (untrustCmd) Help() string {
+	return "From then on the file is an error again, wherever it would be used: see  mcp-jail trust --help."
 }
 
 func (u *untrustCmd) Run(c console) error {
