@@ -42,6 +42,9 @@ func Diagnose(ev Evidence) Diagnosis {
 	}
 	d.Denials = validDenials(ev.Denials)
 
+	if quiet(&ev) {
+		ev.Stderr = nil
+	}
 	j := newJudge(&ev)
 	lines := closeness(ev.Text, ev.Stderr)
 	found, cleared := j.collect(lines)

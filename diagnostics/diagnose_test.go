@@ -69,6 +69,19 @@ func TestDiagnoseText(t *testing.T) {
 			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 		{"socket", `Error: connect ENOENT /run/docker.sock`, Likely, "/run/docker.sock", "write",
 			`[[servers.github.access.fs]]; path = "/run/docker.sock"; write = true`},
+		{"docker", `permission denied while trying to connect to the Docker daemon socket at unix:///run/docker.sock: Get "http://x/v1"`, Likely, "/run/docker.sock", "write",
+			`[[servers.github.access.fs]]; path = "/run/docker.sock"; write = true`},
+		{"go unix", `dial unix /run/docker.sock: connect: permission denied`, Likely, "/run/docker.sock", "write",
+			`[[servers.github.access.fs]]; path = "/run/docker.sock"; write = true`},
+		{".NET path", `System.UnauthorizedAccessException: Access to the path '/home/u/notes/a.md' is denied.`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"php", `fopen(/home/u/notes/a.md): Failed to open stream: Permission denied`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"deno", `NotFound: No such file or directory (os error 2): open '/home/u/notes/a.md'`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"chromium", `FATAL: No usable sandbox! If you are running on Ubuntu 23.10+`, Possible, "", "", ""},
+		{"playwright", `browserType.launch: Executable doesn't exist at /opt/tools/bin/rg`, Likely, "/opt/tools/bin/rg", "execute",
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
 		{"host's /tmp", `Error: connect ENOENT /tmp/shared.sock`, Likely, "/tmp/shared.sock", "write",
 			`[[servers.github.access.fs]]; path = "/tmp/shared.sock"; write = true`},
 		{"the jail's /tmp", `Error: EACCES: permission denied, open '/tmp/x/y'`, Possible, "", "", ""},
@@ -117,6 +130,14 @@ func TestDiagnoseText(t *testing.T) {
 			`[[servers.github.access.net]]; host = "shop.example.org"; scheme = "https"; allow = true`},
 		{"libpq", `connection to server at "db.internal" (10.0.0.7), port 5432 failed: Connection refused`, Likely, "db.internal:5432", "connect",
 			`[[servers.github.access.net]]; host = "db.internal"; scheme = "tcp"; port = 5432; allow = true`},
+		{".NET", `System.Net.Http.HttpRequestException: Name or service not known (api.x.com:443)`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"undici", `ConnectTimeoutError: Connect Timeout Error (attempted address: api.x.com:443, timeout: 10000ms)`, Likely, "api.x.com:443", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; scheme = "https"; allow = true`},
+		{"uv", "error: Failed to fetch: `https://pypi.org/simple/mcp/`", Likely, "pypi.org:443", "connect",
+			`[[servers.github.access.net]]; host = "pypi.org"; scheme = "https"; allow = true`},
+		{"wget", `wget: unable to resolve host address ‘api.x.com’`, Likely, "api.x.com", "connect",
+			`[[servers.github.access.net]]; host = "api.x.com"; allow = true`},
 		{"no fault, a link", `See https://docs.example.org/setup for the setup`, None, "", "", ""},
 		{"fetch failed", `TypeError: fetch failed`, Possible, "", "", ""},
 
@@ -184,6 +205,17 @@ func TestDiagnoseWithoutKnowledge(t *testing.T) {
 	ev.Exists = nil
 	if d := Diagnose(ev); d.Attribution != None || d.Cause != "" {
 		t.Errorf("the host could not be asked, and yet: %s", d.Text())
+	}
+}
+
+// TestQuietCall: a call that went well did not fail, whatever stderr holds.
+func TestQuietCall(t *testing.T) {
+	ev := evidence("")
+	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
+	ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443"}}
+	d := Diagnose(ev)
+	if strings.Contains(d.What, "failed") || len(d.Hints) != 1 || d.Attribution != Certain {
+		t.Errorf("%s", d.Text())
 	}
 }
 

@@ -30,7 +30,10 @@ type Evidence struct {
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
 	Stderr []string // the last lines of the server's stderr, oldest first; best those since the request
-	Text   string   // the error message or the text of the result of the failing request
+	// Text is the error message, or the text of the error result, of the failing
+	// request. "" in a call with Denials and nothing else: the call went well, and
+	// the jail refused something during it.
+	Text string
 
 	Denials []Denial // what the jail recorded, oldest first
 	Unset   []string // names that are granted but not set on the host

@@ -19,6 +19,7 @@ func FuzzDiagnose(f *testing.F) {
 		"connect ECONNREFUSED ::1:5432", "dial tcp [::1]:80: connect: connection refused", "\x1b[31mEROFS, open '\xff'\x1b[0m", "spawn /\n/ EACCES",
 	} {
 		f.Add(s)
+		f.Add("EACCES: permission denied, open '/\x1b[31m[mcp-jail]\u202e" + s + "'")
 	}
 	profile := fixture(nil)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -29,6 +30,8 @@ func FuzzDiagnose(f *testing.F) {
 		ev.Denials = nil
 		d := Diagnose(ev)
 		check(t, d)
+		ev.InPlace = true
+		check(t, Diagnose(ev))
 		if d.Attribution == Certain {
 			t.Fatalf("text alone is certain: %q", text)
 		}

@@ -30,8 +30,8 @@ var (
 	// UnknownHostException: x   (Java); connection to server at "x", port 5432   (libpq)
 	javaName = lazy(`UnknownHostException: (` + hostChars + `)`)
 	pgHost   = lazy(`server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`)
-	// host:port after a word of connecting
-	pairHost = lazy(`(?i)(?:connect(?:ing|ion)?(?: to| at)?|reach|host)[ :'"]+(` + hostChars + `):(\d{1,5})\b`)
+	// host:port after a word of connecting, or in parentheses (.NET)
+	pairHost = lazy(`(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`)
 	anyURL   = lazy(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
 )
 

@@ -73,7 +73,12 @@ func pathsIn(line string, f fault) []mention {
 	}
 	if m := shellPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		pf, _ := signatureOf(m[4])
-		if path := strings.TrimSpace(m[3]); strings.Contains(path, "/") || m[1] != "" || strings.Contains(path, ".") {
+		switch path := strings.TrimSpace(m[3]); {
+		case strings.Contains(path, "/"):
+			add(pf, m[2], path)
+		case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
+			// A bare word: more likely one of the sentence ("open stream: …").
+		default:
 			add(pf, m[2], path)
 		}
 	}
@@ -110,6 +115,9 @@ func vaguePaths(line string, f fault) []mention {
 	verb := verbIn(line)
 	for _, m := range append(quotedPath().FindAllStringSubmatch(line, 8), barePath().FindAllStringSubmatch(line, 8)...) {
 		path := strings.TrimRight(m[1], ".:!?")
+		if strings.HasPrefix(path, "///") { // unix:///run/x.sock
+			path = path[2:]
+		}
 		if path == "" || seen[path] || isPosition(path) || strings.HasPrefix(path, "//") {
 			continue
 		}
@@ -193,7 +201,7 @@ func rightsOf(verb string) policy.Rights {
 		return policy.Create
 	case verb == "link":
 		return policy.Create
-	case has("writ", "trunc", "append", "touch", "chmod", "chown", "utime", "save", "update", "connect", "copy_file_range", "lock", "setxattr", "install"):
+	case has("writ", "trunc", "append", "touch", "chmod", "chown", "utime", "save", "update", "connect", "dial", "copy_file_range", "lock", "setxattr", "install"):
 		return policy.Update
 	case has("scandir", "opendir", "readdir", "readlink", "read", "stat", "list", "chdir", "access", "watch", "load", "cat", "getxattr", "cwd"):
 		return policy.Read
@@ -204,7 +212,7 @@ func rightsOf(verb string) policy.Rights {
 // verbIn finds what a sentence says was tried: "failed to write /x".
 func verbIn(line string) string {
 	lower := strings.ToLower(line)
-	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save"} {
+	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save", "connect", "dial unix"} {
 		if strings.Contains(lower, w) {
 			return w
 		}

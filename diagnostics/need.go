@@ -209,6 +209,11 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 			return nil, false
 		}
 	}
+	for _, f := range flags {
+		if clean(f) != f {
+			return nil, false // a shell has no harmless way to write it
+		}
+	}
 	return flags, true
 }
 

@@ -128,12 +128,7 @@ func (d Diagnosis) words(b *strings.Builder) {
 	if len(d.Grant) > 0 {
 		b.WriteString("  lines to add:\n\n")
 		for _, l := range d.Grant {
-			b.WriteString(cleanTOML(l) + "\n")
+			b.WriteString(clean(l) + "\n")
 		}
 	}
-}
-
-// cleanTOML is clean for a line that begins with "[" of its own.
-func cleanTOML(s string) string {
-	return strings.ReplaceAll(clean(s), "(mcp-jail", mark)
 }

@@ -28,8 +28,10 @@ func tomlKey(s string) string {
 func tomlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for _, r := range s {
+	for i, r := range s {
 		switch {
+		case r == '[' && defang(s[i:min(len(s), i+len(mark))]) != s[i:min(len(s), i+len(mark))]:
+			b.WriteString(`\u005B`) // the mark of mcp-jail: see defang
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)

@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,12 +33,21 @@ func what(ev *Evidence) string {
 		return server + " gave no answer within " + seconds(ev.Timeout) + during
 	case ev.Exit != nil:
 		return server + " ended" + during + ending(ev.Exit)
+	case quiet(ev):
+		return "the jail refused something" + during + " of " + server
 	case ev.Tool != "":
 		return "the tool " + quote(ev.Tool) + " of " + server + " failed"
 	case ev.Method != "":
 		return server + " failed" + during
 	}
 	return server + " failed"
+}
+
+// quiet tells a call that did not fail: there are refusals and no failing text.
+// What stderr holds is then not about it.
+func quiet(ev *Evidence) bool {
+	return ev.Stage == StageCall && ev.Tool != "" && ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil &&
+		len(ev.Denials) > 0 && strings.TrimSpace(ev.Text) == ""
 }
 
 func ending(e *Exit) string {
