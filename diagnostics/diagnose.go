@@ -106,6 +106,7 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	case ok:
 		d.Attribution = Possible
 	default:
+		d.Fix = patience(j.ev)
 		return
 	}
 	d.Cause = cut(v.note, maxCause)
@@ -117,6 +118,17 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	if !v.need.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
 	}
+}
+
+// patience is what can be done about a time-out that nothing explains.
+func patience(ev *Evidence) string {
+	switch {
+	case ev.Timeout == 0 || ev.InPlace:
+		return ""
+	case ev.Stage == StageBoot:
+		return "if it needs longer, raise startup_timeout_secs"
+	}
+	return "if it needs longer, raise call_timeout_secs"
 }
 
 // hint completes the hint of a finding with what to do.

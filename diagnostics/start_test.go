@@ -74,6 +74,9 @@ func TestExit(t *testing.T) {
 			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.What, tt.what) || !strings.Contains(d.Cause, tt.cause) {
 				t.Errorf("code %d, attribution %s\n%s", d.Code, d.Attribution, d.Text())
 			}
+			if tt.name == "call, slow" && !strings.Contains(d.Fix, "call_timeout_secs") {
+				t.Errorf("fix %q", d.Fix)
+			}
 			if ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 				t.Errorf("exit %v, signal %q", d.Exit, d.Signal)
 			}
