@@ -40,6 +40,9 @@ func (s *Scanner) envelope() (*Envelope, *captures) {
 func (s *Scanner) begin(c byte, at int64) place {
 	p, m := s.place(), s.next
 	s.next, s.value, s.capturing, s.want = unknown, nil, false, unknown
+	if p == nowhere && s.depth > 0 {
+		return nowhere
+	}
 	if s.depth == 0 {
 		s.top = c
 		if c == '{' {
@@ -47,10 +50,7 @@ func (s *Scanner) begin(c byte, at int64) place {
 		}
 		return inBatch
 	}
-	switch p {
-	case nowhere:
-		return nowhere
-	case inBatch:
+	if p == inBatch {
 		if c == '{' {
 			return s.message()
 		}

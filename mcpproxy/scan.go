@@ -223,6 +223,12 @@ loop:
 			}
 
 		case sLiteral:
+			if n := len(s.lit); len(b)-i >= n && string(b[i:i+n]) == s.lit {
+				i += n
+				s.lit = ""
+				st = s.endScalar(b, mark, i)
+				break
+			}
 			if c != s.lit[0] {
 				st = sBad
 				break
@@ -238,7 +244,9 @@ loop:
 				break
 			}
 			st = to
-			i++
+			for i++; i < len(b) && st == sDigits && '0' <= b[i] && b[i] <= '9'; {
+				i++
+			}
 
 		case sDone:
 			if isSpace(c) {

@@ -1,0 +1,22 @@
+package lifecycle_test
+
+import (
+	"context"
+	"os"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A host runs a server for the client at its own stdin and stdout.
+func ExampleRunStateful() {
+	confine.ShimMain() // first thing in main
+
+	profile := &policy.Profile{ /* of policy.Resolve */ }
+	status, _ := lifecycle.RunStateful(context.Background(), lifecycle.Session{
+		Profile:  profile,
+		Launcher: lifecycle.Jail(confine.Launcher{}),
+	})
+	os.Exit(status)
+}
