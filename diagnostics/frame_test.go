@@ -109,7 +109,8 @@ func TestFailureMembers(t *testing.T) {
 			Data    map[string]map[string]any
 		}
 	}
-	for name, d := range map[string]Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {}} {
+	for name, d := range map[string]Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {},
+		"usage": UsageFailure("s", "unknown flag\nmore"), "exec": ExecFailure("s", "npx: not found")} {
 		if err := json.Unmarshal(d.ErrorFrame([]byte("1")), &frame); err != nil {
 			t.Fatal(err)
 		}
