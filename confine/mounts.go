@@ -2,6 +2,7 @@ package confine
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -56,6 +57,13 @@ var ownPlaces = []string{"/tmp", "/dev/shm"}
 // themselves (pins): renaming them fails with EBUSY, so that a protected name
 // cannot be moved out of the way and made anew.
 func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].Kind != policy.KindDir {
+			// Making and removing a file is its directory's business.
+			entries[i].Rights &^= policy.Create | policy.Delete
+		}
+	}
 	c := mountCompiler{entries: entries, state: map[string]mountState{
 		"/dev": {own: true},
 	}}
@@ -136,10 +144,8 @@ func (c *mountCompiler) entry(e policy.Entry) {
 		return
 	}
 	around := cover.rights
-	if e.Kind != policy.KindDir && e.Rights != 0 {
-		// Making and removing a file is its directory's business.
+	if e.Kind != policy.KindDir {
 		around &^= policy.Create | policy.Delete
-		e.Rights &^= policy.Create | policy.Delete
 	}
 	op := mountOp{
 		kind: mountBind, path: e.Path, dir: e.Kind == policy.KindDir, id: e.ID,

@@ -103,6 +103,12 @@ func init() {
 		"unlink": silent(func(a []string) error { return unix.Unlink(a[0]) }),
 		"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
 		"rename": silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
+		"rename-undo": silent(func(a []string) error {
+			if err := unix.Rename(a[0], a[1]); err != nil {
+				return err
+			}
+			return unix.Rename(a[1], a[0])
+		}),
 		"exchange": silent(func(a []string) error {
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
 		}),
@@ -125,7 +131,6 @@ func init() {
 			_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0)
 			return err
 		}),
-		"survey": probeSurvey,
 
 		// The process itself.
 		"status": probeStatus,
@@ -524,9 +529,6 @@ func probeAllocate(a []string, kind int) error {
 	time.Sleep(20 * time.Second)
 	return nil
 }
-
-func probeSurvey([]string) (string, error) { return "", nil }
-
 func mqOpen(name string, flags int) (int, error) {
 	b, err := unix.BytePtrFromString(name)
 	if err != nil {
