@@ -65,11 +65,9 @@ func (b *builder) baseline(extra []need) {
 	for _, p := range systemFiles(b.h.OS) {
 		needs = append(needs, need{path: p, rule: theBaseline})
 	}
-	if names, err := b.h.ReadDir("/etc"); err == nil {
-		for _, n := range names {
-			if systemGlobs(n.Name) {
-				needs = append(needs, need{path: "/etc/" + n.Name, rule: theBaseline})
-			}
+	for _, name := range sortedKeys(b.f.listed["/etc"]) {
+		if systemGlobs(name) {
+			needs = append(needs, need{path: "/etc/" + name, rule: theBaseline})
 		}
 	}
 	type resolved struct {

@@ -32,6 +32,9 @@ func (p place) exists() bool { return p.missing == "" }
 type finder struct {
 	host *Host
 	seen map[string]seen
+	// listed holds the names in directories about which many questions come, most
+	// of them about what is not there: one listing answers those.
+	listed map[string]map[string]bool
 }
 
 type seen struct {
@@ -41,16 +44,36 @@ type seen struct {
 }
 
 func newFinder(h *Host) *finder {
-	return &finder{host: h, seen: map[string]seen{"/": {info: FileInfo{Mode: fs.ModeDir | 0o755}}}}
+	return &finder{host: h, seen: map[string]seen{}, listed: map[string]map[string]bool{}}
+}
+
+// list reads the names of a canonical directory ahead. Only Linux: elsewhere a
+// name may exist under another spelling.
+func (f *finder) list(dir string) {
+	if f.host.OS != "linux" {
+		return
+	}
+	entries, err := f.host.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	names := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		names[e.Name] = true
+	}
+	f.listed[dir] = names
 }
 
 func (f *finder) look(p string) seen {
-	s, ok := f.seen[p]
-	if ok && (p != "/" || s.info.ID != FileID{}) {
+	if s, ok := f.seen[p]; ok {
 		return s
 	}
-	s = seen{}
-	s.info, s.err = f.host.Lstat(p)
+	var s seen
+	if names, ok := f.listed[path.Dir(p)]; ok && p != "/" && !names[path.Base(p)] {
+		s.err = fs.ErrNotExist
+	} else {
+		s.info, s.err = f.host.Lstat(p)
+	}
 	if s.err == nil && s.info.Mode&fs.ModeSymlink != 0 {
 		s.target, s.err = f.host.Readlink(p)
 	}

@@ -113,6 +113,8 @@ func (b *builder) real(p string) string {
 // guard lists what no directory is ever widened to.
 func (b *builder) guard() {
 	b.wide = []string{b.real(b.h.Home)}
+	b.f.list("/etc")
+	b.f.list(b.wide[0])
 	for _, own := range b.own() {
 		b.wide = append(b.wide, b.real(own))
 	}
