@@ -64,7 +64,10 @@ func NormalizeTarget(host string) (string, error) {
 		name = strings.TrimSuffix(ascii, ".")
 	}
 	name = strings.ToLower(name)
-	return name, checkName(host, name)
+	if err := checkName(host, name); err != nil {
+		return "", err
+	}
+	return name, nil
 }
 
 func isASCII(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return r > 126 }) < 0 }
