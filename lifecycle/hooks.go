@@ -100,12 +100,15 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	if from == mcpproxy.FromClient {
 		whose = "a message to it"
 	}
-	d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", r.Profile.Server, whose, (f.Size+mb-1)/mb, r.Profile.Limits.MessageMB)
-	d.Fix = fmt.Sprintf("set message_mb = %d in [servers.%s.limits]", f.Size/mb+1, r.Profile.Server)
-	d.Grant = []string{fmt.Sprintf("[servers.%s.limits]", r.Profile.Server), fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 	if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", r.Profile.Server, whose, f.Size/mb, f.Err)
-		d.Fix, d.Grant = "", nil
+	} else {
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", r.Profile.Server, whose, (f.Size+mb-1)/mb, r.limit()/mb)
+		d.Fix = fmt.Sprintf("declare the server in a configuration file, with limits.message_mb = %d", f.Size/mb+1)
+		if !r.InPlace {
+			d.Grant = []string{"[servers." + r.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+			d.Fix = d.Grant[1] + " under " + d.Grant[0]
+		}
 	}
 
 	back := r.proxy.Client // where the error goes: to whoever asked
@@ -154,8 +157,11 @@ func (r *run) junk(f *mcpproxy.Frame) {
 	}
 	line := f.Bytes()
 	if line == nil {
-		line = fmt.Appendf(nil, "mcp-jail: (a line of %d bytes)\n", f.Size)
+		r.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		return
 	}
 	r.tail.Write(line)
-	r.errs.Write(line)
+	shown := diagnostics.NewForward(r.errs, r.redact)
+	shown.Write(line)
+	shown.Flush()
 }

@@ -28,6 +28,7 @@ type run struct {
 	proxy   *mcpproxy.Proxy
 	link    link
 	errs    *errQueue
+	redact  *diagnostics.Redactor
 	tail    *diagnostics.Tail
 	written progress // to the client
 
@@ -55,7 +56,8 @@ func newRun(s Session) *run {
 	}
 	r.asked.c, r.answered.c, r.gone.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.errs = newErrQueue(r.Err)
-	r.tail = diagnostics.NewTail(diagnostics.NewRedactor(r.Profile.Env))
+	r.redact = diagnostics.NewRedactor(r.Profile.Env)
+	r.tail = diagnostics.NewTail(r.redact)
 	r.written.dst = r.Out
 	r.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(r.In, &r.written, r.limit()), r.hooks())
 	r.link.refused = func(d diagnostics.Diagnosis) {
@@ -78,7 +80,12 @@ func newRun(s Session) *run {
 }
 
 // limit is the largest frame.
-func (r *run) limit() int64 { return int64(r.Profile.Limits.MessageMB) << 20 }
+func (r *run) limit() int64 {
+	if mb := r.Profile.Limits.MessageMB; mb > 0 {
+		return int64(mb) << 20
+	}
+	return mcpproxy.DefaultLimit
+}
 
 // listen takes the signals that end a session, and SIGPIPE ("signal.Notify, not
 // signal.Ignore: the child inherits Ignore").
@@ -229,9 +236,11 @@ type flag struct {
 
 func (f *flag) set() { f.once.Do(func() { close(f.c) }) }
 
-func (f *flag) isSet() bool {
+func (f *flag) isSet() bool { return isClosed(f.c) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-f.c:
+	case <-c:
 		return true
 	default:
 		return false

@@ -97,7 +97,9 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) int {
 	})
 	r.tasks.Go(func() {
 		defer close(stderrEnded)
-		io.Copy(io.MultiWriter(r.tail, r.errs), r.pipes.stderr)
+		shown := diagnostics.NewForward(r.errs, r.redact)
+		io.Copy(io.MultiWriter(r.tail, shown), r.pipes.stderr)
+		shown.Flush()
 	})
 	r.goClient()
 	stopWatch := r.watchCalls()
@@ -120,6 +122,7 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) int {
 type ending struct {
 	byClient  bool // the client closed its end first
 	signalled bool // the client, or ctx, asked for the end
+	pushed    bool // the server did not go by itself when the client had gone
 	silent    *diagnostics.Diagnosis
 }
 
@@ -143,6 +146,13 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-c
 	for {
 		select {
 		case <-r.proc.Done():
+			select { // what came first counts, and select does not know
+			case <-ends:
+				how.signalled = true
+				r.hurry()
+			default:
+			}
+			how.byClient = how.byClient || isClosed(r.clientEnded)
 			return how
 		case <-clientEnded: // everything the client has sent was written
 			clientEnded, how.byClient = nil, true
@@ -162,6 +172,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-c
 			cancelled = nil
 			forward(syscall.SIGTERM)
 		case <-term:
+			how.pushed = true
 			r.proc.Signal(syscall.SIGTERM)
 			term, kill = nil, time.After(r.times.kill)
 		case <-kill:
@@ -170,6 +181,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-c
 
 		case <-look.C:
 			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
+				how.pushed = true
 				r.proc.Signal(syscall.SIGTERM)
 				how.byClient, kill = true, time.After(r.times.kill)
 			}
@@ -236,6 +248,12 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 		}
 		return exit.Code
 	}
+	tell := r.report
+	if how.byClient && (exit.Code == 0 || how.pushed) {
+		// A client that leaves in the middle of a request (2026-07-28,
+		// subscriptions/listen, always is) gets its answer, but nothing failed.
+		tell = diagnostics.Diagnose
+	}
 	type request struct{ method, tool string }
 	said := map[request]diagnostics.Diagnosis{}
 	r.tasks.Go(func() {
@@ -249,7 +267,7 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 				}
 				ev := r.evidence(stage, c, c.Start)
 				ev.Exit = &ended
-				d = r.report(ev)
+				d = tell(ev)
 				said[key] = d
 			}
 			return d
