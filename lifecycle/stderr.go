@@ -153,6 +153,9 @@ func (q *errQueue) close(wait time.Duration) {
 // giveUp waits for done; when wait has passed it interrupts, and waits a moment
 // for that to take effect. It reports whether done was reached.
 func giveUp(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
+	if isClosed(done) {
+		return true
+	}
 	timer := time.NewTimer(max(wait, 0))
 	defer timer.Stop()
 	select {
