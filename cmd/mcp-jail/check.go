@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ type checkCmd struct {
 	formatFlag
 	Probe   bool          `help:"Start every server in its jail and list its tools."`
 	Timeout time.Duration `default:"60s" placeholder:"60s" help:"With --probe: how long one server may take."`
-	Files   []string      `arg:"" optional:"" name:"file" type:"path" help:"Configuration files to read instead of the usual ones."`
+	Files   []string      `arg:"" optional:"" name:"file" help:"Configuration files to read instead of the usual ones."`
 }
 
 func (checkCmd) Help() string {
@@ -57,7 +58,10 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	files := append(append([]string(nil), k.Config...), k.Files...)
+	files, err := typed(append(slices.Clone(k.Config), k.Files...))
+	if err != nil {
+		return err
+	}
 	config, warnings, err := policy.Load(policy.LoadOptions{Files: files})
 	if err != nil {
 		return k.broken(c, err)

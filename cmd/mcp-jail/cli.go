@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,8 +68,24 @@ func (f policyFlags) given() string {
 
 // commonFlags choose the configuration and accept gaps.
 type commonFlags struct {
-	Config []string `placeholder:"FILE" sep:"none" type:"path" help:"Read only this configuration file. Repeatable, later ones win."`
+	Config []string `placeholder:"FILE" sep:"none" help:"Read only this configuration file. Repeatable, later ones win."`
 	Waive  []string `placeholder:"AXIS" sep:"none" help:"Start although this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; each is a warning at every start."`
+}
+
+// typed are files as they were typed, which is how errors name them. Clients
+// start no shell, so a ~ is still one.
+func typed(files []string) ([]string, error) {
+	out := slices.Clone(files)
+	for i, f := range files {
+		if rest, ok := strings.CutPrefix(f, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, err
+			}
+			out[i] = filepath.Join(home, rest)
+		}
+	}
+	return out, nil
 }
 
 func (f commonFlags) axes() ([]policy.Axis, error) {
@@ -230,7 +247,14 @@ func shellWords(args []string) string {
 // status tells an error and maps it to the exit status.
 func status(c console, err error) int {
 	var quiet silent
-	if err != nil && !errors.As(err, &quiet) {
+	var problems policy.Problems
+	switch {
+	case err == nil, errors.As(err, &quiet):
+	case errors.As(err, &problems) && err.Error() == problems.Error(): // nothing around them
+		for _, p := range problems {
+			c.errorf("%s", p)
+		}
+	default:
 		c.errorf("%s", err)
 	}
 	return statusOf(err)

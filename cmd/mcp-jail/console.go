@@ -60,16 +60,16 @@ func (c console) paint(code, s string) string { return paint(c.colour, code, s) 
 
 func (c console) printf(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
 
-// errorf prints an error; its further lines are indented below it.
+// errorf prints an error; its further lines stand indented below it.
 func (c console) errorf(format string, args ...any) {
-	c.tell(paint(c.errTTY, red, "error:"), fmt.Sprintf(format, args...))
-}
-
-func (c console) warnf(format string, args ...any) {
-	c.tell(paint(c.errTTY, yellow, "warning:"), fmt.Sprintf(format, args...))
-}
-
-func (c console) tell(what, msg string) {
-	msg = strings.TrimRight(msg, "\n")
-	fmt.Fprintf(c.err, "mcp-jail: %s %s\n", what, strings.ReplaceAll(msg, "\n", "\n  "))
+	msg := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	for i, line := range strings.Split(msg, "\n") {
+		switch {
+		case i == 0:
+			line = paint(c.errTTY, red, "error:") + " " + line
+		case !strings.HasPrefix(line, "  "):
+			line = "  " + line
+		}
+		fmt.Fprintln(c.err, line)
+	}
 }

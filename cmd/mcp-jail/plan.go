@@ -34,6 +34,9 @@ func (p *planCmd) Run(c console, server command) error {
 	if err != nil {
 		return err
 	}
+	if err := t.unsupported(); err != nil {
+		t.warnings = append(t.warnings, policy.Warning{Code: "unsupported", Message: "run refuses this server: " + err.Error()})
+	}
 	plan, err := confine.Launcher{}.Compile(t.profile)
 	var gaps *confine.GapError
 	if err != nil && !errors.As(err, &gaps) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,6 +41,11 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 		return r.refuse(c, nil, err)
 	}
 	defer closeLog()
+	for i, f := range r.Config {
+		if !strings.HasPrefix(f, "~/") { // errors go to a client that is somewhere else
+			r.Config[i], _ = filepath.Abs(f)
+		}
+	}
 	t, err := findTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
 	if err == nil {
 		err = t.unsupported()

@@ -66,7 +66,11 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 }
 
 func (t *target) configured(common commonFlags, flags policyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
-	config, warnings, err := policy.Load(policy.LoadOptions{Files: common.Config, Workspace: flags.Workspace})
+	files, err := typed(common.Config)
+	if err != nil {
+		return nil, err
+	}
+	config, warnings, err := policy.Load(policy.LoadOptions{Files: files, Workspace: flags.Workspace})
 	t.warnings = warnings
 	if err != nil {
 		return nil, err
