@@ -40,7 +40,8 @@ type need struct {
 type commands struct {
 	f      *finder
 	h      *Host
-	dir    string   // relative commands and script arguments start here
+	dir    string   // where a relative command is looked for
+	work   string   // where the server will be, and read its arguments
 	path   []string // the directories of PATH, absolute and clean
 	wide   []string // a directory that holds one of these is never widened to: home, mcp-jail's own
 	secret []string // nor is one that holds, or is inside of, one of these

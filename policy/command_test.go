@@ -152,6 +152,25 @@ func TestCommandErrors(t *testing.T) {
 	}
 }
 
+// A command in place is meant from where the user is, its arguments from where
+// the server will be.
+func TestInPlaceElsewhere(t *testing.T) {
+	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
+	p, err := InPlace(InPlaceOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := Resolve(p, h.host())
+	if err != nil || out.Program != "/home/u/proj/node" || brought(out) != "/home/u/other/app /home/u/proj/node" {
+		t.Errorf("%v, %v", out, err)
+	}
+	// In a configuration both are in the workspace.
+	p = &Policy{Server: "s", Command: "./node", Workspace: "/home/u/other"}
+	if _, _, err = Resolve(p, h.host()); err == nil || !strings.Contains(err.Error(), "that is /home/u/other/node") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	offline := func(o InPlaceOptions) bool {

@@ -32,10 +32,13 @@ type Host struct {
 	Executable string   // the binary of mcp-jail; "" where it is not known
 }
 
-// FileInfo is what Resolve needs to know of a file.
+// FileInfo is what this package needs to know of a file. Links and UID are for
+// HardLinks alone.
 type FileInfo struct {
-	Mode fs.FileMode
-	ID   FileID
+	Mode  fs.FileMode
+	ID    FileID
+	Links uint64 // names that the file has
+	UID   int    // owner
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();

@@ -130,7 +130,7 @@ func (c *commands) arguments(name, found string, args []string, depth int) {
 		return
 	}
 	if !strings.HasPrefix(script, "/") {
-		script = path.Join(c.dir, script)
+		script = path.Join(c.work, script)
 	}
 	if lang == "node" && !c.f.exists(script) { // node adds what is missing
 		for _, try := range [...]string{script + ".js", script + ".cjs", script + ".mjs"} {
@@ -224,7 +224,7 @@ func (c *commands) uvProject(args []string) {
 			continue
 		}
 		if !strings.HasPrefix(dir, "/") {
-			dir = path.Join(c.dir, dir)
+			dir = path.Join(c.work, dir)
 		}
 		at, err := c.f.find(dir)
 		if err == nil && at.exists() && at.info.Mode.IsDir() && !c.guards(at.path) {

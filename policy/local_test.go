@@ -122,6 +122,26 @@ func TestResolveHere(t *testing.T) {
 	}
 }
 
+func TestHardLinks(t *testing.T) {
+	h, err := LocalHost()
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, _ := filepath.EvalSymlinks(t.TempDir())
+	put(t, filepath.Join(dir, "one"), "")
+	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
+	if err := os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")); err != nil {
+		t.Skip(err)
+	}
+	p := &Profile{Entries: []Entry{{Path: dir, Kind: KindDir, Rights: Read | Write, Origin: OriginRule, Rule: "f:1"}, {Path: filepath.Join(dir, "sub"), Kind: KindDir, Rights: Read, Origin: OriginRule}}}
+	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "holds 1 files that have another name elsewhere ("+filepath.Join(dir, "one")+")") {
+		t.Errorf("%v", ws)
+	}
+	if ws := HardLinks(p, h, 0); len(ws) != 0 {
+		t.Errorf("beyond the limit: %v", ws)
+	}
+}
+
 // manyFiles makes a tree like an installed project: 1000 packages, 22,000 files.
 func manyFiles(tb testing.TB) string {
 	tb.Helper()

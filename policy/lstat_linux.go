@@ -58,7 +58,7 @@ func lstat(path string) (FileInfo, error) {
 			if st.Mask&statxBtime != 0 {
 				id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 			}
-			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id}, nil
+			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.UID)}, nil
 		case syscall.EINTR:
 			continue
 		case syscall.ENOSYS, syscall.EPERM: // a filter older than the call
@@ -101,6 +101,7 @@ func lstatPlain(path string) (FileInfo, error) {
 	info := FileInfo{Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		info.ID = FileID{Dev: uint64(st.Dev), Ino: st.Ino}
+		info.Links, info.UID = uint64(st.Nlink), int(st.Uid)
 	}
 	return info, nil
 }

@@ -116,6 +116,7 @@ func TestMatchNet(t *testing.T) {
 		{"escaped dots", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x/%2e%2e/admin"}, false},
 		{"escaped slash", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api%2f..%2fadmin"}, false},
 		{"double escape", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api/%252e%252e/admin"}, false},
+		{"broken escape", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api/%zz"}, false},
 		{"empty segment", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "//api"}, false},
 		{"path not visible, allow", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, ""}, false},
 		{"path not visible, deny", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, ""}, false},

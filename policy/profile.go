@@ -30,8 +30,10 @@ type Profile struct {
 	// Links are symbolic links outside every entry that have to exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
-	// Unprotected are protected names inside a writable grant that do not exist
-	// on the host yet, so that no mount can hold them.
+	// Unprotected are names inside a grant with create that must not come into
+	// being and that no mount can hold: protected names, sensitive paths and
+	// narrower rules whose path does not exist yet, and protected names that are
+	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
 
 	// Programs are the files that may be started; nil means any that Entries

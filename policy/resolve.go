@@ -282,11 +282,12 @@ func (b *builder) holes() {
 }
 
 func (b *builder) commands(out *Profile) *commands {
-	dir := b.h.Dir
-	if out.Workspace != "" && !b.p.InPlace {
-		dir = out.Workspace
+	work := last(b.h.Dir, out.Workspace)
+	dir := work
+	if b.p.InPlace {
+		dir = b.h.Dir // as a shell reads it
 	}
-	return &commands{f: b.f, h: b.h, dir: dir, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
+	return &commands{f: b.f, h: b.h, dir: dir, work: work, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
 }
 
 // programs computes Profile.Programs (policy.md "Command rules"): absent, any

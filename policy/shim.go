@@ -157,7 +157,7 @@ func (c *commands) volta(root, name string) (string, bool) {
 
 // nearestFile reads a file of the working directory or the nearest above it.
 func (c *commands) nearestFile(name string) string {
-	for d := c.dir; strings.HasPrefix(d, "/"); d = path.Dir(d) {
+	for d := c.work; strings.HasPrefix(d, "/"); d = path.Dir(d) {
 		if text := c.read(path.Join(d, name)); strings.TrimSpace(text) != "" {
 			return text
 		}
