@@ -31,6 +31,11 @@
 //
 // # Limits
 //
+// A call of a few hundred bytes takes one of two times: some 8 µs where the two
+// ends of a pipe happen to share a core, some 40 µs where they do not. So single
+// rounds differ by more than the jail adds, and "added" needs many of them; a
+// negative one says that there were too few.
+//
 // A loaded machine lengthens everything, and the jailed side, which takes more
 // turns on the processor, more than the bare one: see the load in the machine's
 // line. The memory of the jail's processes is readable to root only.
