@@ -171,6 +171,16 @@ func TestInPlaceElsewhere(t *testing.T) {
 	}
 }
 
+// The package that a command brings is searched for .env files, its
+// dependencies are not (see the limits in the package comment).
+func TestPackageIsSearched(t *testing.T) {
+	h := newFake(aSystem, "f /srv/app/package.json\nf /srv/app/dist/x.js\nf /srv/app/.env\nf /srv/app/node_modules/d/.env")
+	p, err := resolveCommand(t, h, "node /srv/app/dist/x.js")
+	if err != nil || p.RightsAt("/srv/app/.env") != 0 || p.RightsAt("/srv/app/dist/x.js") != Read|Execute || p.RightsAt("/srv/app/node_modules/d/.env") == 0 {
+		t.Errorf("%v, %v", err, printProfile(p))
+	}
+}
+
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	offline := func(o InPlaceOptions) bool {

@@ -123,6 +123,10 @@ func TestMissingPaths(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, e, ok)
 		}
 	}
+	// The last of two rules decides, also about what is going to be made.
+	if p, _ := mustResolve(t, h, fsRules("out/:rw", "out:r")); p.RightsAt("/home/u/proj/out") != 0 {
+		t.Errorf("out: %s", p.RightsAt("/home/u/proj/out"))
+	}
 	// "removing a rule never widens": a narrower rule for a path that does not
 	// exist yet must not be undone by creating it.
 	p, _ = mustResolve(t, h, fsRules(".:rw", "secret:", "ro:r"))
@@ -287,6 +291,18 @@ func TestProtected(t *testing.T) {
 	// A worktree's hooks are in the repository that it belongs to.
 	p, _ = mustResolve(t, h, fsRules("~/w:rw", "~/repo:rw"))
 	for _, path := range []string{"/home/u/w/.git", "/home/u/repo/.git/config", "/home/u/repo/.git/hooks/x", "/home/u/repo/.git/worktrees/w/commondir"} {
+		if p.RightsAt(path) != Read {
+			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	// So are those of a bare repository, which no name gives away.
+	bare := newFake(aSystem, `
+		f /home/u/bare/config
+		d /home/u/bare/hooks
+		f /home/u/bare/worktrees/w/commondir ../..\n
+		f /home/u/w/.git gitdir: /home/u/bare/worktrees/w\n`)
+	p, _ = mustResolve(t, bare, fsRules("~/w:rw", "~/bare:rw"))
+	for _, path := range []string{"/home/u/bare/config", "/home/u/bare/hooks/x"} {
 		if p.RightsAt(path) != Read {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
