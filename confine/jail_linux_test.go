@@ -80,6 +80,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	os.Setenv("TMPDIR", base)
+	os.Setenv("XDG_STATE_HOME", base) // private homes
 	return m.Run()
 }
 

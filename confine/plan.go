@@ -160,18 +160,23 @@ func (c *compiler) processes(o *order) {
 // before Landlock's ABI 9 nothing can keep a server from connecting to one that
 // it can name, read-only or not.
 func (c *compiler) ipc(o *order) {
+	by, sockets := "ipc, pid, network and mount namespaces, Landlock scopes", "socket"
+	if !o.Loopback {
+		by = "ipc, pid and mount namespaces, Landlock scopes"
+	}
 	if !o.Loopback && c.f.LandlockABI < 6 {
+		by, sockets = "ipc, pid and mount namespaces", "socket with a path"
 		c.gap(Gap{
 			Axis: policy.AxisIPC, What: "abstract UNIX sockets of the host",
 			Why: "they belong to the network namespace, which is the host's here, and Landlock can tell them apart since Linux 6.12",
 			Fix: "remove the net rules, or use Linux 6.12 or newer",
 		})
 	}
-	what := "no process, queue, shared memory or socket of the host can be reached"
+	what := "no process, queue, shared memory or " + sockets + " of the host can be reached"
 	if c.f.LandlockABI < 9 {
 		what += ", but for sockets that lie inside a granted directory"
 	}
-	c.holds(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
+	c.holds(policy.AxisIPC, by, "%s", what)
 }
 
 func (c *compiler) limits(o *order) {

@@ -1,0 +1,194 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// kernel is a host on which everything works.
+func kernel() facts {
+	return facts{
+		Features: Features{
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: yes("ABI 7"), Seccomp: yes(""),
+			UserNamespaces: yes(""), MountAPI: yes(""), FreshProc: yes(""), PidMax: yes(""),
+		},
+		Supported: true, Machine: ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"},
+	}
+}
+
+func planProfile() *policy.Profile {
+	entry := func(p string, k policy.Kind, r policy.Rights) policy.Entry {
+		return policy.Entry{Path: p, Kind: k, Rights: r, Named: p, Rule: "path = " + p, Origin: policy.OriginRule}
+	}
+	return &policy.Profile{
+		Server: "notes", Program: "/usr/bin/node", Argv: []string{"node", "server.js"}, Dir: "/home/u/work",
+		Entries: []policy.Entry{
+			entry("/home/u/work", policy.KindDir, policy.Read|policy.Write),
+			entry("/home/u/work/.env", policy.KindFile, 0),
+			entry("/home/u/work/sub/.git/hooks", policy.KindDir, policy.Read),
+			entry("/usr", policy.KindDir, policy.Read|policy.Execute),
+		},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}},
+		Env:   []policy.Variable{{Name: "HOME", Value: "/home/u"}, {Name: "TOKEN", Value: "geheim", Secret: true}}, Withheld: []string{"AWS_KEY", "SSH_AUTH_SOCK"},
+		Limits: policy.DefaultLimits,
+	}
+}
+
+// planText is what a plan says, and what it tells the shim but for the filter,
+// which has golden files of its own.
+func planText(p *Plan) string {
+	var b strings.Builder
+	for _, e := range p.Enforced {
+		fmt.Fprintf(&b, "holds %s: %s (%s)\n", e.Axis, e.What, e.By)
+	}
+	for _, g := range p.Gaps {
+		fmt.Fprintf(&b, "gap %s: %s\n  why: %s\n  fix: %s\n", g.Axis, g.What, g.Why, g.Fix)
+		if g.Fatal {
+			b.WriteString("  fatal\n")
+		}
+	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	o := p.order
+	o.Seccomp = nil
+	for _, m := range o.Mounts {
+		fmt.Fprintf(&b, "mount %s\n", m)
+	}
+	for _, r := range o.Landlock.Rules {
+		fmt.Fprintf(&b, "landlock %s: %s\n", r.Path, accessNames(r.Access))
+	}
+	v := reflect.ValueOf(o)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" {
+			fmt.Fprintf(&b, "order %s: %+v\n", name, v.Field(i))
+		}
+	}
+	return b.String()
+}
+
+func TestPlanGolden(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*policy.Profile, *facts)
+	}{
+		{"workspace", func(*policy.Profile, *facts) {}},
+		{"root_user", func(p *policy.Profile, f *facts) { f.UID = 0 }},
+		{"old_kernel", func(p *policy.Profile, f *facts) {
+			f.UID, f.LandlockABI, f.PidMax = 0, 1, no("old", "newer")
+			p.Entries[0].Rights = policy.Read | policy.Create | policy.Delete
+		}},
+		{"network", func(p *policy.Profile, f *facts) {
+			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}, {Host: "bad.example.org"}}
+		}},
+		{"network_without_scopes", func(p *policy.Profile, f *facts) {
+			p.Net = []policy.NetRule{{Host: "*", Allow: true}}
+			f.LandlockABI = 5
+		}},
+		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},
+		{"commands", func(p *policy.Profile, f *facts) {
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node"}, []string{"git"}
+		}},
+		{"whole_host", func(p *policy.Profile, f *facts) {
+			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
+		}},
+		{"odd_rights", func(p *policy.Profile, f *facts) {
+			p.Entries[0].Rights = policy.Read | policy.Create
+			p.Entries[2].Rights = policy.Execute
+			p.Unprotected = []string{"/home/u/work/.envrc"}
+		}},
+		{"no_landlock_no_seccomp", func(p *policy.Profile, f *facts) {
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
+		}},
+		{"darwin", func(p *policy.Profile, f *facts) { *f = facts{Features: Features{OS: "darwin"}} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, f := planProfile(), kernel()
+			c.change(p, &f)
+			got := planText(compile(p, f))
+			if strings.Contains(got, "geheim") {
+				got = strings.ReplaceAll(got, "geheim", "SECRET") // in the order only: golden files show where
+			}
+			file := filepath.Join("testdata", "plan_"+c.name+".golden")
+			if *updateGolden {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("the plan has changed (-update writes it anew):\n%s", got)
+			}
+		})
+	}
+}
+
+// TestPlanFailsClosed takes one thing away from the host after the other: what
+// is missing must be a gap, never a silence.
+func TestPlanFailsClosed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		take func(*facts)
+		axis policy.Axis
+	}{
+		{"the system", func(f *facts) { f.Supported = false }, policy.AxisFs},
+		{"Landlock", func(f *facts) { f.LandlockABI = 0 }, policy.AxisFs},
+		{"seccomp", func(f *facts) { f.Seccomp = no("", "") }, policy.AxisProcess},
+		{"certainty about seccomp", func(f *facts) { f.Seccomp = unknown("") }, policy.AxisProcess},
+		{"the machine", func(f *facts) { f.Machine = 0 }, policy.AxisProcess},
+		{"the machine's table", func(f *facts) { f.Machine = 77 }, policy.AxisProcess},
+		{"proc", func(f *facts) { f.FreshProc = no("", "") }, policy.AxisLimits},
+		{"certainty about proc", func(f *facts) { f.FreshProc = unknown("") }, policy.AxisLimits},
+		{"a pid_max of its own, for root", func(f *facts) { f.UID = 0; f.PidMax = no("", "") }, policy.AxisLimits},
+		{"proc, for root", func(f *facts) { f.UID = 0; f.FreshProc = no("", "") }, policy.AxisLimits},
+		{"everything", func(f *facts) { *f = facts{} }, policy.AxisFs},
+	} {
+		f := kernel()
+		c.take(&f)
+		found := false
+		for _, g := range compile(planProfile(), f).Gaps {
+			found = found || g.Axis == c.axis
+		}
+		if !found {
+			t.Errorf("without %s there is no gap in %s", c.name, c.axis)
+		}
+	}
+	if gaps := compile(planProfile(), kernel()).Gaps; len(gaps) != 0 {
+		t.Errorf("the control has gaps: %+v", gaps)
+	}
+	// Every axis of a system without a backend.
+	if n := len(compile(planProfile(), facts{}).Gaps); n != len(policy.Axes()) {
+		t.Errorf("%d gaps of %d axes without a backend", n, len(policy.Axes()))
+	}
+}
+
+// TestPlanIsThatOfItsProfile: compiling changes nothing in the profile and gives
+// the same plan twice.
+func TestPlanIsThatOfItsProfile(t *testing.T) {
+	p := planProfile()
+	first := planText(compile(p, kernel()))
+	if !reflect.DeepEqual(p, planProfile()) {
+		t.Error("compiling changed the profile")
+	}
+	if second := planText(compile(p, kernel())); second != first {
+		t.Errorf("%s\nis not\n%s", second, first)
+	}
+}
+
+func TestWaivedGaps(t *testing.T) {
+	gaps := []Gap{{Axis: policy.AxisFs, What: "a"}, {Axis: policy.AxisNet, What: "b", Why: "c", Fix: "d"}}
+	err := error(&GapError{Gaps: gaps})
+	if !errors.Is(err, ErrGaps) || !strings.Contains(err.Error(), "net: b: c\n    d") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package confine
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// sampleOrder has every field set, so that one that is not coded shows.
+func sampleOrder() *order {
+	return &order{
+		HostPID: 4711,
+		Mounts: []mountOp{
+			{kind: mountBind, path: "/w", dir: true, dev: true, id: policy.FileID{Dev: 1 << 40, Ino: 1<<63 + 5, Birth: -7}},
+			{kind: mountMask, path: "/w/.env", ro: true, noexec: true, inside: true, hidden: true, holes: true},
+			{kind: mountTmpfs, path: "/tmp", dir: true},
+		},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n"}},
+		Devices: []string{"/dev/null", ""}, FreshProc: true, Loopback: true, HostNames: true,
+		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12}, {"/tmp", 1}}},
+		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Limits: policy.DefaultLimits, PidMax: true,
+		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
+		Env: []string{"A=1", "B="}, Dir: "/w",
+	}
+}
+
+func TestOrderRoundTrip(t *testing.T) {
+	o := sampleOrder()
+	v := reflect.ValueOf(*o)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("the sample leaves %s out", v.Type().Field(i).Name)
+		}
+	}
+	got, err := decodeOrder(o.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.HostNames = false // concerns the launcher alone
+	if !reflect.DeepEqual(got, o) {
+		t.Errorf("%+v\nbecame\n%+v", o, got)
+	}
+}
+
+// TestOrderOfMounts sets one field of an operation at a time.
+func TestOrderOfMounts(t *testing.T) {
+	for i := range 7 {
+		m := mountOp{path: "/x"}
+		*[]*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes}[i] = true
+		o := &order{Mounts: []mountOp{m}}
+		if got, err := decodeOrder(o.encode()); err != nil || got.Mounts[0] != m {
+			t.Errorf("%+v became %+v, %v", m, got.Mounts, err)
+		}
+	}
+}
+
+func TestTruncatedOrders(t *testing.T) {
+	b := sampleOrder().encode()
+	for n := range b {
+		if _, err := decodeOrder(b[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes pass for an order", n, len(b))
+		}
+	}
+	if _, err := decodeOrder(append(b, 0)); err == nil {
+		t.Error("a byte too many passes")
+	}
+	other := append([]byte(nil), b...)
+	other[len(orderMagic)]++ // its last letter, behind one byte of length
+	if _, err := decodeOrder(other); err == nil {
+		t.Error("an order of another version passes")
+	}
+}
+
+func TestMessageRoundTrip(t *testing.T) {
+	m := message{kind: saysDenied, step: "limits", num: -1, detail: "memory", pid: 7, program: "node\n"}
+	got, err := readMessage(strings.NewReader(string(m.encode())))
+	if err != nil || got != m {
+		t.Errorf("%+v became %+v, %v", m, got, err)
+	}
+	for _, bad := range []string{"", "\x00\x00\x00", "\x7f\xff\xff\xff", "\x00\x00\x00\x05abcde", "\x00\x00\x00\x05ab"} {
+		if _, err := readMessage(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q passes for a message", bad)
+		}
+	}
+}
+
+// FuzzOrder: whatever comes in, decoding ends, and what it takes it gives back.
+func FuzzOrder(f *testing.F) {
+	b := sampleOrder().encode()
+	f.Add(b)
+	f.Add((&order{}).encode())
+	f.Add(b[:len(b)/2])
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		c := append([]byte(nil), b...)
+		for range 3 {
+			c[random.IntN(len(c))] = byte(random.Uint32())
+		}
+		f.Add(c)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		o, err := decodeOrder(b)
+		if err != nil {
+			return
+		}
+		again, err := decodeOrder(o.encode())
+		if err != nil || !reflect.DeepEqual(o, again) {
+			t.Errorf("%+v became %+v, %v", o, again, err)
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add(string(message{kind: saysFailed, step: "mounts", num: 2}.encode()))
+	f.Fuzz(func(t *testing.T, s string) { readMessage(strings.NewReader(s)) })
+}
