@@ -97,10 +97,10 @@ func (c *commands) locate(command string) (string, error) {
 	found := ""
 	for i, dir := range c.path {
 		p := path.Join(dir, command)
-		reason := c.executable(p)
-		if reason == notFound {
-			continue
+		if at, err := c.f.find(p); err == nil && !at.exists() {
+			continue // also where the directory may not be searched, as execvp does
 		}
+		reason := c.executable(p)
 		if reason != "" {
 			found = last(p+" "+reason, found) // the first one is what the user means
 			continue

@@ -123,6 +123,7 @@ func TestCommands(t *testing.T) {
 func TestCommandErrors(t *testing.T) {
 	tests := []struct{ name, files, line, want string }{
 		{"missing", "", "absent", "absent: was not found in PATH (/usr/local/bin:/usr/bin:/bin:"},
+		{"missing, one directory locked", "0 /usr/local/bin", "absent", "absent: was not found in PATH"},
 		{"missing path", "", "/opt/absent", "/opt/absent: was not found"},
 		{"relative", "", "./absent", "./absent: was not found; that is /home/u/proj/absent"},
 		{"directory", "", "/usr/bin", "/usr/bin: is a directory"},

@@ -167,8 +167,12 @@ func TestUnsafeWorkspace(t *testing.T) {
 			t.Errorf("%s: starts in %s", dir, p.Dir)
 		}
 	}
+	p, ws := mustResolve(t, newFake(aSystem, "d /data/homes/u"), aServer, func(h *Host) { h.Dir, h.Home = "/data/homes", "/data/homes/u" })
+	if p.Workspace != "" || !strings.Contains(ws[0].Message, "holds the home directory") {
+		t.Errorf("an ancestor of home: %v", ws)
+	}
 	// "Explicit rules for such a place are honoured."
-	p, _ := mustResolve(t, h, fsRules(".:r"), func(h *Host) { h.Dir = "/home/u" })
+	p, _ = mustResolve(t, h, fsRules(".:r"), func(h *Host) { h.Dir = "/home/u" })
 	if p.RightsAt("/home/u/x") != Read || p.RightsAt("/home/u/.ssh/x") != 0 || p.Dir != "/home/u" {
 		t.Errorf("explicit rule: %s", printProfile(p))
 	}
@@ -213,6 +217,10 @@ func TestSensitive(t *testing.T) {
 	if len(ws) != 0 {
 		t.Errorf("warnings %v", ws)
 	}
+	// A hostile name hides nothing that the server needs.
+	if p, _ := mustResolve(t, newFake(aSystem, "l /home/u/proj/.env /usr/bin/node"), aServer); p.RightsAt("/usr/bin/node") != Read|Execute {
+		t.Errorf("node: %s", p.RightsAt("/usr/bin/node"))
+	}
 	// What lies inside is granted by name; the rest stays hidden.
 	p, ws = mustResolve(t, h, fsRules("~:r", "~/.ssh/known_hosts:r", ".env:r"))
 	at(p, "/home/u/.ssh/known_hosts", Read)
@@ -246,6 +254,7 @@ func TestProtected(t *testing.T) {
 		f /home/u/proj/.git/config
 		f /home/u/proj/.git/hooks/pre-commit
 		f /home/u/proj/.git/HEAD
+		f /home/u/proj/young/.git/HEAD
 		f /home/u/proj/sub/.git/config
 		f /home/u/proj/.vscode/tasks.json
 		f /home/u/proj/a/b/.envrc
@@ -287,6 +296,10 @@ func TestProtected(t *testing.T) {
 	}
 	if p.AllowsRename("/home/u/proj/x", "/home/u/proj/.husky") || p.AllowsRename("/home/u/proj/x", "/home/u/proj/sub/.git/hooks") {
 		t.Error("a protected name can be renamed into being")
+	}
+	// "when a parent is renamed": the hooks of a moved repository are hooks.
+	if p.AllowsRename("/home/u/proj/young", "/home/u/proj/old") || p.AllowsRename("/home/u/proj/young/.git", "/home/u/proj/x") {
+		t.Error("a repository without hooks can be moved away")
 	}
 	// A worktree's hooks are in the repository that it belongs to.
 	p, _ = mustResolve(t, h, fsRules("~/w:rw", "~/repo:rw"))
