@@ -191,15 +191,23 @@ func (r serverReport) text(c console) string {
 		line(dim, "note:", m)
 	}
 	if r.Probed != "" {
-		fmt.Fprintf(&b, "    %s offers %d tools: %s\n", r.Probed, len(r.Tools), toolNames(r.Tools))
+		plural := "s:"
+		switch len(r.Tools) {
+		case 0:
+			plural = "s"
+		case 1:
+			plural = ":"
+		}
+		fmt.Fprintf(&b, "    %s offers %d tool%s\n", printable(r.Probed), len(r.Tools), plural)
+		paragraph(&b, "      ", toolNames(r.Tools))
 	}
 	return b.String()
 }
 
-func toolNames(tools []toolReport) string {
+func toolNames(tools []toolReport) []string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
-		names[i] = t.Name
+		names[i] = printable(t.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 )
 
 // The voice of the terminal:
@@ -72,4 +73,14 @@ func (c console) errorf(format string, args ...any) {
 		}
 		fmt.Fprintln(c.err, line)
 	}
+}
+
+// printable takes the terminal's controls out of text that a server chose.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }

@@ -27,12 +27,9 @@ var hostDependent = []struct {
 }{
 	{regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`), "BIN"},
 	{regexp.MustCompile(`ABI \d+`), "ABI N"},
-	{regexp.MustCompile(`(?m)^ +read execute +/\S*( -> \S*)? +baseline\n`), ""},
-	{regexp.MustCompile(`(?m)^ +read +/(etc|dev|proc|sys|run|usr)\S*( -> \S*)? +baseline\n`), ""},
-	{regexp.MustCompile(`(?m)^ +read write( execute)? +/dev\S* +baseline\n`), ""},
-	{regexp.MustCompile(`(?m)^ +link /\S+ -> \S+\n`), ""},
-	{regexp.MustCompile(`(?m)^( +)(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
-	{regexp.MustCompile(`(?m)^( +)withheld: .*\n`), ""},
-	{regexp.MustCompile(`\d+ variables, \d+ of the host's withheld`), "N variables, N of the host's withheld"},
+	{regexp.MustCompile(`(?m)^ +nothing +/etc/.*\n`), ""},
+	{regexp.MustCompile(`(?m)^  (read execute, in every policy|symbolic links|withheld):\n(    .*\n)*`), "  $1:\n    ...\n"},
+	{regexp.MustCompile(`(?m)^ +(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
 	{regexp.MustCompile(`pid_max of the PID namespace|RLIMIT_NPROC in the user namespace`), "PROCESSES"},
+	{regexp.MustCompile(`(\S) {2,}`), "$1  "},
 }

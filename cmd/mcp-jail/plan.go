@@ -74,7 +74,12 @@ func planJSON(t *target, plan *confine.Plan) []byte {
 func planText(c console, t *target, plan *confine.Plan) string {
 	p := t.profile
 	var b strings.Builder
-	head := func(title, how string) { fmt.Fprintf(&b, "\n%s  %s\n", c.paint(bold, title), c.paint(dim, how)) }
+	head := func(title, how string) {
+		if how != "" {
+			how = "  " + c.paint(dim, how)
+		}
+		fmt.Fprintf(&b, "\n%s%s\n", c.paint(bold, title), how)
+	}
 
 	fmt.Fprintf(&b, "%s  %s\n", c.paint(bold, p.Server), describe(t.policy))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -96,13 +101,25 @@ func planText(c console, t *target, plan *confine.Plan) string {
 
 	head("filesystem", by(plan, policy.AxisFs))
 	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var runtime []string // what every program needs, in one paragraph
 	for _, e := range p.Entries {
+		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
+			runtime = append(runtime, e.Path)
+			continue
+		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, entryName(e), origin(e))
 	}
 	fmt.Fprintf(w, "  read write execute\t/tmp, /dev/shm\tprivate, gone at the end\n")
 	w.Flush()
-	for _, l := range p.Links {
-		fmt.Fprintf(&b, "  link %s -> %s\n", l.Path, l.Target)
+	fmt.Fprintf(&b, "  read execute, in every policy:\n")
+	paragraph(&b, "    ", runtime)
+	if len(p.Links) > 0 {
+		var links []string
+		for _, l := range p.Links {
+			links = append(links, l.Path+" -> "+l.Target)
+		}
+		fmt.Fprintf(&b, "  symbolic links:\n")
+		paragraph(&b, "    ", links)
 	}
 
 	head("network", by(plan, policy.AxisNet))
@@ -122,7 +139,8 @@ func planText(c console, t *target, plan *confine.Plan) string {
 		fmt.Fprintf(&b, "  %s=%s\n", v.Name, clip(value, 120))
 	}
 	if len(p.Withheld) > 0 {
-		fmt.Fprintf(&b, "  withheld: %s\n", strings.Join(p.Withheld, " "))
+		fmt.Fprintf(&b, "  withheld:\n")
+		paragraph(&b, "    ", p.Withheld)
 	}
 
 	head("programs and limits", "")
@@ -153,6 +171,27 @@ func planText(c console, t *target, plan *confine.Plan) string {
 	section("warnings", yellow, t.warned())
 	section("does not hold", red, gapWords(plan.Gaps))
 	return b.String()
+}
+
+// paragraph writes items side by side, in lines of at most helpWidth.
+func paragraph(b *strings.Builder, indent string, items []string) {
+	room := 0
+	for i, item := range items {
+		switch {
+		case i == 0, room < len(item)+2:
+			if i > 0 {
+				b.WriteString(",\n")
+			}
+			b.WriteString(indent + item)
+			room = helpWidth - len(indent) - len(item)
+		default:
+			b.WriteString(", " + item)
+			room -= len(item) + 2
+		}
+	}
+	if len(items) > 0 {
+		b.WriteByte('\n')
+	}
 }
 
 func describe(p *policy.Policy) string {

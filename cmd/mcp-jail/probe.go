@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
@@ -30,11 +31,6 @@ type rpcAnswer struct {
 	Result json.RawMessage `json:"result"`
 	Error  *struct {
 		Message string `json:"message"`
-		Data    struct {
-			Failure struct {
-				Grant []string `json:"grant"`
-			} `json:"dev.mcp-jail/failure"`
-		} `json:"data"`
 	} `json:"error"`
 }
 
@@ -58,7 +54,8 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s := t.session(console{in: sessionIn, out: sessionOut, err: null}, confine.Launcher{})
-	s.Sink = nil
+	var record diagnostics.Record
+	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
 	ended := make(chan struct{})
 	go func() {
@@ -75,7 +72,13 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 	go io.Copy(io.Discard, clientIn)
 	<-ended
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("it did not list its tools within %s", timeout)
+		err = fmt.Errorf("it did not list its tools within %v s", timeout.Seconds())
+	}
+	if n := len(record.Diagnoses); err != nil && n > 0 {
+		// Not from the wire: a server could put it there.
+		d := record.Diagnoses[n-1]
+		lines := append([]string{strings.TrimPrefix(d.Message(), "mcp-jail: ")}, d.Grant...)
+		return errors.New(strings.Join(lines, "\n"))
 	}
 	return err
 }
@@ -154,11 +157,7 @@ func (p *prober) call(method string, params map[string]any, result any) error {
 			continue
 		}
 		if a.Error != nil {
-			msg := method + ": " + a.Error.Message
-			if grant := a.Error.Data.Failure.Grant; len(grant) > 0 {
-				msg += "\n" + strings.Join(grant, "\n")
-			}
-			return errors.New(msg)
+			return fmt.Errorf("it answers %s with an error: %q", method, a.Error.Message)
 		}
 		return json.Unmarshal(a.Result, result)
 	}
