@@ -294,32 +294,3 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 	}
 	return v
 }
-
-// dotted prints a key as TOML would want it written.
-func dotted(parts []string) string {
-	out := make([]string, len(parts))
-	for i, p := range parts {
-		out[i] = bareOrQuoted(clip(p))
-	}
-	return strings.Join(out, ".")
-}
-
-func bareOrQuoted(s string) string {
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
-			return tomlString(s)
-		}
-	}
-	if s == "" {
-		return `""`
-	}
-	return s
-}
-
-// clip keeps a hostile text out of messages.
-func clip(s string) string {
-	if len(s) <= 80 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:77], "") + "..."
-}

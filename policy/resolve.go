@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -279,35 +278,6 @@ func (b *builder) holes() {
 			b.forbid(m.entry, e)
 		}
 	}
-}
-
-func (b *builder) commands(out *Profile) *commands {
-	work := last(b.h.Dir, out.Workspace)
-	dir := work
-	if b.p.InPlace {
-		dir = b.h.Dir // as a shell reads it
-	}
-	return &commands{f: b.f, h: b.h, dir: dir, work: work, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
-}
-
-// programs computes Profile.Programs (policy.md "Command rules"): absent, any
-// program; present, the listed ones and what the server itself is made of.
-func (b *builder) programs(c *commands, out *Profile) {
-	if b.p.Commands == nil {
-		return
-	}
-	for _, r := range b.p.Commands {
-		if len(r.Args) > 0 || len(r.Envs) > 0 {
-			out.CommandArgs = append(out.CommandArgs, r.Name)
-		}
-		if _, err := c.start(r.Name, nil); err != nil {
-			b.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)
-		}
-	}
-	sort.Strings(out.CommandArgs)
-	out.Programs = slices.Clone(c.files)
-	sort.Strings(out.Programs)
-	out.Programs = slices.Compact(out.Programs)
 }
 
 // visibleLinks keeps the symbolic links that lie outside all entries: inside an
