@@ -1,0 +1,73 @@
+package policy
+
+import "testing"
+
+// opProfile has one entry of each kind that operations depend on.
+func opProfile() *Profile {
+	return &Profile{
+		Entries: []Entry{
+			{Path: "/all", Rights: AllRights},
+			{Path: "/all/mask", Rights: 0},
+			{Path: "/all/ro", Rights: Read},
+			{Path: "/all/ro/rw", Rights: Read | Write},
+			{Path: "/create", Rights: Read | Create},
+			{Path: "/rw", Rights: Read | Write},
+			{Path: "/rw.", Rights: Read}, // sorts between /rw and /rw/x
+			{Path: "/rw/file", Kind: KindFile, Rights: Read | Update},
+		},
+		Unprotected: []string{"/rw/.git/hooks"},
+	}
+}
+
+func TestAllows(t *testing.T) {
+	p := opProfile()
+	for _, tt := range []struct {
+		op   Op
+		path string
+		want bool
+	}{
+		{OpRead, "/all/x", true}, {OpRead, "/all/mask", false}, {OpRead, "/all/mask/x", false}, {OpRead, "/other", false}, {OpRead, "/allx", false}, {OpRead, "/", false},
+		{OpList, "/all/ro", true}, {OpList, "/all/mask", false},
+		{OpExec, "/all/x", true}, {OpExec, "/rw/x", false}, {OpExec, "/all/ro/x", false},
+		{OpWrite, "/rw/x", true}, {OpWrite, "/rw/file", true}, {OpWrite, "/all/ro/x", false}, {OpWrite, "/create/x", false}, {OpTruncate, "/create/x", false},
+		{OpCreate, "/create/x", true}, {OpMkdir, "/create/x", true}, {OpCreate, "/all/ro/x", false}, {OpCreate, "/all/ro/rw/x", true}, {OpCreate, "/all/mask/x", false},
+		{OpCreate, "/all/mask", false}, {OpCreate, "/rw/file", false}, {OpCreate, "/all", false}, {OpCreate, "/rw/.git/hooks", false}, {OpMkdir, "/rw/.git/hooks", false}, {OpCreate, "/rw/.git/hooks/x", false}, {OpMkdir, "/rw/.git", true},
+		{OpRemove, "/rw/x", true}, {OpRemove, "/create/x", false}, {OpRemove, "/rw/file", false}, {OpRemove, "/all/ro", false}, {OpRemove, "/all/ro/rw", false}, {OpRemove, "/all", false}, {OpRemove, "/", false}, {OpRemove, "/all/ro/rw/x", true},
+		{0, "/all/x", false}, {99, "/all/x", false},
+	} {
+		if got := p.Allows(tt.op, tt.path); got != tt.want {
+			t.Errorf("%s %s: %v", tt.op, tt.path, got)
+		}
+	}
+}
+
+func TestAllowsRename(t *testing.T) {
+	p := opProfile()
+	for _, tt := range []struct {
+		src, dst string
+		want     bool
+		why      string
+	}{
+		{"/rw/a", "/rw/b", true, ""},
+		{"/all/a", "/rw/b", true, "fewer rights there"},
+		{"/rw/a", "/all/b", false, "would gain execute"},
+		{"/create/a", "/create/b", false, "no delete where it is"},
+		{"/rw/a", "/all/ro/b", false, "no create where it goes"},
+		{"/all/ro/a", "/rw/b", false, "no delete where it is"},
+		{"/rw/file", "/rw/b", false, "an entry is pinned"},
+		{"/rw/a", "/rw/file", false, "an entry is pinned"},
+		{"/all/ro", "/all/b", false, "an entry is pinned"},
+		{"/rw/a", "/rw/a/b", false, "into itself"},
+		{"/rw/a", "/rw/.git/hooks", false, "may not come into being"},
+		{"/rw/a", "/rw/.git", false, "could bring hooks along"},
+		{"/rw/.git", "/rw/b", false, "the hooks would be allowed elsewhere"},
+		{"/rw/.gitx", "/rw/b", true, "only a similar name"},
+	} {
+		if got := p.AllowsRename(tt.src, tt.dst); got != tt.want {
+			t.Errorf("%s -> %s: %v %s", tt.src, tt.dst, got, tt.why)
+		}
+	}
+	if !p.AllowsReplace("/rw/a", "/rw/b") || p.AllowsReplace("/rw/a", "/create/b") {
+		t.Error("AllowsReplace")
+	}
+}
