@@ -91,7 +91,11 @@ func (r *run) limit() int64 {
 // signal.Ignore: the child inherits Ignore").
 func listen() (ends chan os.Signal, stop func()) {
 	ends = make(chan os.Signal, 4)
-	signal.Notify(ends, endSignals()...)
+	for _, sig := range endSignals() {
+		if !signal.Ignored(sig) { // nohup means it
+			signal.Notify(ends, sig)
+		}
+	}
 	dropped := make(chan os.Signal, 1)
 	if pipe := pipeSignals(); len(pipe) > 0 { // Notify with none would take all
 		signal.Notify(dropped, pipe...)

@@ -28,6 +28,8 @@
 //
 //   - Ids are compared as strings (escapes decoded) or as raw number tokens. A
 //     peer that answers id 1.0 with 1 is not understood.
+//   - A request that was cancelled stays in its table until it is answered, and
+//     for ever when the server, as it should, does not answer it.
 //   - Of a batch, the first 4096 members are looked into; of all texts that a
 //     frame's envelope captures (ids, methods, names), 1 MiB.
 //   - Duplicate names are looked for where a message is told apart from another:

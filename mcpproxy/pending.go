@@ -26,6 +26,7 @@ type Call struct {
 type Pending struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
+	mask  uint64           // of hashes; tests clear it to make all of them collide
 	heads map[uint64]int32 // hash of the id → first of a chain in slots
 	slots []slot
 	free  int32 // first unused slot, chained by next; 0 none
@@ -41,7 +42,7 @@ type slot struct {
 
 // NewPending returns an empty table.
 func NewPending() *Pending {
-	return &Pending{seed: maphash.MakeSeed(), heads: map[uint64]int32{}}
+	return &Pending{seed: maphash.MakeSeed(), mask: ^uint64(0), heads: map[uint64]int32{}}
 }
 
 // Add remembers the request of an envelope that is Trackable.
@@ -65,7 +66,7 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
 		c.Tool = append(c.Tool, e.Name...)
 	}
 	c.Start, c.Batch, c.Answered = start, batch, false
-	h := maphash.Bytes(p.seed, s.key)
+	h := maphash.Bytes(p.seed, s.key) & p.mask
 	s.next = 0
 	if head, ok := p.heads[h]; ok { // behind the others: the oldest is answered first
 		for p.slots[head-1].next != 0 {
@@ -85,7 +86,7 @@ func (p *Pending) Take(id []byte, c *Call) bool {
 	defer p.mu.Unlock()
 	var room [64]byte
 	key := appendKey(room[:0], id)
-	h := maphash.Bytes(p.seed, key)
+	h := maphash.Bytes(p.seed, key) & p.mask
 	var before int32
 	for at := p.heads[h]; at != 0; before, at = at, p.slots[at-1].next {
 		s := &p.slots[at-1]

@@ -12,7 +12,14 @@ func request(id string) *Envelope {
 }
 
 func TestPendingKeys(t *testing.T) {
-	p := NewPending()
+	for _, mask := range []uint64{^uint64(0), 1, 0} {
+		p := NewPending()
+		p.mask = mask
+		testKeys(t, p)
+	}
+}
+
+func testKeys(t *testing.T, p *Pending) {
 	ids := []string{`1`, `1.0`, `"1"`, `0`, `-0`, `9007199254740993`, `9007199254740992`, `"é"`, `""`, `"1.0"`}
 	for _, id := range ids {
 		p.Add(request(id), time.Time{}, 0)
@@ -27,7 +34,8 @@ func TestPendingKeys(t *testing.T) {
 		t.Errorf("an escaped string is another id")
 	}
 	p.Add(request(`"é"`), time.Time{}, 0)
-	for i := len(ids) - 1; i >= 0; i-- {
+	for n := range ids {
+		i := (n*3 + 5) % len(ids) // from the middle of a chain, too
 		if !p.Take([]byte(ids[i]), &c) || string(c.ID) != ids[i] || string(c.Tool) != "t"+ids[i] {
 			t.Errorf("%s: got %s %s", ids[i], c.ID, c.Tool)
 		}
