@@ -172,6 +172,17 @@ func TestInPlaceElsewhere(t *testing.T) {
 	}
 }
 
+// A prefix is never widened to what holds secrets, or mcp-jail's own files.
+func TestGuardedPrefix(t *testing.T) {
+	h := newFake(aSystem, "x /home/u/.cargo/bin/node\nx /data/bin/node\nd /data/state/mcp-jail\nx /home/u/.aws/x/bin/node")
+	for _, file := range []string{"/home/u/.cargo/bin/node", "/data/bin/node", "/home/u/.aws/x/bin/node"} {
+		p, err := resolveCommand(t, h, file, func(h *Host) { h.StateDir = "/data/state/mcp-jail" })
+		if err != nil || brought(p) != file {
+			t.Errorf("%s brings %v, %v", file, brought(p), err)
+		}
+	}
+}
+
 // The package that a command brings is searched for .env files, its
 // dependencies are not (see the limits in the package comment).
 func TestPackageIsSearched(t *testing.T) {
