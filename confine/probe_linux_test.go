@@ -98,7 +98,7 @@ func init() {
 		"append":  open(unix.O_WRONLY | unix.O_APPEND),
 		"rewrite": open(unix.O_WRONLY | unix.O_TRUNC),
 		"truncate": silent(func(a []string) error {
-			return unix.Truncate(a[0], 1)
+			return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
 		}),
 		"unlink": silent(func(a []string) error { return unix.Unlink(a[0]) }),
 		"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
@@ -275,9 +275,13 @@ func probeTmpfile(a []string) error {
 }
 
 func probeExec(a []string) (string, error) {
-	cmd := exec.Command(a[0])
-	cmd.Args = a
-	out, err := cmd.Output()
+	var out []byte
+	err := notBusy(func() (err error) {
+		cmd := exec.Command(a[0])
+		cmd.Args = a
+		out, err = cmd.Output()
+		return err
+	})
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {
 		err = nil // it ran
@@ -288,9 +292,23 @@ func probeExec(a []string) (string, error) {
 // probeExecutable executes a file that is no program: ENOEXEC means that the
 // kernel would have started it.
 func probeExecutable(a []string) error {
-	err := syscall.Exec(a[0], a[:1], nil)
-	if errors.Is(err, syscall.ENOEXEC) {
-		return nil
+	return notBusy(func() error {
+		err := syscall.Exec(a[0], a[:1], nil)
+		if errors.Is(err, syscall.ENOEXEC) {
+			return nil
+		}
+		return err
+	})
+}
+
+// notBusy tries again while a file is open for writing: the test has closed it,
+// but a process that it was just forking somewhere else may not have yet.
+func notBusy(f func() error) (err error) {
+	for range 300 {
+		if err = f(); !errors.Is(err, syscall.ETXTBSY) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	return err
 }

@@ -3,9 +3,11 @@ package confine
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -126,7 +128,8 @@ func (tr *tree) ask(random *rand.Rand) {
 		simple(p.Allows(policy.OpTruncate, f), "truncate", f)
 		simple(p.Allows(policy.OpExec, f) && p.Allows(policy.OpRead, f), "execs", f) // the kernel reads what it starts
 	}
-	for link, target := range tr.links {
+	for _, link := range slices.Sorted(maps.Keys(tr.links)) {
+		target := tr.links[link]
 		if visible := p.Allows(policy.OpRead, filepath.Dir(link)); !visible {
 			continue // whether it can be passed depends on where it lies
 		}
