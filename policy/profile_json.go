@@ -21,7 +21,7 @@ type profileJSON struct {
 	Default     bool           `json:"default_policy"`
 	Entries     []entryJSON    `json:"fs"`
 	Links       []linkJSON     `json:"links"`
-	Unprotected []string       `json:"may_not_be_created"`
+	Unprotected []string       `json:"unprotected_names"`
 	Programs    []string       `json:"programs"` // null: any
 	CommandArgs []string       `json:"command_args,omitempty"`
 	Net         []netJSON      `json:"net"`
