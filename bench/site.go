@@ -23,9 +23,9 @@ type site struct {
 	workspace string // the working directory of every server
 	jail      string // mcp-jail
 	echo      string // the server in Go
-	node      string // "" with the reason in noNode
+	node      string
 	files     string // server-filesystem's script
-	noNode    string
+	noNode    string // why there is no node, or no script
 	stderr    *os.File // of everything that is started
 }
 
@@ -66,7 +66,12 @@ func (s *site) furnish(ctx context.Context, servers string) (err error) {
 	if s.echo, err = s.build(ctx, "bench/echo"); err != nil {
 		return err
 	}
-	if err := s.findNode(ctx, servers); err != nil {
+	if servers != "" {
+		if s.files, err = serverIn(servers); err != nil {
+			return fmt.Errorf("--servers or MCPJAIL_SERVERS: %w", err)
+		}
+	}
+	if err := s.findNode(ctx); err != nil {
 		s.noNode = err.Error()
 	}
 	return ctx.Err()
@@ -103,22 +108,26 @@ func (s *site) build(ctx context.Context, what string) (string, error) {
 	return program, nil
 }
 
-// findNode finds server-filesystem, or installs it.
-func (s *site) findNode(ctx context.Context, servers string) error {
-	node, err := exec.LookPath("node")
+// serverIn is server-filesystem's script below a directory.
+func serverIn(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
+		return "", err
+	}
+	script := filepath.Join(dir, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
+	if _, err := os.Stat(script); err != nil {
+		return "", fmt.Errorf("no server-filesystem is installed in %s", dir)
+	}
+	return script, nil
+}
+
+// findNode finds node, and installs server-filesystem where nobody said where it
+// is. Without them the other measures still count.
+func (s *site) findNode(ctx context.Context) (err error) {
+	if s.node, err = exec.LookPath("node"); err != nil {
 		return errors.New("node is not installed")
 	}
-	const script = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
-	if servers != "" {
-		if servers, err = filepath.Abs(servers); err != nil {
-			return err
-		}
-		file := filepath.Join(servers, script)
-		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("%s does not hold server-filesystem: install it there, or leave --servers and MCPJAIL_SERVERS out", servers)
-		}
-		s.node, s.files = node, file
+	if s.files != "" {
 		return nil
 	}
 	npm, err := exec.LookPath("npm")
@@ -135,12 +144,8 @@ func (s *site) findNode(ctx context.Context, servers string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("npm could not install server-filesystem: %w", err)
 	}
-	file := filepath.Join(home, script)
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("npm installed something without %s", script)
-	}
-	s.node, s.files = node, file
-	return nil
+	s.files, err = serverIn(home)
+	return err
 }
 
 // start is one way to start a server.
