@@ -78,7 +78,10 @@ func (d Diagnosis) Message() string {
 		b.WriteString("; server said: " + quote(cut(line, 300)))
 	}
 	if d.Fix != "" {
-		b.WriteString(". Fix: " + d.Fix)
+		if s := b.String(); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
+			b.WriteByte('.')
+		}
+		b.WriteString(" Fix: " + d.Fix)
 	}
 	return cut(b.String(), maxMessage)
 }
