@@ -59,7 +59,8 @@ func TestAdvice(t *testing.T) {
 			ev.InPlace = true
 			defaultProfile(ev.Profile)
 		}, "", "--env FOO_TOKEN", ""},
-		{"in place, program", program, func(ev *Evidence) { ev.InPlace = true }, "", "", "no flag grants this"},
+		{"in place, program", program, func(ev *Evidence) { ev.InPlace = true },
+			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`, "", "no flag grants this"},
 		{"in place, odd name", "EACCES: permission denied, open '/home/u/it's here/b'", func(ev *Evidence) { ev.InPlace = true }, "",
 			`--read ~/'it'\''s here/b'`, ""},
 		{"program that commands do not list", "spawn git ENOENT", func(ev *Evidence) {
@@ -101,8 +102,8 @@ func TestAdvice(t *testing.T) {
 			if !strings.Contains(d.Fix, tt.fix) {
 				t.Errorf("fix %q lacks %q", d.Fix, tt.fix)
 			}
-			if ev.InPlace && len(d.Grant) > 0 {
-				t.Errorf("a server given in place has no file to add to")
+			if ev.InPlace && len(d.Grant) > 0 && len(d.Flags) > 0 {
+				t.Errorf("flags, and lines for a file that there is not")
 			}
 		})
 	}

@@ -93,9 +93,14 @@ next:
 }
 
 // toml writes needs as lines that can be pasted at the end of a configuration.
+// A server given in place has none and gets flags; where no flag can say it, the
+// lines are those to declare the server with.
 func (a advice) toml(needs []need) []string {
 	needs = merged(needs)
-	if len(needs) == 0 || a.nowhere || a.ev.InPlace || !writable(a.server) || !writable(a.tool) {
+	if _, flags := a.flags(needs); flags && a.ev.InPlace {
+		return nil
+	}
+	if len(needs) == 0 || a.nowhere || !writable(a.server) || !writable(a.tool) {
 		return nil
 	}
 	if replaces(needs) {
