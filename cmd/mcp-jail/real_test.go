@@ -37,9 +37,9 @@ func need(t *testing.T, things ...string) {
 		why := ""
 		switch thing {
 		case "jail":
-			for _, f := range []string{"landlock", "seccomp", "userns", "mount_api", "fresh_proc"} {
-				if f, _ := confine.Probe().Has(f); f.Answer != confine.Yes {
-					thing, why = f.Name, f.Detail
+			for _, name := range []string{"landlock", "seccomp", "userns", "mount_api", "fresh_proc"} {
+				if f, err := confine.Probe().Has(name); err != nil || f.Answer != confine.Yes {
+					thing, why = name, "this host does not have it: "+f.Detail
 				}
 			}
 		case "npm": // the servers, and what runs them
@@ -87,15 +87,10 @@ const (
 // built is mcp-jail as users have it. Where it cannot be built, since the test
 // binary was compiled elsewhere, the test binary stands in (see asEnv).
 var built = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "mcp-jail-real-")
-	if err != nil {
-		return ""
-	}
-	file := filepath.Join(dir, "mcp-jail")
+	file := filepath.Join(os.TempDir(), "bin", "real", "mcp-jail") // TestMain removes it
 	cmd := exec.Command("go", "build", "-o", file, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
 	if cmd.Run() != nil {
-		os.RemoveAll(dir)
 		return ""
 	}
 	return file
@@ -361,8 +356,8 @@ func (s *session) request(method string, params any) <-chan message {
 	c := make(chan message, 1)
 	s.pending[strconv.Itoa(id)] = c
 	s.mu.Unlock()
-	if params == nil {
-		params = map[string]any{}
+	if m, ok := params.(map[string]any); params == nil || ok && m == nil {
+		params = struct{}{}
 	}
 	s.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	return c
@@ -440,6 +435,9 @@ func (r toolResult) texts() string {
 // tool calls a tool. A JSON-RPC error counts as a result that failed.
 func (s *session) tool(name string, arguments any) toolResult {
 	s.t.Helper()
+	if m, ok := arguments.(map[string]any); arguments == nil || ok && m == nil {
+		arguments = struct{}{}
+	}
 	m := s.call("tools/call", map[string]any{"name": name, "arguments": arguments})
 	r := toolResult{raw: m.Result}
 	if m.Error != nil {
