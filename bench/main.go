@@ -38,7 +38,9 @@
 //
 // A loaded machine lengthens everything, and the jailed side, which takes more
 // turns on the processor, more than the bare one: see the load in the machine's
-// line. The memory of the jail's processes is readable to root only.
+// line. The figures of a launch are worth something below a load of 1 or so.
+// Where the kernel refuses an ordinary user the memory of mcp-jail's processes,
+// the row says so.
 package main
 
 import (

@@ -26,7 +26,7 @@ func measureMemory(ctx context.Context, s *site) ([]row, error) {
 	for range min(s.runs, memoryRuns) {
 		p, i, err := s.memory(ctx)
 		if errors.Is(err, os.ErrPermission) {
-			r.Note = "readable to root only"
+			r.Note = "the kernel refuses it to this user; root may read it"
 			return []row{r}, nil
 		}
 		if errors.Is(err, os.ErrNotExist) {

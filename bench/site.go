@@ -24,8 +24,8 @@ type site struct {
 	jail      string // mcp-jail
 	echo      string // the server in Go
 	node      string
-	files     string // server-filesystem's script
-	noNode    string // why there is no node, or no script
+	files     string   // server-filesystem's script
+	noNode    string   // why there is no node, or no script
 	stderr    *os.File // of everything that is started
 }
 
