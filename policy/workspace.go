@@ -137,9 +137,9 @@ func (b *builder) home() (string, error) {
 	at, err := b.f.find(path.Join(b.h.StateDir, "servers", b.p.Server, "home"))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the server's private HOME cannot be found: %w", err)
+		return "", fmt.Errorf("the server's private HOME cannot be found: %w; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", err)
 	case at.reason != "":
-		return "", fmt.Errorf("the server's private HOME %s cannot be reached: %s", at.path, at.reason)
+		return "", fmt.Errorf("the server's private HOME %s cannot be reached: %s; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", at.path, at.reason)
 	case at.exists() && !at.info.Mode.IsDir():
 		return "", fmt.Errorf("the server's private HOME %s is not a directory", at.path)
 	}
@@ -154,6 +154,17 @@ func (b *builder) privateHome(out *Profile) {
 	}
 }
 
+// hiddenByOwn tells whether a path that an entry grants lies below /tmp or
+// /dev/shm, which are the jail's own where no entry inside of them says more.
+func hiddenByOwn(p, entry string) bool {
+	for _, own := range [...]string{"/tmp", "/dev/shm"} {
+		if p != own && Within(p, own) && !Within(entry, own) {
+			return true
+		}
+	}
+	return false
+}
+
 // workdir is the workspace where the server can be in it, else HOME, else /tmp.
 func (b *builder) workdir(out *Profile) string {
 	for _, dir := range []string{out.Workspace, out.Home} {
@@ -161,7 +172,7 @@ func (b *builder) workdir(out *Profile) string {
 			continue
 		}
 		if e, ok := out.Find(dir); ok {
-			if e.Rights != 0 {
+			if e.Rights != 0 && !hiddenByOwn(dir, e.Path) {
 				return dir
 			}
 			continue

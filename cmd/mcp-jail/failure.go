@@ -25,11 +25,16 @@ func answerFailure(c console, t *target, name string, err error) {
 func diagnose(server string, err error) diagnostics.Diagnosis {
 	var usage *usageError
 	var missing *policy.CommandError
+	var host *hostError
 	switch {
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &missing):
 		return diagnostics.ExecFailure(server, err.Error())
+	case errors.As(err, &host):
+		d := diagnostics.JailFailure(server, err.Error(), nil)
+		d.Fix = "" // it is no feature of the kernel that is missing
+		return d
 	}
 	return diagnostics.ConfigFailure(server, err.Error())
 }

@@ -36,7 +36,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	}
 	host, err := policy.LocalHost()
 	if err != nil {
-		return nil, err
+		return nil, &hostError{err}
 	}
 	t := &target{host: host}
 	switch {
@@ -58,8 +58,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	if err == nil {
 		t.profile, t.warnings, err = resolve(t.policy, host, t.warnings)
 	}
-	var missing *policy.CommandError
-	if err != nil && server.given && !errors.As(err, &missing) {
+	if server.given && isConfigError(err) {
 		err = usageErrorf("%s", err) // all of its policy stands on the command line
 	}
 	return t, err
@@ -88,5 +87,9 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 
 func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := policy.Resolve(p, host)
+	var missing *policy.CommandError
+	if err != nil && !isConfigError(err) && !errors.As(err, &missing) {
+		err = &hostError{err}
+	}
 	return profile, append(before, warnings...), err
 }

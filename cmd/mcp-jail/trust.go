@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -32,7 +33,7 @@ func (t *trustCmd) Run(c console) error {
 	}
 	data, err := policy.ReadConfigFile(file)
 	if err != nil {
-		return err
+		return configErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
 	}
 	if _, err := policy.Decode(data, file); err != nil {
 		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Exit statuses. run passes the server's own on.
+const (
+	exitFine     = 0
+	exitFindings = 1 // findings, or the server failed
+	exitUsage    = 2 // usage or configuration error
+	exitHost     = 3 // this host cannot enforce the policy
+)
+
+// usageError is a mistake on the command line: exit status 2.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func usageErrorf(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// configError is a mistake in the configuration that only the command line can
+// tell: exit status 2.
+type configError struct{ msg string }
+
+func (e *configError) Error() string { return e.msg }
+
+func configErrorf(format string, args ...any) error {
+	return &configError{fmt.Sprintf(format, args...)}
+}
+
+// hostError is something about this machine that keeps a jail from being built:
+// exit status 3.
+type hostError struct{ err error }
+
+func (e *hostError) Error() string { return e.err.Error() }
+
+func (e *hostError) Unwrap() error { return e.err }
+
+// silent is an exit status whose reason was already told.
+type silent int
+
+func (s silent) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// status tells an error and maps it to the exit status.
+func status(c console, err error) int {
+	var quiet silent
+	var problems policy.Problems
+	switch {
+	case err == nil, errors.As(err, &quiet):
+	case errors.As(err, &problems) && err.Error() == problems.Error(): // nothing around them
+		for _, p := range problems {
+			c.errorf("%s", p)
+		}
+	default:
+		c.errorf("%s", err)
+	}
+	return statusOf(err)
+}
+
+func statusOf(err error) int {
+	var quiet silent
+	var missing *policy.CommandError
+	var host *hostError
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &quiet):
+		return int(quiet)
+	case errors.As(err, &missing):
+		return exitFindings // the server could not be started
+	case errors.As(err, &host):
+		return exitHost
+	case isConfigError(err):
+		return exitUsage
+	}
+	return exitFindings
+}
+
+// isConfigError tells errors that the command line or the configuration caused.
+func isConfigError(err error) bool {
+	var (
+		usage     *usageError
+		config    *configError
+		problems  policy.Problems
+		unknown   *policy.UnknownServerError
+		untrusted *policy.UntrustedError
+		conflict  *policy.ConflictError
+		rule      *policy.RuleError
+		workspace *policy.WorkspaceError
+	)
+	return errors.As(err, &usage) || errors.As(err, &config) || errors.As(err, &problems) ||
+		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &conflict) ||
+		errors.As(err, &rule) || errors.As(err, &workspace)
+}
