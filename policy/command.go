@@ -49,6 +49,7 @@ type commands struct {
 	needs   []need
 	links   []Link
 	files   []string          // canonical, in the order found: what has to be executable
+	named   string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed map[string]string // a directory of shims -> the directory of the real programs
 }
 
@@ -154,6 +155,9 @@ func (c *commands) start(command string, args []string) (string, error) {
 	found, err := c.locate(command)
 	if err != nil {
 		return "", err
+	}
+	if strings.HasPrefix(command, "/") && found != command {
+		c.named = found
 	}
 	return c.follow(command, found, args, 0)
 }

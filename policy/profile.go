@@ -16,7 +16,7 @@ type Profile struct {
 	Tool   string // the tool this profile is for; "" for the whole server
 
 	Program string   // canonical path of the file that is started
-	Argv    []string // Argv[0] is the command as it was written
+	Argv    []string // Argv[0] is the command as it was written, or what a shim stands for
 	Dir     string   // working directory of the server, absolute
 
 	Workspace   string // canonical; "" when the server runs without one

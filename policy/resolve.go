@@ -71,6 +71,11 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if out.Program, err = c.start(p.Command, p.Arguments); err != nil {
 		return nil, b.warnings, err
 	}
+	if c.named != "" {
+		// Programs find themselves by this name, python among them, and in the jail
+		// there is no shim.
+		out.Argv[0] = c.named
+	}
 	b.programs(c, out)
 	b.baseline(c.needs)
 	b.links = append(b.links, c.links...)
