@@ -27,11 +27,11 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 			if j.ev.Profile != nil && len(j.profile.Net) == 0 {
 				cause += "; the policy grants no network"
 			}
-			return verdict{note: cause, fix: learnHint}, true
+			return verdict{note: cause, fix: planHint}, true
 		}
 		return verdict{
 			note: "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
-			fix:  learnHint,
+			fix:  planHint,
 		}, true
 	}
 	if j.ev.Timeout > 0 || j.ev.Stage == StageBoot && len(lines) == 0 {
@@ -40,7 +40,7 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	return verdict{}, false
 }
 
-const learnHint = "see what it touches with `mcp-jail learn`"
+const planHint = "`mcp-jail plan` prints what it may touch"
 
 // signal judges the signals that limits and filters end a process with.
 func (j *judge) signal() (v verdict, ok bool) {
@@ -85,6 +85,6 @@ func (j *judge) fetcher() (v verdict, ok bool) {
 		hint: Hint{Axis: policy.AxisNet, Target: host, Missing: "connect"},
 		need: need{host: host, scheme: "https"},
 		note: name + " downloads what it runs, and the policy does not grant " + quote(host),
-		fix:  "fetch it ahead of time with `mcp-jail install`",
+		fix:  "install the package ahead of time and start its program instead of " + name,
 	}, true
 }

@@ -110,11 +110,19 @@ func readFrom(files []string) string {
 // broken reports a configuration that cannot be used at all.
 func (k *checkCmd) broken(c console, err error) error {
 	var problems policy.Problems
-	if k.Format != "json" || !errors.As(err, &problems) {
+	if k.Format != "json" {
 		return err
 	}
+	var untrusted *policy.UntrustedError
+	switch {
+	case errors.As(err, &problems):
+	case errors.As(err, &untrusted):
+		problems = policy.Problems{{File: untrusted.File, Message: err.Error()}}
+	default:
+		problems = policy.Problems{{Message: err.Error()}}
+	}
 	type problem struct {
-		File    string `json:"file"`
+		File    string `json:"file,omitempty"`
 		Line    int    `json:"line,omitempty"`
 		Key     string `json:"key,omitempty"`
 		Message string `json:"message"`
@@ -127,7 +135,7 @@ func (k *checkCmd) broken(c console, err error) error {
 	}
 	b, _ := json.MarshalIndent(out, "", "  ")
 	c.printf("%s\n", b)
-	return silent(exitUsage)
+	return silent(statusOf(err))
 }
 
 // server checks one server as far as its mistakes let it.

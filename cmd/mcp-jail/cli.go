@@ -118,8 +118,13 @@ func run(args []string, c console) int {
 		args, server = args[:i], command{args[i+1:], true}
 	}
 	c = c.withColours()
-	if len(args) == 0 && !server.given {
+	switch { // what people type first
+	case len(args) == 0 && !server.given, len(args) == 1 && args[0] == "help":
 		args = []string{"--help"}
+	case len(args) == 2 && args[0] == "help":
+		args = []string{args[1], "--help"}
+	case len(args) == 1 && args[0] == "--version":
+		args = []string{"version"}
 	}
 	// Standard output is for what was asked for.
 	asked := slices.Contains(args, "--help") || slices.Contains(args, "-h")

@@ -61,12 +61,20 @@ func planJSON(t *target, plan *confine.Plan) []byte {
 		Gaps     []confine.Gap         `json:"gaps"`
 		Notes    []string              `json:"notes"`
 		Warnings []string              `json:"warnings"`
-	}{t.profile, plan.Enforced, plan.Gaps, plan.Notes, t.warned()}
+	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned()}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		panic(err) // plain data
 	}
 	return append(b, '\n')
+}
+
+// list is s, and [] rather than null where there is nothing.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
 }
 
 // planText prints the stages: the policy resolved, then what enforces it, then

@@ -41,9 +41,18 @@ func (t *trustCmd) Run(c console) error {
 	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
 		return err
 	}
-	c.printf("%s\n", data)
+	c.printf("%s\n", visible(string(data)))
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
+}
+
+// visible shows what would hide or reorder the text that is being accepted.
+func visible(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = printable(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 type untrustCmd struct {
