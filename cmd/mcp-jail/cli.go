@@ -26,7 +26,7 @@ type cli struct {
 	Version versionCmd `cmd:"" help:"Print the version, and what the running kernel offers."`
 }
 
-const description = `mcp-jail runs stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
+const description = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
 
 In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
 by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
