@@ -435,7 +435,7 @@ func TestRealNpxCached(t *testing.T) {
 			Env []struct{ Name, Value string } `json:"env"`
 		} `json:"profile"`
 	}
-	must(t, json.Unmarshal([]byte(w.say(t, append([]string{"plan", "--format", "json", "--"}, argv...)...)), &plan))
+	must(t, json.Unmarshal([]byte(w.say(t, append([]string{"plan", "--format", "json", "--name", "fixture", "--"}, argv...)...)), &plan))
 	home := ""
 	for _, v := range plan.Profile.Env {
 		if v.Name == "HOME" {
@@ -457,7 +457,7 @@ func TestRealNpxCached(t *testing.T) {
 	s.close()
 
 	for _, flags := range [][]string{{}, {"--offline"}} {
-		s := open(t, w.jail(append([]string{"--", "npx"}, append(flags, argv[1:]...)...)...), nil)
+		s := open(t, w.jail(append([]string{"--name", "fixture", "--", "npx"}, append(flags, argv[1:]...)...)...), nil)
 		if got := s.runs("sh", "-c", "echo $DEPENDENCY $npm_config_offline"); !strings.HasPrefix(got, "loaded true\n") {
 			t.Errorf("npx %q: %q", flags, got)
 		}
