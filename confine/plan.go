@@ -188,7 +188,7 @@ func (c *compiler) limits(o *order) {
 			c.gap(Gap{
 				Axis: policy.AxisLimits, What: fmt.Sprintf("memory_mb = %d", l.MemoryMB),
 				Why: "the jail has no /proc here, so its memory cannot be watched",
-				Fix: "set memory_mb = 0 for this server, or run where /proc is not masked",
+				Fix: `run where /proc is not masked, or accept it for this server with waive = ["limits"] (--waive limits)`,
 			})
 		}
 	}
@@ -201,7 +201,7 @@ func (c *compiler) limits(o *order) {
 			c.gap(Gap{
 				Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes),
 				Why: "root is exempt from RLIMIT_NPROC, and before Linux 6.14 a PID namespace has no limit of its own",
-				Fix: "run as an ordinary user, or set processes = 0 for this server",
+				Fix: `run as an ordinary user, or accept it for this server with waive = ["limits"] (--waive limits)`,
 			})
 		default:
 			c.holds(policy.AxisLimits, "RLIMIT_NPROC in the user namespace", "%d processes and threads", l.Processes)

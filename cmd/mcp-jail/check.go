@@ -155,7 +155,7 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 		return fail(statusOf(err), err)
 	}
 	r.Warnings = t.warned()
-	plan, err := confine.Launcher{}.Compile(t.profile)
+	plan, err := t.compile()
 	if plan != nil {
 		r.Gaps = plan.Gaps
 	}

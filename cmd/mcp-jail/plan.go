@@ -37,7 +37,7 @@ func (p *planCmd) Run(c console, server command) error {
 	if err := t.unsupported(); err != nil {
 		t.warnings = append(t.warnings, policy.Warning{Code: "unsupported", Message: "run refuses this server: " + err.Error()})
 	}
-	plan, err := confine.Launcher{}.Compile(t.profile)
+	plan, err := t.compile()
 	var gaps *confine.GapError
 	if err != nil && !errors.As(err, &gaps) {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -40,6 +41,8 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	}
 	t := &target{host: host}
 	switch {
+	case tool != "" && server.given:
+		return nil, usageErrorf("--tool %s is for a configured server; one that is given in place is a single process", tool)
 	case name == "" && !server.given:
 		return nil, usageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.given:
@@ -92,4 +95,38 @@ func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*poli
 		err = &hostError{err}
 	}
 	return profile, append(before, warnings...), err
+}
+
+// compile says what a start would do on this host. The launcher itself only
+// tries some things that it needs; here they are asked for, so that no plan is
+// printed as one that holds and then cannot be carried out.
+func (t *target) compile() (*confine.Plan, error) {
+	plan, err := confine.Launcher{}.Compile(t.profile)
+	var open *confine.GapError
+	if err != nil && !errors.As(err, &open) {
+		return plan, err
+	}
+	features := confine.Probe()
+	for _, needed := range []struct {
+		what string
+		axis policy.Axis
+		confine.Feature
+	}{
+		{"namespaces of the jail's own", policy.AxisProcess, features.UserNamespaces},
+		{"a root of the jail's own", policy.AxisFs, features.MountAPI},
+	} {
+		if needed.Answer != confine.No {
+			continue
+		}
+		g := confine.Gap{Axis: needed.axis, What: needed.what, Why: needed.Detail, Fix: needed.Fix, Fatal: true}
+		plan.Gaps = append(plan.Gaps, g)
+		if open == nil {
+			open = &confine.GapError{}
+		}
+		open.Gaps = append(open.Gaps, g)
+	}
+	if open != nil {
+		return plan, open
+	}
+	return plan, nil
 }
