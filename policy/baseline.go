@@ -7,7 +7,7 @@ import (
 
 const theBaseline = "the runtime baseline"
 
-// systemDirs are there for every program (policy.md "Runtime baseline").
+// systemDirs are there for every program (docs/policy.md "Runtime baseline").
 func systemDirs(os string) []string {
 	if os == "darwin" {
 		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
@@ -76,7 +76,7 @@ func (b *builder) baseline(extra []need) {
 	for _, n := range append(needs, extra...) {
 		at, err := b.f.find(n.path)
 		if err != nil || !at.exists() {
-			continue // "only what exists on the host"
+			continue // the host does not have it
 		}
 		all = append(all, resolved{at, n})
 	}
@@ -95,8 +95,8 @@ func (b *builder) baseline(extra []need) {
 		case near.Rights.Has(rights):
 			continue
 		default:
-			// DESIGN: "where a rule is a wider or equal ancestor of a baseline
-			// entry, the entry carries the union of both".
+			// The baseline takes nothing away from a rule, nor a rule that is not
+			// narrower from the baseline: the entry carries the rights of both.
 			rights |= near.Rights
 		}
 		if ok && near.Path == p {

@@ -81,10 +81,9 @@ func (f *finder) look(p string) seen {
 	return s
 }
 
-// find resolves an absolute path (policy.md "Filesystem rules", Resolution):
-// cleaned lexically, then every existing component with its symbolic links; for
-// a missing tail the nearest existing ancestor, and the tail appended. The only
-// error is a loop.
+// find resolves an absolute path as docs/policy.md "Filesystem rules" lays down:
+// cleaned as text, then component by component through symbolic links, for as
+// long as there is something; the rest is appended. The only error is a loop.
 func (f *finder) find(p string) (place, error) {
 	p = path.Clean(p)
 	out := place{path: "/"}
@@ -114,8 +113,8 @@ func (f *finder) find(p string) (place, error) {
 			if !errors.Is(s.err, fs.ErrNotExist) {
 				out.reason = s.err.Error()
 			}
-			// "nearest existing ancestor, and append": dots of a link's target
-			// that lie behind the hole are lexical.
+			// Nothing can be followed behind the hole: dots of a link's target that
+			// lie there are text.
 			out.path = path.Join(append([]string{next}, todo...)...)
 			out.info = FileInfo{}
 			return out, nil

@@ -15,9 +15,9 @@ func MatchCommand(rules []CommandRule, name string, args []string) (rule Command
 	return CommandRule{}, false
 }
 
-// matches: "list of prefixes; a last "**" allows any tail; without it the
-// arguments must match whole" (policy.md "Command rules"). No args at all is no
-// condition.
+// matches compares with each list of args in turn: all of the words, or with "**"
+// at the end the first ones (docs/policy.md "Command rules"). No args at all is
+// no condition.
 func (r CommandRule) matches(args []string) bool {
 	if r.Args == nil {
 		return true

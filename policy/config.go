@@ -48,7 +48,7 @@ type Tool struct {
 }
 
 // Access is one access table. That it is there at all replaces the default
-// policy; an axis that it does not mention grants nothing.
+// policy; what an axis does not list is refused.
 type Access struct {
 	Fs             []FsRule
 	Net            []NetRule
@@ -114,8 +114,8 @@ func splitWhere(w string) (file string, line int) {
 	return w, 0
 }
 
-// overlay joins a later layer onto c (product.md "Configuration"): scalars, the
-// last one wins; rules append unless a strategy says otherwise.
+// overlay joins a later layer onto c (docs/reference.md "Layers"): single values
+// are replaced, rules append unless a strategy says otherwise.
 func (c *Config) overlay(later *Config) {
 	if later.Version != 0 {
 		c.Version = later.Version
@@ -180,7 +180,7 @@ func (a *Access) overlay(l *Access) {
 	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Env = join(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
-	// "adds to the list; nothing shortens it": no strategy here.
+	// No layer can shorten this list: no strategy here.
 	a.SensitivePaths = join(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
 	if l.Commands != nil && a.Commands == nil {
 		a.Commands = map[string]CommandRule{}

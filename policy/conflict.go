@@ -8,10 +8,10 @@ import (
 )
 
 // ConflictError is a pair of rules that no kernel mechanism can enforce
-// together. Landlock's grants are additive along the whole path, so what takes
-// rights away below a wider grant is a mount, "and a mount knows only nothing,
-// read-only and as before" (policy.md "Filesystem rules"), plus "cannot be
-// executed from". Nothing is rounded up: check, plan and run all refuse.
+// together. Landlock adds up what the rules along a path grant; only a mount can
+// reduce that, to nothing, to reading, or by the right to execute (docs/policy.md
+// "Filesystem rules", What can be enforced). What would need a finer mount is not
+// approximated: check, plan and run all refuse.
 type ConflictError struct {
 	Narrow, Wide string // the two rules, as file:line: path = "..."
 	Keep         Rights // what the narrow rule keeps

@@ -72,8 +72,8 @@ func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 // written for it is refused for the right reason.
 var later = [...]string{"inbound", "methods", "secret", "net_out_mb"}
 
-// table reads a table with known keys; the others are errors that name the
-// nearest known key (product.md "Configuration").
+// table reads a table with known keys; another key is an error that proposes the
+// one that looks most alike.
 func (d *decoder) table(n *node, key string, known fields) {
 	if !d.kind(n, key, nodeTable) {
 		return

@@ -146,8 +146,7 @@ func (d *decoder) fsRule(n *node, key string) FsRule {
 		"delete":  pointer(&remove),
 	})
 	d.need(n, key, "path")
-	// policy.md "Filesystem rules": write sets the default of the three, an
-	// explicit one overrides it.
+	// docs/policy.md "Filesystem rules": what `write` stands in for.
 	either := func(b *bool) bool {
 		if b != nil {
 			return *b

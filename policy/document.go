@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxFileSize = 1 << 20 // product.md "Configuration": over 1 MiB is refused
+	maxFileSize = 1 << 20 // docs/reference.md "Configuration"
 	maxDepth    = 16      // of nested tables and arrays; the configuration needs 6
 )
 

@@ -20,8 +20,8 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// checkEnvName validates the name of an env rule: exact, or a prefix with one
-// trailing "*".
+// checkEnvName validates the name of an env rule, whose only wildcard is a "*" at
+// its end.
 func checkEnvName(name string) error {
 	if literal, ok := strings.CutSuffix(name, "*"); ok {
 		if strings.Contains(literal, "*") {
@@ -38,10 +38,9 @@ func checkEnvName(name string) error {
 }
 
 // MatchEnv evaluates the env rules for one variable and returns the rule that
-// decides; ok is true where it forwards the variable. Specificity is the length
-// of the literal part; at equal length exact beats prefix, then the last one.
-// Names that change how a program loads code are never matched by a prefix that
-// forwards (see [Dangerous]).
+// decides; ok is true where it forwards the variable. The rule with more literal
+// characters decides, of two with as many the exact one, of two alike the later.
+// A prefix does not forward a [Dangerous] name.
 func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	best, bestScore := -1, -1
 	for i, r := range rules {
@@ -66,7 +65,7 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 
 // Dangerous reports whether a variable makes a program load or run other code
 // than it would otherwise. Only an exact rule forwards such a one, with a
-// warning (policy.md "Environment rules").
+// warning (docs/policy.md "Environment rules").
 func Dangerous(name string) bool {
 	switch name {
 	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE",

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// environ rebuilds the environment (policy.md "Environment rules"): the minimal
-// set, then the granted names, then what mcp-jail itself sets.
+// environ builds the environment, in the three steps of docs/policy.md
+// "Environment rules".
 func (b *builder) environ(out *Profile, c *commands) {
 	host := map[string]string{}
 	for _, e := range b.h.Environ {

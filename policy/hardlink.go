@@ -7,8 +7,8 @@ import (
 )
 
 // HardLinks looks for files below the writable grants of a profile that have
-// another name: what is written there is written elsewhere too, because a hard
-// link inside a granted tree reaches its inode (policy.md "Filesystem rules").
+// another name: what is written there is written elsewhere too (docs/policy.md
+// "Hard links").
 // It is for check, not for a start: it looks at every file, and gives up after
 // limit of them. Only files of the user are reported, one warning a grant.
 func HardLinks(p *Profile, host Host, limit int) (ws []Warning) {

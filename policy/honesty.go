@@ -21,9 +21,7 @@ func (s *Server) validate() Problems {
 }
 
 // honest refuses an access table where no process could be bound to it
-// (product.md "Stateful and stateless"): one process has one policy, so a grant
-// for one tool of a stateful server would be a lie, and a grant for the whole of
-// a stateless server has no process.
+// (docs/reference.md "Stateful and stateless").
 func (s *Server) honest(key string) (ps Problems) {
 	if s.IsStateful() {
 		for _, name := range sortedKeys(s.Tools) {

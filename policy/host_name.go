@@ -10,7 +10,7 @@ import (
 )
 
 // NormalizeHost brings the host of a rule into the one form that is compared
-// (policy.md "Network rules"): IDNA to ASCII, lower case, no trailing dot.
+// (docs/policy.md "Network rules"): IDNA in ASCII, small letters, no final dot.
 // "*", "*.name", a DNS name and an IP address are accepted; user info, control
 // characters, zone ids and the octal, hexadecimal or short forms of an IPv4
 // address are errors, because two programs read them as two different hosts.

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// InPlaceOptions are the flags of `run -- COMMAND`. Any of Read, Write and Net
-// replaces the default policy exactly as an access table does; Env only adds.
+// InPlaceOptions are the flags of `run -- COMMAND`. With any of Read, Write and
+// Net they are an access table; Env is not part of it.
 type InPlaceOptions struct {
 	Command   []string // the program and its arguments
 	Workspace string   // --workspace; "" is the working directory
 	Read      []string // --read PATH
-	Write     []string // --write PATH: read and write
+	Write     []string // --write PATH, which also reads
 	Net       []string // --net HOST[:PORT]
 	Env       []string // --env NAME
 	Home      string   // --home: "", "private" or "real"
@@ -68,8 +68,8 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 		}
 		fs = append(fs, FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Where: flag + " " + p})
 	}
-	// Of two equally specific rules the last one wins, and a user who gives a
-	// path to both flags means the wider.
+	// A user who gives one path to both flags means the wider, and the later rule
+	// decides.
 	for _, p := range o.Read {
 		rule("--read", p, false)
 	}

@@ -26,8 +26,7 @@ func language(name string) string {
 }
 
 // prefix adds the installation that a runtime lives in: the parent of bin/
-// (policy.md "Runtime baseline": "a node, python or java found below the home
-// directory brings its own installation prefix").
+// (docs/policy.md "Runtime baseline").
 func (c *commands) prefix(file string) {
 	if inSystem(file) {
 		return

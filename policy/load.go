@@ -25,10 +25,10 @@ type LoadOptions struct {
 	Trust     string   // the trust store; "" is $XDG_STATE_HOME/mcp-jail/trust.toml
 }
 
-// Load reads and merges the layers (product.md "Configuration"): the system's,
+// Load reads and merges the layers (docs/reference.md "Layers"): the system's,
 // the user's, the project's, or with Files only those. A layer that does not
 // exist is skipped, a file that was named must exist. All problems of all files
-// are reported together, as [Problems]; an untrusted project file is an
+// are reported together, as [Problems]; a project file without trust gives an
 // [UntrustedError], also where nothing else is wrong.
 func Load(o LoadOptions) (*Config, []Warning, error) {
 	layers, err := o.layers()
@@ -114,8 +114,8 @@ func userDirs() (config, state string, err error) {
 	return config, state, nil
 }
 
-// ReadConfigFile reads a configuration file once and refuses what product.md
-// tells to refuse: a file over 1 MiB, one that is no regular file, and a
+// ReadConfigFile reads a configuration file once and refuses what no
+// configuration may be (docs/reference.md "Configuration"): a file over 1 MiB, one that is no regular file, and a
 // symbolic link into a place that the user does not own.
 func ReadConfigFile(name string) ([]byte, error) {
 	refuse := func(format string, args ...any) error {

@@ -31,17 +31,17 @@ func checkNet(r NetRule) error {
 }
 
 // MatchNet evaluates the network rules for one request and returns the rule
-// that decides. ok is true only where a rule allows it: an empty list is no
-// network, and so is a request that no rule matches.
+// that decides. ok is true only where a rule allows it: with no rules there is no
+// network, and what no rule matches is refused.
 //
 // host may be in any form; a host that cannot be normalised is refused. scheme
 // "" is a connection of which only the port is known. path "" means that the
 // path is not visible: rules that allow a path do not match then, rules that
 // deny one do, so that what cannot be seen is not allowed by accident.
 //
-// The most specific rule wins: an exact host beats a wildcard, a longer
-// wildcard a shorter one; then the number of scheme, port and path segments
-// present; of two equal ones the last (policy.md "Network rules").
+// Which rule that is: one with an exact host before one with a wildcard, and the
+// longer wildcard first; then the one that says more about scheme, port and path;
+// then the later one (docs/policy.md "Network rules").
 func MatchNet(rules []NetRule, host, scheme string, port int, path string) (rule NetRule, ok bool) {
 	host, err := NormalizeTarget(host)
 	if err != nil {
@@ -91,8 +91,8 @@ func NeedsPath(rules []NetRule, host, scheme string, port int) bool {
 	return false
 }
 
-// Ports lists the ports that a rule covers: "a missing port means the
-// scheme's (80, 443), both when the scheme is missing too".
+// Ports lists the ports that a rule covers: without a port that of its scheme, and
+// without a scheme those of http and https.
 func (r NetRule) Ports() []int {
 	switch {
 	case r.Port != 0:

@@ -54,8 +54,8 @@ func (p *Profile) Allows(op Op, path string) bool {
 	return false
 }
 
-// AllowsRename evaluates a rename to a name that does not exist yet: delete
-// where the source is and create where it goes. A rename that moves a file to
+// AllowsRename evaluates a rename to a new name: it takes delete in the directory
+// of the old name and create in that of the new one. A rename that moves a file to
 // where it would gain rights is refused as Landlock does. A rename between two
 // entries may still be answered with EXDEV, since entries can be mounts.
 func (p *Profile) AllowsRename(src, dst string) bool {

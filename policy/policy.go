@@ -29,8 +29,8 @@ type Policy struct {
 	HomeReal           bool          // home = "real"
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
-	// default policy then: it is materialised, so that what is enforced, shown
-	// and told to the server is one and the same.
+	// default policy then, as rules like any other: who enforces, shows or
+	// explains a policy never has to know a second one.
 	Default   bool
 	Fs        []FsRule
 	Net       []NetRule
@@ -46,7 +46,7 @@ type Policy struct {
 	Where   string // the server's table, or the command line
 }
 
-// Defaults of a server that does not say otherwise (product.md).
+// Defaults of a server that does not say otherwise (docs/reference.md).
 const (
 	DefaultStartup            = 60 * time.Second
 	DefaultMaxConcurrentCalls = 8
@@ -54,8 +54,8 @@ const (
 
 const theDefault = "the default policy"
 
-// defaultFs is the filesystem of the default policy (policy.md "Default and
-// explicit policy"): the workspace, read and write.
+// defaultFs is the filesystem of the default policy (docs/policy.md "Default
+// and explicit policy"): the workspace, read and write.
 func defaultFs() []FsRule {
 	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: theDefault}}
 }
@@ -81,8 +81,8 @@ func (e *UnknownServerError) Error() string {
 }
 
 // Policy returns the policy of a server. tool names a tool of a stateless
-// server; "" is the whole of a stateful server, and the process in which the
-// tools of a stateless one are discovered, which runs under the default policy.
+// server; "" is the whole of a stateful server, and of a stateless one the
+// process that lists its tools, for which there is only the default policy.
 func (c *Config) Policy(server, tool string) (*Policy, error) {
 	s := c.Servers[server]
 	if s == nil {
@@ -174,7 +174,7 @@ func (p *Policy) validate() error {
 }
 
 // Remarks says in words what an explicit policy leaves out, for check and plan
-// (policy.md: "access declares no fs rule: the workspace cannot be reached").
+// (docs/policy.md "Default and explicit policy").
 func (p *Policy) Remarks() (ws []Warning) {
 	add := func(code, format string, args ...any) {
 		ws = append(ws, Warning{code, fmt.Sprintf(format, args...), p.Where})

@@ -21,7 +21,7 @@ type Profile struct {
 
 	Workspace   string // canonical; "" when the server runs without one
 	Home        string // the server's HOME, absolute, same path inside and outside
-	HomePrivate bool   // Home is a directory of this server's own
+	HomePrivate bool   // Home is the server's alone, not the user's
 	Default     bool   // no access table was given: this is the default policy
 
 	// Entries is the whole filesystem of the server, sorted by Path, one entry
@@ -30,8 +30,8 @@ type Profile struct {
 	// Links are symbolic links outside every entry that have to exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
-	// Unprotected are names inside a grant with create that must not come into
-	// being and that no mount can hold: protected names, sensitive paths and
+	// Unprotected are names inside a grant with create that the server should not
+	// be able to make, and that no mount can hold: protected names, sensitive paths and
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string

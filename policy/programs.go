@@ -14,8 +14,8 @@ func (b *builder) commands(out *Profile) *commands {
 	return &commands{f: b.f, h: b.h, dir: dir, work: work, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
 }
 
-// programs computes Profile.Programs (policy.md "Command rules"): absent, any
-// program; present, the listed ones and what the server itself is made of.
+// programs computes Profile.Programs (docs/policy.md "Command rules"): what the
+// rules list, and what the server itself is made of.
 func (b *builder) programs(c *commands, out *Profile) {
 	if b.p.Commands == nil {
 		return

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// protectedNames are the names of policy.md "Protected names": inside a writable
-// grant they stay readable and are not writable, because the host later executes
-// or trusts them. The value lists what is meant below the name; nil is the name
-// itself.
+// protectedNames are the names of docs/policy.md "Protected names": what they hold
+// is run or believed outside of the jail, so a writable grant does not extend to
+// it. The value lists what is meant below the name; nil is the name itself.
 func protectedNames(name string) (below []string, protected bool) {
 	switch name {
 	case ".git":
@@ -47,7 +46,7 @@ func clientFiles(os string) []string {
 }
 
 // protect holds the files that have a place: the clients' configurations, and
-// mcp-jail's own configuration, state and binary.
+// mcp-jail's own files.
 func (b *builder) protect() {
 	for _, s := range clientFiles(b.h.OS) {
 		abs, _ := b.expand(s, "/")
@@ -85,7 +84,7 @@ func (b *builder) protectPath(abs, named string) {
 		return
 	}
 	if e.Path == at.path && (e.Origin == OriginRule || e.Origin == OriginProtected) {
-		return // "a rule that names one grants it"
+		return // a rule for exactly this path, or done already
 	}
 	if !at.exists() {
 		b.forbid(Entry{Path: at.path, Rights: e.Rights &^ Write, Origin: OriginProtected, Named: named, Rule: "protected: " + named}, e)

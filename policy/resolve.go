@@ -36,8 +36,8 @@ var ErrPlatform = errors.New("paths of this operating system are not supported")
 //
 // Invariants of the profile: Entries is sorted by Path without duplicates; each
 // Path is canonical; no two entries contradict each other in a way that a mount
-// cannot express (else the error is a [ConflictError]); the profile does not
-// depend on map order, locale or time.
+// cannot express (else the error is a [ConflictError]); nothing but the policy and
+// the host shows in it, such as the order of maps or the locale.
 //
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
 // *[ConflictError] and [Problems].

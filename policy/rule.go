@@ -13,7 +13,7 @@ type FsRule struct {
 
 // NetRule is one entry of access.net, its host normalised.
 type NetRule struct {
-	Host       string // ASCII, lower case, no trailing dot; "*", "*.name", a name or an address
+	Host       string // as NormalizeHost returns it: "*", "*.name", a name or an address
 	Scheme     string // "http", "https", "tcp" or "" for any
 	Port       int    // 0: the scheme's
 	PathPrefix string
@@ -23,7 +23,7 @@ type NetRule struct {
 
 // EnvRule is one entry of access.env.
 type EnvRule struct {
-	Name  string // exact, or a prefix with one trailing "*"
+	Name  string // "X", or "X*" for all that begin with X
 	Read  bool
 	Where string
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// builtinSensitive is the list of policy.md "Sensitive paths". Nothing shortens
+// builtinSensitive is the list of docs/policy.md "Sensitive paths". Nothing shortens
 // it. "~/x" is a path of the user, a last component may have wildcards, and
 // "**/x" is a name at any depth of a grant.
 func builtinSensitive(os string) []string {
@@ -160,9 +160,8 @@ func (b *builder) names(dir string) (names []string) {
 	return names
 }
 
-// sensitive masks one path, unless a rule names it. "A sensitive path is
-// reachable only through a rule that names it or something inside it; a wider
-// grant does not include it."
+// sensitive masks one path in whatever grant it lies, unless a rule with rights
+// names it or something below it (docs/policy.md "Sensitive paths").
 func (b *builder) sensitive(written, abs string) {
 	at, err := b.f.find(abs)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // TrustStore remembers which project files the user accepted, by path and
-// SHA-256 (product.md "Configuration": "a cloned repository must not be able to
-// grant itself anything").
+// SHA-256 (docs/reference.md "Trust"): what comes with a clone is nobody's
+// consent.
 //
 // It is one file that only the user may write; a store that group or world can
 // write is refused. Two commands that write it at the same moment end with what

@@ -8,7 +8,7 @@ import (
 )
 
 // workspace resolves the root of relative rules. "" means that the server runs
-// without one (policy.md "Default and explicit policy").
+// without one (docs/policy.md "Default and explicit policy").
 func (b *builder) workspace() (string, error) {
 	written := b.p.Workspace
 	abs, _ := b.expand(last(".", written), b.h.Dir)
@@ -44,8 +44,7 @@ func (b *builder) workspace() (string, error) {
 	return at.path, nil
 }
 
-// unsafe says why a place is never granted by the default policy, "" when it is
-// fine.
+// unsafe says why the default policy leaves a place out, "" when it is fine.
 func (b *builder) unsafe(dir string) string {
 	home := b.real(b.h.Home)
 	switch {
@@ -126,7 +125,7 @@ func (b *builder) guard() {
 	}
 }
 
-// home finds HOME: a directory of this server's own, or the user's.
+// home finds HOME: the private one, or the user's.
 func (b *builder) home() (string, error) {
 	if b.p.HomeReal {
 		return path.Clean(b.h.Home), nil
