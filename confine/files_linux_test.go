@@ -181,7 +181,7 @@ func TestJailCarveOuts(t *testing.T) {
 		{"chmod DIR/secret", "EROFS"},
 		{"handle DIR/secret", "EPERM"},
 		{"umount DIR/secret", "EPERM"},
-		{"read DIR/hard", "ok key"}, // by another name it is not masked: policy.md says so
+		{"read DIR/hard", "ok key"}, // by another name it is not masked: docs/policy.md "Hard links"
 		// {., rw} ⊃ {src, r} ⊃ {src/generated, rw} ⊃ {src/generated/x, nothing}
 		{"read DIR/src/code", "ok code"},
 		{"write DIR/src/code", "EROFS"},

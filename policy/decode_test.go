@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// everyKey is the example of product.md with every key.
+// everyKey has every key of docs/reference.md "Configuration".
 const everyKey = `version = 1
 
 [servers.github]
@@ -203,7 +203,7 @@ func TestDecodeManyProblems(t *testing.T) {
 	t.Logf("%d problems in %v", len(ps), time.Since(start))
 }
 
-// The messages of product.md "Stateful and stateless", to the letter.
+// The messages of docs/reference.md "Stateful and stateless", to the letter.
 func TestHonesty(t *testing.T) {
 	_, err := Decode([]byte(strings.Repeat("\n", 11)+"[servers.github]\ncommand = \"x\"\n[servers.github.tools.search.access]\n"), "mcp-jail.toml")
 	want := `mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server "github" is stateful.
@@ -244,8 +244,8 @@ func TestWriteAlias(t *testing.T) {
 	}
 }
 
-// An access table replaces the default entirely, an empty one too; variables
-// and limits do not.
+// With an access table nothing of the default is left, not even with an empty
+// one; variables and limits do not do that.
 func TestAccessReplacesDefault(t *testing.T) {
 	c, err := Decode([]byte("[servers.a]\ncommand = \"x\"\nvariables = [\"V\"]\n[servers.b]\ncommand = \"x\"\n[servers.b.access]\n"), "f")
 	if err != nil {
@@ -347,7 +347,7 @@ func forget(c *Config) *Config {
 	return c
 }
 
-// "decode → encode → decode is the identity" (policy.md, properties).
+// What was decoded survives being encoded (docs/policy.md "Properties").
 func checkRoundTrip(t *testing.T, data []byte) {
 	first, ps := decodeLayer(data, "f")
 	if len(ps) > 0 {

@@ -172,7 +172,7 @@ func printProfile(p *Profile) string {
 	return b.String()
 }
 
-// TestDeterministic: "the profile of a policy does not depend on map order".
+// TestDeterministic resolves the same many times: docs/policy.md "Properties".
 func TestDeterministic(t *testing.T) {
 	for _, s := range scenarios {
 		var first *Profile

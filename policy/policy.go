@@ -80,8 +80,8 @@ func (e *UnknownServerError) Error() string {
 	return msg
 }
 
-// Policy returns the policy of a server. tool names a tool of a stateless
-// server; "" is the whole of a stateful server, and of a stateless one the
+// Policy returns the policy of a server. tool names a tool where every call has a
+// process of its own; "" is the whole of a stateful server, and of a stateless one the
 // process that lists its tools, for which there is only the default policy.
 func (c *Config) Policy(server, tool string) (*Policy, error) {
 	s := c.Servers[server]

@@ -105,7 +105,7 @@ func expectedError(err error) bool {
 	return errors.As(err, &re) || errors.As(err, &ce) || errors.As(err, &ps)
 }
 
-// The rules of policy.md, evaluated the slow way on a tree without links and
+// The rules of docs/policy.md, evaluated the slow way on a tree without links and
 // without special names.
 func TestEvaluationAgainstOracle(t *testing.T) {
 	resolved := 0
@@ -149,8 +149,8 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 	}
 }
 
-// "removing a rule with rights never widens what is reachable; adding
-// { path = P } without rights never widens either" (policy.md, properties).
+// Neither taking a rule that grants out nor putting in one that does not makes
+// anything reachable (docs/policy.md "Properties").
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
 	for seed := range int64(1000) {

@@ -171,7 +171,7 @@ func TestUnsafeWorkspace(t *testing.T) {
 	if p.Workspace != "" || !strings.Contains(ws[0].Message, "holds the home directory") {
 		t.Errorf("an ancestor of home: %v", ws)
 	}
-	// "Explicit rules for such a place are honoured."
+	// With an access table it is a place like others.
 	p, _ = mustResolve(t, h, fsRules(".:r"), func(h *Host) { h.Dir = "/home/u" })
 	if p.RightsAt("/home/u/x") != Read || p.RightsAt("/home/u/.ssh/x") != 0 || p.Dir != "/home/u" {
 		t.Errorf("explicit rule: %s", printProfile(p))
@@ -320,7 +320,7 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
 	}
-	// "A rule that names one grants it."
+	// A rule for the name itself.
 	p, _ = mustResolve(t, h, fsRules(".:rw", ".vscode:rw", ".git/hooks:rw", "a/b/.envrc:rw"))
 	for _, path := range []string{".vscode/tasks.json", ".git/hooks/pre-commit", "a/b/.envrc"} {
 		if !p.Allows(OpWrite, "/home/u/proj/"+path) {

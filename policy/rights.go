@@ -7,11 +7,11 @@ import "strings"
 type Rights uint8
 
 const (
-	Read    Rights = 1 << iota // read files, list directories
-	Create                     // make files, directories and links
-	Update                     // change content, truncate
-	Delete                     // remove files and directories
-	Execute                    // start files as programs
+	Read    Rights = 1 << iota // open to read, list
+	Create                     // new names: files, directories, links
+	Update                     // open to write, truncate
+	Delete                     // names away
+	Execute                    // start as a program
 )
 
 const (

@@ -43,7 +43,7 @@ func TestLayersOnDisk(t *testing.T) {
 		t.Fatalf("system and user: %+v, %v", c, err)
 	}
 
-	// "never silently skipped and never silently used"
+	// Without consent it is an error: neither left out nor used.
 	data := put(t, project, "[servers.s]\ncommand = \"project\"\n")
 	var untrusted *UntrustedError
 	if _, _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
