@@ -5,10 +5,10 @@ package diagnostics
 type Code int
 
 const (
-	CodeExec    Code = -31001 // the process could not be started
+	CodeExec    Code = -31001 // not started: the program is at fault
 	CodeBoot    Code = -31002 // it ended before its first answer
 	CodeDied    Code = -31003 // it ended during a call
 	CodeConfig  Code = -31004 // the configuration has an error
-	CodeJail    Code = -31005 // the jail cannot be built
+	CodeJail    Code = -31005 // not started: there is no jail
 	CodeTimeout Code = -31006 // it did not answer in time
 )

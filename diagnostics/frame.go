@@ -10,8 +10,8 @@ import (
 // marks the error as one of mcp-jail: a server's own never has it from here.
 const DataFailure = "dev.mcp-jail/failure"
 
-// failure is the value of DataFailure, as product.md "How a failure reaches the
-// user" lays it down.
+// failure is the value of DataFailure, as docs/reference.md "Requests that get no
+// answer" lays it down.
 type failure struct {
 	Stage       Stage       `json:"stage"`
 	Attribution Attribution `json:"attribution"`
@@ -68,7 +68,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	return b.Bytes()
 }
 
-// Message is the diagnosis in one line: what happened, the cause, the fix.
+// Message is the diagnosis in one line: the event, its cause, the remedy.
 func (d Diagnosis) Message() string {
 	var b strings.Builder
 	b.WriteString("mcp-jail: " + d.What)

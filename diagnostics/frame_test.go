@@ -99,7 +99,7 @@ func TestErrorFrameIDs(t *testing.T) {
 	}
 }
 
-// TestFailureMembers holds the data against product.md, member by member.
+// TestFailureMembers holds the data against docs/reference.md, member by member.
 func TestFailureMembers(t *testing.T) {
 	var frame struct {
 		JSONRPC string

@@ -7,7 +7,7 @@ import (
 )
 
 // jailsOwn are the places that confinement gives every process and that a
-// profile does not list (policy.md "Runtime baseline"). What the host has there
+// profile does not list (docs/policy.md "Runtime baseline"). What the host has there
 // is another object.
 var jailsOwn = []struct {
 	path   string

@@ -109,7 +109,7 @@ func (j *judge) canonical(path string) string {
 	return path
 }
 
-// existence has three values: yes, no, could not tell.
+// existence is a yes, a no, or that nobody could be asked.
 type existence uint8
 
 const (

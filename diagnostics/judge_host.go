@@ -44,7 +44,7 @@ func (j *judge) blameHost(a Attribution, host string, port int, scheme, cause st
 	case port != 0:
 		n.scheme = "tcp"
 	case scheme == "tcp":
-		n.scheme = "" // policy.md: tcp wants a port
+		n.scheme = "" // docs/policy.md "Network rules": tcp wants a port
 	}
 	if _, err := policy.NormalizeHost(host); err != nil {
 		n = need{} // no rule can name it

@@ -126,8 +126,8 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 }
 
 // pathNeed is the rule for a right on a path, and what else has to be done for
-// it. The most specific rule wins in full, so the new one repeats the rights
-// that hold already.
+// it. One rule decides alone, so the new one repeats the rights that hold
+// already.
 func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, string) {
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
@@ -139,8 +139,8 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	if missing&policy.Write == 0 || j.exists(path) != absent {
 		return n, ""
 	}
-	// policy.md: a rule whose path does not exist grants nothing, except a
-	// directory that it makes.
+	// docs/policy.md "Filesystem rules": only for a directory that it makes can a
+	// rule be about what is not there yet.
 	dir := filepath.Dir(path)
 	if makes && j.exists(dir) == present {
 		n.make = true

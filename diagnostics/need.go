@@ -45,8 +45,8 @@ func adviceFor(ev *Evidence) advice {
 			a.server = p.Server
 		}
 	}
-	// product.md "Stateful and stateless": a server-wide table has no process to
-	// bind to, so discovery always runs under the default policy.
+	// docs/reference.md "Stateful and stateless": no table is for the process that
+	// lists the tools of such a server.
 	a.nowhere = ev.Stateless && a.tool == ""
 	return a
 }
@@ -61,7 +61,7 @@ func (a advice) table() string {
 }
 
 // keeps are the needs that restore what the default policy gave: an access table
-// replaces it entirely (policy.md "Default and explicit policy").
+// leaves nothing of it (docs/policy.md "Default and explicit policy").
 func (a advice) keeps() []need {
 	p := a.ev.Profile
 	if !a.fallback || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
@@ -158,7 +158,7 @@ func (a advice) block(n need) []string {
 func (a advice) short(n need) string {
 	s := a.display(n.path)
 	if n.make && !strings.HasSuffix(s, "/") {
-		s += "/" // policy.md "Filesystem rules": made before the start
+		s += "/" // docs/policy.md "Filesystem rules": the slash has it made
 	}
 	return s
 }

@@ -95,7 +95,7 @@ func pasted(t *testing.T, base string, grant []string, profile *policy.Profile) 
 	return p
 }
 
-// rightsIn evaluates rules by the letter of policy.md, without a host.
+// rightsIn evaluates rules by the letter of docs/policy.md, without a host.
 func rightsIn(p *policy.Policy, workspace, home, path string) policy.Rights {
 	best, rights := -1, policy.Rights(0)
 	for _, r := range p.Fs {

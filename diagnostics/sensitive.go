@@ -41,7 +41,7 @@ func systemDir(path string) bool {
 	return false
 }
 
-// sensitiveName is the built-in list of policy.md "Sensitive paths", for paths
+// sensitiveName is the built-in list of docs/policy.md "Sensitive paths", for paths
 // outside of every grant: only inside of one does the profile hold an entry.
 func sensitiveName(path, home string) bool {
 	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {

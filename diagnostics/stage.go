@@ -4,10 +4,10 @@ package diagnostics
 type Stage string
 
 const (
-	StageExec Stage = "exec" // the process could not be started
+	StageExec Stage = "exec" // it was not started
 	StageBoot Stage = "boot" // it ended, or stayed silent, before its first answer
-	StageList Stage = "list" // it answers, but a discovery call fails
-	StageCall Stage = "call" // a tool call failed, or the process ended during one
+	StageList Stage = "list" // it answers, but does not say what it offers
+	StageCall Stage = "call" // a tool call failed, by an answer or by the end of the process
 )
 
 // Attribution says how much is known about the part that the jail played. The
@@ -15,10 +15,10 @@ const (
 type Attribution string
 
 const (
-	// Certain: the jail itself recorded the refusal.
+	// Certain: it stands in a record of the jail.
 	Certain Attribution = "certain"
-	// Likely: text of the failure names a path, host, variable or program that
-	// the policy does not grant.
+	// Likely: the failure's words name something (a path, a host, a variable, a
+	// program), and the policy refuses exactly that.
 	Likely Attribution = "likely"
 	// Possible: the text holds only a signature, such as EACCES, that a refusal
 	// of the jail leaves, and so do other faults.
