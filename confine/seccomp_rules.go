@@ -1,8 +1,8 @@
 package confine
 
 // What the filter refuses, call by call. Everything that no rule names stays
-// allowed. Every rule covers the legacy and the *at form: a filter that lists
-// one of them only breaks node and Python or is walked around.
+// allowed. Every rule covers a call in its old and in its *at form: a filter that
+// lists one of them only breaks node and Python or is walked around.
 //
 // Pointers cannot be looked through, so a call whose arguments live in a struct
 // (clone3, openat2) is answered with ENOSYS, upon which every caller in use

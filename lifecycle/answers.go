@@ -57,7 +57,7 @@ func (r *run) refuse(d diagnostics.Diagnosis) {
 }
 
 // timedOut answers the calls that have waited longer than the profile allows,
-// and asks the server to stop working on them (protocol, "Cancellation").
+// and asks the server to stop working on them (MCP, "Cancellation").
 func (r *run) timedOut(now time.Time) {
 	limit := r.Profile.Call
 	calls := r.open(func(c *mcpproxy.Call) bool {

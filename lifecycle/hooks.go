@@ -34,10 +34,10 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 	}
 }
 
-// callAnswered obeys product, "How a failure reaches the user": a result with
-// isError, or a successful one during which the jail recorded a refusal, keeps
-// its bytes and gains a member of _meta; an error result also gains one block of
-// text, which says so when nothing points at the jail.
+// callAnswered adds to the result of a tool what docs/reference.md "Answers to tool
+// calls" promises, and nothing else: denials to its _meta if it failed or if there
+// are any, and a block of text if it failed, even to say that nothing points at
+// the jail.
 func (r *run) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(r.denials(c.Start)) == 0 {
@@ -87,8 +87,8 @@ func isProbeAnswer(method, code string) bool {
 	return false
 }
 
-// oversized answers in place of a message beyond the limit: "a larger answer
-// becomes an error for that id and the session lives on".
+// oversized answers in place of a message beyond the limit, for its id alone: the
+// session goes on.
 func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Exit statuses for a server that has none of its own (product, "Commands").
+// Exit statuses for a server that has none of its own (docs/reference.md "Exit statuses").
 const (
 	statusFailed = 1 // the server failed
 	statusJail   = 3 // this host cannot enforce the policy
@@ -87,8 +87,8 @@ func (r *run) limit() int64 {
 	return mcpproxy.DefaultLimit
 }
 
-// listen takes the signals that end a session, and SIGPIPE ("signal.Notify, not
-// signal.Ignore: the child inherits Ignore").
+// listen takes the signals that end a session, and SIGPIPE: an ignored signal
+// would stay ignored in the server.
 func listen() (ends chan os.Signal, stop func()) {
 	ends = make(chan os.Signal, 4)
 	for _, sig := range endSignals() {

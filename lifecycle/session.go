@@ -42,8 +42,8 @@ type Session struct {
 	times times // zero: the defaults; tests shorten them
 }
 
-// times are the time-outs that the specification gives or that no user needs to
-// set.
+// times are the time-outs that no user needs to set: what clients grant a process
+// before they kill it, and what is left of that.
 type times struct {
 	term     time.Duration // end-of-file to SIGTERM
 	kill     time.Duration // SIGTERM to SIGKILL

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// endSignals end a session (protocol, "Ending").
+// endSignals end a session (package comment, "A stateful server").
 func endSignals() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// RunStateful runs one client session against one process and returns the exit
-// status: the server's own, or 1 when it could not be started or was silent, or
+// RunStateful runs one client session against one process. It returns the status to
+// exit with: that of the server, or 1 when it could not be started or was silent, or
 // 3 when its jail could not be built. The error is that of the launcher; the
 // client, stderr and the record have been told about it already.
 func RunStateful(ctx context.Context, s Session) (status int, err error) {
@@ -126,7 +126,7 @@ type ending struct {
 	silent    *diagnostics.Diagnosis
 }
 
-// attend watches over the process until it has ended (protocol, "Ending").
+// attend watches over the process until it has ended (package comment, "A stateful server").
 func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-chan struct{}) (how ending) {
 	var term, kill, slow, silent <-chan time.Time
 	clientEnded, asked, answered, cancelled := r.clientEnded, r.asked.c, r.answered.c, ctx.Done()

@@ -15,7 +15,7 @@ const (
 )
 
 // errQueue forwards to the client's stderr without ever blocking who writes to
-// it: "block on stdout, never on stderr, because some clients never read it".
+// it: there are clients that do not read theirs, and the server must not hang.
 // What does not fit is dropped in whole lines, and the drop is noted where it
 // happened.
 type errQueue struct {

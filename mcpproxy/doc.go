@@ -39,6 +39,6 @@
 //   - A forged member (a server that writes _meta["dev.mcp-jail/denials"] itself)
 //     is not looked for.
 //
-// The package knows no process and no policy, and imports the standard library
-// only.
+// What a process is, or a policy, is not known here. Nothing but the standard
+// library is imported.
 package mcpproxy

@@ -1,7 +1,7 @@
 package mcpproxy
 
 // Era is a generation of the protocol. It is a property of a message, not of a
-// connection: one process may be spoken to in both.
+// connection, which may carry both.
 type Era uint8
 
 const (

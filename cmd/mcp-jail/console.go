@@ -10,7 +10,7 @@ import (
 // The voice of the terminal:
 //   - One thing a line, lower case, no full stop at the end of a line that
 //     stands alone, a full sentence where something is explained.
-//   - An error says what, which, why and what to do, in this order.
+//   - An error says what failed, for which thing, why, and what helps, in this order.
 //   - Standard output is for what was asked for; everything else, and under run
 //     everything at all, goes to standard error.
 //   - Colour only carries what the words say too.
