@@ -99,7 +99,7 @@ func useVictim(c toolCall) (string, error) {
 
 // chatty writes to stdout what does not belong there, around its answers.
 func chattyMain() {
-	fmt.Println("chatty 1.0 is ready")
+	fmt.Println("chatty 1.0 is ready", os.ExpandEnv(strings.Join(os.Args[1:], " ")))
 	fmt.Fprintln(os.Stderr, "listening on stdio")
 	serve("chatty", []string{"talk"}, func(toolCall) (string, error) {
 		fmt.Println("DEBUG: talking")
