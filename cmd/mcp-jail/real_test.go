@@ -115,7 +115,7 @@ func newWorldIn(t *testing.T, parent string) *world {
 	must(t, os.Chmod(base, 0o755))
 	w := &world{base: base, home: filepath.Join(base, "home"), work: filepath.Join(base, "work")}
 	w.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "USER=tester", "LANG=C.UTF-8", "PLANTED_SECRET=hunter2",
+		"PATH=" + userPath(), "HOME=" + w.home, "USER=tester", "LANG=C.UTF-8", "PLANTED_SECRET=hunter2",
 	}
 	must(t, errors.Join(os.Mkdir(w.home, 0o755), os.Mkdir(w.work, 0o755)))
 	w.plant(t, w.home, map[string]string{".ssh/id_ed25519": "a private key", "notes.txt": "at home"})
@@ -126,6 +126,14 @@ func newWorldIn(t *testing.T, parent string) *world {
 		}
 	})
 	return w
+}
+
+// userPath is PATH without the programs of the scripts, such as a tty of theirs.
+func userPath() string {
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		return os.TempDir() != "/tmp" && strings.HasPrefix(dir, os.TempDir()+"/")
+	})
+	return strings.Join(dirs, ":")
 }
 
 // plant writes files below dir. A name that ends in a slash is a directory.
