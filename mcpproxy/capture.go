@@ -8,7 +8,7 @@ const (
 
 // captures are the tokens of one envelope, as ranges of Scanner.text. The zero
 // range is an absent token: see Scanner.Finish.
-type captures struct{ id, method, name, code, version [2]int }
+type captures struct{ id, method, name, code, version, cancels [2]int }
 
 // place returns what the innermost open container is.
 func (s *Scanner) place() place {
@@ -23,8 +23,13 @@ func (s *Scanner) inObject() bool {
 	return s.object[d>>6]>>(d&63)&1 == 1
 }
 
-// envelope is the message being scanned.
+// envelope is the message being scanned. In the shadow of a name that is a known
+// one but for its case it is a scratch one: most readers do not see what stands
+// there, but some do.
 func (s *Scanner) envelope() (*Envelope, *captures) {
+	if s.shadow != 0 {
+		return &s.scratch, &s.scratchCaps
+	}
 	return &s.msgs[len(s.msgs)-1], &s.caps[len(s.caps)-1]
 }
 
@@ -39,18 +44,27 @@ func (s *Scanner) begin(c byte, at int64) place {
 	if s.depth == 0 {
 		s.top = c
 		if c == '{' {
-			return s.message()
+			return s.message(at)
 		}
 		return inBatch
 	}
 	if p == inBatch {
 		if c == '{' {
-			return s.message()
+			return s.message(at)
 		}
 		return nowhere
 	}
 	if m == unknown {
 		return nowhere
+	}
+	if s.folded {
+		s.folded = false
+		if s.shadow == 0 {
+			if c != '{' && c != '[' {
+				return nowhere
+			}
+			s.shadow = s.depth + 1
+		}
 	}
 	e, _ := s.envelope()
 	var span *Span
@@ -58,8 +72,8 @@ func (s *Scanner) begin(c byte, at int64) place {
 	switch {
 	case p == inEnvelope && m == mParams:
 		span, inside = &e.Params, inParams
-		e.ParamsMeta = Span{}
-		s.drop(mName, mVersion)
+		e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
+		s.drop(mName, mVersion, mRequestID)
 	case p == inEnvelope && m == mResult:
 		span, inside = &e.Result, inResult
 		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
@@ -69,6 +83,24 @@ func (s *Scanner) begin(c byte, at int64) place {
 	case p == inParams && m == mMeta:
 		span, inside = &e.ParamsMeta, inParamsMeta
 		s.drop(mVersion)
+	case p == inParams && m == mCapabilities:
+		span, inside = &e.Capabilities, inCapabilities
+		e.Roots, e.Experimental = Span{}, Span{}
+	case p == inCapabilities && m == mExperimental:
+		span, inside = &e.Experimental, inExperimental
+	case p == inCapabilities && m == mRoots:
+		span = &e.Roots
+	case p == inParams && m == mInputs:
+		span = &e.Inputs
+	case p == inError && m == mData:
+		inside = inErrorData
+	case m == mOwn:
+		if own := &s.msgs[len(s.msgs)-1].Own; len(*own) < MaxOwn {
+			*own = append(*own, &Span{})
+			span = (*own)[len(*own)-1]
+		} else {
+			s.flaws |= FlawBounds
+		}
 	case p == inResult && m == mMeta:
 		span, inside = &e.ResultMeta, inResultMeta
 	case p == inResult && m == mContent:
@@ -77,6 +109,11 @@ func (s *Scanner) begin(c byte, at int64) place {
 		e.IsError = c == 't'
 	case p == inEnvelope && m == mJSONRPC:
 		e.JSONRPC = true
+	case m == mRequestID:
+		s.drop(mRequestID)
+		if c == '"' || c == '-' || '0' <= c && c <= '9' {
+			s.want, s.capturing = mRequestID, true
+		}
 	case m == mID:
 		s.drop(mID)
 		if c == '{' || c == '[' || c == 't' || c == 'f' {
@@ -98,20 +135,23 @@ func (s *Scanner) begin(c byte, at int64) place {
 	if span != nil {
 		*span = Span{Start: at, Kind: c}
 		s.value = span
-		if (c == '[') != (inside == inContent) {
-			inside = nowhere
+		if m == mOwn {
+			span.Start = s.keyAt
 		}
+	}
+	if (c == '[') != (inside == inContent) {
+		inside = nowhere
 	}
 	return inside
 }
 
 // message opens a new envelope.
-func (s *Scanner) message() place {
+func (s *Scanner) message(at int64) place {
 	if len(s.msgs) == maxBatch {
 		s.flaws |= FlawBounds
 		return nowhere
 	}
-	s.msgs = append(s.msgs, Envelope{})
+	s.msgs = append(s.msgs, Envelope{Self: Span{Start: at, Kind: '{'}})
 	s.caps = append(s.caps, captures{})
 	return inEnvelope
 }
@@ -135,6 +175,8 @@ func (c *captures) of(m member) *[2]int {
 		return &c.name
 	case mCode:
 		return &c.code
+	case mRequestID:
+		return &c.cancels
 	}
 	return &c.version
 }
@@ -170,8 +212,22 @@ func (s *Scanner) close(end int64, empty bool) state {
 			span.End, span.Empty = end, empty
 		}
 	}
+	if s.depth == s.shadow {
+		s.shadow = 0
+	}
 	s.depth--
+	if s.depth == 0 || s.place() == inBatch {
+		s.closeMessage(end)
+	}
 	return s.after()
+}
+
+// closeMessage notes where a message ends. The spans of envelopes that are still
+// growing cannot be pointed into, except for those of the last one.
+func (s *Scanner) closeMessage(end int64) {
+	if n := len(s.msgs); n > 0 && s.msgs[n-1].Self.End == 0 {
+		s.msgs[n-1].Self.End = end
+	}
 }
 
 // after is the state behind a value.
@@ -200,7 +256,11 @@ func (s *Scanner) endString(b []byte, mark, i int) state {
 		p := s.place()
 		var flaw Flaw
 		s.next, flaw = s.names[p].add(p, name)
+		s.folded = flaw&FlawCase != 0 && s.next != unknown
 		s.flaws |= flaw
+		if s.next == unknown && len(name) > len(OwnPrefix) && (p == inResultMeta || p == inParamsMeta || p == inErrorData || p == inExperimental) && string(name[:len(OwnPrefix)]) == OwnPrefix {
+			s.next = mOwn
+		}
 		s.text = s.text[:s.from]
 	}
 	return sColon
@@ -217,7 +277,7 @@ func (s *Scanner) endScalar(b []byte, mark, i int) state {
 	}
 	if s.capturing {
 		s.capturing = false
-		if s.want != mID && s.want != mCode { // a string: without quotes, decoded
+		if s.want != mID && s.want != mCode && s.want != mRequestID { // a string: without quotes, decoded
 			s.from++
 			inner := s.text[s.from : len(s.text)-1]
 			if s.esc {
@@ -229,51 +289,4 @@ func (s *Scanner) endScalar(b []byte, mark, i int) state {
 		*c.of(s.want) = [2]int{s.from, len(s.text)}
 	}
 	return s.after()
-}
-
-// capture appends a part of the current token.
-func (s *Scanner) capture(part []byte) {
-	if len(s.text)+len(part) > maxText {
-		s.flaws |= FlawBounds
-		s.capturing = false
-		s.text = s.text[:s.from]
-		return
-	}
-	s.text = append(s.text, part...)
-}
-
-// Finish ends the frame.
-func (s *Scanner) Finish() ([]Envelope, Flaw) {
-	if s.state >= sMinus && s.state <= sExpDigits && number(s.state, ' ') == sDone {
-		s.state = s.endScalar(nil, 0, 0)
-	}
-	if s.state != sDone && s.state != sTrail {
-		s.flaws |= FlawMalformed
-	}
-	if s.runes > 0 {
-		s.flaws |= FlawText
-	}
-	for i := range s.msgs {
-		e, c := &s.msgs[i], &s.caps[i]
-		e.ID, e.Method, e.Name, e.Code, e.Version = s.token(c.id), s.token(c.method), s.token(c.name), s.token(c.code), s.token(c.version)
-	}
-	return s.msgs, s.flaws
-}
-
-// token resolves a range. A captured token never starts at 0 with length 0: a
-// string keeps its opening quote before it, everything else has a byte.
-func (s *Scanner) token(r [2]int) []byte {
-	if r == [2]int{} {
-		return nil
-	}
-	return s.text[r[0]:r[1]:r[1]]
-}
-
-// unescape decodes the escapes of a string in place; the result is never longer.
-func (s *Scanner) unescape(b []byte) []byte {
-	out, ok := appendUnescaped(b[:0], b)
-	if !ok {
-		s.flaws |= FlawText
-	}
-	return out
 }

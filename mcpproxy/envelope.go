@@ -8,17 +8,35 @@ type Envelope struct {
 	Name    []byte // params.name, decoded: the tool of a tools/call
 	Code    []byte // error.code, the raw token
 	Version []byte // the modern protocol version in params._meta, decoded
+	Cancels []byte // params.requestId of a notifications/cancelled, the raw token
 
 	JSONRPC bool // there is a jsonrpc member
 	IsError bool // result.isError is true
 
-	Params     Span // members of the message
-	ParamsMeta Span // params._meta
-	Result     Span
-	ResultMeta Span // result._meta
-	Content    Span // result.content
-	Error      Span
+	Self         Span // the message itself
+	Params       Span // members of the message
+	Capabilities Span // params.capabilities
+	Roots        Span // params.capabilities.roots
+	Experimental Span // params.capabilities.experimental
+	Inputs       Span // params.inputResponses
+	ParamsMeta   Span // params._meta
+	Result       Span
+	ResultMeta   Span // result._meta
+	Content      Span // result.content
+	Error        Span
+
+	// Own are the members whose names begin with OwnPrefix, from name to value, in
+	// params._meta, params.capabilities.experimental, result._meta and error.data:
+	// what this program says, or somebody in its name. All of them stand here,
+	// also those of a duplicate or differently written _meta, up to MaxOwn.
+	Own []*Span
 }
+
+// OwnPrefix is how the names begin that only this program puts into a message.
+const OwnPrefix = "dev.mcp-jail/"
+
+// MaxOwn is how many members of that kind are remembered of one message.
+const MaxOwn = 64
 
 // Span is where a value stands, in bytes from the start of the frame.
 type Span struct {

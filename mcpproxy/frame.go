@@ -1,10 +1,7 @@
 package mcpproxy
 
 import (
-	"bytes"
-	"io"
 	"os"
-	"slices"
 )
 
 // Frame is one line of a stream, its end included, with what its envelope says.
@@ -22,16 +19,10 @@ type Frame struct {
 	Oversized bool
 	Err       error
 
-	line    []byte   // the bytes, unless they are in the spill
-	spill   *os.File // an unlinked file with all of them
-	top     byte
-	inserts []insert
-}
-
-// insert is a text that goes in front of the byte at an offset.
-type insert struct {
-	at   int64
-	text []byte
+	line  []byte   // the bytes, unless they are in the spill
+	spill *os.File // an unlinked file with all of them
+	top   byte
+	edits []edit
 }
 
 // Junk reports whether the frame is no MCP message and never was meant to be
@@ -56,64 +47,12 @@ func (f *Frame) Slice(s Span) []byte {
 	return f.line[s.Start:s.End]
 }
 
-// Amended reports whether something was inserted.
-func (f *Frame) Amended() bool { return len(f.inserts) > 0 }
+// Amended reports whether something was inserted or taken out.
+func (f *Frame) Amended() bool { return len(f.edits) > 0 }
 
 // ended reports whether the frame has a line end.
 func (f *Frame) ended() bool {
 	return f.spill != nil || len(f.line) > 0 && f.line[len(f.line)-1] == '\n'
-}
-
-// insertAt keeps the inserts in order; of two at one place the earlier stands first.
-func (f *Frame) insertAt(at int64, text []byte) {
-	i := len(f.inserts)
-	for i > 0 && f.inserts[i-1].at > at {
-		i--
-	}
-	f.inserts = slices.Insert(f.inserts, i, insert{at, text})
-}
-
-// writeTo writes the frame with its inserts. scratch is used, and returned grown,
-// to make one write of a small frame that has inserts.
-func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
-	if f.spill != nil {
-		return scratch, f.writeParts(w, io.NewSectionReader(f.spill, 0, f.Size))
-	}
-	if len(f.inserts) == 0 {
-		_, err := w.Write(f.line)
-		return scratch, err
-	}
-	if len(f.line) > 1<<16 {
-		return scratch, f.writeParts(w, bytes.NewReader(f.line))
-	}
-	scratch = f.appendTo(scratch[:0])
-	_, err := w.Write(scratch)
-	return scratch, err
-}
-
-func (f *Frame) appendTo(dst []byte) []byte {
-	var done int64
-	for _, in := range f.inserts {
-		dst = append(dst, f.line[done:in.at]...)
-		dst = append(dst, in.text...)
-		done = in.at
-	}
-	return append(dst, f.line[done:]...)
-}
-
-func (f *Frame) writeParts(w io.Writer, r io.Reader) error {
-	var done int64
-	for _, in := range f.inserts {
-		if _, err := io.CopyN(w, r, in.at-done); err != nil {
-			return err
-		}
-		if _, err := w.Write(in.text); err != nil {
-			return err
-		}
-		done = in.at
-	}
-	_, err := io.Copy(w, r)
-	return err
 }
 
 // reset makes the frame ready for the next line.
@@ -121,6 +60,6 @@ func (f *Frame) reset() {
 	if f.spill != nil {
 		f.spill.Close()
 	}
-	clear(f.inserts)
-	*f = Frame{inserts: f.inserts[:0]}
+	clear(f.edits)
+	*f = Frame{edits: f.edits[:0]}
 }

@@ -10,16 +10,26 @@ const (
 
 // Hooks are the places at which a Proxy asks somebody. Each may be nil. They run
 // on the goroutine of RunClient or of RunServer, before the frame is forwarded;
-// frame, envelope and call are valid until they return.
+// frame, envelope and call are valid until they return. Those that are given a
+// frame may edit it.
 type Hooks struct {
 	// Request is told every request of the client.
 	Request func(f *Frame, e *Envelope)
-	// FirstAnswer is told when a server gives its first answer: once for each
-	// RunServer, whatever it answers to.
-	FirstAnswer func()
-	// Response is told every answer of the server to a request of the client. It
-	// may insert into the frame.
+	// Reply is told every answer of the client to a request of the server.
+	Reply func(f *Frame, e *Envelope, c *Call)
+
+	// FirstAnswer is told the answers of a server until it says of one that it
+	// counts as the first: once for each RunServer, then. c is nil when nobody has
+	// asked for the answer.
+	FirstAnswer func(e *Envelope, c *Call) bool
+	// Forged is told every answer of the server that carries members of ours: see
+	// Envelope.Own. It comes before Response.
+	Forged func(f *Frame, e *Envelope)
+	// Response is told every answer of the server to a request of the client.
 	Response func(f *Frame, e *Envelope, c *Call)
+	// Asked is told every request of the server, and says whether it is not for the
+	// client: then it goes no further, and whoever said so answers it.
+	Asked func(e *Envelope) bool
 	// Progress is told every notifications/progress of the server.
 	Progress func(e *Envelope)
 	// Oversized is told every frame that is dropped because of its size. Its

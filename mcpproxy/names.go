@@ -19,7 +19,10 @@ const (
 	inResultMeta
 	inError
 	inContent // result.content
-	places    // how many there are
+	inCapabilities
+	inExperimental // params.capabilities.experimental
+	inErrorData
+	places // how many there are
 )
 
 // member is a name that the scanner knows in some place.
@@ -43,6 +46,12 @@ const (
 	mStructured
 	mMessage
 	mData
+	mRequestID
+	mCapabilities
+	mInputs
+	mRoots
+	mExperimental
+	mOwn // any name that begins with OwnPrefix
 )
 
 // known lists the members of each place. A name that differs from one of them
@@ -52,11 +61,15 @@ var known = [places][]struct {
 	name string
 	m    member
 }{
-	inEnvelope:   {{"jsonrpc", mJSONRPC}, {"id", mID}, {"method", mMethod}, {"params", mParams}, {"result", mResult}, {"error", mError}},
-	inParams:     {{"name", mName}, {"arguments", mArguments}, {"_meta", mMeta}},
-	inParamsMeta: {{VersionKey, mVersion}},
-	inResult:     {{"content", mContent}, {"isError", mIsError}, {"_meta", mMeta}, {"structuredContent", mStructured}},
-	inError:      {{"code", mCode}, {"message", mMessage}, {"data", mData}},
+	inEnvelope: {{"jsonrpc", mJSONRPC}, {"id", mID}, {"method", mMethod}, {"params", mParams}, {"result", mResult}, {"error", mError}},
+	inParams: {
+		{"name", mName}, {"arguments", mArguments}, {"_meta", mMeta},
+		{"requestId", mRequestID}, {"capabilities", mCapabilities}, {"inputResponses", mInputs},
+	},
+	inParamsMeta:   {{VersionKey, mVersion}},
+	inResult:       {{"content", mContent}, {"isError", mIsError}, {"_meta", mMeta}, {"structuredContent", mStructured}},
+	inError:        {{"code", mCode}, {"message", mMessage}, {"data", mData}},
+	inCapabilities: {{"roots", mRoots}, {"experimental", mExperimental}},
 }
 
 // maxNames is how many unknown names of one object are remembered.
@@ -73,7 +86,8 @@ type names struct {
 func (s *names) reset() { s.known, s.n = 0, 0 }
 
 // add looks a decoded name up and remembers it. Flaws are: it was there before,
-// or it equals another name but for its case.
+// or it equals another name but for its case. A name that is a known one but for
+// its case comes back as that one, with FlawCase: see Scanner.shadow.
 func (s *names) add(p place, name []byte) (member, Flaw) {
 	for _, k := range known[p] {
 		if string(name) == k.name {
@@ -87,7 +101,7 @@ func (s *names) add(p place, name []byte) (member, Flaw) {
 	}
 	for _, k := range known[p] {
 		if bytes.EqualFold(name, []byte(k.name)) {
-			return unknown, FlawCase
+			return k.m, FlawCase
 		}
 	}
 	exact, folded := hashes(name)

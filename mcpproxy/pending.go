@@ -18,11 +18,12 @@ type Call struct {
 	// Answered: somebody has answered in the peer's stead. What the peer still
 	// says to it must not be forwarded.
 	Answered bool
+	// Noted is for whoever looks through the table with Each.
+	Noted bool
 }
 
 // Pending is the table of the requests of one direction. It is safe for
-// concurrent use and allocates nothing once it is warm. A cancellation removes
-// nothing, since the peer may still answer.
+// concurrent use and allocates nothing once it is warm.
 type Pending struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -65,7 +66,7 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
 	if string(e.Method) == "tools/call" {
 		c.Tool = append(c.Tool, e.Name...)
 	}
-	c.Start, c.Batch, c.Answered = start, batch, false
+	c.Start, c.Batch, c.Answered, c.Noted = start, batch, false, false
 	h := maphash.Bytes(p.seed, s.key) & p.mask
 	s.next = 0
 	if head, ok := p.heads[h]; ok { // behind the others: the oldest is answered first
@@ -81,7 +82,16 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
 
 // Take removes the request with the id and copies it into c, whose buffers are
 // reused.
-func (p *Pending) Take(id []byte, c *Call) bool {
+func (p *Pending) Take(id []byte, c *Call) bool { return p.take(id, c, nil) }
+
+// Drop removes the request with the id, if it matches. One that is Answered stays:
+// what the peer still says to it must not be forwarded.
+func (p *Pending) Drop(id []byte, match func(*Call) bool) bool {
+	var c Call
+	return p.take(id, &c, func(c *Call) bool { return !c.Answered && match(c) })
+}
+
+func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var room [64]byte
@@ -90,7 +100,7 @@ func (p *Pending) Take(id []byte, c *Call) bool {
 	var before int32
 	for at := p.heads[h]; at != 0; before, at = at, p.slots[at-1].next {
 		s := &p.slots[at-1]
-		if !bytes.Equal(s.key, key) {
+		if !bytes.Equal(s.key, key) || match != nil && !match(&s.call) {
 			continue
 		}
 		copyCall(c, &s.call)
@@ -134,6 +144,18 @@ func (p *Pending) Answer(match func(*Call) bool) []Call {
 	return out
 }
 
+// Each looks at every request that is not answered in the peer's stead. It may
+// set Noted, and nothing else; c is valid until look returns.
+func (p *Pending) Each(look func(c *Call)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.slots {
+		if s := &p.slots[i]; s.used && !s.call.Answered {
+			look(&s.call)
+		}
+	}
+}
+
 // Len returns how many requests are open, answered in the peer's stead or not.
 func (p *Pending) Len() int {
 	p.mu.Lock()
@@ -145,7 +167,7 @@ func copyCall(dst, src *Call) {
 	dst.ID = append(dst.ID[:0], src.ID...)
 	dst.Method = append(dst.Method[:0], src.Method...)
 	dst.Tool = append(dst.Tool[:0], src.Tool...)
-	dst.Start, dst.Batch, dst.Answered = src.Start, src.Batch, src.Answered
+	dst.Start, dst.Batch, dst.Answered, dst.Noted = src.Start, src.Batch, src.Answered, src.Noted
 }
 
 // appendKey appends what an id is compared by. A number is its raw token:

@@ -44,8 +44,8 @@ func (p *Proxy) RunClient(up Upstream) error {
 			}
 			continue
 		}
-		if !f.Junk() {
-			p.trackClient(f, &call)
+		if !f.Junk() && !p.trackClient(f, &call) {
+			continue
 		}
 		if err := up.Send(f); err != nil {
 			return err
@@ -54,13 +54,14 @@ func (p *Proxy) RunClient(up Upstream) error {
 }
 
 // trackClient enters requests before they are sent, since the answer may come
-// while Send is still returning.
-func (p *Proxy) trackClient(f *Frame, call *Call) {
+// while Send is still returning. It reports whether anything is left to be sent.
+func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 	var batch uint64
 	if f.Batch {
 		p.batch++
 		batch = p.batch
 	}
+	var cuts []*Span
 	for i := range f.Messages {
 		e := &f.Messages[i]
 		switch e.Kind() {
@@ -72,26 +73,50 @@ func (p *Proxy) trackClient(f *Frame, call *Call) {
 				p.Hooks.Request(f, e)
 			}
 		case Response:
-			if e.Trackable() {
-				p.Reverse.Take(e.ID, call)
+			switch {
+			case !e.Trackable() || !p.Reverse.Take(e.ID, call):
+			case call.Answered:
+				cuts = append(cuts, &e.Self)
+			case p.Hooks.Reply != nil:
+				p.Hooks.Reply(f, e, call)
+			}
+		case Notification:
+			if e.Cancels != nil && string(e.Method) == cancelled {
+				// 2025-11-25, "Cancellation, Behavior Requirements": there is no answer
+				// to a request that was cancelled. One that comes all the same passes.
+				p.Requests.Drop(e.Cancels, func(*Call) bool { return true })
 			}
 		}
 	}
+	return p.cut(f, cuts)
+}
+
+const cancelled = "notifications/cancelled"
+
+// cut takes messages out of a frame and reports whether one is left.
+func (p *Proxy) cut(f *Frame, cuts []*Span) bool {
+	if len(cuts) == 0 {
+		return true
+	}
+	if len(cuts) == len(f.Messages) {
+		return false
+	}
+	f.Cut(cuts)
+	return true
 }
 
 // RunServer forwards the frames of one server to the client until the server
 // ends, which is no error. What is no MCP message is diverted to Hooks.Junk, and
 // an answer to a request that is already answered is dropped.
 func (p *Proxy) RunServer(server *Conn) error {
-	var call Call
-	answered := false
+	t := serverTrack{p: p}
 	for {
 		f, err := server.Next()
 		if err != nil {
 			return clean(err)
 		}
 		switch {
-		case f.Oversized:
+		case f.Oversized || !f.Junk() && overmarked(f):
 			if p.Hooks.Oversized != nil {
 				p.Hooks.Oversized(FromServer, f)
 			}
@@ -102,42 +127,93 @@ func (p *Proxy) RunServer(server *Conn) error {
 			}
 			continue
 		}
-		drop := false
-		for i := range f.Messages {
-			e := &f.Messages[i]
-			switch e.Kind() {
-			case Response:
-				if !answered {
-					answered = true
-					if p.Hooks.FirstAnswer != nil {
-						p.Hooks.FirstAnswer()
-					}
-				}
-				if !e.Trackable() || !p.Requests.Take(e.ID, &call) {
-					break
-				}
-				if call.Answered {
-					drop = len(f.Messages) == 1
-				} else if p.Hooks.Response != nil {
-					p.Hooks.Response(f, e, &call)
-				}
-			case Request:
-				if e.Trackable() {
-					p.Reverse.Add(e, time.Now(), 0)
-				}
-			case Notification:
-				if p.Hooks.Progress != nil && string(e.Method) == "notifications/progress" {
-					p.Hooks.Progress(e)
-				}
-			}
-		}
-		if drop {
+		if !t.track(f) {
 			continue
 		}
 		if err := p.Client.Send(f); err != nil {
 			return fmt.Errorf("%w: %w", ErrClientGone, err)
 		}
 	}
+}
+
+// ErrForged is the Err of a frame with more members of ours than are looked into:
+// no server has a reason to write one.
+var ErrForged = errors.New("it has too many members whose names begin with " + OwnPrefix)
+
+// overmarked refuses such a frame: a member that is not found is not taken out.
+func overmarked(f *Frame) bool {
+	for i := range f.Messages {
+		if len(f.Messages[i].Own) == MaxOwn {
+			f.Oversized, f.Err = true, ErrForged
+			return true
+		}
+	}
+	return false
+}
+
+// serverTrack is what RunServer keeps from frame to frame.
+type serverTrack struct {
+	p        *Proxy
+	call     Call
+	answered bool // the first answer has come
+}
+
+// track looks at the messages of a frame of the server, and reports whether
+// anything is left to be sent to the client.
+func (t *serverTrack) track(f *Frame) bool {
+	p := t.p
+	var cuts []*Span
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		switch e.Kind() {
+		case Response:
+			if t.response(f, e) {
+				cuts = append(cuts, &e.Self)
+			}
+		case Request:
+			if p.Hooks.Asked != nil && p.Hooks.Asked(e) {
+				cuts = append(cuts, &e.Self)
+			} else if e.Trackable() {
+				p.Reverse.Add(e, time.Now(), 0)
+			}
+		case Notification:
+			switch string(e.Method) {
+			case "notifications/progress":
+				if p.Hooks.Progress != nil {
+					p.Hooks.Progress(e)
+				}
+			case cancelled:
+				// Of its own request, or, in 2026-07-28 ("Subscriptions"), the end of
+				// the client's.
+				if e.Cancels != nil && !p.Reverse.Drop(e.Cancels, func(*Call) bool { return true }) {
+					p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
+				}
+			}
+		}
+	}
+	return p.cut(f, cuts)
+}
+
+// response reports whether the answer is not to be forwarded.
+func (t *serverTrack) response(f *Frame, e *Envelope) (drop bool) {
+	p := t.p
+	var c *Call
+	if e.Trackable() && p.Requests.Take(e.ID, &t.call) {
+		c = &t.call
+	}
+	if !t.answered {
+		t.answered = p.Hooks.FirstAnswer == nil || p.Hooks.FirstAnswer(e, c)
+	}
+	if c != nil && c.Answered {
+		return true
+	}
+	if len(e.Own) > 0 && p.Hooks.Forged != nil {
+		p.Hooks.Forged(f, e)
+	}
+	if c != nil && p.Hooks.Response != nil {
+		p.Hooks.Response(f, e, c)
+	}
+	return false
 }
 
 func clean(err error) error {

@@ -58,7 +58,11 @@ type Scanner struct {
 	hex   int8    // digits of \uXXXX still to come
 	lit   string  // rest of the current literal
 	next  member  // whose value comes next, in the place at depth
+	keyAt int64   // where its name starts
 	value *Span   // the scalar being read, if anybody wants to know its end
+
+	folded bool // next is what it is only but for its case
+	shadow int  // depth of a container with such a name; 0: not inside of one
 
 	capturing bool
 	want      member
@@ -70,6 +74,9 @@ type Scanner struct {
 
 	msgs []Envelope
 	caps []captures
+
+	scratch     Envelope // in a shadow
+	scratchCaps captures
 }
 
 type strKind uint8
@@ -83,6 +90,7 @@ const (
 func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.top, s.depth = sValue, 0, 0, 0, 0
 	s.next, s.value, s.capturing, s.runes = unknown, nil, false, 0
+	s.folded, s.shadow = false, 0
 	s.msgs, s.caps = s.msgs[:0], s.caps[:0]
 	if cap(s.text) > keepText {
 		s.text = nil
@@ -148,6 +156,7 @@ loop:
 			switch {
 			case c == '"':
 				s.str, s.esc = strName, false
+				s.keyAt = s.off + int64(i)
 				i++
 				if s.capturing = s.place() != nowhere; s.capturing {
 					mark, s.from = i, len(s.text)
@@ -264,63 +273,4 @@ loop:
 	}
 	s.state = st
 	s.off += int64(len(b))
-}
-
-// beginScalar returns the state after the first byte of a number or literal.
-func (s *Scanner) beginScalar(c byte) state {
-	switch {
-	case c == '-':
-		return sMinus
-	case c == '0':
-		return sZero
-	case '1' <= c && c <= '9':
-		return sDigits
-	case c == 't':
-		s.lit = "rue"
-	case c == 'f':
-		s.lit = "alse"
-	case c == 'n':
-		s.lit = "ull"
-	default:
-		return sBad
-	}
-	return sLiteral
-}
-
-// number is the grammar of RFC 8259, "Numbers": the state after c, sDone when c
-// is no longer part of a complete number, sBad when the number is incomplete.
-func number(st state, c byte) state {
-	digit := '0' <= c && c <= '9'
-	switch st {
-	case sMinus:
-		switch {
-		case c == '0':
-			return sZero
-		case digit:
-			return sDigits
-		}
-		return sBad
-	case sDot:
-		if digit {
-			return sFraction
-		}
-		return sBad
-	case sExp, sExpSign:
-		switch {
-		case digit:
-			return sExpDigits
-		case st == sExp && (c == '+' || c == '-'):
-			return sExpSign
-		}
-		return sBad
-	}
-	switch {
-	case digit && st != sZero:
-		return st
-	case c == '.' && (st == sZero || st == sDigits):
-		return sDot
-	case (c == 'e' || c == 'E') && st != sExpDigits:
-		return sExp
-	}
-	return sDone
 }

@@ -17,7 +17,7 @@ func (f *Frame) AddMember(obj *Span, name string, value []byte) bool {
 	text = strconv.AppendQuote(text, name)
 	text = append(text, ':')
 	text = append(text, value...)
-	f.insertAt(obj.End-1, text)
+	f.edit(obj.End-1, obj.End-1, text)
 	obj.Empty = false
 	return true
 }
@@ -31,7 +31,7 @@ func (f *Frame) AddElement(arr *Span, value []byte) bool {
 	if !arr.Empty {
 		text = append(text, ',')
 	}
-	f.insertAt(arr.End-1, append(text, value...))
+	f.edit(arr.End-1, arr.End-1, append(text, value...))
 	arr.Empty = false
 	return true
 }
@@ -47,4 +47,45 @@ func (f *Frame) AddMeta(outer, meta *Span, name string, value []byte) bool {
 	object := append(strconv.AppendQuote([]byte{'{'}, name), ':')
 	object = append(append(object, value...), '}')
 	return f.AddMember(outer, "_meta", object)
+}
+
+// Replace puts value in the place of the value at s. It reports false, and does
+// nothing, when there is none.
+func (f *Frame) Replace(s Span, value []byte) bool {
+	if !s.Present() || s.End == 0 {
+		return false
+	}
+	f.edit(s.Start, s.End, value)
+	return true
+}
+
+// Cut takes members out of objects (spans from name to value, as in
+// Envelope.Own) or elements out of arrays, each with one of the commas around
+// it. spans are in the order of the frame. Those containers that nothing is left
+// in are marked Empty. Once a frame.
+func (f *Frame) Cut(spans []*Span, containers ...*Span) {
+	for i := 0; i < len(spans); {
+		from, to := spans[i].Start, spans[i].End
+		for i++; i < len(spans); i++ { // neighbours go together, with what is between
+			comma := f.past(to, 1)
+			if f.at(comma) != ',' || f.past(comma+1, 1) != spans[i].Start {
+				break
+			}
+			to = spans[i].End
+		}
+		before, after := f.past(from-1, -1), f.past(to, 1)
+		switch {
+		case f.at(after) == ',':
+			to = f.past(after+1, 1)
+		case f.at(before) == ',':
+			from = before
+		default:
+			for _, c := range containers {
+				if c.Start == before && c.End == after+1 {
+					c.Empty = true
+				}
+			}
+		}
+		f.edit(from, to, nil)
+	}
 }

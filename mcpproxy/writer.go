@@ -50,6 +50,22 @@ func (w *Writer) Inject(line []byte) error {
 	return w.err
 }
 
+// Replay writes frames that were kept, as they are: the last one may lack its
+// line end.
+func (w *Writer) Replay(frames []byte) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.boundary(); err != nil {
+		return err
+	}
+	_, w.err = w.dst.Write(frames)
+	w.midline = frames[len(frames)-1] != '\n'
+	return w.err
+}
+
 // boundary makes sure that the stream is between two frames.
 func (w *Writer) boundary() error {
 	if w.err == nil && w.midline {

@@ -1,0 +1,104 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// edit is a text that goes in the place of the bytes from at to to. All other
+// bytes of a frame stay what they were.
+type edit struct {
+	at, to int64
+	text   []byte
+}
+
+// edit keeps the edits in order; of two at one place the earlier stands first.
+// Of two that overlap the one that begins first counts.
+func (f *Frame) edit(at, to int64, text []byte) {
+	i := len(f.edits)
+	for i > 0 && f.edits[i-1].at > at {
+		i--
+	}
+	f.edits = slices.Insert(f.edits, i, edit{at, to, text})
+}
+
+// AppendTo appends the frame as it would be sent. It reports false for a frame
+// that is not held in memory.
+func (f *Frame) AppendTo(dst []byte) ([]byte, bool) {
+	if f.line == nil {
+		return dst, false
+	}
+	var done int64
+	for _, e := range f.edits {
+		if e.at < done {
+			continue
+		}
+		dst = append(dst, f.line[done:e.at]...)
+		dst = append(dst, e.text...)
+		done = e.to
+	}
+	return append(dst, f.line[done:]...), true
+}
+
+// writeTo writes the frame with its edits. scratch is used, and returned grown,
+// to make one write of a small frame that has some.
+func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
+	if f.spill != nil {
+		return scratch, f.writeParts(w, io.NewSectionReader(f.spill, 0, f.Size))
+	}
+	if len(f.edits) == 0 {
+		_, err := w.Write(f.line)
+		return scratch, err
+	}
+	if len(f.line) > 1<<16 {
+		return scratch, f.writeParts(w, bytes.NewReader(f.line))
+	}
+	scratch, _ = f.AppendTo(scratch[:0])
+	_, err := w.Write(scratch)
+	return scratch, err
+}
+
+func (f *Frame) writeParts(w io.Writer, r io.ReadSeeker) error {
+	var done int64
+	for _, e := range f.edits {
+		if e.at < done {
+			continue
+		}
+		if _, err := io.CopyN(w, r, e.at-done); err != nil {
+			return err
+		}
+		if _, err := w.Write(e.text); err != nil {
+			return err
+		}
+		if _, err := r.Seek(e.to, io.SeekStart); err != nil {
+			return err
+		}
+		done = e.to
+	}
+	_, err := io.Copy(w, r)
+	return err
+}
+
+// at returns one byte of the frame, 0 outside of it.
+func (f *Frame) at(i int64) byte {
+	switch {
+	case i < 0 || i >= f.Size:
+	case f.spill != nil:
+		var b [1]byte
+		f.spill.ReadAt(b[:], i)
+		return b[0]
+	case i < int64(len(f.line)):
+		return f.line[i]
+	}
+	return 0
+}
+
+// past returns the first place from i on, in steps of 1 or -1, that is no white
+// space.
+func (f *Frame) past(i, step int64) int64 {
+	for isSpace(f.at(i)) {
+		i += step
+	}
+	return i
+}

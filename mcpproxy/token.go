@@ -1,0 +1,49 @@
+package mcpproxy
+
+// capture appends a part of the current token.
+func (s *Scanner) capture(part []byte) {
+	if len(s.text)+len(part) > maxText {
+		s.flaws |= FlawBounds
+		s.capturing = false
+		s.text = s.text[:s.from]
+		return
+	}
+	s.text = append(s.text, part...)
+}
+
+// Finish ends the frame.
+func (s *Scanner) Finish() ([]Envelope, Flaw) {
+	if s.state >= sMinus && s.state <= sExpDigits && number(s.state, ' ') == sDone {
+		s.state = s.endScalar(nil, 0, 0)
+	}
+	if s.state != sDone && s.state != sTrail {
+		s.flaws |= FlawMalformed
+	}
+	if s.runes > 0 {
+		s.flaws |= FlawText
+	}
+	for i := range s.msgs {
+		e, c := &s.msgs[i], &s.caps[i]
+		e.ID, e.Method, e.Name, e.Code, e.Version = s.token(c.id), s.token(c.method), s.token(c.name), s.token(c.code), s.token(c.version)
+		e.Cancels = s.token(c.cancels)
+	}
+	return s.msgs, s.flaws
+}
+
+// token resolves a range. A captured token never starts at 0 with length 0: a
+// string keeps its opening quote before it, everything else has a byte.
+func (s *Scanner) token(r [2]int) []byte {
+	if r == [2]int{} {
+		return nil
+	}
+	return s.text[r[0]:r[1]:r[1]]
+}
+
+// unescape decodes the escapes of a string in place; the result is never longer.
+func (s *Scanner) unescape(b []byte) []byte {
+	out, ok := appendUnescaped(b[:0], b)
+	if !ok {
+		s.flaws |= FlawText
+	}
+	return out
+}
