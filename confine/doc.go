@@ -1,3 +1,72 @@
-// Package confine starts a process that is limited to a policy.Profile, and
-// says what is and what is not enforced.
+// Package confine starts one program in a jail that is made from a
+// policy.Profile, and tells which part of the profile holds and by what.
+//
+// # Use
+//
+//	func main() {
+//		confine.ShimMain() // first thing: see below
+//		...
+//		process, err := confine.Launcher{}.Start(ctx, profile, confine.Stdio{In: r, Out: w})
+//		...
+//		exit, err := process.Wait()
+//	}
+//
+// [Launcher.Start] returns once the program was executed, or once it is certain
+// that it never will be: with a [*GapError] when this host cannot hold the profile,
+// with a [*StartError] when a step failed. [Launcher.Compile] answers the same
+// question without a start, as a [Plan] of [Enforcement] and [Gap]. The zero
+// Launcher accepts no gap that the profile does not waive, and some gaps nobody can
+// waive. The [Process] ends with the program, by Kill, or with the death of the
+// calling program, and everything that it has left in the jail ends with it.
+//
+// # The shim
+//
+// A jail is built from inside. Start executes the running binary once more, in
+// new namespaces and under the name "mcp-jail: init"; ShimMain recognises itself
+// by that name and does not return. So every program that uses a Launcher calls it
+// before anything else, or names another program that does in Launcher.Shim.
+// In all other processes it returns at once.
+//
+// The shim is told over a socket what to build, builds it, gives up every
+// capability, puts Landlock and the filter in force, tries what must fail by now,
+// and executes the program. It stays as PID 1 of the jail: it reaps, passes
+// signals on and samples the memory. [Launcher.Prepare] starts one ahead, while
+// the caller still finds out what it is for.
+//
+// # What holds, and by what
+//
+//	files      a root made of nothing, with mounts for the entries of the profile
+//	           alone; Landlock with the same entries
+//	network    an empty network namespace with a loopback of its own; the filter
+//	           knows UNIX, TCP and UDP sockets
+//	ipc        pid, ipc, mount and network namespaces, a session keyring of its
+//	           own; Landlock scopes from ABI 6
+//	process    no capability, no_new_privs, no set-id, no further namespace; the
+//	           filter, a list of calls that are refused with an errno
+//	programs   Landlock's right to execute, where the profile lists programs
+//	env        made anew; no descriptor but 0, 1 and 2
+//	limits     rlimits; pid_max of the PID namespace for root; a sampler for memory
+//
+// The compilers of all this are pure and run on every OS; what is written for one
+// kernel only (the files with _linux in their names) decides nothing.
+//
+// # Limits
+//
+//   - Linux on amd64 and arm64, with user namespaces, Landlock and seccomp.
+//     Elsewhere, and where one of the three is missing, Start refuses whatever is
+//     waived. There is no weaker jail to fall back to.
+//   - A profile with network rules is a gap. Waived, the program has the network of
+//     the host, all of it.
+//   - Refusals of the kernel are not recorded. [Process.Denials] holds what the
+//     sampler of the memory killed, and nothing else.
+//   - A mount needs something to lie on: names that do not exist yet cannot be kept
+//     from being made (Profile.Unprotected), and a file that the host replaces by a
+//     rename sheds its mask.
+//   - Sockets in a granted directory can be connected to before ABI 9. Files can be
+//     reached by their other hard links.
+//   - Memory can exceed its limit for as long as the interval of the sampler, a
+//     second at most. Processor time and disk space are not limited.
+//   - A program that was listed as startable starts what it likes by itself, as far
+//     as it interprets it. Arguments are not looked at.
+//   - The kernel is shared: its holes are the jail's.
 package confine
