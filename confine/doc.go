@@ -29,7 +29,7 @@
 //
 // The shim is told over a socket what to build, builds it, gives up every
 // capability, puts Landlock and the filter in force, tries what must fail by now,
-// and executes the program. It stays as PID 1 of the jail: it reaps, passes
+// and executes the program. It stays as the jail's PID 1: it reaps, passes
 // signals on and samples the memory. [Launcher.Prepare] starts one ahead, while
 // the caller still finds out what it is for.
 //

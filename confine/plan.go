@@ -218,8 +218,8 @@ func (c *compiler) limits(o *order) {
 	}
 }
 
-// mustFail picks directories that the server must not be able to list, for the
-// self-test: of every profile a few, since each costs a system call.
+// mustFail picks directories for the self-test, which tries to list them and must
+// fail: of every profile a few, since each costs a system call.
 func mustFail(p *policy.Profile) []string {
 	var dirs []string
 	for _, d := range []string{"/", "/run", "/var", "/home", "/root", "/boot"} {

@@ -18,7 +18,7 @@ import (
 // Exit statuses for a server that has none of its own (docs/reference.md "Exit statuses").
 const (
 	statusFailed = 1 // the server failed
-	statusJail   = 3 // this host cannot enforce the policy
+	statusJail   = 3 // no jail here that holds the policy
 )
 
 // run is one session under way.

@@ -15,7 +15,7 @@ import (
 type checkCmd struct {
 	commonFlags
 	formatFlag
-	Probe   bool          `help:"Start every server in its jail and list its tools."`
+	Probe   bool          `help:"Also start each server in its jail, and list the tools that it offers."`
 	Timeout time.Duration `default:"60s" placeholder:"60s" help:"With --probe: how long one server may take."`
 	Files   []string      `arg:"" optional:"" name:"file" help:"Configuration files to read instead of the usual ones."`
 }

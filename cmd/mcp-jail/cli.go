@@ -17,11 +17,11 @@ import (
 // what a command is for and what its flags mean, with an example.
 type cli struct {
 	Run     runCmd     `cmd:"" help:"Start a server in its jail and relay MCP between it and standard input and output."`
-	Check   checkCmd   `cmd:"" help:"Validate configuration; with --probe also start every server in its jail and list its tools."`
-	Plan    planCmd    `cmd:"" help:"Print what will be enforced for a server: paths with their rights, hosts, variables, and by which mechanism."`
-	Doctor  doctorCmd  `cmd:"" help:"Say what this host can enforce, what is missing and how to get it."`
-	Why     whyCmd     `cmd:"" help:"Say what was refused in the last session of a server, and which lines would grant it."`
-	Trust   trustCmd   `cmd:"" help:"Accept a project's policy file as it is now."`
+	Check   checkCmd   `cmd:"" help:"Find the mistakes of a configuration; --probe also tries its servers out, each in its jail."`
+	Plan    planCmd    `cmd:"" help:"Show what a server would be allowed, path by path, and what enforces that. Starts nothing."`
+	Doctor  doctorCmd  `cmd:"" help:"Ask the kernel for what jails are made of, and build one to see."`
+	Why     whyCmd     `cmd:"" help:"Tell how the last session of a server went, and which lines would help."`
+	Trust   trustCmd   `cmd:"" help:"Accept the policy file of a project as it is now."`
 	Untrust untrustCmd `cmd:"" help:"Take the acceptance of a project's policy file back."`
 	Version versionCmd `cmd:"" help:"Print the version, and what the running kernel offers."`
 }

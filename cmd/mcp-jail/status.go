@@ -10,9 +10,9 @@ import (
 // Exit statuses. run passes the server's own on.
 const (
 	exitFine     = 0
-	exitFindings = 1 // findings, or the server failed
-	exitUsage    = 2 // usage or configuration error
-	exitHost     = 3 // this host cannot enforce the policy
+	exitFindings = 1 // something is wrong with a server
+	exitUsage    = 2 // a mistake of the user
+	exitHost     = 3 // no jail here that holds the policy
 )
 
 // usageError is a mistake on the command line: exit status 2.

@@ -1,5 +1,5 @@
 // Command demo shows mcp-jail at work: it starts the honest server notes and the dishonest server thief in jails, speaks
-// MCP to them through the proxy as any client would, and prints what worked, what was refused and the line that grants it.
+// MCP to them through the proxy as any client would, and prints what worked, what was refused, and by which line it would not be.
 //
 //	go run ./examples/demo
 //
