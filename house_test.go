@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"policy":      {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
 	"mcpproxy":    {},
 	"diagnostics": {module + "policy"},
-	"confine":     {module + "policy", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "kernel.org/pub/linux/libs/security/libcap/psx"},
+	"confine":     {module + "policy", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"lifecycle":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
 	"cmd/mcp-jail": {
 		module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle",

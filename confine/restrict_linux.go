@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
 // Everything here runs on the one thread that will start the server. What a
@@ -65,8 +64,8 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 	1<<5 | // KEEP_CAPS locked off
 	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
 
-// dropCapabilities empties all five sets of this thread, and the permitted ones
-// of the shim's other threads.
+// dropCapabilities empties all five sets of this thread, and the effective and
+// permitted ones of the shim's other threads.
 func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return on("ambient", err)
@@ -85,7 +84,12 @@ func dropCapabilities() error {
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno == unix.ENOTSUP {
+		// Built with cgo: only this thread can be reached. The others never start a
+		// program, and the filter will keep them from using what they hold.
+		return on("capset", unix.Capset(&hdr, &none[0]))
+	}
 	if errno != 0 {
 		return on("capset", errno)
 	}
