@@ -47,6 +47,8 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 		return nil, usageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.given:
 		return nil, usageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+	case server.given && common.Config != nil:
+		return nil, usageErrorf("--config %s would not be used: a command behind -- gets its policy from the flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
 		t.policy, err = policy.InPlace(policy.InPlaceOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write,
