@@ -27,6 +27,7 @@ type Server struct {
 	StartupTimeoutSecs *int
 	CallTimeoutSecs    *int
 	Roots              string // "", "off", "narrow" or "advertise"
+	Advertise          *bool
 	Description        string
 	Waive              []Axis
 	Warm               *int
@@ -137,6 +138,7 @@ func (s *Server) overlay(l *Server) {
 	s.Workspace = last(s.Workspace, l.Workspace)
 	s.Home = last(s.Home, l.Home)
 	s.Roots = last(s.Roots, l.Roots)
+	s.Advertise = last(s.Advertise, l.Advertise)
 	s.Description = last(s.Description, l.Description)
 	s.Where = last(s.Where, l.Where)
 	s.Stateful = last(s.Stateful, l.Stateful)

@@ -14,11 +14,15 @@ const (
 func (d *decoder) server(n *node, key, name string) *Server {
 	s := &Server{Name: name, Where: where(d.file, n.line)}
 	d.table(n, key, fields{
-		"command":     func(n *node, key string) { s.Command = d.word(n, key) },
-		"arguments":   func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
-		"workspace":   func(n *node, key string) { s.Workspace = d.word(n, key) },
-		"home":        func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
-		"roots":       func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"command":   func(n *node, key string) { s.Command = d.word(n, key) },
+		"arguments": func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace": func(n *node, key string) { s.Workspace = d.word(n, key) },
+		"home":      func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
+		"roots":     func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"advertise": func(n *node, key string) {
+			b := d.flag(n, key)
+			s.Advertise = &b
+		},
 		"description": func(n *node, key string) { s.Description = d.text(n, key) },
 		"stateful": func(n *node, key string) {
 			b := d.flag(n, key)

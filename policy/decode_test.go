@@ -22,6 +22,7 @@ home      = "private"
 startup_timeout_secs = 60
 call_timeout_secs    = 0
 roots     = "off"
+advertise = true
 description = "free text"
 waive = ["limits", "ipc"]
 
@@ -75,12 +76,12 @@ func TestDecodeEveryKey(t *testing.T) {
 	}
 	want := &Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off",
-		Fs:  []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:16"}},
-		Net: []NetRule{{Host: "api.github.com", Scheme: "https", Allow: true, Where: "mcp-jail.toml:21"}},
-		Env: []EnvRule{{"GH_*", true, "mcp-jail.toml:26"}, {"GITHUB_PERSONAL_ACCESS_TOKEN", true, "mcp-jail.toml:8"}},
+		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true,
+		Fs:  []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
+		Net: []NetRule{{Host: "api.github.com", Scheme: "https", Allow: true, Where: "mcp-jail.toml:22"}},
+		Env: []EnvRule{{"GH_*", true, "mcp-jail.toml:27"}, {"GITHUB_PERSONAL_ACCESS_TOKEN", true, "mcp-jail.toml:8"}},
 		Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
-			Where: "mcp-jail.toml:33"}},
+			Where: "mcp-jail.toml:34"}},
 		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: DefaultLimits, Waive: []Axis{AxisIPC, AxisLimits}, Where: "mcp-jail.toml:3",
 	}
 	if !reflect.DeepEqual(p, want) {
@@ -109,7 +110,7 @@ func TestDecodeProblems(t *testing.T) {
 	tests := []struct{ name, toml, want string }{
 		{"unknown key", s + "argument = []", `f:3: servers.s.argument is not a known key; did you mean arguments?`},
 		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
-		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, arguments`},
+		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, advertise, arguments`},
 		{"wrong type", s + "arguments = \"-y\"", `f:3: servers.s.arguments must be an array, not a string`},
 		{"wrong element", s + "arguments = [1]", `f:3: servers.s.arguments must be a string, not an integer`},
 		{"wrong element line", s + "arguments = [\n\"a\",\n2]", `f:5: servers.s.arguments must be a string`},

@@ -55,6 +55,9 @@ func (e *encoder) server(s *Server) {
 	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
 	e.number("call_timeout_secs", s.CallTimeoutSecs)
 	e.text("roots", s.Roots)
+	if s.Advertise != nil {
+		e.line("advertise = %t", *s.Advertise)
+	}
 	e.text("description", s.Description)
 	if s.Waive != nil {
 		names := []string{}

@@ -74,6 +74,7 @@ func (b *builder) environ(out *Profile, c *commands) {
 			set("npm_config_offline", "true", "mcp-jail: no network", false)
 		}
 	}
+	set(StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
 	for _, name := range sortedKeys(env) {
 		out.Env = append(out.Env, env[name])
 	}

@@ -26,6 +26,7 @@ type Policy struct {
 	Startup            time.Duration // exec to first answer; 0 waits for ever
 	Call               time.Duration // 0 is no limit
 	Roots              string        // "off", "narrow" or "advertise"
+	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
@@ -142,6 +143,7 @@ func (s *Server) policy() *Policy {
 		Startup:            time.Duration(number(s.StartupTimeoutSecs, int(DefaultStartup/time.Second))) * time.Second,
 		Call:               time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
 		Roots:              s.Roots,
+		Advertise:          s.Advertise != nil && *s.Advertise,
 		HomeReal:           s.Home == "real",
 		Net:                []NetRule{},
 		Env:                slices.Clone(s.Variables),

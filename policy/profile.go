@@ -52,6 +52,8 @@ type Profile struct {
 	Startup time.Duration // exec to first answer; 0 waits for ever
 	Call    time.Duration // one call; 0 is no limit
 	Roots   string        // "off", "narrow" or "advertise"
+	// Advertise: messages tell the server its Statement too, not only the variable.
+	Advertise bool
 }
 
 // Kind is what a path was when it was resolved.

@@ -32,6 +32,7 @@ type profileJSON struct {
 	Startup     float64        `json:"startup_timeout_secs"`
 	Call        float64        `json:"call_timeout_secs"`
 	Roots       string         `json:"roots"`
+	Advertise   bool           `json:"advertise"`
 }
 
 type entryJSON struct {
@@ -114,17 +115,12 @@ func (p *Profile) json() profileJSON {
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), Programs: p.Programs, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
-		Startup: seconds(p.Startup), Call: seconds(p.Call), Roots: p.Roots,
+		Startup: seconds(p.Startup), Call: seconds(p.Call), Roots: p.Roots, Advertise: p.Advertise,
 	}
 	for _, e := range p.Entries {
-		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: []string{}, Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make}
+		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make}
 		if e.Named != e.Path {
 			j.Named = e.Named
-		}
-		for _, n := range rightNames {
-			if e.Rights.Has(n.right) {
-				j.Rights = append(j.Rights, n.name)
-			}
 		}
 		out.Entries = append(out.Entries, j)
 	}

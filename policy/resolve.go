@@ -53,7 +53,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	b.guard()
 	out := &Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
-		HomePrivate: !p.HomeReal, Net: net, Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots,
+		HomePrivate: !p.HomeReal, Net: net, Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
 	}
 	if out.Roots == "" {
 		out.Roots = "off"

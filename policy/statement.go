@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// StatementVar is the variable that tells a server its limits.
+	StatementVar = "MCP_JAIL_POLICY"
+	// StatementVersion is the version of a Statement's form. It grows when a member
+	// changes its meaning, not when one is added.
+	StatementVersion = 1
+	// MaxStatement bounds a Statement, in bytes of JSON.
+	MaxStatement = 8 << 10
+)
+
+// Statement is what a server is told of its limits: what it may use, and nothing
+// of what was withheld. It is advice: what holds is what the kernel enforces. It
+// carries no value of a variable.
+type Statement struct {
+	Version   int           `json:"version"`
+	Server    string        `json:"server"`
+	Tool      string        `json:"tool,omitempty"`
+	Workspace string        `json:"workspace,omitempty"`
+	Home      string        `json:"home"`
+	Temporary string        `json:"temporary"` // private, gone at the end
+	Fs        []StatementFs `json:"fs"`        // the longest matching path decides, in full
+	Net       StatementNet  `json:"net"`
+	Limits    limitsJSON    `json:"limits"` // 0 is none
+	// Truncated: not all of Fs and Net.Hosts found room.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// StatementFs is a path that the server was granted.
+type StatementFs struct {
+	Path   string   `json:"path"`
+	Rights []string `json:"rights"` // of read, create, update, delete, execute
+}
+
+// StatementNet is what of the network can be reached. Access is "none", "hosts"
+// (those in Hosts) or "all".
+type StatementNet struct {
+	Access string          `json:"access"`
+	Hosts  []StatementHost `json:"hosts"`
+}
+
+// StatementHost is one host that may be reached.
+type StatementHost struct {
+	Host   string `json:"host"`
+	Scheme string `json:"scheme,omitempty"`
+	Ports  []int  `json:"ports"`
+}
+
+// Statement says in JSON, on one line, what the server may use: the same for
+// equal profiles. Of the filesystem it lists what rules grant, and the server's
+// home; what every program can read is left out.
+func (p *Profile) Statement() []byte {
+	s := Statement{
+		Version: StatementVersion, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
+		Fs: []StatementFs{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
+	}
+	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
+		s.Workspace = p.Workspace
+	}
+	text := s.encode()
+	room := MaxStatement - len(text) - len(`,"truncated":true,"access":"hosts"`)
+	fits := func(v any) bool {
+		b, err := json.Marshal(v)
+		if room -= len(b) + 1; err != nil || room < 0 {
+			s.Truncated, room = true, 0
+			return false
+		}
+		return true
+	}
+	if slices.Contains(p.Waive, AxisNet) {
+		s.Net.Access = "all"
+	}
+	for _, r := range p.Net {
+		if !r.Allow || s.Net.Access == "all" {
+			continue
+		}
+		s.Net.Access = "hosts"
+		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports())}); fits(h) {
+			s.Net.Hosts = append(s.Net.Hosts, h)
+		}
+	}
+	for _, e := range p.Entries {
+		if e.Rights == 0 || e.Origin != OriginRule && e.Origin != OriginHome {
+			continue
+		}
+		if !utf8.ValidString(e.Path) { // JSON cannot say it
+			s.Truncated = true
+			continue
+		}
+		if f := (StatementFs{e.Path, rightList(e.Rights)}); fits(f) {
+			s.Fs = append(s.Fs, f)
+		}
+	}
+	return s.encode()
+}
+
+func (s *Statement) encode() []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err) // plain data
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// rightList names each right.
+func rightList(r Rights) []string {
+	out := []string{}
+	for _, n := range rightNames {
+		if r.Has(n.right) {
+			out = append(out, n.name)
+		}
+	}
+	return out
+}
+
+// Granted lists the directories that rules let the server read, without those
+// inside another of them, as far as they lie in dir: what of dir a server can be
+// shown as roots.
+func (p *Profile) Granted(dir string) (dirs []string) {
+	for _, e := range p.Entries { // sorted: what is wider comes first
+		if e.Origin != OriginRule || e.Kind != KindDir || !e.Rights.Has(Read) || !Within(e.Path, dir) {
+			continue
+		}
+		if !slices.ContainsFunc(dirs, func(wider string) bool { return Within(e.Path, wider) && !p.cutOff(e.Path, wider) }) {
+			dirs = append(dirs, e.Path)
+		}
+	}
+	return dirs
+}
+
+// cutOff reports whether something between wider and path cannot be read.
+func (p *Profile) cutOff(path, wider string) bool {
+	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
+		if !p.RightsAt(at).Has(Read) {
+			return true
+		}
+		if at == "/" {
+			break
+		}
+	}
+	return false
+}

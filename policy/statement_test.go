@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// statementOf resolves a configuration on a fake host and reads what the server
+// would be told.
+func statementOf(t *testing.T, host fakeHost, toml string) (*Profile, Statement, []byte) {
+	t.Helper()
+	c, err := Decode([]byte(toml), "mcp-jail.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Policy("s", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := host.host()
+	h.Environ = append(h.Environ, "GH_TOKEN=very-secret-value")
+	profile, _, err := Resolve(p, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := profile.Statement()
+	var s Statement
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return profile, s, text
+}
+
+func TestStatement(t *testing.T) {
+	profile, s, text := statementOf(t, newFake(aSystem, `
+		f /home/u/proj/.env SECRET=1
+		d /home/u/proj/src
+		d /data/notes`), `[servers.s]
+command = "server"
+variables = ["GH_TOKEN"]
+advertise = true
+[[servers.s.access.fs]]
+path = "."
+read = true
+write = true
+[[servers.s.access.fs]]
+path = "src"
+read = true
+[[servers.s.access.fs]]
+path = "/data/notes"
+[[servers.s.access.net]]
+host = "api.github.com"
+scheme = "https"
+allow = true
+`)
+	if !profile.Advertise {
+		t.Error("advertise is lost on the way")
+	}
+	at := slices.IndexFunc(profile.Env, func(v Variable) bool { return v.Name == StatementVar })
+	if at < 0 || profile.Env[at].Value != string(text) || profile.Env[at].Secret {
+		t.Errorf("the variable is not the statement: %+v", profile.Env)
+	}
+	rights := map[string]string{}
+	for _, f := range s.Fs {
+		rights[f.Path] = fmt.Sprint(f.Rights)
+	}
+	if rights["/home/u/proj"] != "[read create update delete]" || rights["/home/u/proj/src"] != "[read]" || rights[profile.Home] == "" || len(rights) != 3 {
+		t.Errorf("fs %v", rights)
+	}
+	if s.Version != 1 || s.Workspace != "/home/u/proj" || s.Net.Access != "hosts" || len(s.Net.Hosts) != 1 || s.Net.Hosts[0].Host != "api.github.com" || s.Limits.MemoryMB != 4096 || s.Truncated {
+		t.Errorf("%s", text)
+	}
+	for _, secret := range []string{"very-secret-value", "GH_TOKEN", ".env", "/data/notes", "\n"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("it tells %q: %s", secret, text)
+		}
+	}
+	if again := profile.Statement(); string(again) != string(text) {
+		t.Errorf("another text: %s", again)
+	}
+}
+
+func TestStatementIsBounded(t *testing.T) {
+	var rules, lines strings.Builder
+	rules.WriteString("[servers.s]\ncommand = \"server\"\nwaive = [\"net\"]\n")
+	for i := range 300 {
+		fmt.Fprintf(&lines, "d /data/a-directory-with-a-longer-name-%d\n", i)
+		fmt.Fprintf(&rules, "[[servers.s.access.fs]]\npath = \"/data/a-directory-with-a-longer-name-%d\"\nread = true\n", i)
+	}
+	_, s, text := statementOf(t, newFake(aSystem, lines.String()), rules.String())
+	if len(text) > MaxStatement || !s.Truncated || len(s.Fs) < 50 || s.Net.Access != "all" {
+		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
+	}
+}
+
+func TestGranted(t *testing.T) {
+	p := &Profile{Entries: []Entry{
+		{Path: "/a", Kind: KindDir, Rights: Read, Origin: OriginRule},
+		{Path: "/a/in", Kind: KindDir, Rights: Read | Update, Origin: OriginRule},
+		{Path: "/a/off", Kind: KindDir, Origin: OriginRule},
+		{Path: "/a/off/on", Kind: KindDir, Rights: Read, Origin: OriginRule},
+		{Path: "/ab", Kind: KindDir, Rights: Read, Origin: OriginRule},
+		{Path: "/b", Kind: KindFile, Rights: Read, Origin: OriginRule},
+		{Path: "/home", Kind: KindDir, Rights: Read, Origin: OriginHome},
+		{Path: "/usr", Kind: KindDir, Rights: Read | Execute, Origin: OriginBaseline},
+		{Path: "/w", Kind: KindDir, Rights: Write, Origin: OriginRule},
+	}}
+	for dir, want := range map[string]string{"/": "[/a /a/off/on /ab]", "/a": "[/a /a/off/on]", "/a/off": "[/a/off/on]", "/w": "[]"} {
+		if got := fmt.Sprint(p.Granted(dir)); got != want {
+			t.Errorf("in %s: %s, want %s", dir, got, want)
+		}
+	}
+}
