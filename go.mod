@@ -10,7 +10,6 @@ require (
 	github.com/rs/zerolog v1.35.1
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
-	kernel.org/pub/linux/libs/security/libcap/psx v1.2.78
 )
 
 require (
