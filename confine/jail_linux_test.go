@@ -3,6 +3,7 @@ package confine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -51,43 +53,47 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
-// runTests gives the tests a place of their own outside of /tmp, which is the
-// jail's own in every jail.
+// testPlace is the tests' own place outside of /tmp, which is the jail's own in
+// every jail.
+var testPlace = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
+
+// runTests removes the place again. It is made by the first test that needs one:
+// this binary is started many times over by tests that need none.
 func runTests(m *testing.M) int {
-	testBinary = os.Getenv("MCPJAIL_TEST_BINARY")
-	if testBinary != "" {
+	if testBinary = os.Getenv("MCPJAIL_TEST_BINARY"); testBinary != "" {
 		return m.Run() // a second run: the place is there
 	}
-	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(base)
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = os.Chmod(base, 0o755)
-	}
-	testBinary = filepath.Join(base, "probe")
-	if err == nil {
-		err = os.WriteFile(testBinary, self, 0o755)
-	}
-	if err == nil {
-		err = os.Chmod(testBinary, 0o755)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	os.Setenv("TMPDIR", base)
-	os.Setenv("XDG_STATE_HOME", base) // private homes
+	os.Setenv("XDG_STATE_HOME", testPlace) // private homes
+	defer os.RemoveAll(testPlace)
 	return m.Run()
 }
+
+var makePlace = sync.OnceValue(func() error {
+	if testBinary != "" {
+		return nil
+	}
+	if err := os.Mkdir(testPlace, 0o755); err != nil {
+		return err
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	testBinary = filepath.Join(testPlace, "probe")
+	if err := os.WriteFile(testBinary, self, 0o755); err != nil {
+		return err
+	}
+	os.Setenv("TMPDIR", testPlace)
+	return errors.Join(os.Chmod(testPlace, 0o755), os.Chmod(testBinary, 0o755)) // whatever the umask
+})
 
 // needsJail skips where this host cannot build a jail at all.
 func needsJail(t testing.TB) {
 	t.Helper()
 	needs(t, "userns", "landlock", "seccomp", "mount_api")
+	if err := makePlace(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // grant is an entry to be.

@@ -169,7 +169,7 @@ func (tr *tree) ask(random *rand.Rand) {
 // evaluation and the kernel give the same answer.
 func TestJailAgreesWithThePolicy(t *testing.T) {
 	needsJail(t)
-	const trees, each = 240, 30
+	const trees, each = 208, 26
 	for from := uint64(1); from <= trees; from += each {
 		t.Run(fmt.Sprintf("seeds %d and on", from), func(t *testing.T) {
 			t.Parallel()

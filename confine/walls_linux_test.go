@@ -209,6 +209,18 @@ func TestJailState(t *testing.T) {
 		}
 		expect(t, "in the jail", jailed(t, p, "fds"), "ok 0 1 2")
 	})
+	t.Run("the host's root is not below this one", func(t *testing.T) {
+		mounts := jailed(t, p, "read", "/proc/self/mountinfo")
+		roots := 0
+		for line := range strings.Lines(mounts) {
+			if f := strings.Fields(strings.TrimPrefix(line, "ok ")); f[4] == "/" {
+				roots++
+			}
+		}
+		if roots != 1 {
+			t.Errorf("%d mounts at /:\n%s", roots, mounts)
+		}
+	})
 	t.Run("umask and working directory", func(t *testing.T) {
 		dir := plant(t, "deep/er/")
 		old := unix.Umask(0o077)
