@@ -14,12 +14,27 @@ const burst = 5 * time.Second
 func (r *run) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		Request:     func(*mcpproxy.Frame, *mcpproxy.Envelope) { r.asked.set() },
-		FirstAnswer: r.answered.set,
+		FirstAnswer: r.firstAnswer,
+		Forged:      forged,
 		Response:    r.response,
 		Oversized:   r.oversized,
 		Junk:        r.junk,
 	}
 }
+
+// firstAnswer says which answer ends the start of a server. An error to
+// server/discover does not: it is how a legacy server declines the probe, and it
+// may still hang on what comes next.
+func (r *run) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
+		return false
+	}
+	r.answered.set()
+	return true
+}
+
+// forged takes out what a server says in our name.
+func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMeta) }
 
 // response looks at an answer on its way to the client. Answers of a server that
 // the jail did not get in the way of keep their bytes.
