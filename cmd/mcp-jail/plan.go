@@ -141,8 +141,11 @@ func planText(c console, t *target, plan *confine.Plan) string {
 	head("environment", by(plan, policy.AxisEnv))
 	for _, v := range p.Env {
 		value := v.Value
-		if v.Secret {
+		switch {
+		case v.Secret:
 			value = "(not shown: granted by name)"
+		case v.Name == policy.StatementVar:
+			value = "(this policy, for the server to read)"
 		}
 		fmt.Fprintf(&b, "  %s=%s\n", v.Name, clip(value, 120))
 	}
