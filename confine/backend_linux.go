@@ -2,7 +2,6 @@ package confine
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -41,22 +40,27 @@ type Process struct {
 	done    chan struct{}
 }
 
-// start gives an order to a shim, one that was started ahead where it fits.
-func start(ctx context.Context, plan *Plan, l Launcher, stdio Stdio) (*Process, error) {
+// shimFor is the shim that was started ahead, where it fits, or a new one.
+func (l Launcher) shimFor(p *policy.Profile) *Shim {
+	own := ownNetwork(p)
+	if s := l.Ready.take(own); s != nil {
+		return s
+	}
+	return l.spawn(own)
+}
+
+// start gives the shim its order and waits for what comes of it.
+func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, error) {
 	for _, e := range plan.Profile.Entries {
 		if e.Make {
 			if err := makeDir(e); err != nil {
+				s.abandon()
 				return nil, err
 			}
 		}
 	}
 	if plan.order.HostNames {
 		plan.fillHostNames()
-	}
-	own := plan.order.Loopback
-	s := l.Ready.take(own)
-	if s == nil {
-		s = l.spawn(own)
 	}
 	s.orders <- instruction{plan.order.encode(), stdio}
 	select {
@@ -138,9 +142,14 @@ func (l Launcher) Prepare() *Shim { return l.spawn(true) }
 // nil as well.
 func (s *Shim) Discard() {
 	if taken := s.take(true); taken != nil {
-		close(taken.orders)
-		<-taken.process.done
+		taken.abandon()
 	}
+}
+
+// abandon ends a shim that was taken and has no order yet.
+func (s *Shim) abandon() {
+	close(s.orders)
+	<-s.process.done
 }
 
 // take claims the shim, once, for a jail with or without a network of its own.
@@ -238,12 +247,14 @@ func (s *Shim) fork(path string) (order, status *os.File, err error) {
 	defer statusW.Close()
 	uid, gid := os.Getuid(), os.Getgid()
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	argv := []string{shimName}
 	if s.ownNet {
 		flags |= unix.CLONE_NEWNET
+		argv = append(argv, shimOwnNet)
 	}
 	p := s.process
 	pidfd := -1
-	pid, err := syscall.ForkExec(path, []string{shimName}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{},
 		Sys: &syscall.SysProcAttr{
@@ -353,22 +364,6 @@ func (p *Process) record(m message) {
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
 	}
-}
-
-func readMessage(r io.Reader) (message, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return message{}, err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > 64<<10 {
-		return message{}, errOrder
-	}
-	b := make([]byte, n)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return message{}, err
-	}
-	return decodeMessage(b)
 }
 
 func (plan *Plan) fillHostNames() {

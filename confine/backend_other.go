@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"runtime"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func hostFacts() facts { return facts{Features: probeForStart()} }
@@ -25,7 +27,11 @@ func (l Launcher) Prepare() *Shim { return nil }
 // Discard does nothing here.
 func (*Shim) Discard() {}
 
-func start(context.Context, *Plan, Launcher, Stdio) (*Process, error) {
+func (l Launcher) shimFor(*policy.Profile) *Shim { return nil }
+
+func (*Shim) abandon() {}
+
+func (*Shim) start(context.Context, *Plan, Stdio) (*Process, error) {
 	return nil, &StartError{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 

@@ -58,9 +58,12 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 // dies, however that dies. Cancelling ctx ends a start that is under way, not a
 // process that runs.
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
+	// The shim starts while the plan is compiled; without a plan it is sent away.
+	shim := l.shimFor(p)
 	plan, err := l.Compile(p)
 	if err != nil {
+		shim.abandon()
 		return nil, err
 	}
-	return start(ctx, plan, l, stdio)
+	return shim.start(ctx, plan, stdio)
 }

@@ -60,15 +60,17 @@ func on(what string, err error) error {
 }
 
 func (b *rootBuilder) build() error {
-	if err := on("/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE})); err != nil {
-		return err
-	}
 	for _, step := range []func() error{b.openSources, b.openProc, b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.links, b.files, b.finish} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// privateMounts cuts the mounts of the shim's namespace off from the host's.
+func privateMounts() error {
+	return on("/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
 }
 
 // openSources clones every mount that the jail will see.

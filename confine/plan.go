@@ -49,6 +49,12 @@ func compile(p *policy.Profile, f facts) *Plan {
 	return c.plan
 }
 
+// ownNetwork tells whether a profile gets a network namespace of its own: unless
+// a host is granted, for which there is only the host's network to waive for.
+func ownNetwork(p *policy.Profile) bool {
+	return !slices.ContainsFunc(p.Net, func(r policy.NetRule) bool { return r.Allow })
+}
+
 type compiler struct {
 	p    *policy.Profile
 	f    facts

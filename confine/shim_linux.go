@@ -16,6 +16,9 @@ import (
 // it is a copy of.
 const shimName = "mcp-jail: init"
 
+// shimOwnNet is its only argument, when it has a network namespace of its own.
+const shimOwnNet = "own-network"
+
 // Descriptors of the shim beyond the server's three.
 const (
 	orderFD  = 3 // the order, to be read to its end
@@ -31,7 +34,7 @@ const (
 // only reaps, passes signals on and watches the limits. When it ends, however it
 // ends, the kernel ends everything in the jail.
 func ShimMain() {
-	if len(os.Args) != 1 || os.Args[0] != shimName {
+	if len(os.Args) < 1 || len(os.Args) > 2 || os.Args[0] != shimName {
 		return
 	}
 	// The server is started from a locked thread that is not the leader: what the
@@ -56,22 +59,26 @@ type shim struct {
 	status  *os.File
 	root    rootBuilder
 	ruleset int
+	signals chan os.Signal // to pass on to the program
 }
 
 func runShim() {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
-	s := &shim{status: os.NewFile(statusFD, "status")}
+	s := &shim{status: os.NewFile(statusFD, "status"), signals: make(chan os.Signal, 8)}
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	for _, step := range []struct {
 		name string
 		run  func() error
 	}{
-		{"order", s.readOrder},
+		// What does not depend on the order is done while it is being written.
 		{"parent", s.bindToParent},
-		{"loopback", s.loopback},
+		{"loopback", loopback},
+		{"private mounts", privateMounts},
+		{"keyring", freshKeyring},
+		{"order", s.readOrder},
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
-		{"keyring", freshKeyring},
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
 		{"directory", s.enterDir},
@@ -190,8 +197,8 @@ func (s *shim) mounts() error {
 
 // loopback brings up the one interface of an empty network namespace, so that
 // a server can talk to its own children.
-func (s *shim) loopback() error {
-	if !s.order.Loopback {
+func loopback() error {
+	if len(os.Args) < 2 || os.Args[1] != shimOwnNet {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -209,8 +216,6 @@ func (s *shim) loopback() error {
 
 // startProgram executes the server and stays behind as its init.
 func (s *shim) startProgram() {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
 		Env:   s.order.Env,
 		Files: []uintptr{0, 1, 2},
@@ -222,7 +227,7 @@ func (s *shim) startProgram() {
 	s.say(message{kind: saysStarted, pid: pid})
 	releaseStdio()
 	go func() {
-		for sig := range signals {
+		for sig := range s.signals {
 			syscall.Kill(pid, sig.(syscall.Signal))
 		}
 	}()

@@ -3,6 +3,7 @@ package confine
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -220,4 +221,20 @@ func decodeMessage(b []byte) (m message, err error) {
 	c := codec{buf: b, read: true}
 	c.message(&m)
 	return m, c.err
+}
+
+func readMessage(r io.Reader) (message, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return message{}, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > 64<<10 {
+		return message{}, errOrder
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return message{}, err
+	}
+	return decodeMessage(b)
 }
