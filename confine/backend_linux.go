@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -51,13 +53,10 @@ func (l Launcher) shimFor(p *policy.Profile) *Shim {
 
 // start gives the shim its order and waits for what comes of it.
 func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, error) {
-	for _, e := range plan.Profile.Entries {
-		if e.Make {
-			if err := makeDir(e); err != nil {
-				s.abandon()
-				return nil, err
-			}
-		}
+	made, err := makeDirs(plan.Profile)
+	if err != nil {
+		s.abandon()
+		return nil, err
 	}
 	if plan.order.HostNames {
 		plan.fillHostNames()
@@ -67,47 +66,52 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	case err := <-s.started:
 		if err != nil {
 			<-s.process.done
+			removeDirs(made)
 			return nil, refusedNamespaces(err)
 		}
 		return s.process, nil
 	case <-ctx.Done():
 		s.process.Kill()
 		<-s.process.done
+		removeDirs(made)
 		return nil, ctx.Err()
 	}
 }
 
-// makeDir creates a directory that the profile asks for. The parents are made
-// too, private to the user when it is the server's HOME.
-func makeDir(e policy.Entry) error {
-	mode := uint32(0o777)
-	if e.Origin == policy.OriginHome {
-		mode = 0o700
+// makeDirs creates the directories that the profile asks for, with their
+// parents, and returns those that were not there, deepest last. The private HOME
+// and what leads to it are for the user alone.
+func makeDirs(p *policy.Profile) (made []string, err error) {
+	for _, e := range p.Entries {
+		if !e.Make {
+			continue
+		}
+		mode := fs.FileMode(0o777)
+		if e.Origin == policy.OriginHome {
+			mode = 0o700
+		}
+		var missing []string
+		for dir := e.Path; ; dir = path.Dir(dir) {
+			if _, err := os.Lstat(dir); err == nil || dir == "/" {
+				break
+			}
+			missing = append(missing, dir)
+		}
+		slices.Reverse(missing)
+		made = append(made, missing...)
+		if err := os.MkdirAll(e.Path, mode); err != nil {
+			removeDirs(made)
+			return nil, &StartError{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: errnoOf(err)}
+		}
 	}
-	if err := mkdirAll(e.Path, mode); err != nil {
-		return &StartError{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: errnoOf(err)}
-	}
-	return nil
+	return made, nil
 }
 
-// mkdirAll is os.MkdirAll that follows no symlink: one that was put into the
-// path since it was resolved must not choose the place.
-func mkdirAll(p string, mode uint32) error {
-	parent, err := openObject(unix.AT_FDCWD, path.Dir(p))
-	if errors.Is(err, unix.ENOENT) && p != "/" {
-		if err := mkdirAll(path.Dir(p), mode); err != nil {
-			return err
-		}
-		parent, err = openObject(unix.AT_FDCWD, path.Dir(p))
+// removeDirs takes back what makeDirs made, where it is still empty.
+func removeDirs(made []string) {
+	for _, dir := range slices.Backward(made) {
+		unix.Rmdir(dir)
 	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(parent)
-	if err := unix.Mkdirat(parent, path.Base(p), mode); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	return nil
 }
 
 func errnoOf(err error) syscall.Errno {
@@ -254,6 +258,7 @@ func (s *Shim) fork(path string) (order, status *os.File, err error) {
 	}
 	p := s.process
 	pidfd := -1
+	defer dumpableForMaps()()
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{},

@@ -12,6 +12,9 @@ import (
 
 func hostFacts() facts { return facts{Features: probeForStart()} }
 
+// Undumpable does nothing here.
+func Undumpable() error { return nil }
+
 // ShimMain does nothing here: there are no jails.
 func ShimMain() {}
 

@@ -204,9 +204,13 @@ func (c *compiler) limits(o *order) {
 		case o.PidMax:
 			c.holds(policy.AxisLimits, "pid_max of the PID namespace", "%d processes and threads", l.Processes)
 		case c.f.UID == 0:
+			missing := c.f.PidMax
+			if missing.Answer == Yes {
+				missing = c.f.FreshProc
+			}
 			c.gap(Gap{
 				Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes),
-				Why: "root is exempt from RLIMIT_NPROC, and before Linux 6.14 a PID namespace has no limit of its own",
+				Why: "root is exempt from RLIMIT_NPROC, and the PID namespace cannot be given a limit of its own: " + missing.Detail,
 				Fix: `run as an ordinary user, or accept it for this server with waive = ["limits"] (--waive limits)`,
 			})
 		default:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // SystemConfigDir holds the configuration of the administrator.
@@ -97,8 +98,17 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	if o.Trust == "" {
 		o.Trust = filepath.Join(state, trustFile)
 	}
-	workspace, err := filepath.Abs(o.Workspace)
-	if err != nil {
+	workspace := o.Workspace
+	if workspace == "~" || strings.HasPrefix(workspace, "~/") {
+		// As Resolve will read it: the file that is looked for here must be that of
+		// the workspace that is used.
+		home, err := homeDir()
+		if err != nil {
+			return nil, err
+		}
+		workspace = filepath.Join(home, workspace[1:])
+	}
+	if workspace, err = filepath.Abs(workspace); err != nil {
 		return nil, err
 	}
 	return []layer{{path: o.System}, {path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}, nil

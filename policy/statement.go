@@ -30,7 +30,7 @@ type Statement struct {
 	Temporary string        `json:"temporary"` // private, gone at the end
 	Fs        []StatementFs `json:"fs"`        // the longest matching path decides, in full
 	Net       StatementNet  `json:"net"`
-	Limits    limitsJSON    `json:"limits"` // 0 is none
+	Limits    limitsJSON    `json:"limits"`
 	// Truncated: not all of Fs and Net.Hosts found room.
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -76,8 +76,9 @@ func (p *Profile) Statement() []byte {
 		}
 		return true
 	}
-	if slices.Contains(p.Waive, AxisNet) {
-		s.Net.Access = "all"
+	granted := slices.ContainsFunc(p.Net, func(r NetRule) bool { return r.Allow })
+	if granted && slices.Contains(p.Waive, AxisNet) {
+		s.Net.Access = "all" // without a granted host there is no network to waive for
 	}
 	for _, r := range p.Net {
 		if !r.Allow || s.Net.Access == "all" {

@@ -29,6 +29,9 @@ Status 0: fine; 1: a server failed, or its program is missing; 2: the configurat
 cannot enforce it. Warnings alone do not change the status.`
 }
 
+// maxHardLinkFiles bounds how many files check looks at for a second name.
+const maxHardLinkFiles = 50000
+
 // serverReport is what check found out about one server.
 type serverReport struct {
 	Server   string        `json:"server"`
@@ -162,6 +165,7 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 	if err != nil {
 		return fail(exitHost, err)
 	}
+	r.Warnings = append(r.Warnings, words(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
 	if err := t.unsupported(); err != nil {
 		return fail(exitUsage, err)
 	}

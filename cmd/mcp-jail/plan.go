@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -233,7 +234,8 @@ func by(plan *confine.Plan, axis policy.Axis) string {
 }
 
 func entryName(e policy.Entry) string {
-	if e.Named != "" && e.Named != e.Path && strings.HasPrefix(e.Named, "~") {
+	outside := strings.HasPrefix(e.Named, "~") || strings.HasPrefix(e.Named, "/")
+	if outside && e.Origin == policy.OriginRule && path.Clean(e.Named) != e.Path {
 		return e.Named + " -> " + e.Path
 	}
 	return e.Path

@@ -94,6 +94,10 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 			if err != nil {
 				return nil, err
 			}
+			if err := confine.Undumpable(); err != nil {
+				process.Kill()
+				return nil, err
+			}
 			return process, nil
 		}),
 		Sink: recordSink(t.host, t.profile.Server),

@@ -1,0 +1,37 @@
+package confine
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestUndumpable shows that a launcher that hides its memory still starts jails,
+// and is hidden again afterwards.
+func TestUndumpable(t *testing.T) {
+	needsJail(t)
+	const child = "MCPJAIL_TEST_UNDUMPABLE"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUndumpable$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := Undumpable(); err != nil {
+		t.Fatal(err)
+	}
+	p := jailProfile(t)
+	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
+	proc, err := Launcher{}.Start(t.Context(), p, Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
+		t.Errorf("dumpable is %d, %v", v, err)
+	}
+}
