@@ -39,11 +39,8 @@ func (r *run) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Tim
 
 // denials returns what the jail recorded from since on.
 func (r *run) denials(since time.Time) []diagnostics.Denial {
-	if r.proc == nil {
-		return nil
-	}
 	var out []diagnostics.Denial
-	for _, d := range r.proc.Denials() {
+	for _, d := range r.procs.denials() {
 		if !d.Time.Before(since) {
 			out = append(out, diagnostics.Denial(d))
 		}

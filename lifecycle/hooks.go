@@ -13,7 +13,9 @@ const burst = 5 * time.Second
 
 func (r *run) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
-		Request:     func(*mcpproxy.Frame, *mcpproxy.Envelope) { r.asked.set() },
+		Request:     r.request,
+		Reply:       r.reply,
+		Asked:       r.ownAnswer,
 		FirstAnswer: r.firstAnswer,
 		Forged:      forged,
 		Response:    r.response,
@@ -27,9 +29,14 @@ func (r *run) hooks() mcpproxy.Hooks {
 // may still hang on what comes next.
 func (r *run) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
+		select {
+		case r.declined <- struct{}{}:
+		default:
+		}
 		return false
 	}
 	r.answered.set()
+	r.link.shield.over.Store(true)
 	return true
 }
 
@@ -39,7 +46,11 @@ func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMet
 // response looks at an answer on its way to the client. Answers of a server that
 // the jail did not get in the way of keep their bytes.
 func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	switch method := string(c.Method); {
+	method := string(c.Method)
+	if method == "server/discover" && r.link.shield.isProbe(c) {
+		r.link.shield.settle()
+	}
+	switch {
 	case method == "tools/call":
 		r.callAnswered(f, e, c)
 	case e.Error.Present() && isDiscovery(method) && !isProbeAnswer(method, string(e.Code)):

@@ -15,6 +15,7 @@ import (
 // whichever comes first.
 type link struct {
 	server  atomic.Pointer[mcpproxy.Conn]
+	shield  shield
 	failed  atomic.Pointer[diagnostics.Diagnosis]
 	refused func(diagnostics.Diagnosis) // after a frame that came when failed was set
 
@@ -30,7 +31,10 @@ func (l *link) stuck(last *int64) bool {
 	return same && l.done.Load() != begun
 }
 
-func (l *link) fail(d diagnostics.Diagnosis) { l.failed.CompareAndSwap(nil, &d) }
+func (l *link) fail(d diagnostics.Diagnosis) {
+	l.failed.CompareAndSwap(nil, &d)
+	l.shield.up.set()
+}
 
 // Send implements mcpproxy.Upstream. It never fails: a server that no longer
 // reads is about to end, or to be ended, and then everything open is answered.
@@ -39,10 +43,20 @@ func (l *link) Send(f *mcpproxy.Frame) error {
 		l.refused(*d)
 		return nil
 	}
-	if server := l.server.Load(); server != nil {
+	var server *mcpproxy.Conn
+	probe := false
+	if l.shield.over.Load() {
+		server = l.server.Load()
+	} else {
+		server, probe = l.shield.watch(f, &l.server)
+	}
+	if server != nil {
 		l.begun.Add(1)
-		server.Send(f)
+		err := server.Send(f)
 		l.done.Add(1)
+		if probe && err == nil {
+			l.shield.sent()
+		}
 	}
 	if d := l.failed.Load(); d != nil {
 		l.refused(*d)

@@ -33,9 +33,15 @@ type run struct {
 	written progress // to the client
 
 	pipes *pipes
-	proc  Process // set before the pumps start
+	procs procs
+
+	statement []byte      // what messages tell the server of its limits; nil: nothing
+	roots     string      // the mode
+	rootsOurs atomic.Bool // we have declared the capability in the client's name
 
 	asked    flag          // the client has sent a request
+	asks     chan struct{} // it has sent one before the first answer
+	declined chan struct{} // the server has answered server/discover with an error
 	answered flag          // the server has given its first answer
 	gone     flag          // the client no longer reads
 	again    chan struct{} // a request was refused
@@ -50,11 +56,18 @@ type run struct {
 }
 
 func newRun(s Session) *run {
-	r := &run{Session: s.withDefaults(), started: time.Now(), again: make(chan struct{}, 1)}
+	r := &run{Session: s.withDefaults(), started: time.Now(), again: make(chan struct{}, 1), asks: make(chan struct{}, 1), declined: make(chan struct{}, 1)}
 	if r.Profile == nil {
 		r.Profile = &policy.Profile{}
 	}
 	r.asked.c, r.answered.c, r.gone.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.link.shield.init()
+	if r.roots = r.Profile.Roots; r.roots == "" {
+		r.roots = rootsOff
+	}
+	if r.Profile.Advertise {
+		r.statement = r.Profile.Statement()
+	}
 	r.errs = newErrQueue(r.Err)
 	r.redact = diagnostics.NewRedactor(r.Profile.Env)
 	r.tail = diagnostics.NewTail(r.redact)
@@ -173,6 +186,7 @@ func (r *run) remaining(d time.Duration) time.Duration {
 // descriptor of the client's are interrupted, if it can be: see the package
 // comment.
 func (r *run) finish() {
+	r.link.shield.up.set()
 	done := make(chan struct{})
 	go func() {
 		r.tasks.Wait()

@@ -32,6 +32,10 @@ type Session struct {
 	UserHome string
 	Exists   func(path string) bool
 
+	// Canonical resolves the symbolic links of a path, for roots that clients name
+	// by other paths than the profile. nil takes paths as they are.
+	Canonical func(path string) string
+
 	// Linger is how long a session whose start failed waits for the first request
 	// to answer; 0 means 30 s.
 	Linger time.Duration
@@ -52,6 +56,8 @@ type times struct {
 	idle     time.Duration // silence on stdout, after the exit, that ends the draining
 	drain    time.Duration // all of the draining
 	bootNote time.Duration // first request to the note that the server is slow
+	again    time.Duration // from one such note to the next
+	probe    time.Duration // for which a server may ignore an opening server/discover
 	quiet    time.Duration // after the last request that was refused
 }
 
@@ -82,6 +88,8 @@ func (s Session) withDefaults() Session {
 		{&s.times.idle, 250 * time.Millisecond},
 		{&s.times.drain, 3 * time.Second},
 		{&s.times.bootNote, 1500 * time.Millisecond},
+		{&s.times.again, 15 * time.Second},
+		{&s.times.probe, 2 * time.Second},
 		{&s.times.quiet, 3 * time.Second},
 	} {
 		if *d.to == 0 {

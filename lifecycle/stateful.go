@@ -2,9 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"syscall"
 	"time"
@@ -23,15 +20,10 @@ func RunStateful(ctx context.Context, s Session) (status int, err error) {
 	defer stop()
 	r := newRun(s)
 	defer r.finish()
-	switch sig, err := r.start(ctx, ends); {
-	case sig != nil:
-		return statusOf(sig), nil
-	case err != nil:
-		d, status := r.startFailure(err)
-		r.linger(ctx, ends, d)
+	if status, ok, err := r.begin(ctx, ends); !ok {
 		return status, err
 	}
-	return r.serve(ctx, ends), nil
+	return r.serve(ctx, ends)
 }
 
 // Refuse answers the requests of a client with a diagnosis, without starting
@@ -45,6 +37,21 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 	r.record.Server = d.Server
 	r.note(d)
 	r.linger(ctx, ends, d)
+}
+
+// begin starts a process. When there is none, the session is over and everything
+// was said.
+func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (status int, ok bool, err error) {
+	sig, err := r.start(ctx, ends)
+	switch {
+	case sig != nil:
+		return statusOf(sig), false, nil
+	case err != nil:
+		d, status := r.startFailure(err)
+		r.linger(ctx, ends, d)
+		return status, false, err
+	}
+	return 0, true, nil
 }
 
 // start starts the process. A signal that comes meanwhile ends the session.
@@ -69,7 +76,7 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	}
 	if sig == nil {
 		if err == nil {
-			r.proc = proc
+			r.procs.set(proc)
 		}
 		return nil, err
 	}
@@ -83,136 +90,21 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	return sig, nil
 }
 
-// serve relays until the process has ended, and returns its status.
-func (r *run) serve(ctx context.Context, ends <-chan os.Signal) int {
-	server := mcpproxy.NewConn(r.pipes.stdout, r.pipes.stdin, r.limit())
-	r.link.server.Store(server)
-	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
-	r.tasks.Go(func() {
-		defer close(serverEnded)
-		if err := r.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
-			r.gone.set()
-			r.tasks.Go(func() { io.Copy(io.Discard, r.pipes.stdout) })
+// serve relays until the process has ended, and returns its status. One that ends
+// on an opening probe is followed by another.
+func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (int, error) {
+	for revived := false; ; revived = true {
+		how, exit, drained := r.live(ctx, ends)
+		if revived || !drained || !r.shielded(how) {
+			return r.conclude(ctx, ends, how, exit), nil
 		}
-	})
-	r.tasks.Go(func() {
-		defer close(stderrEnded)
-		shown := diagnostics.NewForward(r.errs, r.redact)
-		io.Copy(io.MultiWriter(r.tail, shown), r.pipes.stderr)
-		shown.Flush()
-	})
-	r.goClient()
-	stopWatch := r.watchCalls()
-	how := r.attend(ctx, ends, serverEnded)
-	stopWatch()
-
-	r.proc.Kill() // whatever the program has left behind
-	exit, err := r.proc.Wait()
-	r.Log.Debug().Int("code", exit.Code).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
-	r.pipes.stdin.Close()
-	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
-	r.pipes.stderr.finish(idle, total)
-	r.pipes.stdout.finish(idle, total)
-	r.untilStuck(serverEnded)
-	r.untilStuck(stderrEnded)
-	return r.conclude(ctx, ends, how, exit)
-}
-
-// ending is how the life of a process came to its end.
-type ending struct {
-	byClient  bool // the client closed its end first
-	signalled bool // the client, or ctx, asked for the end
-	pushed    bool // the server did not go by itself when the client had gone
-	silent    *diagnostics.Diagnosis
-}
-
-// attend watches over the process until it has ended (package comment, "A stateful server").
-func (r *run) attend(ctx context.Context, ends <-chan os.Signal, serverEnded <-chan struct{}) (how ending) {
-	var term, kill, slow, silent <-chan time.Time
-	clientEnded, asked, answered, cancelled := r.clientEnded, r.asked.c, r.answered.c, ctx.Done()
-	// A server that does not read keeps us from seeing the end of a client that
-	// has died: nobody would ever signal.
-	look := time.NewTicker(r.times.term)
-	defer look.Stop()
-	var sent int64
-	forward := func(sig os.Signal) {
-		r.proc.Signal(sig)
-		if !how.signalled {
-			how.signalled = true
-			r.hurry()
-			term, kill = nil, time.After(r.times.signal)
+		r.answerProbe("ended on server/discover (" + exitWords(exit) + ")")
+		if !r.awaitMore(ctx, ends) {
+			return exit.Code, nil
 		}
-	}
-	for {
-		select {
-		case <-r.proc.Done():
-			select { // what came first counts, and select does not know
-			case <-ends:
-				how.signalled = true
-				r.hurry()
-			default:
-			}
-			how.byClient = how.byClient || isClosed(r.clientEnded)
-			return how
-		case <-clientEnded: // everything the client has sent was written
-			clientEnded, how.byClient = nil, true
-			r.pipes.stdin.Close()
-			if !how.signalled {
-				term = time.After(r.times.term)
-			}
-		case <-serverEnded: // nothing can be relayed any more: the same
-			serverEnded = nil
-			r.pipes.stdin.Close()
-			if term == nil && kill == nil {
-				term = time.After(r.times.term)
-			}
-		case sig := <-ends:
-			forward(sig)
-		case <-cancelled:
-			cancelled = nil
-			forward(syscall.SIGTERM)
-		case <-term:
-			how.pushed = true
-			r.proc.Signal(syscall.SIGTERM)
-			term, kill = nil, time.After(r.times.kill)
-		case <-kill:
-			kill = nil
-			r.proc.Kill()
-
-		case <-look.C:
-			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
-				how.pushed = true
-				r.proc.Signal(syscall.SIGTERM)
-				how.byClient, kill = true, time.After(r.times.kill)
-			}
-
-		case <-asked:
-			asked = nil
-			// From here and not from the start: a server may be silent until it is asked.
-			slow = time.After(r.times.bootNote)
-			if r.Profile.Startup > 0 {
-				silent = time.After(r.Profile.Startup)
-			}
-		case <-answered:
-			answered, slow, silent = nil, nil, nil
-		case <-slow:
-			slow = nil
-			limit := ""
-			if r.Profile.Startup > 0 {
-				limit = fmt.Sprintf(", for at most %v", r.Profile.Startup)
-			}
-			r.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s\n", r.Profile.Server, limit))
-		case <-silent:
-			silent = nil
-			if r.answered.isSet() {
-				break
-			}
-			ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
-			ev.Timeout = r.Profile.Startup
-			d := r.report(ev)
-			how.silent = &d
-			r.link.fail(d)
-			r.proc.Kill()
+		r.pipes.closeOurs()
+		if status, ok, err := r.begin(ctx, ends); !ok {
+			return status, err
 		}
 	}
 }
@@ -229,6 +121,11 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 	case !r.answered.isSet():
 		if how.byClient && r.proxy.Requests.Len() == 0 {
 			return exit.Code // a session without a question
+		}
+		if how.byClient && !how.untouched && r.onProbe() {
+			// A throw-away server that got only the probe: nobody waits for a reason.
+			r.answerProbe("did not answer server/discover")
+			return exit.Code
 		}
 		ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
 		ev.Exit = &ended
@@ -274,26 +171,4 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 		})
 	})
 	return exit.Code
-}
-
-// watchCalls answers calls that take too long. The function it returns ends that.
-func (r *run) watchCalls() (stop func()) {
-	limit := r.Profile.Call
-	if limit <= 0 {
-		return func() {}
-	}
-	quit := make(chan struct{})
-	r.tasks.Go(func() {
-		ticker := time.NewTicker(min(max(limit/20, 5*time.Millisecond), time.Second))
-		defer ticker.Stop()
-		for {
-			select {
-			case now := <-ticker.C:
-				r.timedOut(now)
-			case <-quit:
-				return
-			}
-		}
-	})
-	return func() { close(quit) }
 }

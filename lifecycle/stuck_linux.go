@@ -26,3 +26,18 @@ func hungUp(f *os.File) bool {
 	})
 	return !up
 }
+
+// unread returns how many bytes of a pipe, of which f is the writing end, nobody
+// has read yet.
+func unread(f *os.File) int {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	const fionread = 0x541b
+	n := int32(0)
+	raw.Control(func(fd uintptr) {
+		syscall.Syscall(syscall.SYS_IOCTL, fd, fionread, uintptr(unsafe.Pointer(&n)))
+	})
+	return int(n)
+}

@@ -66,12 +66,9 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 // unsupported are settings that the configuration knows and this version cannot
 // act on: accepting them in silence would promise what is not held.
 func (t *target) unsupported() error {
-	switch p := t.policy; {
-	case !p.Stateful:
+	if p := t.policy; !p.Stateful {
 		return configErrorf("%s: server %q has stateful = false, and a process for every call is not built yet.\n"+
 			"Set  stateful = true  and declare its access in  [servers.%s.access]", p.Where, p.Server, p.Server)
-	case p.Roots != "off":
-		return configErrorf("%s: server %q has roots = %q, which is not built yet; leave it out, or set it to \"off\"", p.Where, p.Server, p.Roots)
 	}
 	return nil
 }
@@ -88,6 +85,12 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		Exists: func(path string) bool {
 			_, err := os.Lstat(path)
 			return err == nil
+		},
+		Canonical: func(path string) string {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				return real
+			}
+			return path
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			process, err := launcher.Start(ctx, p, stdio)

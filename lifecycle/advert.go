@@ -1,0 +1,121 @@
+package lifecycle
+
+import (
+	"encoding/json"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// metaPolicy is the member by which messages tell a server what it may use.
+const metaPolicy = "dev.mcp-jail/policy"
+
+// request looks at a request on its way to the server. With the defaults nothing
+// of it is changed.
+func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	r.asked.set()
+	if !r.answered.isSet() {
+		select {
+		case r.asks <- struct{}{}:
+		default:
+		}
+	}
+	if r.statement == nil && r.roots == rootsOff {
+		return
+	}
+	switch string(e.Method) {
+	case "initialize":
+		r.rootsOurs.Store(false)
+		if r.splices(f, e) {
+			r.tellInitialize(f, e)
+		}
+	case "server/discover", "tools/call":
+		// 2026-07-28 has no handshake: every request stands for itself.
+		if r.statement != nil && e.Era() == mcpproxy.Modern && r.splices(f, e) {
+			f.Cut(e.Own, &e.ParamsMeta)
+			if !e.Params.Present() {
+				f.AddMember(&e.Self, "params", object("_meta", object(metaPolicy, r.statement)))
+			} else {
+				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+			}
+		}
+	}
+	if r.roots != rootsOff && e.Inputs.Present() && r.splices(f, e) {
+		r.narrowInputs(f, e)
+	}
+}
+
+// splices reports whether something can be added such that every reader of the
+// message sees the same.
+func (r *run) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	if !f.Flaws.Strict() || e.Params.Present() && e.Params.Kind != '{' {
+		r.Log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
+		return false
+	}
+	return true
+}
+
+// tellInitialize splices an initialize (2025-11-25, "Lifecycle, Initialization"):
+// _meta, which is legal but which SDKs hide from servers, an experimental
+// capability, which all of them show, and the capability roots when the client
+// has none and we answer for it.
+func (r *run) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := r.roots == rootsAdvertise && !e.Roots.Present()
+	var experimental, capabilities []byte
+	if r.statement != nil {
+		experimental = object(metaPolicy, r.statement)
+		capabilities = object("experimental", experimental)
+	}
+	switch {
+	case ours && capabilities == nil:
+		capabilities = []byte(`{"roots":{}}`)
+	case ours:
+		capabilities = append(capabilities[:len(capabilities)-1], `,"roots":{}}`...)
+	}
+	if capabilities == nil {
+		return
+	}
+	if r.statement != nil {
+		f.Cut(e.Own, &e.ParamsMeta, &e.Experimental)
+	}
+	switch {
+	case !e.Params.Present():
+		params := append([]byte(`{"capabilities":`), capabilities...)
+		if r.statement != nil {
+			params = append(append(params, `,"_meta":`...), experimental...)
+		}
+		f.AddMember(&e.Self, "params", append(params, '}'))
+		r.rootsOurs.Store(ours)
+		return
+	case r.statement != nil:
+		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+	}
+	if !e.Capabilities.Present() {
+		f.AddMember(&e.Params, "capabilities", capabilities)
+		r.rootsOurs.Store(ours)
+		return
+	}
+	switch {
+	case r.statement == nil:
+	case e.Experimental.Present():
+		f.AddMember(&e.Experimental, metaPolicy, r.statement)
+	default:
+		f.AddMember(&e.Capabilities, "experimental", experimental)
+	}
+	if ours {
+		r.rootsOurs.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+	}
+}
+
+// object is {"name":value}.
+func object(name string, value []byte) []byte {
+	b := append(quoted(name), ':')
+	return append(append(append([]byte{'{'}, b...), value...), '}')
+}
+
+func quoted(s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string
+	}
+	return b
+}

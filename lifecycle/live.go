@@ -1,0 +1,168 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// live relays until the process has ended. drained: all that it has said has been
+// relayed, and nobody reads it any more.
+func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit confine.Exit, drained bool) {
+	pipes, proc := r.pipes, r.procs.now
+	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, r.limit())
+	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
+	r.tasks.Go(func() {
+		defer close(serverEnded)
+		if err := r.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
+			r.gone.set()
+			r.tasks.Go(func() { io.Copy(io.Discard, pipes.stdout) })
+		}
+	})
+	r.tasks.Go(func() {
+		defer close(stderrEnded)
+		shown := diagnostics.NewForward(r.errs, r.redact)
+		io.Copy(io.MultiWriter(r.tail, shown), pipes.stderr)
+		shown.Flush()
+	})
+	replayed := make(chan struct{})
+	if r.clientEnded == nil {
+		close(replayed)
+		r.link.server.Store(server)
+		r.goClient()
+	} else {
+		r.tasks.Go(func() {
+			defer close(replayed)
+			r.link.shield.replay(server, &r.link.server)
+		})
+	}
+	stopWatch := r.watchCalls()
+	how = r.attend(ctx, ends, proc, replayed, serverEnded)
+	stopWatch()
+
+	proc.Kill() // whatever the program has left behind
+	exit, err := proc.Wait()
+	r.Log.Debug().Int("code", exit.Code).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
+	how.untouched = r.link.shield.untouched(unread(pipes.stdin))
+	pipes.stdin.Close()
+	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
+	pipes.stderr.finish(idle, total)
+	pipes.stdout.finish(idle, total)
+	r.untilStuck(serverEnded)
+	r.untilStuck(stderrEnded)
+	return how, exit, isClosed(serverEnded) && isClosed(stderrEnded)
+}
+
+// ending is how the life of a process came to its end.
+type ending struct {
+	byClient  bool // the client closed its end first
+	signalled bool // the client, or ctx, asked for the end
+	pushed    bool // the server did not go by itself when the client had gone
+	untouched bool // the server has read nothing of what the client sent
+	silent    *diagnostics.Diagnosis
+}
+
+// attend watches over the process until it has ended (protocol, "Ending").
+func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, replayed, serverEnded <-chan struct{}) (how ending) {
+	var term, kill <-chan time.Time
+	boot := bootWatch{r: r}
+	boot.arm() // for what was sent to the one before
+	var clientEnded <-chan struct{}
+	answered, cancelled := r.answered.c, ctx.Done()
+	quit := make(chan struct{})
+	defer close(quit)
+	ignored := r.watchProbe(quit)
+	// A server that does not read keeps us from seeing the end of a client that
+	// has died: nobody would ever signal.
+	look := time.NewTicker(r.times.term)
+	defer look.Stop()
+	var sent int64
+	forward := func(sig os.Signal) {
+		proc.Signal(sig)
+		if !how.signalled {
+			how.signalled = true
+			r.hurry()
+			term, kill = nil, time.After(r.times.signal)
+		}
+	}
+	for {
+		select {
+		case <-proc.Done():
+			select { // what came first counts, and select does not know
+			case <-ends:
+				how.signalled = true
+				r.hurry()
+			default:
+			}
+			how.byClient = how.byClient || isClosed(r.clientEnded)
+			return how
+		case <-replayed:
+			replayed, clientEnded = nil, r.clientEnded
+		case <-clientEnded: // everything the client has sent was written
+			clientEnded, how.byClient = nil, true
+			r.pipes.stdin.Close()
+			if !how.signalled {
+				term = time.After(r.times.term)
+			}
+		case <-serverEnded: // nothing can be relayed any more: the same
+			serverEnded = nil
+			r.pipes.stdin.Close()
+			if term == nil && kill == nil {
+				term = time.After(r.times.term)
+			}
+		case sig := <-ends:
+			forward(sig)
+		case <-cancelled:
+			cancelled = nil
+			forward(syscall.SIGTERM)
+		case <-term:
+			how.pushed = true
+			proc.Signal(syscall.SIGTERM)
+			term, kill = nil, time.After(r.times.kill)
+		case <-kill:
+			kill = nil
+			proc.Kill()
+
+		case <-look.C:
+			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
+				how.pushed = true
+				proc.Signal(syscall.SIGTERM)
+				how.byClient, kill = true, time.After(r.times.kill)
+			}
+
+		case <-ignored:
+			ignored = nil
+			r.answerProbe(fmt.Sprintf("has ignored server/discover for %v", r.times.probe))
+			r.link.shield.over.Store(true)
+			boot.declined()
+		case <-r.asks:
+			boot.arm()
+		case <-r.declined:
+			boot.declined()
+		case <-answered:
+			answered = nil
+			boot.disarm()
+		case <-boot.slow:
+			boot.note()
+		case <-boot.silent:
+			boot.disarm()
+			if r.answered.isSet() || r.waiting() == 0 {
+				break
+			}
+			ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
+			ev.Timeout = r.Profile.Startup
+			d := r.report(ev)
+			how.silent = &d
+			r.link.fail(d)
+			proc.Kill()
+		}
+	}
+}

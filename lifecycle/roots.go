@@ -1,0 +1,162 @@
+package lifecycle
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"path"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The modes of roots. Off is the default because some servers replace the
+// directories of their command line by the client's roots.
+const (
+	rootsOff       = "off"
+	rootsNarrow    = "narrow"
+	rootsAdvertise = "advertise"
+)
+
+// reply looks at an answer of the client on its way to the server.
+func (r *run) reply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if r.roots != rootsOff && string(c.Method) == "roots/list" && e.Result.Present() && f.Flaws.Strict() {
+		r.narrowIn(f, e.Result)
+	}
+}
+
+// ownAnswer answers a roots/list of the server from the policy, where we have
+// declared the capability and not the client: who declares it has to answer
+// (2025-11-25, "Roots, Capabilities").
+func (r *run) ownAnswer(e *mcpproxy.Envelope) bool {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !r.rootsOurs.Load() {
+		return false
+	}
+	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
+	answer = append(answer, `,"result":{"roots":`...)
+	answer = append(append(answer, rootList(grantedRoots(r.Profile, "/"))...), "}}\n"...)
+	server := r.link.server.Load()
+	// The server may not be reading before we have read on.
+	r.tasks.Go(func() { server.Inject(answer) })
+	return true
+}
+
+// narrowInputs narrows the lists of roots among the answers that a retried
+// request carries (2026-07-28, "Multi round-trip requests"): a map from names to
+// results, of which the one with roots is that of a roots/list.
+func (r *run) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	eachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
+		if len(value) > 0 && value[0] == '{' {
+			start := e.Inputs.Start + at
+			r.narrowIn(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+		}
+	})
+}
+
+// narrowIn narrows the roots of one result. A list of which all may be read keeps
+// its bytes.
+func (r *run) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
+	eachMember(f.Slice(result), func(name string, at int64, value []byte) {
+		if name != "roots" {
+			return
+		}
+		if list, changed := r.narrow(value); changed {
+			start := result.Start + at
+			f.Replace(mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '['}, list)
+		}
+	})
+}
+
+// narrow returns the roots of list that the profile lets the server read. One
+// that is wider than what is granted becomes what is granted inside of it.
+func (r *run) narrow(list []byte) (narrowed []byte, changed bool) {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil {
+		return nil, false
+	}
+	var kept []json.RawMessage
+	var inside []json.RawMessage
+	for _, raw := range all {
+		dir, ok := rootPath(raw)
+		if !ok {
+			changed = true
+			continue
+		}
+		if r.Canonical != nil {
+			dir = r.Canonical(dir)
+		}
+		if r.Profile.RightsAt(dir).Has(policy.Read) {
+			kept = append(kept, raw)
+			continue
+		}
+		changed = true
+		inside = append(inside, grantedRoots(r.Profile, dir)...)
+	}
+	for _, root := range inside {
+		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {
+			kept = append(kept, root)
+		}
+	}
+	return rootList(kept), changed
+}
+
+// rootPath returns the path of a root (2025-11-25, "Roots, Data Types": a file://
+// URI). A root that is none tells nothing that the policy could answer for.
+func rootPath(raw []byte) (string, bool) {
+	var root struct {
+		URI string `json:"uri"`
+	}
+	if json.Unmarshal(raw, &root) != nil {
+		return "", false
+	}
+	u, err := url.Parse(root.URI)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !path.IsAbs(u.Path) {
+		return "", false
+	}
+	return path.Clean(u.Path), true
+}
+
+// grantedRoots are the directories in dir that the profile grants, as roots.
+func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
+	for _, granted := range p.Granted(dir) {
+		uri := (&url.URL{Scheme: "file", Path: granted}).String()
+		root := append([]byte(`{"uri":`), quoted(uri)...)
+		root = append(append(root, `,"name":`...), quoted(path.Base(granted))...)
+		roots = append(roots, append(root, '}'))
+	}
+	return roots
+}
+
+func rootList(roots []json.RawMessage) []byte {
+	list := []byte{'['}
+	for i, root := range roots {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, root...)
+	}
+	return append(list, ']')
+}
+
+// eachMember visits the members of an object: its name, and its value with its
+// offset in the object. Of something else, or of a frame that is not held in
+// memory, there are none.
+func eachMember(object []byte, visit func(name string, at int64, value []byte)) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return
+		}
+		end := d.InputOffset()
+		visit(name.(string), end-int64(len(value)), object[end-int64(len(value)):end])
+	}
+}
