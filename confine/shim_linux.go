@@ -75,6 +75,7 @@ func runShim() {
 		{"parent", s.bindToParent},
 		{"loopback", loopback},
 		{"private mounts", privateMounts},
+		{"own filesystems", s.root.own.make},
 		{"keyring", freshKeyring},
 		{"order", s.readOrder},
 		{"mounts", s.mounts},
@@ -115,7 +116,7 @@ func (s *shim) fail(step string, err error) {
 		}
 	}
 	s.say(m)
-	os.Exit(1)
+	unix.Exit(1)
 }
 
 // readOrder waits for the launcher's word: one byte that says which of the
@@ -128,7 +129,7 @@ func (s *shim) readOrder() error {
 		return err
 	}
 	if n == 0 {
-		os.Exit(0) // the launcher has no use for this shim
+		unix.Exit(0) // the launcher has no use for this shim
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil {
@@ -180,7 +181,7 @@ func (s *shim) bindToParent() error {
 		return err
 	}
 	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-		os.Exit(1) // nobody is there to tell
+		unix.Exit(1) // nobody is there to tell
 	}
 	return nil
 }
@@ -257,14 +258,14 @@ func (s *shim) reap(program int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			os.Exit(1)
+			unix.Exit(1)
 		case pid == program && (ws.Exited() || ws.Signaled()):
 			m := message{kind: saysExit, num: ws.ExitStatus()}
 			if ws.Signaled() {
 				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
 			}
 			s.say(m)
-			os.Exit(0)
+			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
 		}
 	}
 }
