@@ -21,16 +21,12 @@ import (
 type rootBuilder struct {
 	order *order
 	trees []int // clones of the bind sources, by index of order.Mounts
-	devs  []int // clones of the device nodes, by index of order.Devices
+	own   ownFilesystems
 	proc  int   // a fresh proc, or -1
 	root  int   // the new root, attached
-	mask  int   // directory of the jail's own /dev that holds the stand-ins
 	holes []int // masks that become read-only at the end
 	notes []string
 }
-
-// deviceNodes are bound from the host: a user namespace cannot make its own.
-var deviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
 // procSecrets are files of a fresh proc that tell of more than the jail.
 // rootSecrets are those that only the host's root may open, even one without a
@@ -108,18 +104,6 @@ func (b *rootBuilder) openSources() error {
 		}
 		unix.Close(fd)
 	}
-	for _, name := range b.order.Devices {
-		fd, err := openObject(unix.AT_FDCWD, name)
-		if err != nil {
-			return on(name, err)
-		}
-		tree, err := cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
-		if err != nil {
-			return on(name, err)
-		}
-		unix.Close(fd)
-		b.devs = append(b.devs, tree)
-	}
 	return nil
 }
 
@@ -161,23 +145,20 @@ func newFs(kind string, attr int, options ...string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
 }
 
-// openProc makes the jail's proc while the host's is still visible, which the
-// kernel asks for, and closes the door to further user namespaces behind this
-// one.
+// openProc takes the jail's proc, where the plan has one, and closes the door to
+// further user namespaces behind this one.
 func (b *rootBuilder) openProc() error {
 	b.proc = -1
 	sys := "/proc/sys/"
 	if b.order.FreshProc {
-		fd, err := newFs("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-		switch {
+		switch err := b.own.procErr; {
 		case errors.Is(err, unix.EPERM):
 			// The plan counted on it, for one to watch the memory.
 			return on("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
 		case err != nil:
 			return on("proc", err)
-		default:
-			b.proc, sys = fd, "sys/"
 		}
+		b.proc, sys = b.own.proc, "sys/"
 	}
 	if err := writeAt(b.proc, sys+"user/max_user_namespaces", "0"); err != nil {
 		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
@@ -289,59 +270,27 @@ func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
 	return on(p, err)
 }
 
-// attachDev makes a /dev with the harmless nodes, terminals of its own and
+// attachDev attaches the /dev with the harmless nodes, terminals of its own and
 // nothing else.
 func (b *rootBuilder) attachDev() error {
 	if err := b.mkdirs("/dev", openDir); err != nil {
 		return err
 	}
-	dev, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m")
-	if err != nil {
-		return on("/dev", err)
-	}
-	if err := b.attach(dev, "/dev"); err != nil {
+	if err := b.attach(b.own.dev, "/dev"); err != nil {
 		return err
 	}
-	b.mask = dev
-	b.holes = append(b.holes, dev)
-	for i, name := range b.order.Devices {
-		if err := b.touch(name, "", openDir); err != nil {
-			return err
+	b.holes = append(b.holes, b.own.dev)
+	for _, name := range b.order.Devices {
+		node, ok := b.own.devices[name]
+		if !ok {
+			return on(name, unix.ENOENT)
 		}
-		if err := b.attach(b.devs[i], name); err != nil {
+		if err := b.attach(node, name); err != nil {
 			return err
 		}
 	}
-	for name, target := range map[string]string{
-		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
-		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
-	} {
-		if err := on("/dev/"+name, unix.Symlinkat(target, dev, name)); err != nil {
-			return err
-		}
-	}
-	pts, err := newFs("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620")
-	if err != nil {
-		return on("devpts", err)
-	}
-	if err := b.mkdirs("/dev/pts", openDir); err != nil {
-		return err
-	}
-	if err := b.attach(pts, "/dev/pts"); err != nil {
-		return err
-	}
-	// The stand-ins of masks: empty, and shut even for their owner.
-	if err := on("mask", unix.Mkdirat(dev, maskDir, 0)); err != nil {
-		return err
-	}
-	fd, err := unix.Openat(dev, maskFile, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return on("mask", err)
-	}
-	return unix.Close(fd)
+	return b.attach(b.own.pts, "/dev/pts")
 }
-
-const maskDir, maskFile = ".masked-directory", ".masked-file"
 
 func (b *rootBuilder) attachProc() error {
 	if err := b.mkdirs("/proc", openDir); err != nil {
@@ -387,7 +336,7 @@ func (b *rootBuilder) maskAt(target int, dir bool) error {
 	if dir {
 		name = maskDir
 	}
-	fd, err := openObject(b.mask, name)
+	fd, err := openObject(b.own.dev, name)
 	if err != nil {
 		return err
 	}
@@ -503,7 +452,7 @@ func (b *rootBuilder) finish() error {
 		if name == maskDir {
 			flags = unix.AT_REMOVEDIR
 		}
-		if err := on("mask", unix.Unlinkat(b.mask, name, flags)); err != nil {
+		if err := on("mask", unix.Unlinkat(b.own.dev, name, flags)); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ type seen struct {
 }
 
 func newFinder(h *Host) *finder {
-	return &finder{host: h, seen: map[string]seen{}, listed: map[string]map[string]bool{}}
+	return &finder{host: h, seen: make(map[string]seen, 256), listed: map[string]map[string]bool{}}
 }
 
 // list reads the names of a canonical directory ahead. Only Linux: elsewhere a

@@ -134,9 +134,15 @@ func run(args []string, c console) int {
 		launcher.Ready = launcher.Prepare()
 		defer launcher.Ready.Discard()
 	}
-	var grammar cli
+	var grammar any = &cli{}
+	if launcher.Ready != nil {
+		// Building all of the grammar takes longer than building a jail's mounts.
+		grammar = &struct {
+			Run runCmd `cmd:""`
+		}{}
+	}
 	exited := -1
-	parser, err := kong.New(&grammar,
+	parser, err := kong.New(grammar,
 		kong.Name("mcp-jail"), kong.Description(description),
 		kong.Writers(c.err, c.err), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),

@@ -53,7 +53,9 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	if err != nil {
 		return r.refuse(c, t, err)
 	}
-	log.Info().Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
+	if e := log.Info(); e.Enabled() {
+		e.Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
+	}
 	session := t.session(c, launcher)
 	session.Log = log
 	status, err := lifecycle.RunStateful(context.Background(), session)
@@ -112,6 +114,9 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		if r.Read && !slices.ContainsFunc(t.profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
 			s.Unset = append(s.Unset, r.Name)
 		}
+	}
+	if len(t.profile.Waive) == 0 {
+		return s // and no plan is compiled twice
 	}
 	plan, _ := launcher.Compile(t.profile)
 	for _, g := range plan.Gaps {

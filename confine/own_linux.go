@@ -1,0 +1,85 @@
+package confine
+
+import (
+	"errors"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownFilesystems are the parts of a jail's root that are the same in every jail:
+// its /dev, its terminals, its proc. They are made while the order is still
+// being written, attached to nothing.
+type ownFilesystems struct {
+	dev     int            // a tmpfs with everything in it but what is mounted on it
+	pts     int            // a devpts
+	devices map[string]int // clones of the host's nodes, by path
+	proc    int            // -1 with procErr
+	procErr error
+}
+
+// deviceNodes are bound from the host: a user namespace cannot make its own.
+var deviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// The stand-ins of masks lie in the jail's /dev while it is being built: empty,
+// and shut even for their owner.
+const maskDir, maskFile = ".masked-directory", ".masked-file"
+
+func (f *ownFilesystems) make() (err error) {
+	// The kernel shows a fresh proc to a namespace that can see an old one in
+	// full; whether a refusal matters is known when the order is there.
+	f.proc, f.procErr = newFs("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if f.pts, err = newFs("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620"); err != nil {
+		return on("devpts", err)
+	}
+	if f.dev, err = newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {
+		return on("/dev", err)
+	}
+	if err := f.fillDev(); err != nil {
+		return err
+	}
+	f.devices = make(map[string]int, len(deviceNodes))
+	for _, name := range deviceNodes {
+		node := path.Join("/dev", name)
+		fd, err := openObject(unix.AT_FDCWD, node)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return on(node, err)
+		}
+		if f.devices[node], err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
+			return on(node, err)
+		}
+		unix.Close(fd)
+		if err := f.touch(name, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *ownFilesystems) fillDev() error {
+	for name, target := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
+		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := on("/dev/"+name, unix.Symlinkat(target, f.dev, name)); err != nil {
+			return err
+		}
+	}
+	for name, mode := range map[string]uint32{"pts": openDir, "shm": openDir, maskDir: 0} {
+		if err := on("/dev/"+name, unix.Mkdirat(f.dev, name, mode)); err != nil {
+			return err
+		}
+	}
+	return f.touch(maskFile, 0)
+}
+
+func (f *ownFilesystems) touch(name string, mode uint32) error {
+	fd, err := unix.Openat(f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode)
+	if err != nil {
+		return on("/dev/"+name, err)
+	}
+	return unix.Close(fd)
+}
