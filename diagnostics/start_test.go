@@ -59,13 +59,13 @@ func TestExit(t *testing.T) {
 		{"call, slow", func(ev *Evidence) { ev.Timeout = 1500 * time.Millisecond }, CodeTimeout, None, `no answer within 1.5s during the call of "search"`, ""},
 		{"npx, silent", func(ev *Evidence) {
 			ev.Stage, ev.Timeout = StageBoot, time.Minute
-			ev.Profile.Argv = []string{"npx", "-y", "x"}
+			ev.Profile.Argv, ev.Profile.Net = []string{"npx", "-y", "x"}, nil
 		}, CodeTimeout, Possible, "no answer within 60 s of its start", "npx downloads"},
 		{"npx, with words", func(ev *Evidence) {
 			ev.Stage, ev.Exit = StageBoot, &Exit{Code: 1}
 			ev.Profile.Argv = []string{"npx", "-y", "x"}
-			ev.Stderr = []string{"npm error code EAI_AGAIN", "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org"}
-		}, CodeBoot, Likely, "ended before", "registry.npmjs.org"},
+			ev.Stderr = []string{"npm error code EAI_AGAIN", "npm error request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN registry.example.org"}
+		}, CodeBoot, Likely, "ended before", "registry.example.org"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ev := evidence("")

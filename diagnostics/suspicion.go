@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -65,11 +66,13 @@ func (j *judge) signal() (v verdict, ok bool) {
 	return v, false
 }
 
-// fetchers are programs that download what they run, and from where. Without a
-// network they stay silent for a minute and then say little.
+// fetchers are programs that download what they run, with the command that names
+// the host they ask. Without a network they stay silent for a minute and then
+// say little.
 var fetchers = map[string]string{
-	"npx": "registry.npmjs.org", "npm": "registry.npmjs.org", "pnpm": "registry.npmjs.org", "pnpx": "registry.npmjs.org",
-	"yarn": "registry.yarnpkg.com", "bunx": "registry.npmjs.org", "uvx": "pypi.org", "uv": "pypi.org", "pipx": "pypi.org",
+	"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
+	"pnpx": "pnpm config get registry", "yarn": "yarn config get registry", "bunx": "npm config get registry",
+	"uvx": "", "uv": "", "pipx": "pip config get global.index-url",
 }
 
 func (j *judge) fetcher() (v verdict, ok bool) {
@@ -77,14 +80,14 @@ func (j *judge) fetcher() (v verdict, ok bool) {
 		return v, false
 	}
 	name := filepath.Base(j.profile.Argv[0])
-	host := fetchers[name]
-	if host == "" || granted(j.profile.Net, host, 443, "https") || j.ev.Stage == StageCall {
+	ask, fetches := fetchers[name]
+	networked := slices.ContainsFunc(j.profile.Net, func(r policy.NetRule) bool { return r.Allow })
+	if !fetches || networked || j.ev.Stage == StageCall {
 		return v, false
 	}
-	return verdict{
-		hint: Hint{Axis: policy.AxisNet, Target: host, Missing: "connect"},
-		need: need{host: host, scheme: "https"},
-		note: name + " downloads what it runs, and the policy does not grant " + quote(host),
-		fix:  "install the package ahead of time and start its program instead of " + name,
-	}, true
+	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' --waive net to fill its cache"
+	if ask != "" {
+		fix += " (the host that it asks is the one that `" + ask + "` prints)"
+	}
+	return verdict{note: name + " downloads what it runs, and the policy grants no network", fix: fix}, true
 }

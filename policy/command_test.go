@@ -214,7 +214,7 @@ func TestOffline(t *testing.T) {
 	if !offline(InPlaceOptions{Command: []string{"npx", "x"}}) {
 		t.Error("npx without network is not told")
 	}
-	if offline(InPlaceOptions{Command: []string{"npx", "x"}, Net: []string{"registry.npmjs.org"}}) || offline(InPlaceOptions{Command: []string{"server"}}) {
+	if offline(InPlaceOptions{Command: []string{"npx", "x"}, Net: []string{"registry.example.org"}}) || offline(InPlaceOptions{Command: []string{"server"}}) {
 		t.Error("told without need")
 	}
 }

@@ -91,7 +91,7 @@ func TestStatementIsBounded(t *testing.T) {
 		fmt.Fprintf(&rules, "[[servers.s.access.fs]]\npath = \"/data/a-directory-with-a-longer-name-%d\"\nread = true\n", i)
 	}
 	_, s, text := statementOf(t, newFake(aSystem, lines.String()), rules.String())
-	if len(text) > MaxStatement || !s.Truncated || len(s.Fs) < 50 || s.Net.Access != "all" {
+	if len(text) > MaxStatement || !s.Truncated || len(s.Fs) < 50 || s.Net.Access != "none" {
 		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
 	}
 }
