@@ -43,8 +43,9 @@ type fake struct {
 	block   bool             // until ctx is cancelled
 	denials []confine.Denial // after the first request for them
 
-	mu   sync.Mutex
-	proc *fakeProcess
+	mu     sync.Mutex
+	proc   *fakeProcess
+	starts int
 }
 
 func (f *fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio) (Process, error) {
@@ -65,6 +66,7 @@ func (f *fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio
 	p := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: f}
 	f.mu.Lock()
 	f.proc = p
+	f.starts++
 	f.mu.Unlock()
 	go func() {
 		cmd.Wait()

@@ -51,7 +51,6 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 	proc.Kill() // whatever the program has left behind
 	exit, err := proc.Wait()
 	r.Log.Debug().Int("code", exit.Code).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
-	how.untouched = r.link.shield.untouched(unread(pipes.stdin))
 	pipes.stdin.Close()
 	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
 	pipes.stderr.finish(idle, total)
@@ -82,9 +81,14 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 	ignored := r.watchProbe(quit)
 	// A server that does not read keeps us from seeing the end of a client that
 	// has died: nobody would ever signal.
-	look := time.NewTicker(r.times.term)
-	defer look.Stop()
+	stuck := time.NewTicker(r.times.term)
+	defer stuck.Stop()
 	var sent int64
+	look := func() { // while there is something to look at
+		if !how.byClient && !how.untouched {
+			how.untouched = r.link.shield.untouched(unread(r.pipes.stdin))
+		}
+	}
 	forward := func(sig os.Signal) {
 		proc.Signal(sig)
 		if !how.signalled {
@@ -103,6 +107,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			default:
 			}
 			how.byClient = how.byClient || isClosed(r.clientEnded)
+			look()
 			return how
 		case <-replayed:
 			replayed, clientEnded = nil, r.clientEnded
@@ -114,6 +119,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			}
 		case <-serverEnded: // nothing can be relayed any more: the same
 			serverEnded = nil
+			look()
 			r.pipes.stdin.Close()
 			if term == nil && kill == nil {
 				term = time.After(r.times.term)
@@ -131,7 +137,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			kill = nil
 			proc.Kill()
 
-		case <-look.C:
+		case <-stuck.C:
 			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
 				how.pushed = true
 				proc.Signal(syscall.SIGTERM)

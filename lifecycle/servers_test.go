@@ -152,6 +152,21 @@ var servers = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
 		serve(nil)
 	},
+	// batch-late answers what it is sent after a moment, a batch in one.
+	"batch-late": func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			var all []message
+			if json.Unmarshal(in.Bytes(), &all) != nil {
+				continue
+			}
+			time.Sleep(400 * time.Millisecond)
+			var answers []string
+			for _, m := range all {
+				answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))
+			}
+			fmt.Println("[" + strings.Join(answers, ", ") + "]")
+		}
+	},
 	"unreading":     func() { time.Sleep(time.Hour) },
 	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
 	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },

@@ -165,10 +165,11 @@ func (r *run) answerProbe(why string) {
 }
 
 // shielded reports whether a server that has ended is to be started afresh. One
-// that was not even reading fails at its start, whatever it was sent.
+// that was not even reading fails at its start, whatever it was sent; and of a
+// client that has ended something else has to be open.
 func (r *run) shielded(how ending) bool {
-	return !how.byClient && !how.signalled && !how.untouched && how.silent == nil &&
-		!r.answered.isSet() && !r.gone.isSet() && r.link.shield.struck()
+	return !how.signalled && !how.untouched && how.silent == nil && !r.answered.isSet() && !r.gone.isSet() &&
+		(!how.byClient || r.waiting() > 0 && !r.onProbe()) && r.link.shield.struck()
 }
 
 // awaitMore waits for what the client says behind a probe that has cost the

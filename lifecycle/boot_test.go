@@ -1,0 +1,112 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDeclinedThenSilent: an error to server/discover is no first answer. What
+// hangs or ends on the next request fails at its start.
+func TestDeclinedThenSilent(t *testing.T) {
+	for server, want := range map[string]string{"declines-hang": "0 -31006 boot", "dies-hang": "0 -31006 boot"} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, func(s *Session) { s.Profile.Startup = 300 * time.Millisecond })
+			p.send(probe)
+			if got := p.line(); !strings.Contains(got, "-32601") {
+				t.Errorf("got %q", got)
+			}
+			time.Sleep(500 * time.Millisecond) // nothing is asked: nothing is late
+			p.send(initialize)
+			if got := failureOf(t, p.line()).String(); got != want {
+				t.Errorf("got %s", got)
+			}
+			p.send(`{"id":1,"method":"tools/list"}`)
+			if got := failureOf(t, p.line()).String(); got != "1 "+want[2:] {
+				t.Errorf("got %s", got)
+			}
+			p.in.Close()
+			p.rest()
+			if status, _ := p.ended(); status != 1 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+}
+
+// TestSilentWhateverComesFirst: in the modern era any request can be the first.
+func TestSilentWhateverComesFirst(t *testing.T) {
+	for _, method := range []string{"tools/call", "tools/list", "ping"} {
+		p := begin(t, &fake{server: "silent"}, func(s *Session) { s.Profile.Startup = 200 * time.Millisecond })
+		p.send(`{"id":0,"method":"` + method + `"}`)
+		if got := failureOf(t, p.line()).String(); got != "0 -31006 boot" {
+			t.Errorf("%s: got %s", method, got)
+		}
+		p.in.Close()
+		p.rest()
+		p.ended()
+	}
+}
+
+// TestSlowNotes: stderr is told that something is waited for.
+func TestSlowNotes(t *testing.T) {
+	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 400 * time.Millisecond })
+	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`)
+	if got := failureOf(t, p.line()).String(); got != "1 -31006 call hang" {
+		t.Errorf("got %s", got)
+	}
+	p.in.Close()
+	p.rest()
+	if _, stderr := p.ended(); strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "hang"`) != 1 {
+		t.Errorf("stderr %q", stderr)
+	}
+	p = begin(t, &fake{server: "silent"}, func(s *Session) {
+		s.Profile.Startup = time.Second
+		s.times.bootNote, s.times.again = 50*time.Millisecond, 100*time.Millisecond
+	})
+	p.send(initialize)
+	p.line()
+	p.in.Close()
+	p.rest()
+	if _, stderr := p.ended(); strings.Count(stderr, "waiting for the first answer") < 2 {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestCancelledCall: who has cancelled a request gets no error for it, neither of
+// a time-out nor of the server's end.
+func TestCancelledCall(t *testing.T) {
+	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 300 * time.Millisecond })
+	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
+	time.Sleep(600 * time.Millisecond)
+	p.send(`{"id":2,"method":"tools/list"}`)
+	if got := p.line(); !strings.Contains(got, `"id":2,"result"`) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	if _, stderr := p.ended(); ownWords(stderr) != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestTimedOutInABatch: the late answer to the batch lacks what was answered.
+func TestTimedOutInABatch(t *testing.T) {
+	p := begin(t, &fake{server: "batch-late"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
+	p.send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
+	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != "1 -31006 call t" {
+		t.Errorf("got %s", got)
+	}
+	if got := p.line(); got != `[{"jsonrpc":"2.0","id":2,"result":{}}]`+"\n" {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	p.ended()
+}

@@ -1,0 +1,182 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+
+// impatientWithProbes makes a session give up on an ignored probe soon.
+func impatientWithProbes(s *Session) { s.times.probe = 100 * time.Millisecond }
+
+func isShield(t *testing.T, line string) {
+	t.Helper()
+	if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":"p","error":{"code":-32601,`) || !strings.Contains(line, `"data":{"dev.mcp-jail/shield":{`) {
+		t.Errorf("got %q", line)
+	}
+}
+
+// ownWords are the lines of stderr that are ours.
+func ownWords(stderr string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "mcp-jail: ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// TestShieldOnce: the second death is a failure at the start, for every request.
+func TestShieldOnce(t *testing.T) {
+	p := begin(t, &fake{server: "dies-twice"}, nil)
+	p.send(probe)
+	isShield(t, p.line())
+	p.send(initialize)
+	if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.send(`{"id":5,"method":"server/discover"}`)
+	if got := failureOf(t, p.line()).String(); got != "5 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.in.Close()
+	p.rest()
+	status, stderr := p.ended()
+	if status != 102 || p.fake.starts != 2 || ownWords(stderr) == "" || len(p.record.Diagnoses) != 1 {
+		t.Errorf("status %d, %d starts, stderr %q, record %+v", status, p.fake.starts, stderr, p.record.Diagnoses)
+	}
+}
+
+// TestThrowAway: a client that starts a sibling for the probe alone ends it by
+// end-of-file, by a signal, or by both at once; before or after its answer.
+func TestThrowAway(t *testing.T) {
+	for _, server := range []string{"dies", "ignores", "legacy", "scribe"} {
+		for _, how := range []string{"eof", "signal", "both", "pipelined"} {
+			t.Run(server+" "+how, func(t *testing.T) {
+				p := begin(t, &fake{server: server}, impatient)
+				if how == "pipelined" {
+					io.WriteString(p.in, probe) // without a line end
+				} else {
+					p.send(probe)
+				}
+				if how != "pipelined" && server != "ignores" {
+					p.line()
+				}
+				if how != "signal" {
+					p.in.Close()
+				}
+				if how != "eof" && how != "pipelined" {
+					p.cancel()
+				}
+				rest := p.rest()
+				if how == "pipelined" && strings.Count(rest, "\n") != 1 {
+					t.Errorf("got %q", rest)
+				}
+				if _, stderr := p.ended(); ownWords(stderr) != "" || p.fake.starts != 1 || len(p.record.Diagnoses) != 0 {
+					t.Errorf("%d starts, stderr %q", p.fake.starts, stderr)
+				}
+			})
+		}
+	}
+}
+
+// TestShieldReplays: what came behind the probe reaches the fresh server even
+// when the client has ended meanwhile, without a line end that was not there.
+func TestShieldReplays(t *testing.T) {
+	p := begin(t, &fake{server: "dies"}, nil)
+	io.WriteString(p.in, probe+"\n"+initialize)
+	p.in.Close()
+	rest := p.rest()
+	shield, answer, _ := strings.Cut(rest, "\n")
+	isShield(t, shield)
+	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":0,"result":`) {
+		t.Errorf("then %q", answer)
+	}
+	if _, stderr := p.ended(); !strings.Contains(stderr, "saw: "+initialize) || p.fake.starts != 2 {
+		t.Errorf("%d starts, stderr %q", p.fake.starts, stderr)
+	}
+}
+
+// TestShieldForgets: an answer to a request of the server that died is not for
+// the fresh one.
+func TestShieldForgets(t *testing.T) {
+	p := begin(t, &fake{server: "asks-dies"}, nil)
+	p.send(probe)
+	if got := p.line(); !strings.Contains(got, "ping") {
+		t.Errorf("got %q", got)
+	}
+	isShield(t, p.line())
+	p.send(`{"jsonrpc":"2.0","id":0,"result":{}}`, initialize)
+	p.line()
+	p.in.Close()
+	p.rest()
+	if _, stderr := p.ended(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+initialize) {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestIgnoredInAPipe: a probe that is ignored is answered also when what came
+// behind it was answered before.
+func TestIgnoredInAPipe(t *testing.T) {
+	p := begin(t, &fake{server: "ignores"}, impatientWithProbes)
+	p.send(probe, initialize)
+	if got := p.line(); !strings.Contains(got, `"id":0,"result"`) {
+		t.Errorf("got %q", got)
+	}
+	isShield(t, p.line())
+	p.in.Close()
+	p.rest()
+	if _, stderr := p.ended(); ownWords(stderr) != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestNotOnTheProbe: a server that was not even reading is not started twice, and
+// not taken for a legacy one because it takes its time.
+func TestNotOnTheProbe(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what was read is seen on Linux only")
+	}
+	for server, want := range map[string]string{"crash": `"p" -31002 boot`, "unreading": `"p" -31006 boot`} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, func(s *Session) {
+				impatientWithProbes(s)
+				s.Profile.Startup = time.Second
+			})
+			p.send(probe)
+			if got := failureOf(t, p.line()).String(); got != want {
+				t.Errorf("got %s", got)
+			}
+			p.in.Close()
+			p.rest()
+			if p.ended(); p.fake.starts != 1 {
+				t.Errorf("%d starts", p.fake.starts)
+			}
+		})
+	}
+}
+
+// TestStartAgainFails: the fresh server cannot be started.
+func TestStartAgainFails(t *testing.T) {
+	f := &fake{server: "dies"}
+	p := begin(t, f, nil)
+	p.send(probe)
+	isShield(t, p.line())
+	f.err = io.ErrClosedPipe
+	p.send(initialize)
+	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {
+		t.Errorf("got %s", got)
+	}
+	p.in.Close()
+	p.rest()
+	if status, _ := p.ended(); status != 3 || p.err != io.ErrClosedPipe {
+		t.Errorf("status %d, error %v", status, p.err)
+	}
+}

@@ -1,0 +1,116 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	goflag "flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+var update = goflag.Bool("update", false, "rewrite the golden files")
+
+// TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server
+// NAME", "roots MODE", "advertise", "call DURATION", "startup DURATION". In talk,
+// "> " is what the client sends ("\r" at the end is one), "< " what it is sent,
+// in this order. server is what the server saw, over all of its lives, and
+// starts how many of them it had.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no transcripts", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { transcript(t, file) })
+	}
+}
+
+func transcript(t *testing.T, file string) {
+	script, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, f := range script.Files {
+		want[f.Name] = string(f.Data)
+	}
+	f := &fake{}
+	p := begin(t, f, func(s *Session) { setUp(t, f, s, string(script.Comment)) })
+	var talk strings.Builder
+	for line := range strings.Lines(want["talk"]) {
+		text, isSend := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "> ")
+		if isSend {
+			talk.WriteString(line)
+			p.send(strings.ReplaceAll(text, `\r`, "\r"))
+			continue
+		}
+		talk.WriteString("< " + strings.ReplaceAll(p.line(), "\r", `\r`))
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		talk.WriteString("< " + rest)
+	}
+	_, stderr := p.ended()
+	var saw, said strings.Builder
+	for line := range strings.Lines(stderr) {
+		if rest, ok := strings.CutPrefix(line, "saw: "); ok {
+			saw.WriteString(rest)
+		} else {
+			said.WriteString(line)
+		}
+	}
+	got := map[string]string{"talk": talk.String(), "server": saw.String(), "stderr": said.String(), "starts": fmt.Sprintln(f.starts)}
+	for i := range script.Files {
+		a := &script.Files[i]
+		if got[a.Name] != want[a.Name] && !*update {
+			t.Errorf("%s\n got %s\nwant %s", a.Name, got[a.Name], want[a.Name])
+		}
+		a.Data = []byte(got[a.Name])
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func setUp(t *testing.T, f *fake, s *Session, comment string) {
+	t.Helper()
+	s.times.probe = 200 * time.Millisecond
+	s.Profile.Entries = []policy.Entry{
+		{Path: "/srv/a b", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule},
+		{Path: "/srv/notes", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/usr", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline},
+	}
+	s.Canonical = func(path string) string { return strings.Replace(path, "/link", "/srv/notes", 1) }
+	for line := range strings.Lines(comment) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var err error
+		switch key {
+		case "server":
+			f.server = value
+		case "roots":
+			s.Profile.Roots = value
+		case "advertise":
+			s.Profile.Advertise = true
+		case "call":
+			s.Profile.Call, err = time.ParseDuration(value)
+		case "startup":
+			s.Profile.Startup, err = time.ParseDuration(value)
+		case "", "#":
+		default:
+			t.Fatalf("unknown setting %q", key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
