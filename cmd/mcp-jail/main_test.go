@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	programs := map[string]func(){
 		"mcp-jail": main, "client": clientMain, "tty": ttyMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
-		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain,
+		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
 	}
 	if programs[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, programs) // does not return

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"strings"
+)
+
+// fragile is a legacy server that ends on the probe of a client of both eras.
+func fragileMain() {
+	in := bufio.NewReader(os.Stdin)
+	r, w, err := os.Pipe()
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Stdin = r
+	go func() {
+		for {
+			line, err := in.ReadString('\n')
+			if strings.Contains(line, "server/discover") {
+				os.Exit(101)
+			}
+			w.WriteString(line)
+			if err != nil {
+				w.Close()
+				return
+			}
+		}
+	}()
+	serve("fragile", victimTools, useVictim)
+}
