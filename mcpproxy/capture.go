@@ -72,8 +72,10 @@ func (s *Scanner) begin(c byte, at int64) place {
 	switch {
 	case p == inEnvelope && m == mParams:
 		span, inside = &e.Params, inParams
-		e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
-		s.drop(mName, mVersion, mRequestID)
+		if e.Params.Present() { // a second one
+			e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
+			s.drop(mName, mVersion, mRequestID)
+		}
 	case p == inEnvelope && m == mResult:
 		span, inside = &e.Result, inResult
 		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
@@ -151,8 +153,13 @@ func (s *Scanner) message(at int64) place {
 		s.flaws |= FlawBounds
 		return nowhere
 	}
-	s.msgs = append(s.msgs, Envelope{Self: Span{Start: at, Kind: '{'}})
-	s.caps = append(s.caps, captures{})
+	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.caps) { // in place: they are large
+		s.msgs, s.caps = s.msgs[:n+1], s.caps[:n+1]
+		s.msgs[n], s.caps[n] = Envelope{}, captures{}
+	} else {
+		s.msgs, s.caps = append(s.msgs, Envelope{}), append(s.caps, captures{})
+	}
+	s.msgs[len(s.msgs)-1].Self = Span{Start: at, Kind: '{'}
 	return inEnvelope
 }
 

@@ -156,10 +156,10 @@ loop:
 			switch {
 			case c == '"':
 				s.str, s.esc = strName, false
-				s.keyAt = s.off + int64(i)
 				i++
 				if s.capturing = s.place() != nowhere; s.capturing {
 					mark, s.from = i, len(s.text)
+					s.keyAt = s.off + int64(i) - 1
 				}
 				st = sString
 			case isSpace(c):
