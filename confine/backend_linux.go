@@ -2,6 +2,7 @@ package confine
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -34,6 +35,7 @@ type Process struct {
 	mu      sync.Mutex
 	pid     int // of the jail's init, as the host sees it
 	pidfd   int
+	control *os.File // the init's socket: its order, then signals, a byte each
 	notes   []string
 	denials []Denial
 	exit    Exit
@@ -189,7 +191,7 @@ func (s *Shim) run(path string) {
 	p := s.process
 	defer close(p.done)
 	runtime.LockOSThread()
-	order, status, err := s.fork(path)
+	status, err := s.fork(path)
 	if err != nil {
 		s.started <- err
 		return
@@ -197,10 +199,7 @@ func (s *Shim) run(path string) {
 	todo, used := <-s.orders
 	if used {
 		// A shim that dies early breaks the socket; why, it says on the pipe.
-		sendOrder(order, todo)
-	}
-	order.Close()
-	if used {
+		sendOrder(p.control, todo)
 		err = p.listen(status, s.started)
 	}
 	status.Close()
@@ -216,6 +215,7 @@ func (s *Shim) run(path string) {
 	p.mu.Lock()
 	unix.Close(p.pidfd)
 	p.pidfd = -1
+	p.control.Close()
 	if !p.exited {
 		// The init did not live to tell: the kernel killed the program with it.
 		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
@@ -226,11 +226,11 @@ func (s *Shim) run(path string) {
 	}
 }
 
-// fork starts the shim in its namespaces. It returns our ends of the socket for
-// the order and of the pipe for its messages.
-func (s *Shim) fork(path string) (order, status *os.File, err error) {
-	failed := func(err error) (*os.File, *os.File, error) {
-		return nil, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+// fork starts the shim in its namespaces. It returns our end of the pipe for its
+// messages; that of the socket for the order and for signals stays in the process.
+func (s *Shim) fork(path string) (status *os.File, err error) {
+	failed := func(err error) (*os.File, error) {
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -241,11 +241,11 @@ func (s *Shim) fork(path string) (order, status *os.File, err error) {
 	if err != nil {
 		return failed(err)
 	}
-	order, theirs := os.NewFile(uintptr(pair[0]), "order"), os.NewFile(uintptr(pair[1]), "order")
+	control, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	status, statusW, err := os.Pipe()
 	if err != nil {
-		order.Close()
+		control.Close()
 		return failed(err)
 	}
 	defer statusW.Close()
@@ -272,17 +272,17 @@ func (s *Shim) fork(path string) (order, status *os.File, err error) {
 		},
 	})
 	if err != nil {
-		order.Close()
+		control.Close()
 		status.Close()
-		return nil, nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
+		return nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
 	}
 	p.mu.Lock()
-	p.pid, p.pidfd = pid, pidfd
+	p.pid, p.pidfd, p.control = pid, pidfd, control
 	if p.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
 	p.mu.Unlock()
-	return order, status, nil
+	return status, nil
 }
 
 // sendOrder passes the order and, with its first byte, the server's descriptors.
@@ -304,6 +304,7 @@ func sendOrder(socket *os.File, i instruction) {
 		return
 	}
 	runtime.KeepAlive(i.stdio)
+	socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
 	socket.Write(i.order)
 }
 
@@ -401,7 +402,14 @@ func (p *Process) Signal(sig os.Signal) error {
 	if p.pidfd < 0 {
 		return os.ErrProcessDone
 	}
-	return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+	if s == syscall.SIGKILL {
+		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+	}
+	if s <= 0 || s > 64 {
+		return syscall.EINVAL
+	}
+	_, err := p.control.Write([]byte{byte(s)})
+	return err
 }
 
 // Kill ends every process of the jail at once: the kernel does it when the init

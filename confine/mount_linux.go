@@ -77,18 +77,13 @@ func (b *rootBuilder) openSources() error {
 		if op.kind != mountBind {
 			continue
 		}
-		fd, err := openObject(unix.AT_FDCWD, op.path)
-		if err != nil {
+		var err error
+		if b.trees[i], err = cloneObject(op.path, op.id); err != nil {
 			return on(op.path, err)
 		}
-		id, err := objectID(fd)
-		if err != nil {
+		if op.id, err = objectID(b.trees[i]); err != nil {
 			return on(op.path, err)
 		}
-		if op.id != (policy.FileID{}) && op.id != id {
-			return on(op.path, errSwapped)
-		}
-		op.id = id
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 		if !op.dev {
 			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
@@ -99,12 +94,33 @@ func (b *rootBuilder) openSources() error {
 		if op.noexec {
 			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
 		}
-		if b.trees[i], err = cloneTree(fd, attr); err != nil {
+		if err := setAttributes(b.trees[i], attr); err != nil {
 			return on(op.path, err)
 		}
-		unix.Close(fd)
 	}
 	return nil
+}
+
+// cloneObject clones the mount of the object at a canonical path. An object whose
+// identity is known is checked by it: whatever way a name that was swapped leads
+// to, it ends at another one. For the rest no symlink is followed.
+func cloneObject(p string, id policy.FileID) (tree int, err error) {
+	if id == (policy.FileID{}) {
+		fd, err := openObject(unix.AT_FDCWD, p)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		return openTree(fd, "", unix.AT_EMPTY_PATH)
+	}
+	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return -1, err
+	}
+	if found, err := objectID(tree); err != nil || found != id {
+		unix.Close(tree)
+		return -1, errSwapped
+	}
+	return tree, nil
 }
 
 var errSwapped = errors.New("it was replaced by something else while the jail was being built")
@@ -118,12 +134,20 @@ func openObject(dir int, p string) (int, error) {
 	})
 }
 
+func openTree(dir int, p string, flags uint) (int, error) {
+	return unix.OpenTree(dir, p, flags|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}
+
+func setAttributes(tree int, attr unix.MountAttr) error {
+	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+}
+
 func cloneTree(fd int, attr unix.MountAttr) (int, error) {
-	tree, err := unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	tree, err := openTree(fd, "", unix.AT_EMPTY_PATH)
 	if err != nil {
 		return -1, err
 	}
-	return tree, unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+	return tree, setAttributes(tree, attr)
 }
 
 // newFs makes a filesystem that is attached nowhere yet.
@@ -252,11 +276,16 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 	return nil
 }
 
+// touch makes a file, with its directories. One that is there stays as it is.
 func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
-	if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
-		return err
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	fd, err := unix.Openat(b.root, rel(p), flags, 0o644)
+	if errors.Is(err, unix.ENOENT) {
+		if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
+			return err
+		}
+		fd, err = unix.Openat(b.root, rel(p), flags, 0o644)
 	}
-	fd, err := unix.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}
@@ -372,14 +401,19 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		if op.hidden {
 			mode = shutDir
 		}
-		err := b.mkdirs(path.Dir(op.path), mode)
-		if err == nil && op.dir {
+		var err error
+		if op.dir {
 			err = b.mkdirs(op.path, mode)
-		} else if err == nil {
+		} else {
 			err = b.touch(op.path, "", mode)
 		}
 		if err != nil {
 			return err
+		}
+		if op.kind == mountBind {
+			// Nobody but us has been in the jail's own directories.
+			defer unix.Close(tree)
+			return unix.MoveMount(tree, "", b.root, rel(op.path), unix.MOVE_MOUNT_F_EMPTY_PATH)
 		}
 	}
 	target, err := openObject(b.root, rel(op.path))

@@ -1,10 +1,9 @@
 package confine
 
 import (
+	"encoding/binary"
 	"errors"
-	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -21,7 +20,7 @@ const shimOwnNet = "own-network"
 
 // Descriptors of the shim beyond the server's three.
 const (
-	orderFD  = 3 // the order, to be read to its end
+	orderFD  = 3 // the order, and after it signals for the program, a byte each
 	statusFD = 4 // messages to the launcher; never seen by the server
 )
 
@@ -41,8 +40,25 @@ func ShimMain() {
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
 	runtime.LockOSThread()
-	go onOtherThread(runShim)
-	select {}
+	s := &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1)}
+	go onOtherThread(s.run)
+	s.passSignals(<-s.program)
+}
+
+// passSignals passes on what the launcher sends for the program. The end of the
+// socket means that there is no launcher any more, and so no jail.
+func (s *shim) passSignals(program int) {
+	var sig [1]byte
+	for {
+		n, err := syscall.Read(orderFD, sig[:])
+		switch {
+		case err == syscall.EINTR:
+		case err != nil || n == 0:
+			os.Exit(1)
+		default:
+			syscall.Kill(program, syscall.Signal(sig[0]))
+		}
+	}
 }
 
 func onOtherThread(f func()) {
@@ -59,14 +75,12 @@ type shim struct {
 	status  *os.File
 	root    rootBuilder
 	ruleset int
-	signals chan os.Signal // to pass on to the program
+	program chan int // its process number, once it runs
 }
 
-func runShim() {
+func (s *shim) run() {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
-	s := &shim{status: os.NewFile(statusFD, "status"), signals: make(chan os.Signal, 8)}
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	for _, step := range []struct {
 		name string
 		run  func() error
@@ -154,15 +168,35 @@ func (s *shim) readOrder() error {
 		unix.Close(fds[0])
 		fds = fds[1:]
 	}
-	f := os.NewFile(orderFD, "order")
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
+	var length [4]byte
+	if err := readFull(length[:]); err != nil {
+		return err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(length[:]))
+	if err := readFull(b); err != nil {
 		return err
 	}
 	s.order, err = decodeOrder(b)
 	s.root.order = s.order
 	return err
+}
+
+// readFull reads from the launcher's socket, without the runtime's poller: what
+// comes after the order is read by another thread.
+func readFull(b []byte) error {
+	for len(b) > 0 {
+		n, err := syscall.Read(orderFD, b)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return errOrder
+		default:
+			b = b[n:]
+		}
+	}
+	return nil
 }
 
 // bindToParent has the kernel kill the jail when the launcher dies, and checks
@@ -225,13 +259,9 @@ func (s *shim) startProgram() {
 	if err != nil {
 		s.fail(StepExec, on(s.order.Program, err))
 	}
+	s.program <- pid
 	s.say(message{kind: saysStarted, pid: pid})
 	releaseStdio()
-	go func() {
-		for sig := range s.signals {
-			syscall.Kill(pid, sig.(syscall.Signal))
-		}
-	}()
 	go s.watchMemory()
 	s.reap(pid)
 }
