@@ -22,6 +22,21 @@
 // that still comes is answered with the same error until the client closes its
 // stdin, or falls silent.
 //
+// # The probe shield
+//
+// A client of both eras opens with server/discover, and legacy servers exist that
+// end on it or never answer. When that is the first message of a session, a
+// server that ends on it is answered for and, once the client goes on, started
+// afresh; frames behind the probe are replayed. One that ignores the probe for
+// two seconds after reading it is answered for and kept. Once in a session.
+//
+// # What the server is told
+//
+// With Profile.Advertise, initialize, server/discover and modern tools/call
+// requests gain the profile's Statement. With Profile.Roots the client's answers
+// to roots/list are narrowed to what the profile lets the server read, or given
+// by us. Nothing else of the client's is ever changed.
+//
 // # The client's descriptors
 //
 // They are used in the mode in which they came. A descriptor that is blocking
@@ -39,7 +54,5 @@
 //   - Refusals of the jail are attributed to a call by their time. Of calls that
 //     overlap, each is told of them.
 //   - The text of a result is looked at only while the frame is held in memory.
-//   - A call in a batch that timed out is answered a second time when the server
-//     answers the whole batch after all.
 //   - Signals are taken from the whole program while RunStateful runs.
 package lifecycle

@@ -23,6 +23,7 @@ func init() {
 		"ignores-late":  {probe: "late"},
 		"declines-hang": {probe: "decline", initialize: "hang"},
 		"dies-hang":     {probe: "die", initialize: "hang"},
+		"ignores-dies":  {probe: "ignore", initialize: "die"},
 		"declines-end":  {probe: "decline", initialize: "die"},
 		"asks-dies":     {probe: "ask-die"},
 	} {

@@ -115,6 +115,11 @@ func TestShieldForgets(t *testing.T) {
 	isShield(t, p.line())
 	p.send(`{"jsonrpc":"2.0","id":0,"result":{}}`, initialize)
 	p.line()
+	// Nor is a late answer to the probe expected of it, whose id is free again.
+	p.send(`{"jsonrpc":"2.0","id":"p","method":"tools/list"}`)
+	if got := p.line(); !strings.Contains(got, `"id":"p","result"`) {
+		t.Errorf("got %q", got)
+	}
 	p.in.Close()
 	p.rest()
 	if _, stderr := p.ended(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+initialize) {
@@ -135,6 +140,22 @@ func TestIgnoredInAPipe(t *testing.T) {
 	p.rest()
 	if _, stderr := p.ended(); ownWords(stderr) != "" {
 		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestIgnoredThenDead: the shield was used up when the server was kept.
+func TestIgnoredThenDead(t *testing.T) {
+	p := begin(t, &fake{server: "ignores-dies"}, impatientWithProbes)
+	p.send(probe)
+	isShield(t, p.line())
+	p.send(initialize)
+	if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.in.Close()
+	p.rest()
+	if status, _ := p.ended(); status != 102 || p.fake.starts != 1 {
+		t.Errorf("status %d, %d starts", status, p.fake.starts)
 	}
 }
 

@@ -13,7 +13,7 @@
 // id and calls [Hooks] at the few places at which somebody may want to speak up.
 //
 // Where something has to be added to a message, it is spliced into the original
-// bytes: see [Frame.AddMember]. Numbers such as 9007199254740993, unknown
+// bytes, or cut out of them: see [Frame.AddMember], [Frame.Cut]. Numbers such as 9007199254740993, unknown
 // members, the order of members, white space and line ends stay what they were.
 //
 // # Memory
@@ -28,16 +28,19 @@
 //
 //   - Ids are compared as strings (escapes decoded) or as raw number tokens. A
 //     peer that answers id 1.0 with 1 is not understood.
-//   - A request that was cancelled stays in its table until it is answered, and
-//     for ever when the server, as it should, does not answer it.
+//   - A request that was cancelled is forgotten. An answer that comes all the same
+//     passes without a hook being told what it answers.
+//   - Requests of a server are not told apart by whether the server still lives:
+//     who replaces one marks them by Pending.Answer.
 //   - Of a batch, the first 4096 members are looked into; of all texts that a
 //     frame's envelope captures (ids, methods, names), 1 MiB.
 //   - Duplicate names are looked for where a message is told apart from another:
 //     in the envelope, in params, result, error and the _meta of both. What lies
 //     deeper is only checked for being JSON.
 //   - Containers nested deeper than 10000 are malformed, as for encoding/json.
-//   - A forged member (a server that writes _meta["dev.mcp-jail/denials"] itself)
-//     is not looked for.
+//   - Members of our own prefix are found in result._meta, error.data, params._meta
+//     and params.capabilities.experimental, also where those names are duplicate
+//     or written in another case; not deeper, and not in the text of a result.
 //
 // What a process is, or a policy, is not known here. Nothing but the standard
 // library is imported.
