@@ -41,7 +41,7 @@ trap cleanup EXIT
 # A skipped test is a failure where MCPJAIL_REQUIRE is set.
 verdict() {
 	local log=$1
-	if [ -n "${MCPJAIL_REQUIRE:-}" ] && grep -E '^ *--- SKIP' "$log"; then
+	if [ -n "${MCPJAIL_REQUIRE:-}" ] && grep -aE '^ *--- SKIP' "$log"; then
 		echo "tests were skipped, and MCPJAIL_REQUIRE is set" >&2
 		exit 1
 	fi
@@ -49,11 +49,11 @@ verdict() {
 
 say "all packages, as $(id -un)"
 CGO_ENABLED=0 go test -v -timeout 15m ./... >"$work/log" 2>&1 || {
-	grep -E '^( *--- FAIL|FAIL|panic|#)|^ +[a-z_]+\.go:|_test\.go:' "$work/log" | head -100
+	grep -aE '^( *--- FAIL|FAIL|panic|#)|^ +[a-z_]+\.go:|_test\.go:' "$work/log" | head -100
 	tail -60 "$work/log"
 	exit 1
 }
-grep -E '^(ok|FAIL|\?)' "$work/log"
+grep -aE '^(ok|FAIL|\?)' "$work/log"
 verdict "$work/log"
 
 if [ "$(id -u)" = 0 ]; then
@@ -70,8 +70,8 @@ if [ "$(id -u)" = 0 ]; then
 		log=$work/log.${package//\//-}
 		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { grep -E '^ *--- FAIL|_test\.go:' "$log" | head -60; tail -40 "$log"; exit 1; }
-		echo "ok  	$package	$(grep -c '^ *--- PASS' "$log") passed"
+			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { grep -aE '^ *--- FAIL|_test\.go:' "$log" | head -60; tail -40 "$log"; exit 1; }
+		echo "ok  	$package	$(grep -ac '^ *--- PASS' "$log") passed"
 		verdict "$log"
 	done
 fi
