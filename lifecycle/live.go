@@ -146,7 +146,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 
 		case <-ignored:
 			ignored = nil
-			r.answerProbe(fmt.Sprintf("has ignored server/discover for %v", r.times.probe))
+			r.answerProbe(fmt.Sprintf("has ignored server/discover for %v", r.times.probe), false)
 			r.link.shield.over.Store(true)
 			boot.declined()
 		case <-r.asks:

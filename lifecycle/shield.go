@@ -62,6 +62,7 @@ func (s *shield) watch(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn])
 		}
 		sent, _ := f.AppendTo(nil)
 		s.id, s.size, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
+	case isReply(f): // to a request that only this server knows
 	default:
 		select {
 		case s.more <- struct{}{}:
@@ -150,15 +151,32 @@ func canProbe(f *mcpproxy.Frame) bool {
 	return e.Kind() == mcpproxy.Request && e.Trackable() && string(e.Method) == "server/discover"
 }
 
+// isReply reports whether a frame is an answer, or answers, of the client.
+func isReply(f *mcpproxy.Frame) bool {
+	for i := range f.Messages {
+		if f.Messages[i].Kind() != mcpproxy.Response {
+			return false
+		}
+	}
+	return len(f.Messages) > 0
+}
+
 // answerProbe answers the probe in the server's name, unless the server has. No
 // diagnosis is made of it: a legacy server that does not know the method is none.
-func (r *run) answerProbe(why string) {
+// dead: no late answer can come, nor are answers to its requests for another.
+func (r *run) answerProbe(why string, dead bool) {
 	s := &r.link.shield
+	if dead {
+		r.proxy.Reverse.Answer(everything)
+	}
 	for _, c := range r.open(s.isProbe) {
 		r.Log.Info().Str("server", r.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.Profile.Server, why)
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
 			c.ID, quoted(text), quoted(r.Profile.Server))
+		if dead {
+			r.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
+		}
 		r.tasks.Go(func() { r.proxy.Client.Inject(frame) })
 	}
 	s.settle()
@@ -173,13 +191,10 @@ func (r *run) shielded(how ending) bool {
 }
 
 // awaitMore waits for what the client says behind a probe that has cost the
-// server its life, and forgets what was open between the two. Only then is there
-// a reason to start another: clients probe throw-away servers, too.
+// server its life. Only then is there a reason to start another: clients probe
+// throw-away servers, too.
 func (r *run) awaitMore(ctx context.Context, ends <-chan os.Signal) bool {
 	s := &r.link.shield
-	var call mcpproxy.Call
-	r.proxy.Requests.Take(s.id, &call) // nobody is left to answer it late
-	r.proxy.Reverse.Answer(everything)
 	select {
 	case <-s.more:
 		return true

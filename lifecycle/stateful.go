@@ -98,7 +98,7 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (int, error) {
 		if revived || !drained || !r.shielded(how) {
 			return r.conclude(ctx, ends, how, exit), nil
 		}
-		r.answerProbe("ended on server/discover (" + exitWords(exit) + ")")
+		r.answerProbe("ended on server/discover ("+exitWords(exit)+")", true)
 		if !r.awaitMore(ctx, ends) {
 			return exit.Code, nil
 		}
@@ -124,7 +124,7 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 		}
 		if how.byClient && !how.untouched && r.onProbe() {
 			// A throw-away server that got only the probe: nobody waits for a reason.
-			r.answerProbe("did not answer server/discover")
+			r.answerProbe("did not answer server/discover", true)
 			return exit.Code
 		}
 		ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
