@@ -21,7 +21,7 @@ var servers = map[string]func(){
 	// polite answers everything and exits 7 at end-of-file.
 	"polite": func() { serve(nil); os.Exit(7) },
 	// stubborn ignores end-of-file and SIGTERM.
-	"stubborn": func() { signal.Ignore(syscall.SIGTERM); serve(nil); select {} },
+	"stubborn": func() { signal.Ignore(syscall.SIGTERM); serve(nil); time.Sleep(time.Hour) },
 	// deaf ignores end-of-file but dies of SIGTERM.
 	"deaf": func() { serve(nil); time.Sleep(time.Hour) },
 	// trap exits 9 on SIGINT.
@@ -30,7 +30,7 @@ var servers = map[string]func(){
 		signal.Notify(c, syscall.SIGINT, syscall.SIGHUP)
 		go func() { <-c; os.Exit(9) }()
 		serve(nil)
-		select {}
+		time.Sleep(time.Hour)
 	},
 	"silent": func() { io.Copy(io.Discard, os.Stdin); time.Sleep(time.Hour) },
 	"crash": func() {
