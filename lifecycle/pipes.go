@@ -38,6 +38,8 @@ func newPipes() (*pipes, error) {
 		// their standard descriptors. Our ends are other open files.
 		f.Fd()
 	}
+	widen(p.stdin)
+	widen(outR)
 	return &p, nil
 }
 

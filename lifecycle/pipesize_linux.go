@@ -1,0 +1,22 @@
+package lifecycle
+
+import (
+	"os"
+	"syscall"
+)
+
+const (
+	setPipeSize = 1031    // F_SETPIPE_SZ
+	pipeSize    = 1 << 20 // what an ordinary user may ask for (pipe-max-size in pipe(7))
+)
+
+// widen gives a pipe room for a large message, which then crosses in a few turns
+// instead of one for every 64 KiB. A user who has used up the allowance for all
+// pipes keeps the usual size.
+func widen(f *os.File) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	c.Control(func(fd uintptr) { syscall.Syscall(syscall.SYS_FCNTL, fd, setPipeSize, pipeSize) })
+}
