@@ -164,7 +164,7 @@ func (c *compiler) processes(o *order) {
 
 // ipc: what lies on no path is hidden by namespaces. A socket is a file, and
 // before Landlock's ABI 9 nothing can keep a server from connecting to one that
-// it can name, read-only or not.
+// it can name, read-only or not: policy masks those that are there at the start.
 func (c *compiler) ipc(o *order) {
 	by, sockets := "ipc, pid, network and mount namespaces, Landlock scopes", "socket"
 	if !o.Loopback {
@@ -180,7 +180,7 @@ func (c *compiler) ipc(o *order) {
 	}
 	what := "no process, queue, shared memory or " + sockets + " of the host can be reached"
 	if c.f.LandlockABI < 9 {
-		what += ", but for sockets that lie inside a granted directory"
+		what += ", but for sockets that a rule names or that somebody makes in a granted directory after the start"
 	}
 	c.holds(policy.AxisIPC, by, "%s", what)
 }

@@ -25,7 +25,7 @@ const elf = "\x7fELF\x02\x01\x01\x00"
 
 // newFake builds a host from lines: "d PATH", "f PATH [text]" (mode 0644),
 // "x PATH [text]" (mode 0755; an ELF file without text), "l PATH TARGET",
-// "p PATH" (a fifo), "0 PATH" (a directory that may not be looked into).
+// "p PATH" (a fifo), "s PATH" (a socket), "0 PATH" (a directory that may not be looked into).
 func newFake(lines ...string) fakeHost {
 	h := fakeHost{"/": {mode: fs.ModeDir | 0o755}}
 	for _, block := range lines {
@@ -63,6 +63,8 @@ func (h fakeHost) add(line string) {
 		h[name] = fakeFile{mode: fs.ModeSymlink | 0o777, text: text}
 	case "p":
 		h[name] = fakeFile{mode: fs.ModeNamedPipe | 0o644}
+	case "s":
+		h[name] = fakeFile{mode: fs.ModeSocket | 0o755}
 	case "0":
 		h[name] = fakeFile{mode: fs.ModeDir, denied: true}
 	default:

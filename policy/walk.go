@@ -8,6 +8,12 @@ import (
 	"sync"
 )
 
+// HostSocket is the Entry.Named of a UNIX socket that lay in a granted directory
+// at the start. Something outside of the jail listens there, and a directory's
+// rights say nothing of who may be talked to: like a sensitive path, it is
+// reachable only through a rule that names it.
+const HostSocket = "**/socket"
+
 // hit is a name that the search found: sensitive by a pattern, or protected.
 type hit struct {
 	dir, name string
@@ -97,7 +103,11 @@ func (b *builder) sensitiveName(h hit) {
 	if h.typ&fs.ModeSymlink != 0 && e.Origin == OriginBaseline {
 		return // .env -> /usr/bin/node hides nothing and would break the server
 	}
-	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: h.pattern, Rule: "sensitive: " + h.pattern, ID: at.info.ID}
+	rule := "sensitive: " + h.pattern
+	if h.pattern == HostSocket {
+		rule = "a socket of the host"
+	}
+	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: h.pattern, Rule: rule, ID: at.info.ID}
 }
 
 type job struct {
@@ -192,6 +202,10 @@ next:
 			if _, protected := protectedNames(e.Name); protected {
 				hits = append(hits, hit{j.dir, e.Name, typ, ""})
 			}
+		}
+		if typ&fs.ModeSocket != 0 {
+			hits = append(hits, hit{j.dir, e.Name, typ, HostSocket})
+			continue
 		}
 		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {
 			continue

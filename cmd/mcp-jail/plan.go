@@ -248,6 +248,9 @@ func origin(e policy.Entry) string {
 	case policy.OriginHome:
 		return "private home"
 	case policy.OriginSensitive:
+		if e.Named == policy.HostSocket {
+			return e.Rule
+		}
 		return "sensitive"
 	case policy.OriginProtected:
 		return "protected"
