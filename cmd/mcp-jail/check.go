@@ -184,9 +184,9 @@ func (r serverReport) text(c console) string {
 	if !r.OK {
 		mark = c.paint(red, "failed")
 	}
-	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.paint(bold, r.Server), r.Policy)
+	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.paint(bold, r.Server), printable(r.Policy))
 	line := func(code, what, msg string) {
-		fmt.Fprintf(&b, "    %s %s\n", c.paint(code, what), strings.ReplaceAll(msg, "\n", "\n      "))
+		fmt.Fprintf(&b, "    %s %s\n", c.paint(code, what), strings.ReplaceAll(lines(msg), "\n", "\n      "))
 	}
 	for _, e := range r.Errors {
 		line(red, "error:", e)

@@ -63,7 +63,7 @@ func (c console) printf(format string, args ...any) { fmt.Fprintf(c.out, format,
 
 // errorf prints an error; its further lines stand indented below it.
 func (c console) errorf(format string, args ...any) {
-	msg := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	msg := lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
 		switch {
 		case i == 0:
@@ -75,7 +75,17 @@ func (c console) errorf(format string, args ...any) {
 	}
 }
 
-// printable takes the terminal's controls out of text that a server chose.
+// lines is printable, line by line.
+func lines(s string) string {
+	l := strings.Split(s, "\n")
+	for i := range l {
+		l[i] = printable(l[i])
+	}
+	return strings.Join(l, "\n")
+}
+
+// printable takes the terminal's controls out of text that a server chose, or
+// who named the files of a repository.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -90,9 +90,9 @@ func planText(c console, t *target, plan *confine.Plan) string {
 		fmt.Fprintf(&b, "\n%s%s\n", c.paint(bold, title), how)
 	}
 
-	fmt.Fprintf(&b, "%s  %s\n", c.paint(bold, p.Server), describe(t.policy))
+	fmt.Fprintf(&b, "%s  %s\n", c.paint(bold, p.Server), printable(describe(t.policy)))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, value) }
+	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, printable(value)) }
 	row("program", p.Program)
 	row("arguments", fmt.Sprintf("%q", p.Argv))
 	if p.Workspace == "" {
@@ -116,7 +116,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 			runtime = append(runtime, e.Path)
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, entryName(e), origin(e))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(origin(e)))
 	}
 	fmt.Fprintf(w, "  read write execute\t/tmp, /dev/shm\tprivate, gone at the end\n")
 	w.Flush()
@@ -148,7 +148,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 		case v.Name == policy.StatementVar:
 			value = "(this policy, for the server to read)"
 		}
-		fmt.Fprintf(&b, "  %s=%s\n", v.Name, clip(value, 120))
+		fmt.Fprintf(&b, "  %s=%s\n", v.Name, printable(clip(value, 120)))
 	}
 	if len(p.Withheld) > 0 {
 		fmt.Fprintf(&b, "  withheld:\n")
@@ -159,7 +159,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 	if p.Programs == nil {
 		fmt.Fprintln(&b, "  any program that the filesystem rules let execute")
 	} else {
-		fmt.Fprintf(&b, "  only: %s\n", strings.Join(p.Programs, " "))
+		fmt.Fprintf(&b, "  only: %s\n", printable(strings.Join(p.Programs, " ")))
 	}
 	for _, e := range plan.Enforced {
 		if e.Axis == policy.AxisLimits {
@@ -171,12 +171,12 @@ func planText(c console, t *target, plan *confine.Plan) string {
 			fmt.Fprintf(&b, "  %s  %s\n", e.What, c.paint(dim, "("+e.By+")"))
 		}
 	}
-	section := func(title, code string, lines []string) {
-		for i, l := range lines {
+	section := func(title, code string, items []string) {
+		for i, l := range items {
 			if i == 0 {
 				fmt.Fprintf(&b, "\n%s\n", c.paint(code, title))
 			}
-			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(l, "\n", "\n    "))
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(lines(l), "\n", "\n    "))
 		}
 	}
 	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
@@ -189,6 +189,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 func paragraph(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
+		item = printable(item)
 		switch {
 		case i == 0, room < len(item)+2:
 			if i > 0 {

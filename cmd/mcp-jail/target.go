@@ -23,6 +23,7 @@ func (t *target) warned() []string {
 		if t.policy.InPlace && w.Where == t.policy.Where {
 			out[i] = w.Message // "the command line" tells nobody where to look
 		}
+		out[i] = printable(out[i]) // names of files stand in it
 	}
 	return out
 }
