@@ -141,6 +141,7 @@ func (c *compiler) processes(o *order) {
 	}
 	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
 		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true,
+		Programs: c.p.Programs != nil,
 	})
 	if err != nil {
 		c.gap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})

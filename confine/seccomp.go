@@ -73,6 +73,9 @@ type seccompOptions struct {
 	OwnPIDs bool
 	// OwnIPC says that SysV and POSIX queues are the jail's own.
 	OwnIPC bool
+	// Programs says that only listed files may be started. A memfd has no path
+	// that Landlock could judge, so it must be one that cannot be executed.
+	Programs bool
 	// Notify lists the calls that are handed to the supervisor. A refusal by the
 	// deny-list comes first.
 	Notify []seccompNotify

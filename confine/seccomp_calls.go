@@ -78,6 +78,7 @@ var seccompCalls = [...]seccompCall{
 	{"lookup_dcookie", 212, 18},
 	{"lremovexattr", 198, 15},
 	{"lsetxattr", 189, 6},
+	{"memfd_create", 319, 279},
 	{"mkdir", 83, absent},
 	{"mkdirat", 258, 34},
 	{"mknod", 133, absent},

@@ -190,6 +190,10 @@ func seccompRows() []seccompRow {
 		add(eperm, "ioctl", badFD, cmd|garbage)
 	}
 	add(0, "ioctl", badFD, unix.TCGETS)
+	for _, nr := range []uintptr{1, 14, 15, 23, 24, 63} { // subvolumes of btrfs
+		add(eperm, "ioctl", badFD, 0x50009400|nr)
+	}
+	add(0, "ioctl", badFD, unix.FICLONE)
 
 	add(eperm, "chmod", 0, 0o4755)
 	add(eperm, "chmod", 0, 0o2755)

@@ -48,6 +48,15 @@ const (
 	tiocLINUX = 0x541c
 	tiocSETD  = 0x5423
 
+	// Subvolumes of btrfs are made, copied and removed past the rights of Landlock,
+	// and the snapshot of one shows what a mask hides in it.
+	btrfsSnapCreate        = 0x50009401
+	btrfsSubvolCreate      = 0x5000940e
+	btrfsSnapDestroy       = 0x5000940f
+	btrfsSnapCreateV2      = 0x50009417
+	btrfsSubvolCreateV2    = 0x50009418
+	btrfsSnapDestroyV2     = 0x5000943f
+	memfdNoExecSeal        = 0x8
 	prSetMM                = 35
 	seccompSetModeFilter   = 1
 	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
@@ -126,7 +135,10 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(whenEqual(low(0), prSetMM, eperm, allow), "prctl")
 	// Typing into the terminal that the jail was started from. The kernel cuts
 	// the command to 32 bits.
-	add(whenOneOf(low(1), []uint32{tiocSTI, tiocLINUX, tiocSETD}, eperm, allow), "ioctl")
+	add(whenOneOf(low(1), []uint32{
+		tiocSTI, tiocLINUX, tiocSETD,
+		btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy, btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2,
+	}, eperm, allow), "ioctl")
 
 	// Set-id files outlive the jail in a writable grant, and there no nosuid
 	// mount holds. mkdir drops those bits by itself.
@@ -146,6 +158,9 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(whenAny(low(3), msgFastopen, fastopen, allow), "sendto", "sendmmsg")
 	add(whenAny(low(2), msgFastopen, fastopen, allow), "sendmsg")
 
+	if opts.Programs {
+		add(whenAny(low(1), memfdNoExecSeal, allow, enosys), "memfd_create")
+	}
 	if !opts.OwnIPC {
 		add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl",
 			"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink")

@@ -17,6 +17,7 @@ import (
 var seccompModes = map[string]seccompOptions{
 	"strict":     {},
 	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true},
+	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Programs: true},
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, RouteNetlink: true},
 	"notify": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Notify: []seccompNotify{
 		{Call: "connect"},
@@ -97,7 +98,7 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		case "prctl":
 			return yes(i(0) == 35, eperm)
 		case "ioctl":
-			return yes(slices.Contains([]uint32{0x5412, 0x541c, 0x5423}, uint32(a[1])), eperm)
+			return yes(slices.Contains([]uint32{0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f}, uint32(a[1])), eperm)
 		case "chmod", "fchmod", "creat":
 			return yes(setid(a[1]), eperm)
 		case "fchmodat", "fchmodat2":
@@ -138,6 +139,8 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			return yes(uint32(a[3])&0x20000000 != 0, eopnot)
 		case "sendmsg":
 			return yes(uint32(a[2])&0x20000000 != 0, eopnot)
+		case "memfd_create":
+			return yes(o.Programs && uint32(a[1])&8 == 0, enosys)
 		case "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv",
 			"msgctl", "mq_open", "mq_unlink":
 			return yes(!o.OwnIPC, eperm)
@@ -198,7 +201,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) *bpf.VM {
 var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 17, 29, 35, 38, 40, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
-	0x5412, 0x541c, 0x5423, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
+	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 
