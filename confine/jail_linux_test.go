@@ -132,7 +132,7 @@ func jailProfile(t testing.TB, grants ...grant) *policy.Profile {
 func entryOf(t testing.TB, g grant) policy.Entry {
 	t.Helper()
 	e := policy.Entry{Path: g.path, Named: g.path, Rights: g.rights, Origin: policy.OriginRule, Rule: "path = " + g.path}
-	fd, err := openObject(unix.AT_FDCWD, g.path)
+	fd, err := openLast(unix.AT_FDCWD, g.path)
 	if err != nil {
 		t.Fatalf("%s: %v", g.path, err)
 	}

@@ -127,9 +127,14 @@ var errSwapped = errors.New("it was replaced by something else while the jail wa
 
 // openObject opens the object at an absolute or relative canonical path; a
 // symlink anywhere in it is an error (ELOOP).
-func openObject(dir int, p string) (int, error) {
+func openObject(dir int, p string) (int, error) { return openBeneath(dir, p, 0) }
+
+// openLast does the same, and opens a last symlink itself.
+func openLast(dir int, p string) (int, error) { return openBeneath(dir, p, unix.O_NOFOLLOW) }
+
+func openBeneath(dir int, p string, flags uint64) (int, error) {
 	return unix.Openat2(dir, p, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC, // with O_NOFOLLOW a last symlink would be opened itself
+		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 }
@@ -416,7 +421,11 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 			return unix.MoveMount(tree, "", b.root, rel(op.path), unix.MOVE_MOUNT_F_EMPTY_PATH)
 		}
 	}
-	target, err := openObject(b.root, rel(op.path))
+	open := openObject
+	if op.kind == mountMask {
+		open = openLast // a symlink is hidden by a mount on itself
+	}
+	target, err := open(b.root, rel(op.path))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package confine
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -42,6 +41,9 @@ const (
 // what Landlock grants in them.
 var ownPlaces = []string{"/tmp", "/dev/shm"}
 
+// below are the directories that own places can lie in, when a rule grants them.
+var below = []string{"/", "/dev"}
+
 // compileMounts turns the flat entries of a profile into mounts.
 //
 // A mount can take rights away where Landlock only adds them, and knows few
@@ -55,7 +57,8 @@ var ownPlaces = []string{"/tmp", "/dev/shm"}
 //
 // Directories between a grant and a carve-out below it are bound onto
 // themselves (pins): renaming them fails with EBUSY, so that a protected name
-// cannot be moved out of the way and made anew.
+// cannot be moved out of the way and made anew, nor anything to where the search
+// of the next start does not find it.
 func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -67,8 +70,10 @@ func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
 	c := mountCompiler{entries: entries, state: map[string]mountState{
 		"/dev": {own: true},
 	}}
-	if e, ok := c.find("/"); ok {
-		c.entry(e)
+	for _, p := range below { // what the own places lie on
+		if e, ok := c.find(p); ok {
+			c.entry(e)
+		}
 	}
 	for _, place := range ownPlaces {
 		if e, ok := c.find(place); ok && e.Rights != 0 {
@@ -78,7 +83,7 @@ func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
 	}
 	for _, e := range entries {
 		switch {
-		case e.Path == "/":
+		case slices.Contains(below, e.Path):
 		case policy.Within(e.Path, "/proc"):
 			c.gaps = append(c.gaps, Gap{
 				Axis: policy.AxisFs, What: e.Rule, Fatal: true,
@@ -182,10 +187,8 @@ func expressible(around, rights policy.Rights) bool {
 // pin binds the directories strictly between the cover and the entry onto
 // themselves, where the server could otherwise rename them.
 func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) {
-	if cover.ro || strings.HasPrefix(e.Named, "**/") {
-		// In a read-only tree nothing can be renamed. A mask that was found by its
-		// name stays on the object wherever a parent is moved.
-		return
+	if cover.ro {
+		return // nothing can be renamed there
 	}
 	var between []string
 	for p := path.Dir(e.Path); p != coverPath && p != "/"; p = path.Dir(p) {

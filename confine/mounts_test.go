@@ -72,6 +72,7 @@ func TestMounts(t *testing.T) {
 			own + "bind /w dir\nbind /w/a dir noexec inside\nbind /w/a/b dir ro inside", ""},
 		{"a pin is as little executable as what it lies in", "/w rx, /w/a rcud, /w/a/b/c r",
 			own + "bind /w dir ro\nbind /w/a dir noexec inside\nbind /w/a/b dir noexec inside\nbind /w/a/b/c dir ro noexec inside", ""},
+		{"the host's /dev lies below the jail's own /dev/shm", "/dev r", "bind /dev dir ro dev\n" + own, ""},
 		{"masks", "/w rcud, /w/d -, /w/f - file", own + "bind /w dir\nmask /w/d dir inside\nmask /w/f inside", ""},
 		{"a mask with a hole", "/w r, /w/d -, /w/d/a/f r file",
 			own + "bind /w dir ro\nmask /w/d dir inside holes\nbind /w/d/a/f ro hidden", ""},

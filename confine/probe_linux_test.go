@@ -130,6 +130,7 @@ func init() {
 		},
 		"execs":   silent(probeExecutable),
 		"mapexec": silent(probeMapExec),
+		"memexec": probeMemExec,
 		"handle": silent(func(a []string) error {
 			_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0)
 			return err
@@ -301,6 +302,22 @@ func probeExec(a []string) (string, error) {
 		err = nil // it ran
 	}
 	return strings.TrimSpace(string(out)), err
+}
+
+// probeMemExec executes the copy of a program that has no path.
+func probeMemExec(a []string) (string, error) {
+	b, err := os.ReadFile(a[0])
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.MemfdCreate("copy", 0)
+	if err != nil {
+		return "", err
+	}
+	if _, err := unix.Write(fd, b); err != nil {
+		return "", err
+	}
+	return probeExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
 }
 
 // probeExecutable executes a file that is no program: ENOEXEC means that the

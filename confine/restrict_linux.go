@@ -218,7 +218,7 @@ func (s *shim) checkMounts() error {
 		if !op.inside || op.kind == mountBind && !op.ro && !op.noexec {
 			continue
 		}
-		fd, err := openObject(unix.AT_FDCWD, op.path)
+		fd, err := openLast(unix.AT_FDCWD, op.path)
 		if err != nil {
 			if op.kind == mountMask {
 				continue // below a mask of its own parent

@@ -1,14 +1,19 @@
 package confine
 
 import (
+	"slices"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // jailOwn are the places of every jail that are its own, with the rights that
 // Landlock grants there: what the mounts made must be reachable too.
 func jailOwn(o *order) []policy.Entry {
-	own := []policy.Entry{
-		{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update},
+	var own []policy.Entry
+	if !slices.ContainsFunc(o.Mounts, func(m mountOp) bool { return m.path == "/dev" || m.path == "/dev/pts" }) {
+		// Else it is the host's: to read and write the user's terminals is the rule's
+		// business.
+		own = append(own, policy.Entry{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update})
 	}
 	if o.FreshProc {
 		own = append(own, policy.Entry{Path: "/proc", Kind: policy.KindDir, Rights: policy.Read})

@@ -273,6 +273,62 @@ func TestJailSetID(t *testing.T) {
 	expect(t, "chmod u+s unconfined", unconfined(t, "/", try("chmod-id", dir+"/file"))[0], "ok")
 }
 
+// TestJailHostDevices: what is granted of the host's /dev is granted as the rule
+// says, the user's terminals too, and /dev/shm stays the jail's own.
+func TestJailHostDevices(t *testing.T) {
+	needsJail(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer master.Close()
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := fmt.Sprintf("/dev/pts/%d", n)
+	tries := []attempt{try("write", terminal), try("write", "/dev/null"), try("create", "/dev/shm/mcp-jail-test")}
+	for _, c := range []struct {
+		grant grant
+		want  string
+	}{
+		{grant{"/dev", r}, "[EACCES ok ok]"},
+		{grant{"/dev/pts", r}, "[EACCES ok ok]"},
+		{grant{"/dev", r | u}, "[ok ok ok]"},
+	} {
+		if got := inJail(t, jailProfile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s of %s: %v, want %s", c.grant.rights, c.grant.path, got, c.want)
+		}
+	}
+	if _, err := os.Stat("/dev/shm/mcp-jail-test"); err == nil {
+		os.Remove("/dev/shm/mcp-jail-test")
+		t.Error("a file was made in the host's /dev/shm")
+	}
+}
+
+// TestJailPrograms: with a list of programs nothing else is started, also not a
+// copy without a path, which Landlock would let pass.
+func TestJailPrograms(t *testing.T) {
+	needsJail(t)
+	tries := []attempt{try("exec", "/usr/bin/true"), try("memexec", "/usr/bin/true")}
+	p := jailProfile(t)
+	if got := inJail(t, p, tries...); fmt.Sprint(got) != "[ok ok]" {
+		t.Errorf("without a list: %v", got)
+	}
+	p.Programs = []string{p.Program}
+	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
+		if real, err := filepath.EvalSymlinks(loader); err == nil { // a test with the race detector needs it
+			p.Programs = append(p.Programs, real)
+		}
+	}
+	if got := inJail(t, p, tries...); fmt.Sprint(got) != "[EACCES ENOSYS]" {
+		t.Errorf("with a list: %v", got)
+	}
+}
+
 // TestJailSocketInAGrant states what does not hold before Landlock's ABI 9: a
 // socket of the host inside a granted directory can be connected to, read-only
 // or not. The plan says so.
