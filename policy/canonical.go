@@ -21,8 +21,10 @@ type place struct {
 	missing string
 	// reason says why it counts as missing, when it is not simply absent.
 	reason string
-	info   FileInfo // of path; zero when missing
-	links  []Link   // every symbolic link that was crossed, in order
+	// shut is the directory that could not be looked into, where that is the reason.
+	shut  string
+	info  FileInfo // of path; zero when missing
+	links []Link   // every symbolic link that was crossed, in order
 }
 
 func (p place) exists() bool { return p.missing == "" }
@@ -105,6 +107,9 @@ func (f *finder) find(p string) (place, error) {
 		}
 		next := path.Join(out.path, name)
 		s := f.look(next)
+		if s.err != nil && !errors.Is(s.err, fs.ErrNotExist) {
+			out.shut = out.path
+		}
 		if s.err == nil && !out.info.Mode.IsDir() {
 			s.err = fmt.Errorf("%s is not a directory", out.path)
 		}

@@ -42,6 +42,7 @@ type commands struct {
 	h      *Host
 	dir    string   // where a relative command is looked for
 	work   string   // where the server will be, and read its arguments
+	space  string   // the workspace, "" without one
 	path   []string // the directories of PATH, absolute and clean
 	wide   []string // a directory that holds one of these is never widened to: home, mcp-jail's own
 	secret []string // nor is one that holds, or is inside of, one of these
@@ -51,6 +52,7 @@ type commands struct {
 	files   []string          // canonical, in the order found: what has to be executable
 	named   string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed map[string]string // a directory of shims -> the directory of the real programs
+	strayed []Link            // links of the workspace that lead a script out of it
 }
 
 // searchPath is PATH without what a server must not be started from: relative
@@ -171,16 +173,19 @@ func (c *commands) follow(command, found string, args []string, depth int) (stri
 	if err != nil {
 		return "", &CommandError{Command: command, Reason: err.Error()}
 	}
+	head, err := c.h.ReadHead(at.path, 4096)
+	if err != nil {
+		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
+	}
+	if strings.HasPrefix(string(head), "#!") && c.strays(at) {
+		return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace to a script outside of it", Hint: "name that script itself: " + at.path}
+	}
 	c.links = append(c.links, at.links...)
 	c.files = append(c.files, at.path)
 	c.need(at.path, "the program "+path.Base(at.path), false)
 	c.venv(found, at)
 	c.prefix(at.path)
 
-	head, err := c.h.ReadHead(at.path, 4096)
-	if err != nil {
-		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
-	}
 	switch line, script := strings.CutPrefix(string(head), "#!"); {
 	case script:
 		line, _, _ = strings.Cut(line, "\n")
@@ -195,7 +200,7 @@ func (c *commands) follow(command, found string, args []string, depth int) (stri
 		}
 	}
 	if loader := elfInterpreter(head); loader != "" {
-		if l, err := c.f.find(loader); err == nil && l.exists() {
+		if l, err := c.f.find(loader); err == nil && c.executable(l.path) == "" {
 			c.files = append(c.files, l.path)
 			c.links = append(c.links, l.links...)
 			c.need(l.path, "the loader of "+path.Base(at.path), false)
@@ -272,6 +277,22 @@ func envProgram(words []string) string {
 		}
 	}
 	return ""
+}
+
+// strays tells whether a path left the workspace by a symbolic link of the
+// workspace. The baseline does not follow those to scripts: the server, or who
+// wrote the repository, would choose what it grants.
+func (c *commands) strays(at place) bool {
+	if c.space == "" || Within(at.path, c.space) || inSystem(at.path) {
+		return false
+	}
+	for _, l := range at.links {
+		if Within(l.Path, c.space) {
+			c.strayed = append(c.strayed, Link{l.Path, at.path})
+			return true
+		}
+	}
+	return false
 }
 
 func (c *commands) need(p, rule string, walk bool) {

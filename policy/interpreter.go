@@ -140,7 +140,7 @@ func (c *commands) arguments(name, found string, args []string, depth int) {
 		}
 	}
 	at, err := c.f.find(script)
-	if err != nil || !at.exists() {
+	if err != nil || !at.exists() || c.strays(at) {
 		return
 	}
 	c.links = append(c.links, at.links...)
@@ -226,7 +226,7 @@ func (c *commands) uvProject(args []string) {
 			dir = path.Join(c.work, dir)
 		}
 		at, err := c.f.find(dir)
-		if err == nil && at.exists() && at.info.Mode.IsDir() && !c.guards(at.path) {
+		if err == nil && at.exists() && at.info.Mode.IsDir() && !c.guards(at.path) && !c.strays(at) {
 			c.links = append(c.links, at.links...)
 			c.need(at.path, "the project that uv starts", true)
 		}
@@ -251,6 +251,13 @@ func (c *commands) script(interpreter, file string) {
 		}
 		for d := dir; d != "/" && !c.guards(d); d = path.Dir(d) {
 			if c.f.exists(path.Join(d, "package.json")) {
+				if Within(file, c.space) && !Within(d, c.space) && c.space != "" {
+					// The server can remove the one in its workspace, to be granted what is
+					// around that: of a package outside only what node looks for.
+					c.need(path.Join(d, "package.json"), "the package of "+path.Base(file), false)
+					c.hoisted(d)
+					break
+				}
 				c.need(d, "the package of "+path.Base(file), true)
 				c.hoisted(path.Dir(d))
 				return

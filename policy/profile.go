@@ -79,7 +79,7 @@ const (
 // Entry is one path with the rights that hold there and below, up to the next
 // longer entry.
 type Entry struct {
-	Path   string // absolute, canonical, no symlink in any component
+	Path   string // absolute, canonical; only what is hidden may itself be a symlink
 	Kind   Kind
 	Rights Rights
 	Origin Origin

@@ -11,7 +11,7 @@ func (b *builder) commands(out *Profile) *commands {
 	if b.p.InPlace {
 		dir = b.h.Dir // as a shell reads it
 	}
-	return &commands{f: b.f, h: b.h, dir: dir, work: work, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
+	return &commands{f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
 }
 
 // programs computes Profile.Programs (docs/policy.md "Command rules"): what the

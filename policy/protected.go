@@ -12,7 +12,7 @@ import (
 func protectedNames(name string) (below []string, protected bool) {
 	switch name {
 	case ".git":
-		return []string{"hooks", "config"}, true
+		return gitParts, true
 	case ".github":
 		return []string{"workflows"}, true
 	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky":
@@ -21,10 +21,14 @@ func protectedNames(name string) (below []string, protected bool) {
 	return nil, false
 }
 
+// gitParts are what decides in a git directory which programs git starts:
+// commondir says where the others are, in every git directory that has one.
+var gitParts = []string{"hooks", "config", "config.worktree", "commondir"}
+
 // everyProtected lists the same as paths relative to a grant's root.
 func everyProtected() []string {
 	return []string{
-		".git/hooks", ".git/config", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
+		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
 		".codex", ".gemini", ".idea", ".husky", ".github/workflows",
 	}
 }
@@ -86,6 +90,10 @@ func (b *builder) protectPath(abs, named string) {
 	if e.Path == at.path && (e.Origin == OriginRule || e.Origin == OriginProtected) {
 		return // a rule for exactly this path, or done already
 	}
+	if at.shut != "" {
+		b.shut(at.shut)
+		return
+	}
 	if !at.exists() {
 		b.forbid(Entry{Path: at.path, Rights: e.Rights &^ Write, Origin: OriginProtected, Named: named, Rule: "protected: " + named}, e)
 		return
@@ -128,6 +136,9 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 			}
 			b.protectPath(path.Join(abs, n), path.Join(name, n))
 		}
+		if name == ".git" {
+			b.protectLinked(abs)
+		}
 	case typ&fs.ModeSymlink != 0:
 		at, err := b.f.find(abs)
 		if err != nil {
@@ -143,6 +154,35 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 	case name == ".git":
 		b.protectPath(abs, name)
 		b.protectGitFile(abs)
+	}
+}
+
+// protectLinked holds what the worktrees and submodules of a repository, wherever
+// they are checked out, read from its git directory.
+func (b *builder) protectLinked(git string) {
+	for _, name := range b.names(path.Join(git, "worktrees")) {
+		for _, n := range []string{"commondir", "gitdir", "config.worktree"} {
+			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
+		}
+	}
+	todo := []string{path.Join(git, "modules")}
+	for len(todo) > 0 {
+		dir := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, name := range b.names(dir) { // the name of a submodule may have slashes
+			sub := path.Join(dir, name)
+			if at, err := b.f.find(sub); err != nil || at.path != sub || !at.info.Mode.IsDir() {
+				continue
+			}
+			if !b.f.exists(path.Join(sub, "HEAD")) {
+				todo = append(todo, sub)
+				continue
+			}
+			for _, n := range gitParts {
+				b.protectPath(path.Join(sub, n), ".git/"+n)
+			}
+			b.protectLinked(sub)
+		}
 	}
 }
 
@@ -177,7 +217,7 @@ func (b *builder) protectGitFile(file string) {
 		dirs = append(dirs, common)
 	}
 	for _, d := range dirs {
-		for _, n := range []string{"hooks", "config", "config.worktree"} {
+		for _, n := range gitParts[:3] {
 			b.protectPath(path.Join(d, n), ".git/"+n)
 		}
 	}

@@ -76,6 +76,9 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 		// there is no shim.
 		out.Argv[0] = c.named
 	}
+	for _, l := range c.strayed {
+		b.warn("stray-script", b.p.Where, "%s leads out of the workspace, to %s, which is not granted for that: name that path itself", l.Path, l.Target)
+	}
 	b.programs(c, out)
 	b.baseline(c.needs)
 	b.links = append(b.links, c.links...)
@@ -160,10 +163,12 @@ type named struct {
 	rule      FsRule
 	lexical   string // absolute and clean, symbolic links not followed
 	canonical string
+	links     []Link // crossed on the way
 }
 
 type missingRule struct {
 	path  string
+	shut  string // the directory on the way that cannot be looked into
 	entry Entry
 }
 
@@ -256,19 +261,32 @@ func (b *builder) rules(workspace string) error {
 				why = "cannot be reached (" + at.reason + ")"
 			}
 			tail := "it grants nothing"
-			if rights == 0 {
+			if rights == 0 && at.shut == "" {
 				tail = "there is nothing to take away"
 			}
 			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", tomlString(r.Path), at.path, why, tail)
-			b.missing = append(b.missing, missingRule{at.path, e})
+			b.missing = append(b.missing, missingRule{at.path, at.shut, e})
 			delete(b.at, at.path)
 			continue
 		}
 		b.links = append(b.links, at.links...)
 		b.at[e.Path] = e
-		b.named = append(b.named, named{r, abs, at.path})
+		b.named = append(b.named, named{r, abs, at.path, at.links})
 		if rights&Write != 0 && r.Where != theDefault && Within(b.h.Home, e.Path) {
 			b.warn("wide-grant", r.Where, "path = %s grants %s to everything below %s but sensitive paths and protected names", tomlString(r.Path), rights, e.Path)
+		}
+	}
+	return b.loose()
+}
+
+// loose refuses rules whose path leads through a symbolic link that the server
+// could replace: it would choose what the rule is about at the next start.
+func (b *builder) loose() error {
+	for _, n := range b.named {
+		for _, l := range n.links {
+			if e, ok := b.find(path.Dir(l.Path)); ok && e.Rights&(Create|Delete) != 0 {
+				return &RuleError{n.rule.label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which the server could replace (%s): write the path that is meant, %s", l.Path, l.Target, e.Rule, n.canonical)}
+			}
 		}
 	}
 	return nil
@@ -280,6 +298,10 @@ func (b *builder) holes() {
 	for _, m := range b.missing {
 		e, ok := b.find(m.path)
 		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
+			if m.shut != "" {
+				b.shut(m.shut)
+				continue
+			}
 			b.forbid(m.entry, e)
 		}
 	}

@@ -27,6 +27,8 @@ func fsRules(specs ...string) string {
 func TestRulesFail(t *testing.T) {
 	files := newFake(aSystem, `
 		l /home/u/proj/out /home/u/other
+		l /home/u/proj/secret data/keys
+		d /home/u/proj/data/keys
 		l /home/u/proj/loop loop2
 		l /home/u/proj/loop2 loop
 		d /home/u/other
@@ -36,6 +38,8 @@ func TestRulesFail(t *testing.T) {
 		{"hidden dots", fsRules("a/../../proj2:r"), `c.toml:4: path = "a/../../proj2": leaves the workspace`},
 		{"link", fsRules("out:r"), `path = "out": leaves the workspace /home/u/proj through a symbolic link (/home/u/proj/out -> /home/u/other)`},
 		{"below a link", fsRules("out/x:r"), `leaves the workspace /home/u/proj through a symbolic link`},
+		{"a link that the server could turn elsewhere", fsRules(".:rw", "/home/u/proj/out:r"), `c.toml:8: path = "/home/u/proj/out": leads through the symbolic link /home/u/proj/out (-> /home/u/other), which the server could replace (c.toml:4: path = "."): write the path that is meant, /home/u/other`},
+		{"a link that the server could remove", fsRules(".:rd", "secret:"), `path = "secret": leads through the symbolic link /home/u/proj/secret (-> data/keys), which the server could replace`},
 		{"loop", fsRules("loop:r"), `path = "loop": too many symbolic links`},
 		{"workspace missing", aServer + "workspace = \"nowhere\"", `c.toml:1: the workspace "nowhere" does not exist (/home/u/proj/nowhere)`},
 		{"workspace is a file", aServer + "workspace = \"file\"", `the workspace "file" is not a directory`},
@@ -221,6 +225,14 @@ func TestSensitive(t *testing.T) {
 	if p, _ := mustResolve(t, newFake(aSystem, "l /home/u/proj/.env /usr/bin/node"), aServer); p.RightsAt("/usr/bin/node") != Read|Execute {
 		t.Errorf("node: %s", p.RightsAt("/usr/bin/node"))
 	}
+	// Without the link the next start would not find what it leads to.
+	for _, rights := range []string{"r", "rw"} {
+		p, _ := mustResolve(t, h, fsRules("~:"+rights))
+		at(p, "/home/u/proj/config/prod.env", 0)
+		if e, ok := p.Find("/home/u/proj/linked/.env"); ok && (e.Path == "/home/u/proj/linked/.env") != (rights == "rw") || p.Allows(OpRemove, "/home/u/proj/linked/.env") {
+			t.Errorf("%s: the link is held by %+v", rights, e)
+		}
+	}
 	// What lies inside is granted by name; the rest stays hidden.
 	p, ws = mustResolve(t, h, fsRules("~:r", "~/.ssh/known_hosts:r", ".env:r"))
 	at(p, "/home/u/.ssh/known_hosts", Read)
@@ -269,15 +281,21 @@ func TestProtected(t *testing.T) {
 		f /home/u/w/x
 		f /home/u/proj/mod/.git gitdir: ../.git/modules/mod\n
 		f /home/u/proj/.git/modules/mod/config
-		d /home/u/proj/.git/modules/mod/hooks`)
+		d /home/u/proj/.git/modules/mod/hooks
+		f /home/u/proj/.git/config.worktree
+		f /home/u/proj/.git/modules/lib/away/HEAD
+		f /home/u/proj/.git/modules/lib/away/config
+		f /home/u/proj/.git/worktrees/far/commondir ../..\n
+		f /home/u/proj/.git/worktrees/far/HEAD`)
 	p, _ := mustResolve(t, h, aServer)
-	for _, path := range []string{".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "a/b/.envrc", ".github/workflows/x", "shared/mcp.json", "sub/.git/config", "mod/.git", ".git/modules/mod/config", ".git/modules/mod/hooks/x"} {
+	for _, path := range []string{".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "a/b/.envrc", ".github/workflows/x", "shared/mcp.json", "sub/.git/config", "mod/.git", ".git/modules/mod/config", ".git/modules/mod/hooks/x",
+		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(OpRead, path) || p.Allows(OpWrite, path) || p.Allows(OpTruncate, path) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
 	}
-	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules"} {
+	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir"} {
 		if p.Allows(OpCreate, "/home/u/proj/"+path) {
 			t.Errorf("%s can be made", path)
 		}
@@ -288,7 +306,7 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s can be moved away", path)
 		}
 	}
-	for _, path := range []string{".git/HEAD", ".git/index.lock", "a/b/c", ".github/x", "elsewhere/.gitx"} {
+	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/commondir", "a/b/c", ".github/x", "elsewhere/.gitx"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(OpCreate, path) || !p.Allows(OpWrite, path) || !p.Allows(OpRemove, path) {
 			t.Errorf("%s is out of reach", path)
@@ -349,6 +367,11 @@ func TestOwnFilesAreProtected(t *testing.T) {
 	for _, path := range []string{"/home/u/bin/mcp-jail", "/home/u/.config/mcp-jail/config.toml", "/home/u/.codex/config.toml", "/home/u/.claude.json", "/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.local/state/mcp-jail/servers/other/home/x"} {
 		if p.Allows(OpWrite, path) || p.Allows(OpCreate, path) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	for _, path := range []string{"/home/u/.local/state/mcp-jail/servers/other/home/x", "/home/u/.local/state/mcp-jail/servers/s/last.json"} {
+		if p.Allows(OpRead, path) {
+			t.Errorf("%s can be read", path)
 		}
 	}
 	if home := p.Home + "/x"; !p.Allows(OpCreate, home) || !p.Allows(OpWrite, home) || !p.Allows(OpExec, home) {

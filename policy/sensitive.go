@@ -138,6 +138,9 @@ func (b *builder) masks() {
 			}
 		}
 	}
+	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
+		b.sensitive(b.h.StateDir, path.Clean(b.h.StateDir))
+	}
 	b.nameWarnings()
 }
 
@@ -149,10 +152,19 @@ func (b *builder) workspaceOrDir() string {
 // names lists a directory if anything in it can be granted.
 func (b *builder) names(dir string) (names []string) {
 	at, err := b.f.find(dir)
-	if err != nil || !at.exists() {
+	if err != nil {
 		return nil
 	}
-	entries, _ := b.h.ReadDir(at.path)
+	if at.shut != "" {
+		b.shut(at.shut)
+	}
+	if !at.exists() {
+		return nil
+	}
+	entries, err := b.h.ReadDir(at.path)
+	if err != nil && at.info.Mode.IsDir() {
+		b.shut(at.path)
+	}
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
@@ -183,12 +195,30 @@ func (b *builder) sensitive(written, abs string) {
 	if !ok || e.Rights == 0 || e.Origin == OriginHome || e.Path == at.path {
 		return
 	}
+	if at.shut != "" {
+		b.shut(at.shut)
+		return
+	}
 	if !at.exists() {
 		// ~/.ssh/authorized_keys must not come into being.
 		b.forbid(Entry{Path: at.path, Origin: OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
 		return
 	}
 	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.info.ID}
+	b.hold(at.links, written)
+}
+
+// hold hides the symbolic links too that led to something hidden, where the server
+// could remove them: the next start finds it by them alone.
+func (b *builder) hold(links []Link, named string) {
+	for _, l := range links {
+		e, ok := b.find(path.Dir(l.Path))
+		if !ok || e.Rights&(Create|Delete) == 0 || e.Origin == OriginHome {
+			continue
+		}
+		info := b.f.look(l.Path).info
+		b.at[l.Path] = Entry{Path: l.Path, Kind: KindSpecial, Origin: OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
+	}
 }
 
 // mask empties an entry that exists already.

@@ -27,7 +27,7 @@ type hit struct {
 // It reads directories and nothing else: no file is looked at that is not found
 // by name. It does not follow symbolic links, enter .git/objects, or go into
 // another entry (that is a root of its own if it has rights). Directories that cannot be
-// read are skipped: the server is the same user and cannot read them either.
+// read are hidden.
 func (b *builder) search() {
 	w := &walker{host: b.h, patterns: b.patterns(), stop: b.at}
 	for _, e := range b.entries() {
@@ -51,6 +51,10 @@ func (b *builder) search() {
 		}
 		return hits[i].name < hits[j].name
 	})
+	sort.Strings(w.unread)
+	for _, dir := range w.unread {
+		b.shut(dir)
+	}
 	for _, h := range hits {
 		if h.pattern != "" {
 			b.sensitiveName(h)
@@ -93,6 +97,9 @@ func pseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 func (b *builder) sensitiveName(h hit) {
 	abs := path.Join(h.dir, h.name)
 	at, err := b.f.find(abs)
+	if err == nil && at.shut != "" {
+		b.shut(at.shut)
+	}
 	if err != nil || !at.exists() {
 		return
 	}
@@ -108,6 +115,7 @@ func (b *builder) sensitiveName(h hit) {
 		rule = "a socket of the host"
 	}
 	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: h.pattern, Rule: rule, ID: at.info.ID}
+	b.hold(at.links, h.pattern)
 }
 
 type job struct {
@@ -127,6 +135,7 @@ type walker struct {
 	jobs    []job
 	running int
 	hits    []hit
+	unread  []string // directories that could not be read to their end
 }
 
 func (w *walker) push(j job) { w.jobs = append(w.jobs, j) }
@@ -178,13 +187,21 @@ func (w *walker) work() {
 }
 
 func (w *walker) list(j job, found []job, hits []hit) ([]job, []hit) {
-	entries, _ := w.host.ReadDir(j.dir)
+	entries, err := w.host.ReadDir(j.dir)
+	if err != nil {
+		w.mu.Lock()
+		w.unread = append(w.unread, j.dir)
+		w.mu.Unlock()
+	}
 next:
 	for _, e := range entries {
 		typ := e.Type
 		if typ&fs.ModeIrregular != 0 { // a filesystem that does not say
 			info, err := w.host.Lstat(path.Join(j.dir, e.Name))
 			if err != nil {
+				w.mu.Lock()
+				w.unread = append(w.unread, j.dir)
+				w.mu.Unlock()
 				continue
 			}
 			typ = info.Mode.Type()
