@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
-var freeTrees = []string{"examples", "bench", "testdata"}
+var freeTrees = []string{"examples", "bench", "testdata", "conformance"}
 
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 

@@ -1,0 +1,244 @@
+//go:build linux
+
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A client is a program that plays a plan with an MCP client library and reports
+// what the library told it.
+type client struct {
+	name string // with its mode
+	made string
+	mode string
+	argv func(*site) []string
+}
+
+func script(name string) func(*site) []string {
+	return func(s *site) []string { return []string{s.node, filepath.Join(s.base, "clients", name)} }
+}
+
+func program(name string) func(*site) []string {
+	return func(s *site) []string { return []string{filepath.Join(s.bin, name)} }
+}
+
+var clients = []client{
+	{"ts1", "TypeScript SDK 1.x", "legacy", script("ts1.mjs")},
+	{"ts2 legacy", "TypeScript SDK 2.x", "legacy", script("ts2.mjs")},
+	{"ts2 auto", "TypeScript SDK 2.x", "auto", script("ts2.mjs")},
+	{"ts2 pinned", "TypeScript SDK 2.x", "2026-07-28", script("ts2.mjs")},
+	{"mcpgo legacy", "mcp-go", "legacy", program("mcpgo")},
+	{"mcpgo auto", "mcp-go", "auto", program("mcpgo")},
+	{"gosdk", "Go SDK", "auto", program("gosdk")},
+}
+
+// plan is what a client reads: see clients/play.
+type plan struct {
+	Mode    string           `json:"mode"`
+	Server  planServer       `json:"server"`
+	Roots   []planRoot       `json:"roots"`
+	Actions []map[string]any `json:"actions"`
+}
+
+type planServer struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Cwd     string            `json:"cwd"`
+	Env     map[string]string `json:"env"`
+}
+
+type planRoot struct {
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+// session reads sessions/NAME.json for a client. A member "clients" keeps an action
+// to those whose names begin so, "eras" to one era.
+func session(t *testing.T, s *site, c client, sv server) (actions []map[string]any) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("sessions", sv.name+".json"))
+	must(t, err)
+	text := strings.NewReplacer("$WORK", s.work, "$CLIENT", strings.ReplaceAll(c.name, " ", "-")).Replace(string(b))
+	text = repeated.ReplaceAllStringFunc(text, func(r string) string {
+		m := repeated.FindStringSubmatch(r)
+		times, _ := strconv.Atoi(m[2])
+		return strings.Repeat(m[1], times)
+	})
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	must(t, d.Decode(&actions))
+	return slices.DeleteFunc(actions, func(a map[string]any) bool {
+		only, _ := a["clients"].(string)
+		library, _, _ := strings.Cut(c.name, " ")
+		return only != "" && !slices.Contains(strings.Fields(only), library) || a["eras"] == "legacy" && c.mode == "2026-07-28"
+	})
+}
+
+// report plays a session on one side.
+func report(t *testing.T, s *site, c client, sv server, how side) any {
+	t.Helper()
+	argv := how(s, sv)
+	env := map[string]string{}
+	for _, pair := range s.env {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	p := plan{
+		Mode:    c.mode,
+		Server:  planServer{Command: argv[0], Args: argv[1:], Cwd: s.work, Env: env},
+		Actions: session(t, s, c, sv),
+	}
+	if sv.name != "filesystem" { // which would serve the roots instead of its argument
+		p.Roots = []planRoot{{"file://" + s.work, "wörk"}}
+	}
+	b, err := json.Marshal(p)
+	must(t, err)
+	out := s.output(t, b, c.argv(s)...)
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v in %s", err, clip(out))
+	}
+	return v
+}
+
+// TestClients has every client talk to every server, bare and in the jail.
+func TestClients(t *testing.T) {
+	s := here(t)
+	for _, c := range clients {
+		for _, sv := range servers {
+			t.Run(c.name+"/"+sv.name, func(t *testing.T) {
+				t.Parallel()
+				want := report(t, s, c, sv, plain)
+				// Where a client cannot connect there is little to compare: the pinned
+				// client to the servers of before, and nowhere else.
+				if old := sv.made == "TypeScript SDK 1.x"; connected(want) == (old && c.mode == "2026-07-28") {
+					t.Errorf("connected to the bare server: %v", connected(want))
+				}
+				got, additions := lessAdditions(report(t, s, c, sv, jailed))
+				if faults := differences("", want, got); len(faults) > 0 {
+					if again := differences("", want, report(t, s, c, sv, plain)); len(again) > 0 {
+						t.Errorf("two sessions without a jail differ as well: %s", strings.Join(again[:min(3, len(again))], "\n"))
+					}
+					t.Error(strings.Join(faults[:min(10, len(faults))], "\n"))
+				}
+				results.add(t, "clients", c.name+" → "+sv.name, tally{sessions: 1, answers: answers(want), additions: additions})
+			})
+		}
+	}
+}
+
+// connected reports whether a client got as far as to call anything.
+func connected(report any) bool {
+	r, _ := report.(map[string]any)
+	return r["server"] != nil
+}
+
+// answers counts what a report holds.
+func answers(report any) (n int) {
+	r, _ := report.(map[string]any)
+	list, _ := r["answers"].([]any)
+	n = len(list)
+	for _, name := range []string{"asked", "heard"} {
+		methods, _ := r[name].(map[string]any)
+		for _, list := range methods {
+			all, _ := list.([]any)
+			n += len(all)
+		}
+	}
+	return n
+}
+
+// lessAdditions takes what docs/reference.md, "Answers to tool calls", promises out
+// of the results with isError, and counts them.
+func lessAdditions(v any) (out any, n int) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			var more int
+			v[i], more = lessAdditions(v[i])
+			n += more
+		}
+	case map[string]any:
+		for name := range v {
+			var more int
+			v[name], more = lessAdditions(v[name])
+			n += more
+		}
+		meta, _ := v["_meta"].(map[string]any)
+		denials, marked := meta["dev.mcp-jail/denials"].([]any)
+		content, _ := v["content"].([]any)
+		if v["isError"] != true || !marked || len(denials) != 0 || len(content) == 0 {
+			return v, n
+		}
+		last, _ := content[len(content)-1].(map[string]any)
+		words, _ := last["text"].(string)
+		if !strings.HasPrefix(words, "[mcp-jail]") {
+			return v, n
+		}
+		v["content"] = content[:len(content)-1]
+		if delete(meta, "dev.mcp-jail/denials"); len(meta) == 0 {
+			delete(v, "_meta")
+		}
+		n++
+	}
+	return v, n
+}
+
+// differences lists where two values part, as paths.
+func differences(at string, want, got any) (faults []string) {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			break
+		}
+		names := map[string]bool{}
+		for name := range w {
+			names[name] = true
+		}
+		for name := range g {
+			names[name] = true
+		}
+		for name := range names {
+			faults = append(faults, differences(at+"."+name, w[name], g[name])...)
+		}
+		slices.Sort(faults)
+		return faults
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			break
+		}
+		for i := range w {
+			faults = append(faults, differences(fmt.Sprint(at, "[", i, "]"), w[i], g[i])...)
+		}
+		return faults
+	}
+	if reflect.DeepEqual(want, got) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: want %s, got %s", at, brief(want), brief(got))}
+}
+
+func brief(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	if len(b) > 300 {
+		return fmt.Sprintf("%s… (%d bytes)", b[:300], len(b))
+	}
+	return string(b)
+}

@@ -1,0 +1,59 @@
+//go:build linux
+
+package conformance
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// A server is a program that speaks MCP on its standard input and output.
+type server struct {
+	name string
+	made string // with what
+	argv func(*site) []string
+}
+
+// servers are four implementations: the TypeScript SDK, mcp-go, the Go SDK, and one
+// without any library.
+var servers = []server{
+	{"everything", "TypeScript SDK 1.x", func(s *site) []string {
+		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-everything/dist/index.js"), "stdio"}
+	}},
+	{"filesystem", "TypeScript SDK 1.x", func(s *site) []string {
+		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-filesystem/dist/index.js"), s.work}
+	}},
+	{"mcp-go", "mcp-go", func(s *site) []string { return []string{filepath.Join(s.bin, "everything")} }},
+	{"notes", "mcp-go", func(s *site) []string { return []string{filepath.Join(s.bin, "notes"), filepath.Join(s.work, "notes")} }},
+	{"go-sdk", "Go SDK", func(s *site) []string { return []string{filepath.Join(s.bin, "everything-server")} }},
+	{"odd", "Python, no library", func(s *site) []string { return []string{"python3", filepath.Join(s.base, "servers", "odd.py")} }},
+}
+
+func serverNamed(t *testing.T, name string) server {
+	t.Helper()
+	for _, sv := range servers {
+		if sv.name == name {
+			return sv
+		}
+	}
+	t.Fatalf("there is no server %q", name)
+	return server{}
+}
+
+// A side is a way to start a server.
+type side func(*site, server) []string
+
+// plain is the server itself.
+func plain(s *site, sv server) []string { return sv.argv(s) }
+
+// jailed is the server behind mcp-jail, with the default policy.
+func jailed(s *site, sv server) []string {
+	return append([]string{s.jail, "run", "--workspace", s.work, "--name", "conformance-" + sv.name, "--"}, sv.argv(s)...)
+}
+
+// lossy is the server behind a relay with a fault.
+func lossy(fault string) side {
+	return func(s *site, sv server) []string {
+		return append([]string{filepath.Join(s.bin, "lossy"), fault}, sv.argv(s)...)
+	}
+}

@@ -1,0 +1,222 @@
+//go:build linux
+
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite RESULTS.md")
+
+// patience bounds every wait. It is no measure of anything.
+const patience = time.Minute
+
+// A site is what all tests play on: the programs, and a workspace.
+type site struct {
+	base, bin, work, home string
+
+	env     []string // of every client, bare server and mcp-jail
+	jail    string   // mcp-jail
+	node    string   // at least 22, for the clients and the suite
+	modules string   // node_modules of npm/
+	servers string   // node_modules of testdata/npm
+}
+
+var (
+	once     sync.Once
+	shared   *site
+	siteErr  error
+	scratch  string // removed at the end
+	required = strings.Split(os.Getenv("MCPJAIL_REQUIRE"), ",")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	status := m.Run()
+	if *update && status == 0 {
+		if err := results.write(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	if scratch != "" {
+		os.RemoveAll(scratch)
+	}
+	os.Exit(status)
+}
+
+// here returns the site. A test is skipped where there is nothing to play with, unless
+// MCPJAIL_REQUIRE lists what is missing.
+func here(t *testing.T) *site {
+	t.Helper()
+	for _, name := range []string{"MCPJAIL_SERVERS", "MCPJAIL_CONFORMANCE"} {
+		if os.Getenv(name) == "" {
+			lacks(t, "npm", name+" names no directory with packages from npm; testdata/test.sh installs them")
+		}
+	}
+	for _, program := range []string{"node", "python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			lacks(t, program, err.Error())
+		}
+	}
+	once.Do(func() { shared, siteErr = build() })
+	var no *noJail
+	if errors.As(siteErr, &no) {
+		lacks(t, "userns", no.Error())
+	}
+	must(t, siteErr)
+	return shared
+}
+
+func lacks(t *testing.T, feature, why string) {
+	t.Helper()
+	// npm stands for all that is installed, userns for all that a jail needs.
+	if slices.Contains(required, feature) {
+		t.Fatalf("MCPJAIL_REQUIRE lists %s: %s", feature, why)
+	}
+	t.Skipf("needs %s: %s", feature, why)
+}
+
+// noJail says why this host cannot build a jail.
+type noJail struct{ doctor string }
+
+func (e *noJail) Error() string { return "mcp-jail doctor: " + e.doctor }
+
+func build() (*site, error) {
+	// Not below /tmp, which is the jail's own inside of it.
+	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-conformance-")
+	if err != nil {
+		return nil, err
+	}
+	scratch = base
+	s := &site{
+		base: base, bin: filepath.Join(base, "bin"), work: filepath.Join(base, "work"), home: filepath.Join(base, "home"),
+		modules: filepath.Join(os.Getenv("MCPJAIL_CONFORMANCE"), "node_modules"),
+		servers: filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"),
+	}
+	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=tester", "LANG=C.UTF-8"}
+	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	s.node = filepath.Join(s.modules, "node-linux-"+architecture, "bin", "node")
+	if _, err := os.Stat(s.node); err != nil {
+		s.node = "node"
+	}
+	if err := errors.Join(os.Chmod(base, 0o755), os.Mkdir(s.bin, 0o755), os.Mkdir(s.home, 0o755), s.plant()); err != nil {
+		return nil, err
+	}
+	if err := s.compile(); err != nil {
+		return nil, err
+	}
+	if out, err := s.command(s.jail, "doctor").CombinedOutput(); err != nil {
+		return nil, &noJail{doctor: string(out)}
+	}
+	return s, nil
+}
+
+// compile builds the Go programs: those of this module and of its tools, and those
+// of the module around it. MCPJAIL_PROGRAM names an mcp-jail to test instead.
+func (s *site) compile() error {
+	s.jail = os.Getenv("MCPJAIL_PROGRAM")
+	around := []string{"./examples/servers/notes"}
+	if s.jail == "" {
+		s.jail = filepath.Join(s.bin, "mcp-jail")
+		around = append(around, "./cmd/mcp-jail")
+	}
+	for dir, packages := range map[string][]string{
+		"..": around,
+		".": {
+			"./clients/gosdk", "./clients/mcpgo", "./bridge", "./lossy",
+			"github.com/mark3labs/mcp-go/examples/everything",
+			"github.com/modelcontextprotocol/go-sdk/conformance/everything-server",
+		},
+	} {
+		cmd := exec.Command("go", append([]string{"build", "-o", s.bin + "/"}, packages...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w: %s", strings.Join(packages, " "), err, out)
+		}
+	}
+	return nil
+}
+
+// plant makes the workspace, and puts the clients where they find their libraries.
+func (s *site) plant() error {
+	files := map[string]string{
+		"work/notes/garden.md": "# Garden\nsow the beans in May – ünïcode 🙂\n",
+		"work/notes/large.md":  strings.Repeat("a long line of a long note – ü 🙂\n", 5_000_000/37),
+		"work/plain.txt":       "plain\r\nwords\n",
+		"work/ünï cöde 🙂.txt":  "a name of its own\n",
+		"work/empty/.keep":     "",
+	}
+	for _, dir := range []string{"clients", "servers"} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(name) == ".go" {
+				return err
+			}
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			files[dir+"/"+name] = string(b)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for name, content := range files {
+		name = filepath.Join(s.base, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(s.modules, filepath.Join(s.base, "clients", "node_modules"))
+}
+
+// command is a program of the site with the environment that all of them get.
+func (s *site) command(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.work, s.env
+	return cmd
+}
+
+// output runs a command that ends by itself.
+func (s *site) output(t *testing.T, stdin []byte, argv ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.work, s.env
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(argv, " "), err, clip(stdout.Bytes()), clip(stderr.Bytes()))
+	}
+	return stdout.Bytes()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clip keeps messages short.
+func clip(b []byte) []byte {
+	if len(b) > 4000 {
+		return append(b[:4000:4000], "…\n"...)
+	}
+	return b
+}

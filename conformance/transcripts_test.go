@@ -1,0 +1,357 @@
+//go:build linux
+
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A transcript is what a client sends, and when. The lines of its file:
+//
+//	# a remark
+//	servers: NAME …   whom it is sent to
+//	> LINE            send a line, and wait for the answers to the requests in it
+//	>> LINE           send a line
+//	>= "BYTES"        send these bytes
+//	< TEXT            wait for a line of the server, after those waited for, with TEXT in it
+//
+// $WORK is the workspace, and $REPEAT(WORDS*N) stands for N times WORDS.
+type transcript struct {
+	name    string
+	servers []string
+	steps   []step
+}
+
+type step struct {
+	send    []byte
+	answers []string // ids to wait for
+	hear    string   // or text
+}
+
+var repeated = regexp.MustCompile(`\$REPEAT\((.+?)\*(\d+)\)`)
+
+func readTranscript(file, work string) (*transcript, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	tr := &transcript{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
+	for n, line := range strings.Split(string(b), "\n") {
+		line = strings.ReplaceAll(line, "$WORK", work)
+		line = repeated.ReplaceAllStringFunc(line, func(s string) string {
+			m := repeated.FindStringSubmatch(s)
+			times, _ := strconv.Atoi(m[2])
+			return strings.Repeat(m[1], times)
+		})
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "", "#":
+		case "servers:":
+			tr.servers = strings.Fields(rest)
+		case ">":
+			ids, err := requests([]byte(rest))
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
+			}
+			tr.steps = append(tr.steps, step{send: []byte(rest + "\n"), answers: ids})
+		case ">>":
+			tr.steps = append(tr.steps, step{send: []byte(rest + "\n")})
+		case ">=":
+			raw, err := strconv.Unquote(rest)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
+			}
+			tr.steps = append(tr.steps, step{send: []byte(raw)})
+		case "<":
+			tr.steps = append(tr.steps, step{hear: rest})
+		default:
+			return nil, fmt.Errorf("%s:%d: what is %q?", file, n+1, word)
+		}
+	}
+	if len(tr.servers) == 0 || len(tr.steps) == 0 {
+		return nil, fmt.Errorf("%s: no servers, or nothing to do", file)
+	}
+	return tr, nil
+}
+
+// envelope is what pacing has to know of a message.
+type envelope struct {
+	ID     json.RawMessage
+	Method string
+}
+
+// envelopes reads a line: a message or a batch.
+func envelopes(line []byte) ([]envelope, error) {
+	if line = bytes.TrimSpace(line); len(line) > 0 && line[0] == '[' {
+		var batch []envelope
+		err := json.Unmarshal(line, &batch)
+		return batch, err
+	}
+	var one envelope
+	err := json.Unmarshal(line, &one)
+	return []envelope{one}, err
+}
+
+// requests are the ids of the requests in a line of a client.
+func requests(line []byte) (ids []string, err error) {
+	all, err := envelopes(line)
+	for _, e := range all {
+		if e.ID != nil && e.Method != "" {
+			ids = append(ids, e.key())
+		}
+	}
+	return ids, err
+}
+
+// key is the id of a message, whatever the escapes of a string. Numbers are the
+// same in the same form only.
+func (e envelope) key() string {
+	var s string
+	if json.Unmarshal(e.ID, &s) == nil {
+		return strconv.Quote(s)
+	}
+	return string(e.ID)
+}
+
+// A replay is what a server made of a transcript.
+type replay struct {
+	stdout []byte
+	status int // as a shell has it: a signal is 128 and its number
+}
+
+// listener keeps what a server writes.
+type listener struct {
+	mu    sync.Mutex
+	all   []byte
+	lines []string // whole ones
+	ids   map[string]int
+	news  chan struct{}
+	ended chan struct{}
+}
+
+func (l *listener) listen(r io.Reader) {
+	defer close(l.ended)
+	buffer := make([]byte, 1<<16)
+	scanned := 0
+	for {
+		n, err := r.Read(buffer)
+		l.mu.Lock()
+		l.all = append(l.all, buffer[:n]...)
+		for {
+			i := bytes.IndexByte(l.all[scanned:], '\n')
+			if i < 0 {
+				break
+			}
+			line := l.all[scanned : scanned+i]
+			scanned += i + 1
+			l.lines = append(l.lines, string(line))
+			all, _ := envelopes(line)
+			for _, e := range all {
+				if e.Method == "" {
+					l.ids[e.key()]++
+				}
+			}
+		}
+		l.mu.Unlock()
+		select {
+		case l.news <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// until waits for a condition on what was heard.
+func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
+	for {
+		l.mu.Lock()
+		ok := met()
+		l.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-l.news:
+		case <-l.ended:
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if met() {
+				return nil
+			}
+			return errors.New("the server's stdout has ended")
+		case <-deadline:
+			return errors.New("it takes too long")
+		}
+	}
+}
+
+// play sends a transcript to a command. A server that stays after the end of its
+// stdin gets SIGTERM.
+func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd.Stdout = theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	l := &listener{ids: map[string]int{}, news: make(chan struct{}, 1), ended: make(chan struct{})}
+	go l.listen(out)
+	deadline := time.After(patience)
+	waited, heard := map[string]int{}, 0
+	for _, st := range tr.steps {
+		if _, err := in.Write(st.send); err != nil && !errors.Is(err, syscall.EPIPE) {
+			return nil, err
+		}
+		for _, id := range st.answers {
+			waited[id]++
+			if err := l.until(deadline, func() bool { return l.ids[id] >= waited[id] }); err != nil {
+				return nil, fmt.Errorf("waiting for the answer to %s: %w; it wrote %q", clip(st.send), err, clip(l.all))
+			}
+		}
+		if st.hear != "" {
+			err := l.until(deadline, func() bool {
+				i := slices.IndexFunc(l.lines[heard:], func(s string) bool { return strings.Contains(s, st.hear) })
+				if i >= 0 {
+					heard += i + 1
+				}
+				return i >= 0
+			})
+			if err != nil {
+				return nil, fmt.Errorf("waiting for %q: %w; it wrote %q", st.hear, err, clip(l.all))
+			}
+		}
+	}
+	in.Close()
+	exited := make(chan struct{})
+	go func() { cmd.Wait(); close(exited) }()
+	select {
+	case <-exited:
+	case <-time.After(1500 * time.Millisecond):
+		cmd.Process.Signal(syscall.SIGTERM)
+		<-exited
+	}
+	<-l.ended
+	ws := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	r := &replay{stdout: l.all, status: ws.ExitStatus()}
+	if ws.Signaled() {
+		r.status = 128 + int(ws.Signal())
+	}
+	return r, nil
+}
+
+// replayOn plays a transcript on one side.
+func replayOn(t *testing.T, s *site, tr *transcript, sv server, how side) *replay {
+	t.Helper()
+	r, err := tr.play(s.command(how(s, sv)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTranscripts replays each transcript twice against the bare server, which
+// shows that the server is deterministic, and once through the jail.
+func TestTranscripts(t *testing.T) {
+	s := here(t)
+	files, err := filepath.Glob("transcripts/*.txt")
+	must(t, err)
+	if len(files) == 0 {
+		t.Fatal("there are no transcripts")
+	}
+	for _, file := range files {
+		tr, err := readTranscript(file, s.work)
+		must(t, err)
+		for _, name := range tr.servers {
+			sv := serverNamed(t, name)
+			t.Run(tr.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				direct := replayOn(t, s, tr, sv, plain)
+				again := replayOn(t, s, tr, sv, plain)
+				if !bytes.Equal(direct.stdout, again.stdout) || direct.status != again.status {
+					t.Fatalf("two runs without a jail differ: this transcript shows nothing about the jail\n%s", difference(direct.stdout, again.stdout))
+				}
+				through := replayOn(t, s, tr, sv, jailed)
+				got, additions := withoutAdditions(through.stdout)
+				for _, fault := range compareReplays(direct, &replay{got, through.status}) {
+					t.Error(fault)
+				}
+				results.add(t, "transcripts", sv.name, tally{sessions: 1, lines: bytes.Count(direct.stdout, []byte("\n")), bytes: len(direct.stdout), additions: additions})
+			})
+		}
+	}
+}
+
+func compareReplays(want, got *replay) (faults []string) {
+	if !bytes.Equal(want.stdout, got.stdout) {
+		faults = append(faults, "stdout differs\n"+difference(want.stdout, got.stdout))
+	}
+	if want.status != got.status {
+		faults = append(faults, fmt.Sprintf("exit status %d, want %d", got.status, want.status))
+	}
+	return faults
+}
+
+// difference shows where two texts part.
+func difference(want, got []byte) string {
+	i := 0
+	for i < min(len(want), len(got)) && want[i] == got[i] {
+		i++
+	}
+	from := max(0, i-120)
+	return fmt.Sprintf("at byte %d of %d and %d\n want …%q\n  got …%q", i, len(want), len(got),
+		want[from:min(len(want), i+200)], got[from:min(len(got), i+200)])
+}
+
+// The additions that docs/reference.md, "Answers to tool calls", promises, as they
+// stand in a result that failed: the list of denials, empty here, and one block of
+// text. A frame that has both is given back what it was.
+var (
+	addedMeta  = regexp.MustCompile(`,"_meta":\{"dev\.mcp-jail/denials":\[\]\}`)
+	addedEntry = regexp.MustCompile(`,"dev\.mcp-jail/denials":\[\]`)
+	addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
+)
+
+// withoutAdditions takes the promised additions out of frames, and counts the
+// frames that had them.
+func withoutAdditions(stdout []byte) (stripped []byte, frames int) {
+	for line := range bytes.Lines(stdout) {
+		added := addedMeta
+		if !added.Match(line) {
+			added = addedEntry
+		}
+		if bytes.Contains(line, []byte(`"isError"`)) && len(added.FindAll(line, -1)) == 1 && len(addedBlock.FindAll(line, -1)) == 1 {
+			line = addedBlock.ReplaceAll(added.ReplaceAll(line, nil), nil)
+			frames++
+		}
+		stripped = append(stripped, line...)
+	}
+	return stripped, frames
+}
