@@ -169,6 +169,13 @@ func (c *mountCompiler) entry(e policy.Entry) {
 			Fix: "grant read, or read and write, or move the directory out of /tmp",
 		})
 	}
+	if e.Kind == policy.KindSpecial && e.Rights != 0 && around.Has(policy.Update) && !e.Rights.Has(policy.Update) {
+		c.gaps = append(c.gaps, Gap{
+			Axis: policy.AxisFs, What: e.Rule + ": no update",
+			Why: "a read-only mount does not keep a fifo or a device from being written to, and around " + e.Path + " the server may write",
+			Fix: "grant nothing there, or update too",
+		})
+	}
 	if op.inside {
 		c.pin(e, cover, coverPath)
 	}

@@ -73,6 +73,7 @@ func TestMounts(t *testing.T) {
 		{"a pin is as little executable as what it lies in", "/w rx, /w/a rcud, /w/a/b/c r",
 			own + "bind /w dir ro\nbind /w/a dir noexec inside\nbind /w/a/b dir noexec inside\nbind /w/a/b/c dir ro noexec inside", ""},
 		{"the host's /dev lies below the jail's own /dev/shm", "/dev r", "bind /dev dir ro dev\n" + own, ""},
+		{"a fifo that can be read alone", "/w rcud, /w/f r special", own + "bind /w dir\nbind /w/f ro inside", "rule of /w/f: no update"},
 		{"masks", "/w rcud, /w/d -, /w/f - file", own + "bind /w dir\nmask /w/d dir inside\nmask /w/f inside", ""},
 		{"a mask with a hole", "/w r, /w/d -, /w/d/a/f r file",
 			own + "bind /w dir ro\nmask /w/d dir inside holes\nbind /w/d/a/f ro hidden", ""},

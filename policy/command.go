@@ -265,13 +265,21 @@ func envProgram(words []string) string {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		switch {
-		case w == "-u" || w == "-C" || w == "--unset" || w == "--chdir":
+		case w == "--":
+		case w == "--unset" || w == "--chdir" || w == "--argv0":
 			i++
-		case strings.HasPrefix(w, "-S") && w != "-S":
-			return envProgram(append([]string{w[2:]}, words[i+1:]...))
 		case strings.HasPrefix(w, "--split-string="):
 			return envProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
-		case strings.HasPrefix(w, "-"), strings.Contains(w, "="):
+		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
+		case strings.HasPrefix(w, "-"):
+			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
+			switch rest := w[at+1:]; {
+			case at == 0:
+			case w[at] == 'S' && rest != "":
+				return envProgram(append([]string{rest}, words[i+1:]...))
+			case w[at] != 'S' && rest == "":
+				i++
+			}
 		default:
 			return w
 		}

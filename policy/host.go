@@ -21,15 +21,18 @@ type Host struct {
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
 
-	OS         string   // runtime.GOOS
-	UID        int      // of the user; -1 where there is none
-	User       string   // name of the user
-	Home       string   // the user's home directory
-	Dir        string   // the working directory of mcp-jail, which is the client's
-	Environ    []string // "NAME=value"
-	ConfigDir  string   // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
-	StateDir   string   // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
-	Executable string   // the binary of mcp-jail; "" where it is not known
+	OS      string   // runtime.GOOS
+	UID     int      // of the user; -1 where there is none
+	User    string   // name of the user
+	Home    string   // the user's home directory
+	Dir     string   // the working directory of mcp-jail, which is the client's
+	Environ []string // "NAME=value"
+	// KernelPlaces are the mount points of filesystems that are not made of files
+	// (proc, sysfs, cgroup), outside of /proc, /sys and /dev.
+	KernelPlaces []string
+	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
+	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
+	Executable   string // the binary of mcp-jail; "" where it is not known
 }
 
 // FileInfo is what this package needs to know of a file. Links and UID are for

@@ -21,6 +21,8 @@ func LocalHost() (Host, error) {
 		OS:       runtime.GOOS,
 		UID:      os.Getuid(),
 		Environ:  os.Environ(),
+
+		KernelPlaces: kernelPlaces(),
 	}
 	var err error
 	if h.Dir, err = os.Getwd(); err != nil {

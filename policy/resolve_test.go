@@ -225,6 +225,17 @@ func TestSensitive(t *testing.T) {
 	if p, _ := mustResolve(t, newFake(aSystem, "l /home/u/proj/.env /usr/bin/node"), aServer); p.RightsAt("/usr/bin/node") != Read|Execute {
 		t.Errorf("node: %s", p.RightsAt("/usr/bin/node"))
 	}
+	// A proc or sysfs that is mounted in a grant, as below a container's root.
+	chroot := newFake(aSystem, "f /home/u/proj/root/proc/sys/kernel/core_pattern\nf /home/u/proj/root/etc/passwd")
+	mounted := func(h *Host) { h.KernelPlaces = []string{"/home/u/proj/root/proc", "/elsewhere/proc"} }
+	p, _ = mustResolve(t, chroot, aServer, mounted)
+	at(p, "/home/u/proj/root/proc/sys/kernel/core_pattern", 0)
+	at(p, "/home/u/proj/root/etc/passwd", Read|Write)
+	p, ws = mustResolve(t, chroot, fsRules(".:rw", "root/proc:r"), mounted)
+	at(p, "/home/u/proj/root/proc/sys", Read)
+	if codes(ws) != "sensitive-granted" {
+		t.Errorf("warnings %v", ws)
+	}
 	// Without the link the next start would not find what it leads to.
 	for _, rights := range []string{"r", "rw"} {
 		p, _ := mustResolve(t, h, fsRules("~:"+rights))

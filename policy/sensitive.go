@@ -141,6 +141,9 @@ func (b *builder) masks() {
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
 		b.sensitive(b.h.StateDir, path.Clean(b.h.StateDir))
 	}
+	for _, p := range b.h.KernelPlaces { // a container's or a chroot's: who can write there, as root, commands the kernel
+		b.sensitive(p, p)
+	}
 	b.nameWarnings()
 }
 

@@ -26,3 +26,23 @@ func TestHostSockets(t *testing.T) {
 		}
 	}
 }
+
+// TestFifosInReadOnlyParts: a fifo is written to through a read-only mount, unless
+// Landlock refuses that.
+func TestFifosInReadOnlyParts(t *testing.T) {
+	h := newFake(aSystem, "p /home/u/proj/run/ctl\np /home/u/proj/free")
+	for _, tt := range []struct {
+		toml, path string
+		want       Rights
+	}{
+		{fsRules(".:rw", "run:r"), "/home/u/proj/run/ctl", 0},
+		{fsRules(".:r", "run:r"), "/home/u/proj/run/ctl", Read},
+		{fsRules(".:rw", "run:r"), "/home/u/proj/free", Read | Write},
+		{fsRules(".:rw", "run:r", "run/ctl:rw"), "/home/u/proj/run/ctl", Read | Write},
+	} {
+		p, _ := mustResolve(t, h, tt.toml)
+		if got := p.RightsAt(tt.path); got != tt.want {
+			t.Errorf("%s: %s, want %s\n%s", tt.path, got, tt.want, tt.toml)
+		}
+	}
+}

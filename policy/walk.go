@@ -14,6 +14,10 @@ import (
 // reachable only through a rule that names it.
 const HostSocket = "**/socket"
 
+// hostFifo is the same of a fifo in a part that a mount makes read-only: that does
+// not keep anybody from writing into it.
+const hostFifo = "**/fifo"
+
 // hit is a name that the search found: sensitive by a pattern, or protected.
 type hit struct {
 	dir, name string
@@ -111,11 +115,26 @@ func (b *builder) sensitiveName(h hit) {
 		return // .env -> /usr/bin/node hides nothing and would break the server
 	}
 	rule := "sensitive: " + h.pattern
-	if h.pattern == HostSocket {
+	switch h.pattern {
+	case HostSocket:
 		rule = "a socket of the host"
+	case hostFifo:
+		if e.Rights.Has(Update) || !b.above(e.Path).Has(Update) {
+			return
+		}
+		rule = "a fifo where only a mount takes writing away"
 	}
 	b.at[at.path] = Entry{Path: at.path, Kind: kindOf(at.info.Mode), Origin: OriginSensitive, Named: h.pattern, Rule: rule, ID: at.info.ID}
 	b.hold(at.links, h.pattern)
+}
+
+// above is what the entries around a path grant together.
+func (b *builder) above(p string) (rights Rights) {
+	for p != "/" {
+		p = path.Dir(p)
+		rights |= b.at[p].Rights
+	}
+	return rights
 }
 
 type job struct {
@@ -222,6 +241,10 @@ next:
 		}
 		if typ&fs.ModeSocket != 0 {
 			hits = append(hits, hit{j.dir, e.Name, typ, HostSocket})
+			continue
+		}
+		if typ&fs.ModeNamedPipe != 0 {
+			hits = append(hits, hit{j.dir, e.Name, typ, hostFifo})
 			continue
 		}
 		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package policy
+
+func kernelPlaces() []string { return nil }
