@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -155,6 +156,7 @@ type builder struct {
 	wide     []string
 	secret   []string
 	links    []Link
+	space    []Link // crossed on the way to the workspace
 	warnings []Warning
 }
 
@@ -283,7 +285,11 @@ func (b *builder) rules(workspace string) error {
 // could replace: it would choose what the rule is about at the next start.
 func (b *builder) loose() error {
 	for _, n := range b.named {
-		for _, l := range n.links {
+		links := n.links
+		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
+			links = append(slices.Clone(links), b.space...) // it is relative
+		}
+		for _, l := range links {
 			if e, ok := b.find(path.Dir(l.Path)); ok && e.Rights&(Create|Delete) != 0 {
 				return &RuleError{n.rule.label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which the server could replace (%s): write the path that is meant, %s", l.Path, l.Target, e.Rule, n.canonical)}
 			}

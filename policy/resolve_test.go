@@ -39,6 +39,7 @@ func TestRulesFail(t *testing.T) {
 		{"link", fsRules("out:r"), `path = "out": leaves the workspace /home/u/proj through a symbolic link (/home/u/proj/out -> /home/u/other)`},
 		{"below a link", fsRules("out/x:r"), `leaves the workspace /home/u/proj through a symbolic link`},
 		{"a link that the server could turn elsewhere", fsRules(".:rw", "/home/u/proj/out:r"), `c.toml:8: path = "/home/u/proj/out": leads through the symbolic link /home/u/proj/out (-> /home/u/other), which the server could replace (c.toml:4: path = "."): write the path that is meant, /home/u/other`},
+		{"a workspace that the server could turn elsewhere", strings.Replace(fsRules(".:r", "/home/u/proj:rw"), "\n", "\nworkspace = \"out\"\n", 1), `path = ".": leads through the symbolic link /home/u/proj/out (-> /home/u/other)`},
 		{"a link that the server could remove", fsRules(".:rd", "secret:"), `path = "secret": leads through the symbolic link /home/u/proj/secret (-> data/keys), which the server could replace`},
 		{"loop", fsRules("loop:r"), `path = "loop": too many symbolic links`},
 		{"workspace missing", aServer + "workspace = \"nowhere\"", `c.toml:1: the workspace "nowhere" does not exist (/home/u/proj/nowhere)`},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"syscall"
 )
 
 // shut hides a directory that cannot be looked into. What it holds cannot be
@@ -25,8 +26,8 @@ func (b *builder) shut(dir string) {
 			b.warn("unreadable", e.Rule, "%s cannot be searched for what has to be hidden or protected in it: all of it is hidden; make it readable (chmod u+rx) and start again", dir)
 			b.at[dir] = Entry{Path: dir, Kind: KindDir, Origin: OriginSensitive, Named: dir, Rule: "cannot be searched", ID: info.ID}
 			return
-		case errors.Is(err, fs.ErrNotExist), dir == "/", errors.Is(err, fs.ErrPermission) && b.passable(path.Dir(dir)):
-			return // gone, or something that the kernel keeps even from its owner
+		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.passable(path.Dir(dir)):
+			return // gone, or something that the kernel keeps from everybody here: a dead mount
 		}
 		// Without its directory it cannot be reached, and not be hidden either.
 	}

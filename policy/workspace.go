@@ -40,7 +40,7 @@ func (b *builder) workspace() (string, error) {
 			return "", nil
 		}
 	}
-	b.links = append(b.links, at.links...)
+	b.links, b.space = append(b.links, at.links...), at.links
 	return at.path, nil
 }
 
