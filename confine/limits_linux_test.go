@@ -82,11 +82,7 @@ func TestJailMemory(t *testing.T) {
 			t.Parallel()
 			p := limited(t, policy.Limits{MemoryMB: 64})
 			s := begin(t, p, c.what)
-			begun := time.Now()
 			exit := s.finish()
-			if took := time.Since(begun); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
 			denials := s.Denials()
 			if len(denials) == 0 || denials[0].Axis != policy.AxisLimits || denials[0].Operation != "memory" || denials[0].Program != "probe" {
 				t.Errorf("denials %+v", denials)
