@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,17 +25,6 @@ type rootBuilder struct {
 	holes []int // masks that become read-only at the end
 	notes []string
 }
-
-// procSecrets are files of a fresh proc that tell of more than the jail.
-// rootSecrets are those that only the host's root may open, even one without a
-// capability. /proc is read-only besides.
-var (
-	procSecrets = []string{"keys", "key-users"}
-	rootSecrets = []string{
-		"kcore", "kmsg", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats",
-		"kpagecount", "kpageflags", "kpagecgroup", "vmcore", "vmallocinfo", "slabinfo",
-	}
-)
 
 // stepError carries what a step worked on.
 type stepError struct {
@@ -67,163 +54,6 @@ func (b *rootBuilder) build() error {
 // privateMounts cuts the mounts of the shim's namespace off from the host's.
 func privateMounts() error {
 	return on("/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
-}
-
-// openSources clones every mount that the jail will see.
-func (b *rootBuilder) openSources() error {
-	b.trees = make([]int, len(b.order.Mounts))
-	for i := range b.order.Mounts {
-		op := &b.order.Mounts[i]
-		if op.kind != mountBind {
-			continue
-		}
-		var err error
-		if b.trees[i], err = cloneObject(op.path, op.id); err != nil {
-			return on(op.path, err)
-		}
-		if op.id, err = objectID(b.trees[i]); err != nil {
-			return on(op.path, err)
-		}
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
-		if !op.dev {
-			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
-		}
-		if op.ro {
-			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
-		}
-		if op.noexec {
-			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
-		}
-		if err := setAttributes(b.trees[i], attr); err != nil {
-			return on(op.path, err)
-		}
-	}
-	return nil
-}
-
-// cloneObject clones the mount of the object at a canonical path. An object whose
-// identity is known is checked by it: whatever way a name that was swapped leads
-// to, it ends at another one. For the rest no symlink is followed.
-func cloneObject(p string, id policy.FileID) (tree int, err error) {
-	if id == (policy.FileID{}) {
-		fd, err := openObject(unix.AT_FDCWD, p)
-		if err != nil {
-			return -1, err
-		}
-		defer unix.Close(fd)
-		return openTree(fd, "", unix.AT_EMPTY_PATH)
-	}
-	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return -1, err
-	}
-	if found, err := objectID(tree); err != nil || found != id {
-		unix.Close(tree)
-		return -1, errSwapped
-	}
-	return tree, nil
-}
-
-var errSwapped = errors.New("it was replaced by something else while the jail was being built")
-
-// openObject opens the object at an absolute or relative canonical path; a
-// symlink anywhere in it is an error (ELOOP).
-func openObject(dir int, p string) (int, error) { return openBeneath(dir, p, 0) }
-
-// openLast does the same, and opens a last symlink itself.
-func openLast(dir int, p string) (int, error) { return openBeneath(dir, p, unix.O_NOFOLLOW) }
-
-func openBeneath(dir int, p string, flags uint64) (int, error) {
-	return unix.Openat2(dir, p, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
-		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
-}
-
-func openTree(dir int, p string, flags uint) (int, error) {
-	return unix.OpenTree(dir, p, flags|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-}
-
-func setAttributes(tree int, attr unix.MountAttr) error {
-	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
-}
-
-func cloneTree(fd int, attr unix.MountAttr) (int, error) {
-	tree, err := openTree(fd, "", unix.AT_EMPTY_PATH)
-	if err != nil {
-		return -1, err
-	}
-	return tree, setAttributes(tree, attr)
-}
-
-// newFs makes a filesystem that is attached nowhere yet.
-func newFs(kind string, attr int, options ...string) (int, error) {
-	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fs)
-	for _, o := range options {
-		key, value, _ := strings.Cut(o, "=")
-		if err := unix.FsconfigSetString(fs, key, value); err != nil {
-			return -1, on(o, err)
-		}
-	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, err
-	}
-	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
-}
-
-// openProc takes the jail's proc, where the plan has one, and closes the door to
-// further user namespaces behind this one.
-func (b *rootBuilder) openProc() error {
-	b.proc = -1
-	sys := "/proc/sys/"
-	if b.order.FreshProc {
-		switch err := b.own.procErr; {
-		case errors.Is(err, unix.EPERM):
-			// The plan counted on it, for one to watch the memory.
-			return on("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
-		case err != nil:
-			return on("proc", err)
-		}
-		b.proc, sys = b.own.proc, "sys/"
-	}
-	if err := writeAt(b.proc, sys+"user/max_user_namespaces", "0"); err != nil {
-		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
-	}
-	if b.order.PidMax {
-		// Never on a kernel where this is the host's (see compile): a PID
-		// namespace has its own since 6.14. Numbers below 300 are not reused.
-		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes+initThreads)); err != nil {
-			return on("pid_max", err)
-		}
-		// The numbers that are used once are skipped, or they would come on top.
-		if err := writeAt(b.proc, sys+"kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
-			b.notes = append(b.notes, fmt.Sprintf("this kernel cannot skip the first process numbers: up to %d processes more than the limit are possible", reservedPids))
-		}
-	}
-	if b.proc >= 0 {
-		return on("proc", unix.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
-	}
-	return nil
-}
-
-// reservedPids is the kernel's RESERVED_PIDS: process numbers below it are used
-// once and not again.
-const reservedPids = 300
-
-func writeAt(dir int, name, content string) error {
-	if dir < 0 {
-		dir = unix.AT_FDCWD
-	}
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(content))
-	return err
 }
 
 // attachRoot puts the new root over /tmp of the namespace, from where pivot_root
@@ -324,45 +154,6 @@ func (b *rootBuilder) attachDev() error {
 		}
 	}
 	return b.attach(b.own.pts, "/dev/pts")
-}
-
-func (b *rootBuilder) attachProc() error {
-	if err := b.mkdirs("/proc", openDir); err != nil {
-		return err
-	}
-	if b.proc < 0 {
-		if !b.order.hostRoot() {
-			return nil
-		}
-		// Below a "/" that is granted lies the host's.
-		target, err := openObject(b.root, "proc")
-		if err != nil {
-			return on("/proc", err)
-		}
-		defer unix.Close(target)
-		return on("/proc", b.maskAt(target, true))
-	}
-	if err := b.attach(b.proc, "/proc"); err != nil {
-		return err
-	}
-	secrets := procSecrets
-	if os.Getuid() == 0 {
-		secrets = append(slices.Clone(secrets), rootSecrets...)
-	}
-	for _, name := range secrets {
-		target, err := openObject(b.proc, name)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return on("/proc/"+name, err)
-		}
-		if err := on("/proc/"+name, b.maskAt(target, false)); err != nil {
-			return err
-		}
-		unix.Close(target)
-	}
-	return nil
 }
 
 func (b *rootBuilder) maskAt(target int, dir bool) error {

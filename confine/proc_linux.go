@@ -1,0 +1,112 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// procSecrets are files of a fresh proc that tell of more than the jail.
+// rootSecrets are those that only the host's root may open, even one without a
+// capability. /proc is read-only besides.
+var (
+	procSecrets = []string{"keys", "key-users"}
+	rootSecrets = []string{
+		"kcore", "kmsg", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats",
+		"kpagecount", "kpageflags", "kpagecgroup", "vmcore", "vmallocinfo", "slabinfo",
+	}
+)
+
+// openProc takes the jail's proc, where the plan has one, and closes the door to
+// further user namespaces behind this one.
+func (b *rootBuilder) openProc() error {
+	b.proc = -1
+	sys := "/proc/sys/"
+	if b.order.FreshProc {
+		switch err := b.own.procErr; {
+		case errors.Is(err, unix.EPERM):
+			// The plan counted on it, for one to watch the memory.
+			return on("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
+		case err != nil:
+			return on("proc", err)
+		}
+		b.proc, sys = b.own.proc, "sys/"
+	}
+	if err := writeAt(b.proc, sys+"user/max_user_namespaces", "0"); err != nil {
+		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
+	}
+	if b.order.PidMax {
+		// Never on a kernel where this is the host's (see compile): a PID
+		// namespace has its own since 6.14. Numbers below 300 are not reused.
+		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes+initThreads)); err != nil {
+			return on("pid_max", err)
+		}
+		// The numbers that are used once are skipped, or they would come on top.
+		if err := writeAt(b.proc, sys+"kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
+			b.notes = append(b.notes, fmt.Sprintf("this kernel cannot skip the first process numbers: up to %d processes more than the limit are possible", reservedPids))
+		}
+	}
+	if b.proc >= 0 {
+		return on("proc", unix.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+	}
+	return nil
+}
+
+// reservedPids is the kernel's RESERVED_PIDS: process numbers below it are used
+// once and not again.
+const reservedPids = 300
+
+func writeAt(dir int, name, content string) error {
+	if dir < 0 {
+		dir = unix.AT_FDCWD
+	}
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte(content))
+	return err
+}
+
+func (b *rootBuilder) attachProc() error {
+	if err := b.mkdirs("/proc", openDir); err != nil {
+		return err
+	}
+	if b.proc < 0 {
+		if !b.order.hostRoot() {
+			return nil
+		}
+		// Below a "/" that is granted lies the host's.
+		target, err := openObject(b.root, "proc")
+		if err != nil {
+			return on("/proc", err)
+		}
+		defer unix.Close(target)
+		return on("/proc", b.maskAt(target, true))
+	}
+	if err := b.attach(b.proc, "/proc"); err != nil {
+		return err
+	}
+	secrets := procSecrets
+	if os.Getuid() == 0 {
+		secrets = append(slices.Clone(secrets), rootSecrets...)
+	}
+	for _, name := range secrets {
+		target, err := openObject(b.proc, name)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return on("/proc/"+name, err)
+		}
+		if err := on("/proc/"+name, b.maskAt(target, false)); err != nil {
+			return err
+		}
+		unix.Close(target)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package confine
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Process is a program in its jail.
+type Process struct {
+	mu      sync.Mutex
+	pid     int // of the jail's init, as the host sees it
+	pidfd   int
+	control *os.File // the init's socket: its order, then signals, a byte each
+	notes   []string
+	denials []Denial
+	exit    Exit
+	exited  bool // exit is what the init saw
+	killed  bool // Kill came, perhaps before there was anything to kill
+	done    chan struct{}
+}
+
+// listen reads what the shim says until it ends. It returns the error of a
+// start that failed; started gets nil as soon as the program runs.
+func (p *Process) listen(status io.Reader, started chan<- error) error {
+	running := false
+	for {
+		m, err := readMessage(status)
+		if err != nil {
+			if running {
+				return nil
+			}
+			return &StartError{Step: "init", Detail: "the shim ended without saying why"}
+		}
+		switch m.kind {
+		case saysStarted:
+			running = true
+			started <- nil
+		case saysFailed:
+			return &StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}
+		default:
+			p.record(m)
+		}
+	}
+}
+
+func (p *Process) record(m message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch m.kind {
+	case saysNote:
+		p.notes = append(p.notes, m.detail)
+	case saysDenied:
+		p.denials = append(p.denials, Denial{
+			Axis: policy.AxisLimits, Operation: m.detail, Target: "memory_mb = " + strconv.Itoa(m.num),
+			PID: m.pid, Program: m.program, Count: 1, Time: time.Now(),
+		})
+	case saysExit:
+		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
+	}
+}
+
+// PID is the process number of the jail's init on the host.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
+
+// Signal passes a signal on to the program. SIGKILL ends the whole jail.
+func (p *Process) Signal(sig os.Signal) error {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return syscall.EINVAL
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd < 0 {
+		return os.ErrProcessDone
+	}
+	if s == syscall.SIGKILL {
+		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+	}
+	if s <= 0 || s > 64 {
+		return syscall.EINVAL
+	}
+	_, err := p.control.Write([]byte{byte(s)})
+	return err
+}
+
+// Kill ends every process of the jail at once: the kernel does it when the init
+// of a PID namespace dies (pid_namespaces(7)).
+func (p *Process) Kill() error {
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	return p.Signal(syscall.SIGKILL)
+}
+
+// Done is closed when every process of the jail is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait returns how the program ended, once every process of the jail is gone.
+func (p *Process) Wait() (Exit, error) {
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit, nil
+}
+
+// Denials are the refusals that the jail recorded so far.
+func (p *Process) Denials() []Denial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Denial(nil), p.denials...)
+}
+
+// Notes are remarks of the jail about itself, worth showing with --log-level.
+func (p *Process) Notes() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.notes...)
+}

@@ -1,0 +1,115 @@
+package confine
+
+import (
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// openSources clones every mount that the jail will see.
+func (b *rootBuilder) openSources() error {
+	b.trees = make([]int, len(b.order.Mounts))
+	for i := range b.order.Mounts {
+		op := &b.order.Mounts[i]
+		if op.kind != mountBind {
+			continue
+		}
+		var err error
+		if b.trees[i], err = cloneObject(op.path, op.id); err != nil {
+			return on(op.path, err)
+		}
+		if op.id, err = objectID(b.trees[i]); err != nil {
+			return on(op.path, err)
+		}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+		if !op.dev {
+			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+		}
+		if op.ro {
+			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+		}
+		if op.noexec {
+			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
+		}
+		if err := setAttributes(b.trees[i], attr); err != nil {
+			return on(op.path, err)
+		}
+	}
+	return nil
+}
+
+// cloneObject clones the mount of the object at a canonical path. An object whose
+// identity is known is checked by it: whatever way a name that was swapped leads
+// to, it ends at another one. For the rest no symlink is followed.
+func cloneObject(p string, id policy.FileID) (tree int, err error) {
+	if id == (policy.FileID{}) {
+		fd, err := openObject(unix.AT_FDCWD, p)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		return openTree(fd, "", unix.AT_EMPTY_PATH)
+	}
+	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return -1, err
+	}
+	if found, err := objectID(tree); err != nil || found != id {
+		unix.Close(tree)
+		return -1, errSwapped
+	}
+	return tree, nil
+}
+
+var errSwapped = errors.New("it was replaced by something else while the jail was being built")
+
+// openObject opens the object at an absolute or relative canonical path; a
+// symlink anywhere in it is an error (ELOOP).
+func openObject(dir int, p string) (int, error) { return openBeneath(dir, p, 0) }
+
+// openLast does the same, and opens a last symlink itself.
+func openLast(dir int, p string) (int, error) { return openBeneath(dir, p, unix.O_NOFOLLOW) }
+
+func openBeneath(dir int, p string, flags uint64) (int, error) {
+	return unix.Openat2(dir, p, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+func openTree(dir int, p string, flags uint) (int, error) {
+	return unix.OpenTree(dir, p, flags|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}
+
+func setAttributes(tree int, attr unix.MountAttr) error {
+	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+}
+
+func cloneTree(fd int, attr unix.MountAttr) (int, error) {
+	tree, err := openTree(fd, "", unix.AT_EMPTY_PATH)
+	if err != nil {
+		return -1, err
+	}
+	return tree, setAttributes(tree, attr)
+}
+
+// newFs makes a filesystem that is attached nowhere yet.
+func newFs(kind string, attr int, options ...string) (int, error) {
+	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		if err := unix.FsconfigSetString(fs, key, value); err != nil {
+			return -1, on(o, err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
+}

@@ -1,0 +1,207 @@
+package confine
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// setupCapabilities are what building the jail takes inside its own user
+// namespace. The shim gives all of them up before the server starts.
+var setupCapabilities = []uintptr{
+	unix.CAP_SYS_ADMIN,    // mounts, pivot_root, hostname
+	unix.CAP_NET_ADMIN,    // lo
+	unix.CAP_SETPCAP,      // to give capabilities up for good
+	unix.CAP_SYS_RESOURCE, // max_user_namespaces
+	unix.CAP_DAC_OVERRIDE, // names below a mask that nobody may list
+}
+
+// Shim is the init of a jail that is not built yet: it has its namespaces and
+// waits to be told what to build. Starting one ahead hides the time of its start
+// behind the time it takes to find out what it is for.
+type Shim struct {
+	process *Process
+	ownNet  bool // it has a network namespace of its own
+	orders  chan instruction
+	started chan error
+	mu      sync.Mutex
+	taken   bool
+}
+
+// instruction is an order with the three descriptors of the server.
+type instruction struct {
+	order []byte
+	stdio Stdio
+}
+
+// Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
+// It never fails; what went wrong is the error of that Start.
+func (l Launcher) Prepare() *Shim { return l.spawn(true) }
+
+// Discard ends a shim that no Start has used. It may be called at any time, on
+// nil as well.
+func (s *Shim) Discard() {
+	if taken := s.take(true); taken != nil {
+		taken.abandon()
+	}
+}
+
+// abandon ends a shim that was taken and has no order yet.
+func (s *Shim) abandon() {
+	close(s.orders)
+	<-s.process.done
+}
+
+// take claims the shim, once, for a jail with or without a network of its own.
+func (s *Shim) take(ownNet bool) *Shim {
+	if s == nil || s.ownNet != ownNet {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken {
+		return nil
+	}
+	s.taken = true
+	return s
+}
+
+func (l Launcher) spawn(ownNet bool) *Shim {
+	s := &Shim{
+		process: &Process{pidfd: -1, done: make(chan struct{})},
+		ownNet:  ownNet, orders: make(chan instruction, 1), started: make(chan error, 1),
+	}
+	path := l.Shim
+	if path == "" {
+		path = selfPath
+	}
+	go s.run(path)
+	return s
+}
+
+// run owns the jail's init from its first moment to its last. It stays on one
+// thread, because the kernel's parent-death signal means the thread that forked.
+func (s *Shim) run(path string) {
+	p := s.process
+	defer close(p.done)
+	runtime.LockOSThread()
+	status, err := s.fork(path)
+	if err != nil {
+		s.started <- err
+		return
+	}
+	todo, used := <-s.orders
+	if used {
+		// A shim that dies early breaks the socket; why, it says on the pipe.
+		sendOrder(p.control, todo)
+		err = p.listen(status, s.started)
+	}
+	status.Close()
+	if !used || err != nil {
+		p.Kill()
+	}
+	var ws syscall.WaitStatus
+	for {
+		if _, werr := syscall.Wait4(p.pid, &ws, 0, nil); werr != syscall.EINTR {
+			break
+		}
+	}
+	p.mu.Lock()
+	unix.Close(p.pidfd)
+	p.pidfd = -1
+	p.control.Close()
+	if !p.exited {
+		// The init did not live to tell: the kernel killed the program with it.
+		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
+	}
+	p.mu.Unlock()
+	if err != nil {
+		s.started <- err
+	}
+}
+
+// fork starts the shim in its namespaces. It returns our end of the pipe for its
+// messages; that of the socket for the order and for signals stays in the process.
+func (s *Shim) fork(path string) (status *os.File, err error) {
+	failed := func(err error) (*os.File, error) {
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return failed(err)
+	}
+	defer null.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return failed(err)
+	}
+	control, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	defer theirs.Close()
+	status, statusW, err := os.Pipe()
+	if err != nil {
+		control.Close()
+		return failed(err)
+	}
+	defer statusW.Close()
+	uid, gid := os.Getuid(), os.Getgid()
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	argv := []string{shimName}
+	if s.ownNet {
+		flags |= unix.CLONE_NEWNET
+		argv = append(argv, shimOwnNet)
+	}
+	p := s.process
+	pidfd := -1
+	defer dumpableForMaps()()
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
+		Env:   []string{},
+		Sys: &syscall.SysProcAttr{
+			Setsid:      true,
+			Cloneflags:  flags,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+			AmbientCaps: setupCapabilities,
+			PidFD:       &pidfd,
+		},
+	})
+	if err != nil {
+		control.Close()
+		status.Close()
+		return nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
+	}
+	p.mu.Lock()
+	p.pid, p.pidfd, p.control = pid, pidfd, control
+	if p.killed {
+		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	}
+	p.mu.Unlock()
+	return status, nil
+}
+
+// sendOrder passes the order and, with its first byte, the server's descriptors.
+// A nil file is /dev/null, which the shim has there already.
+func sendOrder(socket *os.File, i instruction) {
+	var fds []int
+	present := byte(0)
+	for n, f := range []*os.File{i.stdio.In, i.stdio.Out, i.stdio.Err} {
+		if f != nil {
+			present |= 1 << n
+			fds = append(fds, int(f.Fd()))
+		}
+	}
+	var rights []byte
+	if fds != nil {
+		rights = unix.UnixRights(fds...)
+	}
+	if unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL) != nil {
+		return
+	}
+	runtime.KeepAlive(i.stdio)
+	socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
+	socket.Write(i.order)
+}
