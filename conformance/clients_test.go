@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +127,9 @@ func TestClients(t *testing.T) {
 				if old := sv.made == "TypeScript SDK 1.x"; connected(want) == (old && c.mode == "2026-07-28") {
 					t.Errorf("connected to the bare server: %v", connected(want))
 				}
+				if lost := closed.FindString(errorsIn(want)); lost != "" {
+					t.Errorf("the session with the bare server broke off: %s", lost)
+				}
 				got, additions := lessAdditions(report(t, s, c, sv, jailed))
 				if faults := differences("", want, got); len(faults) > 0 {
 					if again := differences("", want, report(t, s, c, sv, plain)); len(again) > 0 {
@@ -139,10 +143,30 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// closed is how libraries say that a session is over before its end.
+var closed = regexp.MustCompile(`(?i)connection closed|client is closing|transport.{0,10} closed`)
+
 // connected reports whether a client got as far as to call anything.
 func connected(report any) bool {
 	r, _ := report.(map[string]any)
 	return r["server"] != nil
+}
+
+// errorsIn are the errors among the answers.
+func errorsIn(report any) string {
+	r, _ := report.(map[string]any)
+	list, _ := r["answers"].([]any)
+	var all []any
+	for _, a := range list {
+		if m, ok := a.(map[string]any); ok && m["error"] != nil {
+			all = append(all, m["error"])
+		}
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return string(b)
 }
 
 // answers counts what a report holds.

@@ -12,5 +12,7 @@ for os in linux darwin windows freebsd; do
 	echo "vet $os"
 	GOOS=$os CGO_ENABLED=0 go vet ./...
 done
+echo "vet conformance"
+(cd conformance && go mod verify && CGO_ENABLED=0 go vet ./...)
 echo "vet linux/arm64"
 GOARCH=arm64 CGO_ENABLED=0 go vet ./...

@@ -1,8 +1,8 @@
 #!/bin/bash
 # All of the set-up and all of the tests: formatting and vet, every package as
 # whoever runs this, and, when that is root, once more as an ordinary user whose
-# bounding set is empty. Real servers come from npm into a cache outside of the
-# checkout. MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+# bounding set is empty. Real servers and clients come from npm into a cache outside
+# of the checkout. MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,16 +19,25 @@ done
 say "formatting and vet"
 bash testdata/lint.sh
 
-say "real servers from npm"
+say "real servers and clients from npm"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/mcp-jail-tests
-servers=$cache/npm-$(sha256sum testdata/npm/package-lock.json | cut -c1-16)
-if [ ! -e "$servers/.complete" ]; then
-	rm -rf "$servers" && mkdir -p "$servers"
-	cp testdata/npm/package.json testdata/npm/package-lock.json testdata/npm/.npmrc "$servers"
-	(cd "$servers" && npm ci --loglevel=error)
-	touch "$servers/.complete"
-fi
+# packages DIR KIND prints where the packages of DIR's lock file are, and installs
+# them when they are not there yet.
+packages() {
+	local dir=$1 into
+	into=$cache/$2-$(sha256sum "$dir/package-lock.json" | cut -c1-16)
+	if [ ! -e "$into/.complete" ]; then
+		rm -rf "$into" && mkdir -p "$into" &&
+			cp "$dir/package.json" "$dir/package-lock.json" "$dir/.npmrc" "$into" &&
+			(cd "$into" && npm ci --loglevel=error) >&2 &&
+			touch "$into/.complete" || return 1
+	fi
+	echo "$into"
+}
+servers=$(packages testdata/npm npm)
 export MCPJAIL_SERVERS=$servers
+MCPJAIL_CONFORMANCE=$(packages conformance/npm conformance)
+export MCPJAIL_CONFORMANCE
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
 user=
@@ -55,6 +64,14 @@ CGO_ENABLED=0 go test -v -timeout 15m ./... >"$work/log" 2>&1 || {
 }
 grep -aE '^(ok|FAIL|\?)' "$work/log"
 verdict "$work/log"
+
+say "with and without the jail: transcripts, client libraries, the Inspector, the official suite"
+(cd conformance && CGO_ENABLED=0 go test -v -timeout 15m -parallel 4 .) >"$work/log.conformance" 2>&1 || {
+	grep -aE '^ *--- FAIL|^FAIL|^panic|_test\.go:' "$work/log.conformance" | cut -c1-2000 | head -60
+	exit 1
+}
+grep -aE '^ok' "$work/log.conformance"
+verdict "$work/log.conformance"
 
 if [ "$(id -u)" = 0 ]; then
 	user=mcpjail$$
