@@ -118,7 +118,7 @@ func (s *Scanner) begin(c byte, at int64) place {
 		}
 	case m == mID:
 		s.drop(mID)
-		if c == '{' || c == '[' || c == 't' || c == 'f' {
+		if c != '"' && c != '-' && c != 'n' && (c < '0' || c > '9') {
 			s.flaws |= FlawID
 			break
 		}

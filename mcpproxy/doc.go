@@ -32,11 +32,15 @@
 //     passes without a hook being told what it answers.
 //   - Requests of a server are not told apart by whether the server still lives:
 //     who replaces one marks them by Pending.Answer.
+//   - A server's requests that wait for the client's answers may take 4 MiB, some
+//     ten thousand of the usual size: further ones are not forwarded.
 //   - Of a batch, the first 4096 members are looked into; of all texts that a
 //     frame's envelope captures (ids, methods, names), 1 MiB.
 //   - Duplicate names are looked for where a message is told apart from another:
 //     in the envelope, in params, result, error and the _meta of both. What lies
 //     deeper is only checked for being JSON.
+//   - NaN, the infinities and a byte order mark are no JSON, but some peers agree
+//     on them: such frames pass, with a flaw.
 //   - Containers nested deeper than 10000 are malformed, as for encoding/json.
 //   - Members of our own prefix are found in result._meta, error.data, params._meta
 //     and params.capabilities.experimental, also where those names are duplicate

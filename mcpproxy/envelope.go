@@ -86,9 +86,10 @@ const (
 	FlawTrailing                   // something follows the first value
 	FlawDuplicate                  // a name stands twice in one object
 	FlawCase                       // a name differs from another or a known one only in case
-	FlawText                       // invalid UTF-8, or a lone surrogate in a name, id or method
+	FlawText                       // invalid UTF-8, a byte order mark, or a lone surrogate in a name, id or method
 	FlawID                         // the id is neither string, number nor null
 	FlawBounds                     // more names, members or text than are looked into
+	FlawNumber                     // NaN or an infinity, which Python writes and reads, and few others do
 )
 
 // Strict reports whether every reader of JSON sees the same message.

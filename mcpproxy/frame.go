@@ -50,10 +50,8 @@ func (f *Frame) Slice(s Span) []byte {
 // Amended reports whether something was inserted or taken out.
 func (f *Frame) Amended() bool { return len(f.edits) > 0 }
 
-// ended reports whether the frame has a line end.
-func (f *Frame) ended() bool {
-	return f.spill != nil || len(f.line) > 0 && f.line[len(f.line)-1] == '\n'
-}
+// ended reports whether the frame has a line end: the last one of a stream may lack it.
+func (f *Frame) ended() bool { return f.at(f.Size-1) == '\n' }
 
 // reset makes the frame ready for the next line.
 func (f *Frame) reset() {

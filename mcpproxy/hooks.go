@@ -30,6 +30,9 @@ type Hooks struct {
 	// Asked is told every request of the server, and says whether it is not for the
 	// client: then it goes no further, and whoever said so answers it.
 	Asked func(e *Envelope) bool
+	// Crowded is told every request of the server that goes no further because
+	// thousands of its requests wait for their answers.
+	Crowded func(e *Envelope)
 	// Progress is told every notifications/progress of the server.
 	Progress func(e *Envelope)
 	// Oversized is told every frame that is dropped because of its size. Its

@@ -15,6 +15,12 @@ func (s *Scanner) beginScalar(c byte) state {
 		s.lit = "alse"
 	case c == 'n':
 		s.lit = "ull"
+	case c == 'N': // not of RFC 8259: see FlawNumber
+		s.lit = "aN"
+		s.flaws |= FlawNumber
+	case c == 'I':
+		s.lit = "nfinity"
+		s.flaws |= FlawNumber
 	default:
 		return sBad
 	}

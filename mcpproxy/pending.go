@@ -32,7 +32,14 @@ type Pending struct {
 	slots []slot
 	free  int32 // first unused slot, chained by next; 0 none
 	n     int
+	held  int // bytes, as far as they depend on the peer
+	limit int // of held; 0: none
 }
+
+const (
+	slotCost = 256 // what a request holds beside its texts, roughly
+	keepSlot = 128 // bytes of each text that an unused slot keeps room for
+)
 
 type slot struct {
 	call Call
@@ -46,10 +53,14 @@ func NewPending() *Pending {
 	return &Pending{seed: maphash.MakeSeed(), mask: ^uint64(0), heads: map[uint64]int32{}}
 }
 
-// Add remembers the request of an envelope that is Trackable.
-func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
+// Add remembers the request of an envelope that is Trackable. It reports false,
+// and does nothing, when the table is full.
+func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.limit > 0 && p.held > p.limit {
+		return false
+	}
 	if p.free == 0 {
 		p.slots = append(p.slots, slot{})
 		p.free = int32(len(p.slots))
@@ -78,6 +89,8 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) {
 		p.heads[h] = at
 	}
 	p.n++
+	p.held += s.cost()
+	return true
 }
 
 // Take removes the request with the id and copies it into c, whose buffers are
@@ -118,8 +131,19 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	return false
 }
 
+// cost is what a request adds to Pending.held.
+func (s *slot) cost() int {
+	return slotCost + len(s.key) + len(s.call.ID) + len(s.call.Method) + len(s.call.Tool)
+}
+
 func (p *Pending) release(at int32) {
 	s := &p.slots[at-1]
+	p.held -= s.cost()
+	for _, b := range []*[]byte{&s.key, &s.call.ID, &s.call.Method, &s.call.Tool} {
+		if cap(*b) > keepSlot {
+			*b = nil
+		}
+	}
 	s.used = false
 	s.next = p.free
 	p.free = at

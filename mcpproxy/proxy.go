@@ -25,8 +25,14 @@ type Proxy struct {
 
 // NewProxy returns a Proxy for a client.
 func NewProxy(client *Conn, hooks Hooks) *Proxy {
-	return &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), Reverse: NewPending()}
+	p := &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), Reverse: NewPending()}
+	p.Reverse.limit = maxReverse
+	return p
 }
+
+// maxReverse bounds what a server can make us remember: a client may never answer
+// it, and what is remembered outlives the frame.
+const maxReverse = 4 << 20
 
 // RunClient forwards the client's frames to up until the client ends, which is
 // no error. Lines that are not JSON are forwarded as they are: what to say to
@@ -173,8 +179,11 @@ func (t *serverTrack) track(f *Frame) bool {
 		case Request:
 			if p.Hooks.Asked != nil && p.Hooks.Asked(e) {
 				cuts = append(cuts, &e.Self)
-			} else if e.Trackable() {
-				p.Reverse.Add(e, time.Now(), 0)
+			} else if e.Trackable() && !p.Reverse.Add(e, time.Now(), 0) {
+				cuts = append(cuts, &e.Self)
+				if p.Hooks.Crowded != nil {
+					p.Hooks.Crowded(e)
+				}
 			}
 		case Notification:
 			switch string(e.Method) {

@@ -126,6 +126,49 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// TestInjectBehindASpill: a last frame without a line end, too large for memory.
+func TestInjectBehindASpill(t *testing.T) {
+	last := `{"id":1,"result":"` + strings.Repeat("x", memoryMax) + `"}`
+	for in, want := range map[string]string{last: last + "\n[]\n", last + "\n": last + "\n[]\n"} {
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		f, _ := NewReader(strings.NewReader(in), 0).Next()
+		w.Send(f)
+		w.Inject([]byte("[]"))
+		if out.String() != want {
+			t.Errorf("got %d bytes that end with %q, want %d", out.Len(), out.String()[out.Len()-10:], len(want))
+		}
+	}
+}
+
+// TestCrowded: a server cannot fill our memory with requests that nobody answers.
+func TestCrowded(t *testing.T) {
+	var in bytes.Buffer
+	const n, size = 3 * maxReverse / 100_000, 100_000
+	for i := range n {
+		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
+	}
+	refused := 0
+	var out bytes.Buffer
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Crowded: func(*Envelope) { refused++ }})
+	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	passed := bytes.Count(out.Bytes(), []byte{'\n'})
+	if p.Reverse.held > maxReverse+4*size || p.Reverse.Len() != passed || passed == 0 || passed+refused != n {
+		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.Reverse.held, p.Reverse.Len(), passed, refused)
+	}
+	var c Call
+	for p.Reverse.Len() > 0 {
+		for _, open := range p.Reverse.Answer(func(*Call) bool { return true }) {
+			p.Reverse.Take(open.ID, &c)
+		}
+	}
+	if p.Reverse.held != 0 {
+		t.Errorf("%d bytes are held for nothing", p.Reverse.held)
+	}
+}
+
 // BenchmarkScan is the cost of looking into a frame.
 func BenchmarkScan(b *testing.B) {
 	for _, size := range []struct {

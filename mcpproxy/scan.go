@@ -38,6 +38,11 @@ const (
 // maxDepth is the nesting that encoding/json accepts.
 const maxDepth = 10000
 
+// levels is how many of them are looked into. The deepest value whose end is
+// wanted is a member of ours in params.capabilities.experimental of a message in
+// a batch; level 0 is outside of everything.
+const levels = 7
+
 // Scanner is an incremental scan of one frame: Reset, Feed any number of times,
 // Finish. It checks the whole grammar of JSON, keeps a bounded amount of memory
 // whatever it is fed, and allocates nothing once it is warm.
@@ -49,8 +54,8 @@ type Scanner struct {
 
 	depth  int
 	object [maxDepth/64 + 1]uint64 // one bit a level: an object, not an array
-	where  [6]place                // by depth, as far as anything is known
-	open   [6]*Span                // the same: whose End the close sets
+	where  [levels]place           // by depth, as far as anything is known
+	open   [levels]*Span           // the same: whose End the close sets
 	names  [places]names
 
 	str   strKind // what the current string is
@@ -68,6 +73,8 @@ type Scanner struct {
 	want      member
 	text      []byte // what was captured; envelopes point into it
 	from      int    // start of the current token in text
+
+	marks int // bytes of a byte order mark at the start
 
 	rune  [4]byte // an unfinished character at the end of the last chunk
 	runes int
@@ -90,7 +97,7 @@ const (
 func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.top, s.depth = sValue, 0, 0, 0, 0
 	s.next, s.value, s.capturing, s.runes = unknown, nil, false, 0
-	s.folded, s.shadow = false, 0
+	s.folded, s.shadow, s.marks = false, 0, 0
 	s.msgs, s.caps = s.msgs[:0], s.caps[:0]
 	if cap(s.text) > keepText {
 		s.text = nil
@@ -198,6 +205,12 @@ loop:
 			}
 		case sValue, sValueOrEnd:
 			switch {
+			case s.depth == 0 && s.off+int64(i) == int64(s.marks) && s.marks < len(byteOrderMark) && c == byteOrderMark[s.marks]:
+				s.marks++
+				s.flaws |= FlawText
+				i++
+			case s.marks == 1 || s.marks == 2: // half of one
+				st = sBad
 			case c == '"':
 				s.begin(c, s.off+int64(i))
 				s.str, s.esc = strValue, false
@@ -247,6 +260,11 @@ loop:
 				st = s.endScalar(b, mark, i)
 			}
 		case sMinus, sZero, sDigits, sDot, sFraction, sExp, sExpSign, sExpDigits:
+			if st == sMinus && c == 'I' {
+				st = s.beginScalar(c)
+				i++
+				break
+			}
 			to := number(st, c)
 			if to == sDone { // not part of the number
 				st = s.endScalar(b, mark, i)

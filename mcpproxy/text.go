@@ -7,6 +7,10 @@ import (
 	"unicode/utf8"
 )
 
+// byteOrderMark is what some writers begin a stream with, and some readers pass
+// over (RFC 8259, "Character Encoding", permits the latter).
+const byteOrderMark = "\xef\xbb\xbf"
+
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 func isHex(c byte) bool {
