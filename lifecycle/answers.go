@@ -74,6 +74,6 @@ func (r *run) timedOut(now time.Time) {
 	for i := range calls {
 		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
 		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		r.link.server.Load().Inject(cancel)
+		r.tell(r.link.server.Load(), cancel)
 	}
 }

@@ -13,8 +13,9 @@
 //	client closes stdout  the same; what the server still says is discarded
 //	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
 //	SIGHUP, ctx           return before 1 s
-//	server exits          drain its stdout for a moment, answer every open
-//	                      request with a classified error, return its status
+//	server exits          drain its stdout, answer every open request with a
+//	                      classified error, return its status. A client that
+//	                      stands still is waited for until it leaves or signals
 //
 // A server that cannot be started, or that ends or stays silent before its first
 // answer, does not end the session at once: most clients show only answers, and

@@ -16,6 +16,7 @@ func (r *run) hooks() mcpproxy.Hooks {
 		Request:     r.request,
 		Reply:       r.reply,
 		Asked:       r.ownAnswer,
+		Crowded:     r.crowded,
 		FirstAnswer: r.firstAnswer,
 		Forged:      forged,
 		Response:    r.response,
@@ -122,9 +123,12 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		// says whose it is.
 		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: r.Profile.Server,
 	}
-	whose := "an answer"
-	if from == mcpproxy.FromClient {
-		whose = "a message to it"
+	whose := "a message to it"
+	if from == mcpproxy.FromServer {
+		whose = "a message"
+		if len(f.Messages) > 0 && f.Messages[0].Kind() == mcpproxy.Response {
+			whose = "an answer"
+		}
 	}
 	if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", r.Profile.Server, whose, f.Size/mb, f.Err)
@@ -139,6 +143,7 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 
 	back := r.proxy.Client // where the error goes: to whoever asked
 	var call mcpproxy.Call
+	told := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
 		if !e.Trackable() {
@@ -147,7 +152,11 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		kind := e.Kind()
 		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
 			r.answered.set()
-			if !r.proxy.Requests.Take(e.ID, &call) || call.Answered {
+			if !r.proxy.Requests.Take(e.ID, &call) {
+				continue
+			}
+			told = true
+			if call.Answered {
 				continue
 			}
 			d.Tool = string(call.Tool)
@@ -157,16 +166,22 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		}
 		switch {
 		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
+			told = true
 			r.note(d)
 			back.Inject(d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Request, kind == mcpproxy.Response && r.proxy.Reverse.Take(e.ID, &call):
+		case kind == mcpproxy.Request:
+			told = true
+			r.note(d)
+			r.tell(r.link.server.Load(), d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Response && r.proxy.Reverse.Take(e.ID, &call):
 			if server := r.link.server.Load(); server != nil {
+				told = true
 				r.note(d)
 				server.Inject(d.ErrorFrame(e.ID))
 			}
 		}
 	}
-	if len(f.Messages) == 0 {
+	if !told { // nobody waits for it
 		r.errs.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
 	}
 }

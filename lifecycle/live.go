@@ -55,8 +55,8 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
 	pipes.stderr.finish(idle, total)
 	pipes.stdout.finish(idle, total)
-	r.untilStuck(serverEnded)
-	r.untilStuck(stderrEnded)
+	r.untilStuck(ctx, ends, serverEnded)
+	r.untilStuck(ctx, ends, stderrEnded)
 	return how, exit, isClosed(serverEnded) && isClosed(stderrEnded)
 }
 

@@ -91,18 +91,23 @@ func (d *drainable) Read(b []byte) (int, error) {
 	if e.left.Load() <= 0 {
 		return 0, io.EOF
 	}
-	now := time.Now()
-	wait := time.Millisecond // a deadline that has passed would hide what is there
-	if now.Before(e.until) {
-		wait = max(e.idle, wait)
+	for {
+		now := time.Now()
+		wait := time.Millisecond // a deadline that has passed would hide what is there
+		if now.Before(e.until) {
+			wait = max(e.idle, wait)
+		}
+		d.file.SetReadDeadline(now.Add(wait))
+		n, err := d.file.Read(b)
+		e.left.Add(-int64(n))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if unread(d.file) > 0 { // it was us who stood still, and not the pipe
+				continue
+			}
+			err = io.EOF
+		}
+		return n, err
 	}
-	d.file.SetReadDeadline(now.Add(wait))
-	n, err := d.file.Read(b)
-	e.left.Add(-int64(n))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = io.EOF
-	}
-	return n, err
 }
 
 // finish lets only what is in the pipe be read, however slowly the client takes

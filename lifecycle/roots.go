@@ -36,9 +36,7 @@ func (r *run) ownAnswer(e *mcpproxy.Envelope) bool {
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	answer = append(answer, `,"result":{"roots":`...)
 	answer = append(append(answer, rootList(grantedRoots(r.Profile, "/"))...), "}}\n"...)
-	server := r.link.server.Load()
-	// The server may not be reading before we have read on.
-	r.tasks.Go(func() { server.Inject(answer) })
+	r.tell(r.link.server.Load(), answer)
 	return true
 }
 

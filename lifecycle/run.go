@@ -30,7 +30,8 @@ type run struct {
 	errs    *errQueue
 	redact  *diagnostics.Redactor
 	tail    *diagnostics.Tail
-	written progress // to the client
+	written progress     // to the client
+	telling atomic.Int64 // bytes of ours that wait for the server: see tell
 
 	pipes *pipes
 	procs procs
@@ -185,14 +186,14 @@ func (r *run) remaining(d time.Duration) time.Duration {
 // finish waits for every goroutine of the session. Those that are stuck in a
 // descriptor of the client's are interrupted, if it can be: see the package
 // comment.
-func (r *run) finish() {
+func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
 	r.link.shield.up.set()
 	done := make(chan struct{})
 	go func() {
 		r.tasks.Wait()
 		close(done)
 	}()
-	r.untilStuck(done)
+	r.untilStuck(ctx, ends, done)
 	giveUp(done, 0, func() func() {
 		r.Out.SetWriteDeadline(time.Now())
 		return func() { r.Out.SetWriteDeadline(time.Time{}) }
@@ -212,8 +213,11 @@ func (r *run) finish() {
 	r.errs.close(r.remaining(300 * time.Millisecond))
 }
 
-// untilStuck waits for done as long as the client takes what it is sent.
-func (r *run) untilStuck(done <-chan struct{}) {
+// untilStuck waits for done as long as the client takes what it is sent, or can
+// be expected to: one that has neither left nor signalled may be stopped or busy,
+// and the server itself would have waited for it.
+func (r *run) untilStuck(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
+	cancelled := ctx.Done()
 	for {
 		before := r.written.n.Load()
 		timer := time.NewTimer(r.remaining(r.times.drain))
@@ -221,12 +225,24 @@ func (r *run) untilStuck(done <-chan struct{}) {
 		case <-done:
 			timer.Stop()
 			return
+		case <-ends:
+			r.hurry()
+		case <-cancelled:
+			cancelled = nil
+			r.hurry()
 		case <-timer.C:
+			if !r.leaveBy.IsZero() || r.written.n.Load() == before && r.clientLeft() {
+				return
+			}
 		}
-		if r.written.n.Load() == before || !r.leaveBy.IsZero() {
-			return
-		}
+		timer.Stop()
 	}
+}
+
+// clientLeft reports whether the client has closed its end of our stdin, also
+// while nobody reads that.
+func (r *run) clientLeft() bool {
+	return r.clientEnded == nil || isClosed(r.clientEnded) || hungUp(r.In)
 }
 
 // progress counts what the client has taken.

@@ -167,6 +167,31 @@ var servers = map[string]func(){
 			fmt.Println("[" + strings.Join(answers, ", ") + "]")
 		}
 	},
+	// parting says more than a pipe of the client's holds, and ends.
+	"parting": func() {
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		for range 300 {
+			fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"x":"%s"}}`+"\n", strings.Repeat("p", 1000))
+		}
+		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
+		os.Exit(4)
+	},
+	// hung answers once and reads no more.
+	"hung": func() {
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
+		time.Sleep(time.Hour)
+	},
+	// wordy sends what is too large, and reads when it has said all.
+	"wordy": func() {
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		large := `"params":{"x":"` + strings.Repeat("w", 2<<20) + `"}}` + "\n"
+		fmt.Print(`{"jsonrpc":"2.0","method":"notifications/message",` + large)
+		fmt.Print(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage",` + large)
+		fmt.Print(`{"jsonrpc":"2.0","method":"notifications/message",` + large) // more than a pipe holds
+		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
+		io.Copy(io.Discard, os.Stdin)
+	},
 	"unreading":     func() { time.Sleep(time.Hour) },
 	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
 	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },

@@ -84,7 +84,7 @@ func (s Session) withDefaults() Session {
 		{&s.times.term, 5 * time.Second},
 		{&s.times.kill, 2 * time.Second},
 		{&s.times.signal, 600 * time.Millisecond},
-		{&s.times.leave, 900 * time.Millisecond},
+		{&s.times.leave, 800 * time.Millisecond}, // and three times giveUp's moment
 		{&s.times.idle, 250 * time.Millisecond},
 		{&s.times.drain, 3 * time.Second},
 		{&s.times.bootNote, 1500 * time.Millisecond},

@@ -33,6 +33,7 @@ type shield struct {
 	written bool   // the server was sent the probe
 	settled bool   // it was answered, by the server or by us
 	down    bool   // the server has ended on it: frames wait for another
+	fresh   bool   // the other is there and being sent what was kept: answers wait, too
 
 	probed chan struct{} // closed when the probe has been written
 	more   chan struct{} // a frame came behind the probe
@@ -62,16 +63,16 @@ func (s *shield) watch(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn])
 		}
 		sent, _ := f.AppendTo(nil)
 		s.id, s.size, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
-	case isReply(f): // to a request that only this server knows
+	case isReply(f) && !s.fresh: // to a request that only this server knows
+	case isReply(f):
+		s.wait()
 	default:
 		select {
 		case s.more <- struct{}{}:
 		default:
 		}
 		if s.down {
-			s.mu.Unlock()
-			<-s.up.c
-			s.mu.Lock()
+			s.wait()
 			break
 		}
 		kept, whole := f.AppendTo(s.kept)
@@ -81,6 +82,13 @@ func (s *shield) watch(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn])
 		}
 	}
 	return server.Load(), probe
+}
+
+// wait waits for the fresh server without mu.
+func (s *shield) wait() {
+	s.mu.Unlock()
+	<-s.up.c
+	s.mu.Lock()
 }
 
 // sent notes that the server was sent the probe.
@@ -131,12 +139,16 @@ func (s *shield) untouched(n int) bool {
 }
 
 // replay makes server the one that the client talks to, sends it what was sent
-// behind the probe, and ends the shield.
+// behind the probe, and ends the shield. It does so without mu: a server that is
+// being loaded does not read, and who attends it asks whether a probe is open.
 func (s *shield) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
 	s.mu.Lock()
+	kept := s.kept
+	s.kept, s.fresh = nil, true
+	s.mu.Unlock()
+	server.Replay(kept)
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	server.Replay(s.kept)
-	s.kept = nil
 	s.over.Store(true)
 	to.Store(server)
 	s.up.set()

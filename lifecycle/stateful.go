@@ -19,7 +19,7 @@ func RunStateful(ctx context.Context, s Session) (status int, err error) {
 	ends, stop := listen()
 	defer stop()
 	r := newRun(s)
-	defer r.finish()
+	defer r.finish(ctx, ends)
 	if status, ok, err := r.begin(ctx, ends); !ok {
 		return status, err
 	}
@@ -33,7 +33,7 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 	ends, stop := listen()
 	defer stop()
 	r := newRun(s)
-	defer r.finish()
+	defer r.finish(ctx, ends)
 	r.record.Server = d.Server
 	r.note(d)
 	r.linger(ctx, ends, d)

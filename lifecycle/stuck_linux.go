@@ -27,8 +27,8 @@ func hungUp(f *os.File) bool {
 	return !up
 }
 
-// unread returns how many bytes of a pipe, of which f is the writing end, nobody
-// has read yet.
+// unread returns how many bytes of a pipe, of which f is either end, nobody has
+// read yet.
 func unread(f *os.File) int {
 	raw, err := f.SyscallConn()
 	if err != nil {
