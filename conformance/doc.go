@@ -9,6 +9,9 @@
 //   - the official conformance suite, through bridge/, which makes an HTTP server
 //     of a stdio one: its verdicts.
 //
+// The tests of hardship_test.go do the same where a relay has it hard: thousands of
+// requests at once, a client that stops reading, a proxy that is stopped or killed.
+//
 // A comparison has to be able to fail: each is also made with lossy/, a relay with
 // faults that others have had. What was compared stands in RESULTS.md, which
 // go test -update writes.

@@ -35,6 +35,9 @@ type transcript struct {
 	name    string
 	servers []string
 	steps   []step
+
+	bytewise bool              // the client writes one byte at a time
+	during   func(*os.Process) // runs beside the session, and is waited for
 }
 
 type step struct {
@@ -224,11 +227,25 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	defer syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	l := &listener{ids: map[string]int{}, news: make(chan struct{}, 1), ended: make(chan struct{})}
 	go l.listen(out)
+	if tr.during != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tr.during(cmd.Process)
+		}()
+		defer func() { <-done }()
+	}
 	deadline := time.After(patience)
 	waited, heard := map[string]int{}, 0
 	for _, st := range tr.steps {
-		if _, err := in.Write(st.send); err != nil && !errors.Is(err, syscall.EPIPE) {
-			return nil, err
+		size := max(1, len(st.send))
+		if tr.bytewise {
+			size = 1
+		}
+		for part := range slices.Chunk(st.send, size) {
+			if _, err := in.Write(part); err != nil && !errors.Is(err, syscall.EPIPE) {
+				return nil, err
+			}
 		}
 		for _, id := range st.answers {
 			waited[id]++
@@ -254,7 +271,7 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	go func() { cmd.Wait(); close(exited) }()
 	select {
 	case <-exited:
-	case <-time.After(1500 * time.Millisecond):
+	case <-time.After(10 * time.Second):
 		cmd.Process.Signal(syscall.SIGTERM)
 		<-exited
 	}

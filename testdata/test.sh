@@ -66,7 +66,7 @@ grep -aE '^(ok|FAIL|\?)' "$work/log"
 verdict "$work/log"
 
 say "with and without the jail: transcripts, client libraries, the Inspector, the official suite"
-(cd conformance && CGO_ENABLED=0 go test -v -timeout 15m -parallel 4 .) >"$work/log.conformance" 2>&1 || {
+(cd conformance && CGO_ENABLED=0 go test -v -timeout 15m -parallel 6 .) >"$work/log.conformance" 2>&1 || {
 	grep -aE '^ *--- FAIL|^FAIL|^panic|_test\.go:' "$work/log.conformance" | cut -c1-2000 | head -60
 	exit 1
 }

@@ -154,8 +154,8 @@ func Content(schema any) map[string]any {
 			content[name] = true
 		case "integer", "number":
 			content[name] = 7
-			if least, ok := p["minimum"]; ok {
-				content[name] = least
+			if least, ok := p["minimum"].(json.Number); ok {
+				content[name], _ = least.Float64()
 			}
 		case "array":
 			items, _ := p["items"].(map[string]any)

@@ -1,0 +1,213 @@
+//go:build linux
+
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hardship","version":"1"}}}` + "\n"
+
+// crowd is a transcript with so many requests in flight at once.
+func crowd(n int) *transcript {
+	tr := &transcript{name: "crowd", steps: []step{{send: []byte(handshake), answers: []string{`"i"`}}}}
+	var all step
+	for i := range n {
+		all.send = fmt.Appendf(all.send, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"ü%d"}}}`+"\n", i, i)
+		all.answers = append(all.answers, strconv.Itoa(i))
+	}
+	tr.steps = append(tr.steps, all)
+	return tr
+}
+
+func flood(n int) *transcript {
+	return &transcript{name: "flood", steps: []step{
+		{send: []byte(handshake), answers: []string{`"i"`}},
+		{send: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"log","arguments":{"lines":%d}}}`+"\n", n), answers: []string{"1"}},
+	}}
+}
+
+// TestHardship replays what is hard on a relay, and compares with the bare server.
+func TestHardship(t *testing.T) {
+	s := here(t)
+	odd := serverNamed(t, "odd")
+	forms, err := readTranscript("transcripts/odd-forms.txt", s.work)
+	must(t, err)
+	bytewise := *forms
+	bytewise.bytewise = true
+	stopped := crowd(5_000)
+	stopped.during = func(p *os.Process) {
+		for range 5 {
+			time.Sleep(30 * time.Millisecond)
+			p.Signal(syscall.SIGSTOP)
+			time.Sleep(200 * time.Millisecond)
+			p.Signal(syscall.SIGCONT)
+		}
+	}
+	for name, c := range map[string]struct{ direct, through *transcript }{
+		"a client that writes byte by byte":  {forms, &bytewise},
+		"5,000 requests in flight":           {crowd(5_000), crowd(5_000)},
+		"100,000 notifications":              {flood(100_000), flood(100_000)},
+		"a proxy that is stopped and let go": {crowd(5_000), stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := replayOn(t, s, c.direct, odd, plain)
+			through := replayOn(t, s, c.through, odd, jailed)
+			got, additions := withoutAdditions(through.stdout)
+			for _, fault := range compareReplays(direct, &replay{got, through.status}) {
+				t.Error(fault)
+			}
+			results.add(t, "transcripts", name, tally{sessions: 1, lines: bytes.Count(direct.stdout, []byte("\n")), bytes: len(direct.stdout), additions: additions})
+		})
+	}
+}
+
+// TestStalledReader has a client stop reading for a while: what the server has to say
+// waits with the server, not in the proxy, and comes whole.
+func TestStalledReader(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	odd := serverNamed(t, "odd")
+	tr := flood(200_000)
+	want := replayOn(t, s, tr, odd, plain)
+
+	cmd := s.command(jailed(s, odd)...)
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	defer cmd.Process.Kill()
+	for _, st := range tr.steps {
+		_, err := in.Write(st.send)
+		must(t, err)
+	}
+	time.Sleep(3 * time.Second)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	must(t, err)
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if peak == nil {
+		t.Fatalf("no peak in %s", status)
+	}
+	if kb, _ := strconv.Atoi(string(peak[1])); kb > 40<<10 {
+		t.Errorf("the proxy took %d kB while nobody read", kb)
+	}
+	in.Close()
+	got, err := io.ReadAll(out)
+	must(t, err)
+	cmd.Wait()
+	if !bytes.Equal(want.stdout, got) {
+		t.Error(difference(want.stdout, got))
+	}
+}
+
+// TestDeathInsideAFrame: half a frame is no message; the client gets an answer in
+// place of it, and nothing but whole messages.
+func TestDeathInsideAFrame(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	half := server{"half", "shell", func(*site) []string {
+		return []string{"sh", "-c", `read a; echo '{"jsonrpc":"2.0","id":"i","result":{}}'; read b; printf '{"jsonrpc":"2.0","id":1,"resu'; exit 9`}
+	}}
+	tr := &transcript{name: "half", steps: []step{
+		{send: []byte(handshake), answers: []string{`"i"`}},
+		{send: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n"), answers: []string{"1"}},
+	}}
+	r := replayOn(t, s, tr, half, jailed)
+	if r.status != 9 {
+		t.Errorf("exit status %d, want the server's 9", r.status)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(r.stdout), "\n"), "\n")
+	for _, line := range lines {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no message: %q", line)
+		}
+	}
+	if len(lines) != 2 || !strings.Contains(lines[1], `"code":-31003`) || !strings.Contains(lines[1], `"id":1`) {
+		t.Errorf("stdout is %q", r.stdout)
+	}
+}
+
+// TestStdoutClosedWhileStderrFloods ends with the server's status, however much of
+// stderr nobody reads.
+func TestStdoutClosedWhileStderrFloods(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	flooding := server{"flooding", "Python", func(*site) []string {
+		return []string{"python3", "-c", "import sys,os\nsys.stdin.readline()\nprint('{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"result\":{}}',flush=True)\nos.close(1)\nfor i in range(100000): sys.stderr.write('a line of many, number %d\\n' % i)\nsys.stderr.flush()\nos._exit(5)"}
+	}}
+	cmd := s.command(jailed(s, flooding)...)
+	unread, theirs, err := os.Pipe()
+	must(t, err)
+	defer unread.Close()
+	defer theirs.Close()
+	cmd.Stderr = theirs
+	r, err := (&transcript{steps: []step{{send: []byte(handshake), answers: []string{`"i"`}}}}).play(cmd)
+	must(t, err)
+	if r.status != 5 || !bytes.HasPrefix(r.stdout, []byte(`{"jsonrpc":"2.0","id":"i","result":{}}`)) {
+		t.Errorf("exit status %d, want 5; stdout %q", r.status, r.stdout)
+	}
+}
+
+// TestKilled kills the proxy at a hundred moments of its life. The kernel has to
+// end the rest.
+func TestKilled(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	dir := filepath.Join(s.base, "killed")
+	must(t, os.Mkdir(dir, 0o755))
+	code, err := os.ReadFile("servers/odd.py")
+	must(t, err)
+	file := filepath.Join(dir, "odd.py")
+	must(t, os.WriteFile(file, code, 0o644))
+	victim := server{"killed", "Python", func(*site) []string {
+		// A child in a session of its own, which no signal to a group would reach.
+		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
+	}}
+	most := 0
+	for i := range 100 {
+		cmd := s.command(jailed(s, victim)...)
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		io.WriteString(in, handshake)
+		time.Sleep(time.Duration(i) * 1200 * time.Microsecond)
+		most = max(most, len(processesWith(file)))
+		must(t, cmd.Process.Kill())
+		cmd.Wait()
+	}
+	if most < 3 {
+		t.Errorf("never more than %d processes were seen: none of the moments was late enough", most)
+	}
+	var left []string
+	for range 100 {
+		if left = processesWith(file); len(left) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("left behind: %q", left)
+}
+
+// processesWith lists the processes that have a word in their command line.
+func processesWith(word string) (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if argv, _ := os.ReadFile(filepath.Join(dir, "cmdline")); bytes.Contains(argv, []byte(word)) {
+			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(argv, []byte{0}, []byte(" "))))
+		}
+	}
+	return found
+}
