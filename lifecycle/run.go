@@ -72,8 +72,8 @@ func newRun(s Session) *run {
 	r.errs = newErrQueue(r.Err)
 	r.redact = diagnostics.NewRedactor(r.Profile.Env)
 	r.tail = diagnostics.NewTail(r.redact)
-	r.written.dst = r.Out
-	r.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(r.In, &r.written, r.limit()), r.hooks())
+	r.written.dst = patient{r.Out}
+	r.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{r.In}, &r.written, r.limit()), r.hooks())
 	r.link.refused = func(d diagnostics.Diagnosis) {
 		r.refuse(d)
 		select {

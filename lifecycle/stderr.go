@@ -131,7 +131,7 @@ func (q *errQueue) forward() {
 		out, q.buf = q.buf, out[:0]
 		q.mu.Unlock()
 		if !broken {
-			_, err := q.dst.Write(out)
+			_, err := patient{q.dst}.Write(out)
 			broken = err != nil
 		}
 	}

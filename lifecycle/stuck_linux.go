@@ -6,25 +6,40 @@ import (
 	"unsafe"
 )
 
-// hungUp reports whether nobody holds the other end of f any more. poll(2) says
-// so even while there is unread data, which a read cannot.
-func hungUp(f *os.File) bool {
+const pollIn, pollOut, pollErr, pollHup = 0x1, 0x4, 0x8, 0x10
+
+// poll asks the kernel what f is ready for; without a timeout it waits. It
+// reports false where that cannot be told.
+func poll(f *os.File, events int16, timeout *syscall.Timespec) (ready int16, ok bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return false
+		return 0, false
 	}
-	const pollErr, pollHup = 0x8, 0x10
-	up := true
 	raw.Control(func(fd uintptr) {
 		p := struct {
 			fd              int32
 			events, revents int16
-		}{fd: int32(fd)}
-		var now syscall.Timespec
-		n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-		up = errno != 0 || n == 0 || p.revents&(pollErr|pollHup) == 0
+		}{fd: int32(fd), events: events}
+		n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+		ready, ok = p.revents, errno == 0 && n > 0
 	})
-	return !up
+	return ready, ok
+}
+
+// hungUp reports whether nobody holds the other end of f any more. poll(2) says
+// so even while there is unread data, which a read cannot.
+func hungUp(f *os.File) bool {
+	ready, ok := poll(f, 0, new(syscall.Timespec))
+	return ok && ready&(pollErr|pollHup) != 0
+}
+
+// awaitReady waits until f can be read or written, roughly: who asks tries again.
+func awaitReady(f *os.File, write bool) {
+	events := int16(pollIn)
+	if write {
+		events = pollOut
+	}
+	poll(f, events, &syscall.Timespec{Sec: 1})
 }
 
 // unread returns how many bytes of a pipe, of which f is either end, nobody has

@@ -1,0 +1,33 @@
+package lifecycle
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// patient is a descriptor of the client's that somebody who shares the open file
+// (a program on the same terminal, a shell's next command) may make non-blocking
+// at any time. Of one that was so from the beginning the runtime takes care.
+type patient struct{ *os.File }
+
+// Read implements io.Reader.
+func (p patient) Read(b []byte) (n int, err error) {
+	for {
+		if n, err = p.File.Read(b); n > 0 || !errors.Is(err, syscall.EAGAIN) {
+			return n, err
+		}
+		awaitReady(p.File, false)
+	}
+}
+
+// Write implements io.Writer.
+func (p patient) Write(b []byte) (n int, err error) {
+	for {
+		m, err := p.File.Write(b[n:])
+		if n += m; !errors.Is(err, syscall.EAGAIN) {
+			return n, err
+		}
+		awaitReady(p.File, true)
+	}
+}
