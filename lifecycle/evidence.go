@@ -94,22 +94,44 @@ func (r *run) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	r.errs.Say(d.Text())
 	r.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
 	r.recording.Lock()
-	defer r.recording.Unlock()
 	if len(r.record.Diagnoses) == maxRecords {
 		r.record.Diagnoses = append(r.record.Diagnoses[:0:0], r.record.Diagnoses[1:]...)
 	}
 	r.record.Diagnoses = append(r.record.Diagnoses, d)
-	r.sink()
+	r.recording.Unlock()
+	select {
+	case r.unsaved <- struct{}{}:
+	default:
+	}
 	return d
 }
 
-// sink hands the record out. The caller holds recording.
+// saveRecords hands the record out whenever there is something new, aside:
+// what is on its way to the client does not wait for a disk.
+func (r *run) saveRecords() {
+	defer close(r.saved)
+	for {
+		select {
+		case <-r.unsaved:
+			r.sink()
+		case <-r.finished:
+			r.sink()
+			return
+		}
+	}
+}
+
+// sink hands the record out. Diagnoses is only ever appended to or replaced, so
+// the copy is not written to.
 func (r *run) sink() {
 	if r.Sink == nil {
 		return
 	}
-	r.record.Denials = r.denials(time.Time{})
-	r.Sink(r.record)
+	r.recording.Lock()
+	record := r.record
+	r.recording.Unlock()
+	record.Denials = r.denials(time.Time{})
+	r.Sink(record)
 }
 
 // textOf returns what a failed answer says, for the diagnosis to read. Decoding

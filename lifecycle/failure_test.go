@@ -197,6 +197,32 @@ func TestCallTimeout(t *testing.T) {
 	}
 }
 
+// TestSlowRecord: what is written about a failed call does not hold up its answer,
+// nor those behind it.
+func TestSlowRecord(t *testing.T) {
+	free := make(chan struct{})
+	var records []int
+	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+		s.Sink = func(r diagnostics.Record) {
+			<-free
+			records = append(records, len(r.Diagnoses))
+		}
+	})
+	for range 3 {
+		p.send(callLine)
+		if got := p.line(); !strings.Contains(got, "[mcp-jail]") {
+			t.Errorf("got %q", got)
+		}
+	}
+	close(free)
+	p.in.Close()
+	p.rest()
+	p.ended()
+	if n := len(records); n == 0 || records[n-1] != 3 {
+		t.Errorf("records of %v diagnoses", records)
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	in, w, _ := os.Pipe()
 	r, out, _ := os.Pipe()

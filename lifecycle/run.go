@@ -54,6 +54,9 @@ type run struct {
 	lastJunk  time.Time // of the server's pump
 	recording sync.Mutex
 	record    diagnostics.Record
+	unsaved   chan struct{} // record has something new
+	finished  chan struct{}
+	saved     chan struct{} // closed after the last time
 }
 
 func newRun(s Session) *run {
@@ -61,6 +64,7 @@ func newRun(s Session) *run {
 	if r.Profile == nil {
 		r.Profile = &policy.Profile{}
 	}
+	r.unsaved, r.finished, r.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	r.asked.c, r.answered.c, r.gone.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.link.shield.init()
 	if r.roots = r.Profile.Roots; r.roots == "" {
@@ -85,6 +89,7 @@ func newRun(s Session) *run {
 		Version: diagnostics.RecordVersion, Time: r.started, Server: r.Profile.Server, Tool: r.Profile.Tool,
 		Profile: diagnostics.Digest(r.Profile), Warnings: r.Warnings, Waived: r.Waived,
 	}
+	go r.saveRecords()
 	for _, lines := range [][]string{r.Warnings, r.Waived} {
 		for _, line := range lines {
 			r.errs.Say("mcp-jail: " + line + "\n")
@@ -207,9 +212,8 @@ func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
 	if r.pipes != nil {
 		r.pipes.closeOurs()
 	}
-	r.recording.Lock()
-	r.sink()
-	r.recording.Unlock()
+	close(r.finished)
+	<-r.saved
 	r.errs.close(r.remaining(300 * time.Millisecond))
 }
 
