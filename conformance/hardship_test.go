@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -104,9 +105,18 @@ func TestStalledReader(t *testing.T) {
 	if kb, _ := strconv.Atoi(string(peak[1])); kb > 40<<10 {
 		t.Errorf("the proxy took %d kB while nobody read", kb)
 	}
+	var got []byte
+	lines := bufio.NewReader(out)
+	for answered := false; !answered; {
+		line, err := lines.ReadBytes('\n')
+		must(t, err)
+		got = append(got, line...)
+		answered = bytes.HasPrefix(line, []byte(`{"id":1,`))
+	}
 	in.Close()
-	got, err := io.ReadAll(out)
+	rest, err := io.ReadAll(lines)
 	must(t, err)
+	got = append(got, rest...)
 	cmd.Wait()
 	if !bytes.Equal(want.stdout, got) {
 		t.Error(difference(want.stdout, got))

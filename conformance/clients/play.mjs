@@ -50,6 +50,7 @@ export async function play(open) {
   let client;
   try {
     client = await open(plan, log);
+    watch(client.transport);
     report.server = {
       version: client.getServerVersion?.() ?? null,
       capabilities: client.getServerCapabilities?.() ?? null,
@@ -65,19 +66,33 @@ export async function play(open) {
   process.exit(0);
 }
 
+// watch keeps the progress that arrives. A library hands it out until it has the
+// answer, and that may be at once when both come together.
+let arrived = [];
+function watch(transport) {
+  const deliver = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    if (message.method === 'notifications/progress') {
+      const { progressToken, ...rest } = message.params;
+      arrived.push(rest);
+    }
+    deliver(message, extra);
+  };
+}
+
 function fault(error) {
   return { name: error?.name ?? null, code: error?.code ?? null, message: String(error?.message ?? error), data: error?.data ?? null };
 }
 
 async function act(client, action, report) {
   const answer = { do: action.do };
-  const progress = [];
+  let steps = 0;
   const abort = new AbortController();
   const options = { timeout: patience };
   if (action.progress) {
-    options.onprogress = p => {
-      progress.push(p);
-      if (action.cancel === progress.length) abort.abort('enough');
+    arrived = [];
+    options.onprogress = () => {
+      if (action.cancel === ++steps) abort.abort('enough');
     };
   }
   if (action.cancel !== undefined) options.signal = abort.signal;
@@ -89,7 +104,7 @@ async function act(client, action, report) {
   }
   // What comes after a cancellation is a race of its own; some servers have one
   // between their last steps and the end.
-  if (action.progress) answer.progress = progress.slice(0, action.cancel || action.first);
+  if (action.progress) answer.progress = arrived.slice(0, action.cancel || action.first);
   return answer;
 }
 

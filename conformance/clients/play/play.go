@@ -284,6 +284,7 @@ func (p player) act(ctx context.Context, a *Action, token string) any {
 		answer["result"] = plain(result)
 	}
 	if a.Progress {
+		p.settle(token, a.First)
 		p.log.mu.Lock()
 		defer p.log.mu.Unlock()
 		progress := p.log.progress[token]
@@ -300,6 +301,20 @@ func (p player) act(ctx context.Context, a *Action, token string) any {
 		answer["progress"] = progress
 	}
 	return answer
+}
+
+// settle waits for progress that was sent before the answer, and that the library
+// may still be about to hand out.
+func (p player) settle(token string, wanted int) {
+	for range 500 {
+		p.log.mu.Lock()
+		n := len(p.log.progress[token])
+		p.log.mu.Unlock()
+		if n >= wanted {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func (p player) hear(a *Action) any {
