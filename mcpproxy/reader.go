@@ -100,7 +100,7 @@ func (r *Reader) spillOut() {
 	part := r.buf[r.start:r.scanned]
 	r.start = r.scanned
 	if f.Size == 0 {
-		f.spill, f.Err = unlinkedFile()
+		f.spill, f.Err = namelessFile()
 		f.Oversized = f.Err != nil
 	}
 	f.Size += int64(len(part))
@@ -163,8 +163,8 @@ func (r *Reader) shrink() {
 	r.buf, r.start, r.small = fresh, 0, 0
 }
 
-// unlinkedFile returns a file without a name. Where an open file cannot be removed
-// (Windows) it fails, and such a frame counts as oversized.
+// unlinkedFile returns a file that has lost its name again. Where an open file
+// cannot be removed (Windows) it fails, and such a frame counts as oversized.
 func unlinkedFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "mcp-jail-frame-")
 	if err != nil {
