@@ -10,7 +10,8 @@
 //
 //	client closes stdin   close the server's stdin, relay until it exits,
 //	                      SIGTERM after 5 s, SIGKILL of the jail 2 s later
-//	client closes stdout  the same; what the server still says is discarded
+//	client closes stdout  the same, noticed at the next message; what the server
+//	                      still says is discarded
 //	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
 //	SIGHUP, ctx           return before 1 s
 //	server exits          drain its stdout, answer every open request with a
