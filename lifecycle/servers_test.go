@@ -167,11 +167,12 @@ var servers = map[string]func(){
 			fmt.Println("[" + strings.Join(answers, ", ") + "]")
 		}
 	},
-	// parting says more than a pipe of the client's holds, and ends.
+	// parting says more than a pipe of the client's holds, but no more than its own
+	// does, and ends.
 	"parting": func() {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 		for range 300 {
-			fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"x":"%s"}}`+"\n", strings.Repeat("p", 1000))
+			fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"x":"%s"}}`+"\n", strings.Repeat("p", 600))
 		}
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		os.Exit(4)

@@ -61,10 +61,17 @@ verdict() {
 	fi
 }
 
+# What failed, and what the failing tests said: nothing of those that passed.
+failures() {
+	grep -aE '^ *--- FAIL|^FAIL|^panic:|^# |\[build failed\]' "$1" || true
+	awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /--- FAIL/ { bad[$3] = 1 } { said[name] = said[name] $0 "\n" }
+		END { for (n in bad) print "== " n "\n" substr(said[n], 1, 4000) }' "$1" | head -c 60000 || true
+	tail -5 "$1"
+}
+
 say "all packages, as $(id -un)"
 CGO_ENABLED=0 go test -v -timeout 15m ./... >"$work/log" 2>&1 || {
-	grep -aE '^( *--- FAIL|FAIL|panic|#)|^ +[a-z_]+\.go:|_test\.go:' "$work/log" | head -100
-	tail -60 "$work/log"
+	failures "$work/log"
 	exit 1
 }
 grep -aE '^(ok|FAIL|\?)' "$work/log"
@@ -72,7 +79,7 @@ verdict "$work/log"
 
 say "with and without the jail: transcripts, client libraries, the Inspector, the official suite"
 (cd conformance && CGO_ENABLED=0 go test -v -timeout 15m -parallel 6 .) >"$work/log.conformance" 2>&1 || {
-	grep -aE '^ *--- FAIL|^FAIL|^panic|_test\.go:' "$work/log.conformance" | cut -c1-2000 | head -60
+	failures "$work/log.conformance"
 	exit 1
 }
 grep -aE '^ok' "$work/log.conformance"
@@ -92,7 +99,7 @@ if [ "$(id -u)" = 0 ]; then
 		log=$work/log.${package//\//-}
 		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { grep -aE '^ *--- FAIL|_test\.go:' "$log" | head -60; tail -40 "$log"; exit 1; }
+			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
 		echo "ok  	$package	$(grep -ac '^ *--- PASS' "$log") passed"
 		verdict "$log" "$work/log"
 	done
