@@ -13,6 +13,7 @@ import (
 // and of the jail's own filesystems. What it cannot see is memory that nobody
 // maps: a memfd that was only written to, a detached SysV segment.
 type memoryWatch struct {
+	proc  string // the jail's /proc
 	limit int64
 	tmpfs []string
 	used  int64 // at the last sample
@@ -24,19 +25,19 @@ type usage struct{ total, shmem int64 }
 // sample reports whether the processes together are over the limit, and which
 // is the largest. The cheap count, which counts what is shared once for everyone
 // and so is never too low, decides only that it is time for the exact one.
-func (w *memoryWatch) sample() (over bool, pid int, program string) {
+func (w *memoryWatch) sample() (over bool, pid int, program string, err error) {
 	files := w.files()
-	sum, _ := w.sum(resident)
-	if w.used = sum.total + files; w.used <= w.limit {
-		return false, 0, ""
+	sum, _, err := w.sum(resident)
+	if w.used = sum.total + files; err != nil || w.used <= w.limit {
+		return false, 0, "", err
 	}
 	// Files of a tmpfs that are mapped are in both numbers.
-	sum, pid = w.sum(proportional)
-	if w.used = sum.total - sum.shmem + max(sum.shmem, files); w.used <= w.limit || pid == 0 {
-		return false, 0, ""
+	sum, pid, err = w.sum(proportional)
+	if w.used = sum.total - sum.shmem + max(sum.shmem, files); err != nil || w.used <= w.limit || pid == 0 {
+		return false, 0, "", err
 	}
 	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
-	return true, pid, strings.TrimSpace(string(name))
+	return true, pid, strings.TrimSpace(string(name)), nil
 }
 
 // pause waits longer the further the use is from the limit.
@@ -59,13 +60,16 @@ func (w *memoryWatch) files() (total int64) {
 	return total
 }
 
-func (w *memoryWatch) sum(of func(pid string) usage) (all usage, largest int) {
-	dir, err := os.Open("/proc")
+func (w *memoryWatch) sum(of func(pid string) usage) (all usage, largest int, err error) {
+	dir, err := os.Open(w.proc)
 	if err != nil {
-		return usage{}, 0
+		return usage{}, 0, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return usage{}, 0, err
+	}
 	var most int64
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -79,7 +83,7 @@ func (w *memoryWatch) sum(of func(pid string) usage) (all usage, largest int) {
 			most, largest = n.total, pid
 		}
 	}
-	return all, largest
+	return all, largest, nil
 }
 
 // resident is the second number of proc(5) statm.

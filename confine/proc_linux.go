@@ -46,7 +46,7 @@ func (b *rootBuilder) openProc() error {
 		}
 		// The numbers that are used once are skipped, or they would come on top.
 		if err := writeAt(b.proc, sys+"kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
-			b.notes = append(b.notes, fmt.Sprintf("this kernel cannot skip the first process numbers: up to %d processes more than the limit are possible", reservedPids))
+			return on("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user", err)
 		}
 	}
 	if b.proc >= 0 {

@@ -220,8 +220,8 @@ func (s *shim) checkMounts() error {
 		}
 		fd, err := openLast(unix.AT_FDCWD, op.path)
 		if err != nil {
-			if op.kind == mountMask {
-				continue // below a mask of its own parent
+			if op.kind == mountMask && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT)) {
+				continue // below a mask of its own parent, or gone: nothing is there to be read
 			}
 			return on(op.path, err)
 		}

@@ -300,21 +300,32 @@ func (s *shim) reap(program int) {
 	}
 }
 
+// maxBlind is how many samples in a row may fail before the jail is ended.
+const maxBlind = 5
+
 // watchMemory ends the largest process of the jail while all of them together
 // are over the limit. It is a sampler: a process can be over it for as long as
 // the interval.
 func (s *shim) watchMemory() {
-	if s.order.Limits.MemoryMB <= 0 {
-		return
+	if s.order.Limits.MemoryMB <= 0 || !s.order.FreshProc {
+		return // no limit, or a gap that was waived
 	}
-	w := memoryWatch{limit: int64(s.order.Limits.MemoryMB) << 20}
+	w := memoryWatch{proc: "/proc", limit: int64(s.order.Limits.MemoryMB) << 20}
 	for _, m := range s.order.Mounts {
 		if m.kind == mountTmpfs {
 			w.tmpfs = append(w.tmpfs, m.path)
 		}
 	}
-	for {
-		over, pid, program := w.sample()
+	for blind := 0; ; {
+		over, pid, program, err := w.sample()
+		if blind++; err == nil {
+			blind = 0
+		}
+		if blind == maxBlind {
+			// A limit that nobody watches is none.
+			s.say(message{kind: saysDenied, step: "limits", detail: "memory, which cannot be watched (" + err.Error() + ")", num: s.order.Limits.MemoryMB})
+			unix.Exit(1)
+		}
 		if over {
 			s.say(message{kind: saysDenied, step: "limits", detail: "memory", num: s.order.Limits.MemoryMB, pid: pid, program: program})
 			syscall.Kill(pid, syscall.SIGKILL)
