@@ -40,9 +40,13 @@ func ShimMain() {
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
 	runtime.LockOSThread()
-	s := &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1)}
-	go onOtherThread(s.run)
+	s := newShim()
+	go onOtherThread(func() { s.run(s.steps()) })
 	s.passSignals(<-s.program)
+}
+
+func newShim() *shim {
+	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1)}
 }
 
 // passSignals passes on what the launcher sends for the program. The end of the
@@ -78,13 +82,16 @@ type shim struct {
 	program chan int // its process number, once it runs
 }
 
-func (s *shim) run() {
-	unix.CloseOnExec(orderFD)
-	unix.CloseOnExec(statusFD)
-	for _, step := range []struct {
-		name string
-		run  func() error
-	}{
+// A shimStep is one part of building the jail; its name is what a StartError
+// tells.
+type shimStep struct {
+	name string
+	run  func() error
+}
+
+// steps are all of them in order, up to the start of the program.
+func (s *shim) steps() []shimStep {
+	return []shimStep{
 		// What does not depend on the order is done while it is being written.
 		{"parent", s.bindToParent},
 		{"loopback", loopback},
@@ -104,7 +111,13 @@ func (s *shim) run() {
 		{"landlock", s.landlock},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
-	} {
+	}
+}
+
+func (s *shim) run(steps []shimStep) {
+	unix.CloseOnExec(orderFD)
+	unix.CloseOnExec(statusFD)
+	for _, step := range steps {
 		if err := step.run(); err != nil {
 			s.fail(step.name, err)
 		}
