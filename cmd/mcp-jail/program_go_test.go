@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// goServer is an MCP server in Go: the test binary under a variable.
+const goServer = "MCPJAIL_TEST_GO_SERVER"
+
+func TestRealGoServer(t *testing.T) {
+	if os.Getenv(goServer) == "" {
+		return // it is no test, but what TestRealGo starts
+	}
+	serve("go", []string{"probe"}, func(toolCall) (string, error) {
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { runtime.LockOSThread(); runtime.Gosched() })
+		}
+		wg.Wait()
+		out, err := exec.Command("sh", "-c", "echo child").Output()
+		if err != nil {
+			return "", err
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		defer l.Close()
+		go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "loopback") }))
+		r, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		var body bytes.Buffer
+		body.ReadFrom(r.Body)
+		_, sshErr := os.ReadDir(filepath.Join(filepath.Dir(os.Getenv("TEST_WORK")), "home", ".ssh"))
+		return strings.TrimSpace(string(out)) + " " + body.String() + fmt.Sprint(" ", sshErr != nil), os.WriteFile("from-go.txt", []byte("x"), 0o644)
+	})
+	os.Exit(0)
+}
+
+func TestRealGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = append(w.env, goServer+"=1", "TEST_WORK="+w.work)
+	self, err := os.Executable()
+	must(t, err)
+	s := open(t, w.jail("--env", goServer, "--env", "TEST_WORK", "--", self, "-test.run", "^TestRealGoServer$"), nil)
+	if r := s.tool("probe", nil); r.texts() != "child loopback true\n" || r.IsError {
+		t.Errorf("%s", r.raw)
+	}
+	if status := s.close(); status != 0 {
+		t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
+	}
+	if read(t, filepath.Join(w.work, "from-go.txt")) != "x" {
+		t.Error("nothing was written")
+	}
+}
