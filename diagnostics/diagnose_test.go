@@ -79,6 +79,17 @@ func TestDiagnoseText(t *testing.T) {
 			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 		{"deno", `NotFound: No such file or directory (os error 2): open '/home/u/notes/a.md'`, Likely, "/home/u/notes/a.md", "read",
 			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		{"node mkdir of several, in a read-only tree", `Error: ENOENT: no such file or directory, mkdir '/home/u/work/src/new'`, Likely, "/home/u/work/src/new", "write",
+			`[[servers.github.access.fs]]; path = "src/new/"; read = true; write = true`},
+		{"a native module", `Error: /home/u/work/out.txt: failed to map segment from shared object: Operation not permitted`, Likely, "/home/u/work/out.txt", "execute",
+			`[[servers.github.access.fs]]; path = "out.txt"; read = true; write = true; execute = true`},
+		{"a protected name, replaced", `error: could not write config file .git/hooks: Device or resource busy`, Likely, "/home/u/work/.git/hooks", "write",
+			`[[servers.github.access.fs]]; path = ".git/hooks"; read = true; write = true`},
+		{"a directory that holds a protected name", `mv: cannot move '.git' to '.g': Device or resource busy`, Possible, "", "", ""},
+		{"busy for another reason", `OSError: [Errno 16] Device or resource busy: '/home/u/work/out.txt'`, Possible, "", "", ""},
+		{"a socket that nobody made", `Error: connect ENOENT /run/absent.sock`, None, "", "", ""},
+		{"a page", `page.goto: net::ERR_FILE_NOT_FOUND at file:///home/u/notes/a.md`, Likely, "/home/u/notes/a.md", "read",
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 		{"chromium", `FATAL: No usable sandbox! If you are running on Ubuntu 23.10+`, Possible, "", "", ""},
 		{"playwright", `browserType.launch: Executable doesn't exist at /opt/tools/bin/rg`, Likely, "/opt/tools/bin/rg", "execute",
 			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`},
@@ -270,6 +281,35 @@ func TestDiagnoseLink(t *testing.T) {
 	}
 	if d := Diagnose(evidence(`env: 'git': Permission denied: /bin/git`)); d.Attribution == Likely {
 		t.Errorf("/bin is a link to a place that is granted: %s", d.Text())
+	}
+}
+
+// TestUnlisted: a file that may be executed but for the list of commands.
+func TestUnlisted(t *testing.T) {
+	for text, want := range map[string]string{
+		"x: 3: /usr/bin/git: Permission denied":      `[servers.github.access.commands.git]`,
+		"x: 3: /usr/lib/deep/git: Permission denied": `[servers.github.access.commands."/usr/lib/deep/git"]`,
+		"Error: spawn git EACCES":                    `[servers.github.access.commands.git]`,
+		"x: 3: /usr/bin/node: Permission denied":     "",
+		"x: cannot open /usr/lib/f: No such file":    "",
+	} {
+		ev := evidence(text)
+		ev.Profile.Programs = []string{"/usr/bin/node"}
+		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != want {
+			t.Errorf("%s: got %q, want %q", text, d.Grant, want)
+		}
+	}
+}
+
+// TestBrowser: the one thing about a browser's sandbox that no rule changes.
+func TestBrowser(t *testing.T) {
+	for _, text := range []string{
+		"FATAL: No usable sandbox! If you are running on Ubuntu 23.10+", "Chromium sandboxing failed!",
+		"Running as root without --no-sandbox is not supported.", "Failed to move to new namespace: PID namespaces supported",
+	} {
+		if d := Diagnose(evidence(text)); d.Attribution != Possible || !strings.Contains(d.Fix, "--no-sandbox") || len(d.Grant) > 0 {
+			t.Errorf("%s", d.Text())
+		}
 	}
 }
 

@@ -104,7 +104,7 @@ func (j *judge) deniedProgram(d Denial, cause string) verdict {
 		return j.blameCommand(Certain, d.Target, cause)
 	}
 	if j.rightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
-		v := j.blameCommand(Certain, filepath.Base(path), cause)
+		v := j.blameCommand(Certain, j.commandFor(path), cause)
 		v.hint.Target = path
 		return v
 	}

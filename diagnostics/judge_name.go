@@ -103,6 +103,32 @@ func (j *judge) blameCommand(a Attribution, name, cause string) verdict {
 	return v
 }
 
+// unlisted tells a file that the rules on files let the server start, and the
+// list of commands does not.
+func (j *judge) unlisted(path string, m mention) bool {
+	if j.profile.Programs == nil || m.fault != faultRefused || slices.Contains(j.profile.Programs, path) || !j.rightsAt(path).Has(policy.Execute) {
+		return false
+	}
+	// "x: Permission denied" does not say what was tried: of the system's files it
+	// can only have been this.
+	return m.want.Has(policy.Execute) || m.want == 0 && j.system(path)
+}
+
+// commandFor is how a table of commands calls the program at path: its name, if
+// that is what PATH finds, else the path.
+func (j *judge) commandFor(path string) string {
+	name := filepath.Base(path)
+	for _, dir := range filepath.SplitList(j.searchPath()) {
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && j.exists(file) != absent {
+			if j.canonical(file) == path {
+				return name
+			}
+			break
+		}
+	}
+	return path
+}
+
 func (j *judge) listed(name string) bool {
 	return slices.ContainsFunc(j.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
 }

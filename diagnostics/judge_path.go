@@ -18,8 +18,13 @@ func (j *judge) path(m mention) verdict {
 	here := j.exists(path)
 	missing := j.missing(path, m, here)
 
-	if m.fault == faultAbsent {
+	switch {
+	case m.fault == faultAbsent:
 		return j.absentPath(path, m, here, missing)
+	case m.fault == faultBusy:
+		return j.busyPath(path)
+	case j.unlisted(path, m):
+		return j.blameCommand(Likely, j.commandFor(path), "the server's message names "+j.show(path)+", which the policy's commands do not list")
 	}
 	if missing == 0 {
 		return verdict{
@@ -58,8 +63,14 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 	}
 	// Not there on the host. When the directory is, and the jail does not show it,
 	// making the file there fails with the same words as reading what never was.
-	if dir := filepath.Dir(path); j.exists(dir) == present && j.rightsAt(dir) == 0 {
-		if m.want&policy.Write != 0 {
+	dir := filepath.Dir(path)
+	if m.makes && j.exists(dir) == present && missing&policy.Write != 0 {
+		// node makes the directories above first, and tells of the last one only.
+		return j.blamePath(Likely, path, policy.Write, true,
+			"the server could not make "+j.show(path)+": the policy does not let it make anything in "+j.show(dir))
+	}
+	if j.exists(dir) == present && j.rightsAt(dir) == 0 {
+		if m.want&policy.Write != 0 && !m.dials {
 			return j.blamePath(Likely, path, policy.Write, m.makes,
 				"the server could not make "+j.show(path)+": its directory exists on the host but is not granted")
 		}
@@ -68,6 +79,25 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 		}
 	}
 	return verdict{note: j.show(path) + " does not exist on this host either"}
+}
+
+// busyPath judges a name that could not be moved, removed or replaced. The jail
+// keeps those in place that a rule or a protected name is about, and the
+// directories on the way to them (docs/policy.md "Filesystem rules").
+func (j *judge) busyPath(path string) verdict {
+	if e, ok := j.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Write) {
+		return j.blamePath(Likely, path, policy.Write, false, "the server's message names "+j.show(path)+", which the policy does not let it replace")
+	}
+	for _, e := range j.profile.Entries {
+		if policy.Within(e.Path, path) && !j.allows(policy.OpRemove, path) && j.rightsAt(filepath.Dir(path)).Has(policy.Delete) {
+			return verdict{
+				note: j.show(path) + " is, or holds, a name that the jail keeps in place: " + j.show(e.Path),
+				fix:  "write what is there in place, or see `mcp-jail plan` for the rules about it",
+				hint: Hint{Attribution: Possible},
+			}
+		}
+	}
+	return verdict{}
 }
 
 // missing is the right that the attempt needed and the profile does not give; 0

@@ -16,6 +16,7 @@ type mention struct {
 	fault  fault
 	want   policy.Rights // of a path: what was attempted; 0 when the text does not say
 	makes  bool          // of a path: the attempt was to make a directory
+	dials  bool          // of a path: the attempt was to connect to a socket
 	port   int           // of a host
 	scheme string        // of a host
 	strict bool          // of a variable: the text clearly asks for it
@@ -91,7 +92,7 @@ func mentions(lines []string) []mention {
 		}
 		f, _ := signatureOf(line)
 		found := pathsIn(line, f)
-		if len(found) == 0 && (f == faultRefused || f == faultReadOnly) {
+		if len(found) == 0 && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
 			found = pathsBefore(lines, i, f)
 		}
 		found = append(found, hostsIn(line, f)...)

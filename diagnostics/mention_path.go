@@ -13,11 +13,13 @@ var (
 	// [Errno 13] Permission denied: '/x' -> '/y'   (Python)
 	pythonPath = lazy(`\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`)
 	// open /x: permission denied   (Go)
-	goPath = lazy(`\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory)`)
+	goPath = lazy(`\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`)
 	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
-	shellPath = lazy(`(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|is not writable|access denied)`)
+	shellPath = lazy(`(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy|is not writable|access denied)`)
 	// Permission denied @ rb_sysopen - /x   (Ruby)
 	rubyPath = lazy(`(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`)
+	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
+	loadedPath = lazy(`(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`)
 	// connect EACCES /run/docker.sock, spawn /x EACCES
 	socketPath = lazy(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
 	// any absolute path in a line with a fault
@@ -56,6 +58,9 @@ func pathsIn(line string, f fault) []mention {
 		if sf := faultOfErrno(m[1]); sf != faultNone {
 			add(sf, "connect", m[2])
 		}
+	}
+	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
+		add(faultRefused, "exec", m[1])
 	}
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
@@ -156,6 +161,7 @@ func isPosition(path string) bool {
 func pathMention(f fault, verb, path string) mention {
 	m := mention{kind: mentionPath, name: path, fault: f, want: rightsOf(verb)}
 	m.makes = strings.HasPrefix(verb, "mkdir")
+	m.dials = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
 	if f == faultReadOnly {
 		m.want = policy.Write
 	}
@@ -171,6 +177,8 @@ func faultOfNumber(n int) fault {
 		return faultAbsent
 	case 30:
 		return faultReadOnly
+	case 16:
+		return faultBusy
 	}
 	return faultNone
 }

@@ -14,6 +14,8 @@ func (j *judge) risk(path string, rights policy.Rights) string {
 	home := j.ev.UserHome
 	entry, _ := j.profile.Find(path)
 	switch {
+	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
+		return j.show(path) + " is a socket of the host: whoever listens there is outside of the jail"
 	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
 		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
 	case entry.Origin == policy.OriginProtected || j.reserved(path):

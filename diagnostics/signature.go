@@ -10,6 +10,7 @@ const (
 	faultAbsent         // "no such file": how a path outside of the jail's view looks
 	faultRefused        // EACCES, EPERM
 	faultReadOnly       // EROFS
+	faultBusy           // EBUSY: a name that is moved or replaced, and that a mount lies on
 	faultNetwork        // names do not resolve, connections do not come about
 )
 
@@ -24,15 +25,16 @@ var signatures = []struct {
 	words []string
 }{
 	{faultReadOnly, "EROFS", []string{"erofs", "read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
-	{faultRefused, "EACCES", []string{"eacces", "permission denied", "permissiondenied", "permissionerror", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "code: 13,", "errno 13]", "sqlite_cantopen", "unable to open database file"}},
-	{faultRefused, "EPERM", []string{"eperm", "operation not permitted", "os error 1)", "code: 1,", "errno 1]", "not permitted", "no usable sandbox", "failed to move to new namespace"}},
+	{faultRefused, "EACCES", []string{"eacces", "permission denied", "permissiondenied", "permissionerror", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
+	{faultRefused, "EPERM", []string{"eperm", "operation not permitted", "os error 1)", "code: 1,", "errno 1]", "not permitted"}},
+	{faultBusy, "EBUSY", []string{"ebusy", "resource busy", "os error 16)", "code: 16,", "errno 16]"}},
 	{faultNetwork, "EAI_AGAIN", []string{"eai_again", "temporary failure in name resolution", "temporary failure resolving"}},
 	{faultNetwork, "ENOTFOUND", []string{"enotfound", "eai_fail", "eai_nodata", "eai_noname", "getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
 	{faultNetwork, "ENETUNREACH", []string{"enetunreach", "ehostunreach", "network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
 	{faultNetwork, "ENOTCACHED", []string{"enotcached", "only-if-cached"}}, // npm, told that there is no network
 	{faultNetwork, "ECONNREFUSED", []string{"econnrefused", "connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror"}},
 	{faultNetwork, "a failed connection", []string{"fetch failed", "failed to fetch", "error trying to connect", "failed to connect", "could not connect", "couldn't connect", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
-	{faultAbsent, "ENOENT", []string{"enoent", "no such file or directory", "nosuchfile", "filenotfound", "os error 2)", "code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "cannot find the file", "does not exist", "doesn't exist", "not found"}},
+	{faultAbsent, "ENOENT", []string{"enoent", "no such file or directory", "nosuchfile", "filenotfound", "os error 2)", "code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "err_file_not_found", "cannot find the file", "does not exist", "doesn't exist", "not found"}},
 }
 
 // signatureOf returns the fault a line speaks of and the name of its signature.
@@ -55,6 +57,8 @@ func faultOfErrno(name string) fault {
 		return faultRefused
 	case "EROFS":
 		return faultReadOnly
+	case "EBUSY":
+		return faultBusy
 	case "ENOENT", "ENOTDIR":
 		return faultAbsent
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -13,6 +14,9 @@ import (
 // never more than Possible.
 func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	if v, ok := j.signal(); ok {
+		return v, true
+	}
+	if v, ok := browser(lines); ok {
 		return v, true
 	}
 	for _, line := range lines {
@@ -37,6 +41,22 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	}
 	if j.ev.Timeout > 0 || j.ev.Stage == StageBoot && len(lines) == 0 {
 		return j.fetcher()
+	}
+	return verdict{}, false
+}
+
+// browser knows how Chromium says that it cannot build its own sandbox.
+func browser(lines []string) (v verdict, ok bool) {
+	for _, line := range lines {
+		lower := strings.ToLower(line)
+		for _, words := range []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"} {
+			if strings.Contains(lower, words) {
+				return verdict{
+					note: "a browser cannot build a sandbox of its own in the jail, where user namespaces are refused",
+					fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
+				}, true
+			}
+		}
 	}
 	return verdict{}, false
 }
