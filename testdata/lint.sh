@@ -12,6 +12,8 @@ for os in linux darwin windows freebsd; do
 	echo "vet $os"
 	GOOS=$os CGO_ENABLED=0 go vet ./...
 done
+echo "vet the virtual machines"
+GOOS=linux CGO_ENABLED=0 go vet ./testdata/vm/...
 echo "vet conformance"
 (cd conformance && go mod verify && CGO_ENABLED=0 go vet ./...)
 echo "vet linux/arm64"

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A check returns a few words on what it saw, or what is wrong. With a boot it
+// runs in that one only.
+type check struct {
+	name string
+	boot string
+	run  func(*thisKernel) (said string, err error)
+}
+
+var checks = []check{
+	{"doctor/root", "", func(k *thisKernel) (string, error) { return k.doctor(root) }},
+	{"doctor/user", "", func(k *thisKernel) (string, error) { return k.doctor(user) }},
+	{"session/root", "", func(k *thisKernel) (string, error) { return k.session(root) }},
+	{"session/user", "", func(k *thisKernel) (string, error) { return k.session(user) }},
+	{"confine/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", confineTests, notHere) }},
+	{"confine/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", confineTests, notHere) }},
+	{"scripts/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", "") }},
+	{"scripts/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", "") }},
+	{"cgroup", "", (*thisKernel).cgroup},
+	{"namespaces/limit", "default", (*thisKernel).withoutNamespaces},
+	{"namespaces/unprivileged", "default", (*thisKernel).withoutUnprivilegedNamespaces},
+}
+
+const (
+	confineTests = "."
+	// TestSeccompNumbers reads Go's sources; the two runs as two users are two checks
+	// here.
+	notHere = "^(TestSeccompNumbers|TestOrdinaryUser)$"
+)
+
+// holds tells whether this kernel can hold a jail at all.
+func (k *thisKernel) holds() bool { return k.landlock > 0 }
+
+// holdsAll tells whether it can hold the default policy with nothing waived: root's
+// limit of processes takes a pid_max that belongs to the PID namespace.
+func (k *thisKernel) holdsAll(u who) bool { return k.holds() && (u != root || k.atLeast(6, 14)) }
+
+// doctor has to agree with what is known of this version.
+func (k *thisKernel) doctor(u who) (string, error) {
+	out, status, err := u.run("", "mcp-jail", "doctor", "--format", "json")
+	if err != nil {
+		return "", err
+	}
+	var got struct {
+		Features struct {
+			Kernel      string `json:"kernel"`
+			LandlockABI int    `json:"landlock_abi"`
+			Landlock    struct{ Detail, Fix string }
+		} `json:"features"`
+		Jail  string `json:"jail"`
+		Holds bool   `json:"holds"`
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		return "", fmt.Errorf("status %d: %w\n%s", status, err, out)
+	}
+	f := got.Features
+	if known := !k.atLeast(7, 0) || k.landlock == 0; known && f.LandlockABI != k.landlock {
+		return "", fmt.Errorf("Landlock counts as ABI %d (%+v), and this is Linux %s", f.LandlockABI, f.Landlock, k.release)
+	} else if !known && f.LandlockABI < k.landlock {
+		return "", fmt.Errorf("Landlock counts as ABI %d only", f.LandlockABI)
+	}
+	if got.Holds != k.holdsAll(u) || (status == 0) != k.holdsAll(u) {
+		return "", fmt.Errorf("holds: %v, status %d: %s", got.Holds, status, got.Jail)
+	}
+	if k.holdsAll(u) {
+		return fmt.Sprintf("ABI %d", f.LandlockABI), nil
+	}
+	words, status, err := u.run("", "mcp-jail", "doctor")
+	help := "--waive limits"
+	if !k.holds() {
+		help = "Linux 5.13"
+	}
+	if !k.holds() && k.atLeast(5, 13) {
+		help = "lsm="
+	}
+	if err != nil || status != 3 || !strings.Contains(words, help) {
+		return "", fmt.Errorf("doctor does not say %q, or its status is not 3 but %d (%v):\n%s", help, status, err, words)
+	}
+	return "refused: " + strings.ReplaceAll(got.Jail, "\n", " "), nil
+}
+
+const session = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"vm","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"name":"garden"}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"write","arguments":{"name":"new","text":"x"}}}
+{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"read","arguments":{"name":"key"}}}
+`
+
+// session is a real server that reads and writes its notes, and follows a link
+// to a secret: which it can unconfined, and not in the jail. As root, a kernel
+// without a pid_max of the namespace cannot hold the limit of processes, says so,
+// and goes on when that is waived.
+func (k *thisKernel) session(u who) (string, error) {
+	dir, err := notebook(u)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	open, _, err := u.converse(session, "notes", dir+"/notes")
+	if err != nil || !strings.Contains(open, "hunter2") || !strings.Contains(open, "tulips") {
+		return "", fmt.Errorf("control: %v\n%s", err, open)
+	}
+	if err := os.Remove(dir + "/notes/new.md"); err != nil {
+		return "", err
+	}
+	argv := []string{"mcp-jail", "run", "--write", dir + "/notes", "--", "notes", dir + "/notes"}
+	said := "answered, and denied the secret"
+	if !k.holdsAll(u) {
+		out, status, err := u.converse(session, argv...)
+		if err != nil || status != 3 || strings.Contains(out, "tulips") {
+			return "", fmt.Errorf("it was not refused: status %d, %v\n%s", status, err, out)
+		}
+		if !k.holds() {
+			return "refused", nil
+		}
+		argv = append([]string{"mcp-jail", "run", "--waive", "limits"}, argv[2:]...)
+		said += ", after waiving the limit of processes for root"
+	}
+	out, status, err := u.converse(session, argv...)
+	if err != nil || status != 0 {
+		return "", fmt.Errorf("status %d, %v\n%s", status, err, out)
+	}
+	for _, want := range []string{`"id":1,"result"`, "tulips", "made new"} {
+		if !strings.Contains(out, want) {
+			return "", fmt.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "hunter2") || !strings.Contains(out, `"isError":true`) {
+		return "", fmt.Errorf("the secret was not denied:\n%s", out)
+	}
+	if b, err := os.ReadFile(dir + "/notes/new.md"); err != nil || string(b) != "x" {
+		return "", fmt.Errorf("what was written in the jail: %q, %v", b, err)
+	}
+	return said, nil
+}
+
+// cgroup: what the memory limit of the kernel needs is here.
+func (k *thisKernel) cgroup() (string, error) {
+	b, err := os.ReadFile("/sys/fs/cgroup/cgroup.subtree_control")
+	for _, c := range []string{"memory", "pids"} {
+		if err == nil && !strings.Contains(string(b), c) {
+			err = fmt.Errorf("no controller %s in %q", c, b)
+		}
+	}
+	return strings.TrimSpace(string(b)), err
+}
+
+// withoutNamespaces forbids them to everybody.
+func (k *thisKernel) withoutNamespaces() (string, error) {
+	return k.refused("user/max_user_namespaces", root, user)
+}
+
+// withoutUnprivilegedNamespaces forbids them to users only, by a setting that
+// Debian adds.
+func (k *thisKernel) withoutUnprivilegedNamespaces() (string, error) {
+	return k.refused("kernel/unprivileged_userns_clone", user)
+}
+
+// refused sets a setting to 0 for a while and wants it named as the cause.
+func (k *thisKernel) refused(setting string, users ...who) (string, error) {
+	if !k.holds() {
+		return "", errNotHere("no jail can be built here anyway")
+	}
+	file := "/proc/sys/" + setting
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return "", errNotHere(err.Error())
+	}
+	if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+		return "", err
+	}
+	defer os.WriteFile(file, old, 0)
+	name := strings.ReplaceAll(setting, "/", ".")
+	for _, u := range users {
+		for _, argv := range [][]string{{"mcp-jail", "doctor"}, {"mcp-jail", "run", "--waive", "limits", "--", "notes", "/"}} {
+			out, status, err := u.converse(session, argv...)
+			if err != nil || status != 3 || !strings.Contains(out, name) {
+				return "", fmt.Errorf("%s: status %d, %v, and %s is to be named:\n%s", strings.Join(argv, " "), status, err, name, out)
+			}
+		}
+	}
+	return "refused, and " + name + " named", nil
+}

@@ -1,0 +1,178 @@
+// Command guest is the init of the virtual machines that testdata/vm boots. It
+// mounts what an ordinary system has, starts itself once more to run the checks, and
+// turns the machine off. Its arguments are those behind -- of the kernel's command
+// line: the name of the boot and what to do.
+package main
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if os.Getpid() != 1 {
+		work(os.Args[1:])
+		return
+	}
+	r, err := openReport("/dev/console")
+	if err == nil {
+		if err = setUp(); err == nil {
+			err = runAndReap()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(r, "init:", err) // and no @end: the host will say so
+	}
+	unix.Sync()
+	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+// runAndReap does what the init of a system does beside.
+func runAndReap() error {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8"}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		if err != nil && err != syscall.EINTR {
+			return err
+		}
+		if pid == cmd.Process.Pid && (ws.Exited() || ws.Signaled()) {
+			return nil
+		}
+	}
+}
+
+func setUp() error {
+	for _, m := range []struct {
+		kind, at, options string
+		flags             uintptr
+	}{
+		{"proc", "/proc", "", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{"sysfs", "/sys", "", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{"securityfs", "/sys/kernel/security", "", 0},
+		{"devtmpfs", "/dev", "", unix.MS_NOSUID},
+		{"devpts", "/dev/pts", "ptmxmode=0666,mode=0620", unix.MS_NOSUID | unix.MS_NOEXEC},
+		{"tmpfs", "/dev/shm", "", unix.MS_NOSUID | unix.MS_NODEV},
+		{"tmpfs", "/run", "mode=0755", unix.MS_NOSUID | unix.MS_NODEV},
+		{"tmpfs", "/tmp", "mode=1777", unix.MS_NOSUID | unix.MS_NODEV},
+		{"cgroup2", "/sys/fs/cgroup", "", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, m.options); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	// Who made the disk may have been anybody.
+	err := filepath.WalkDir("/", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p == "/dev" || p == "/proc" || p == "/sys" || p == "/run" || p == "/tmp":
+			return filepath.SkipDir
+		case strings.HasPrefix(p, "/home/user"):
+			return os.Lchown(p, 1000, 1000)
+		}
+		return os.Lchown(p, 0, 0)
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod("/var/tmp", 0o777|fs.ModeSticky), loopback(), controllers(), unix.Sethostname([]byte("vm")))
+}
+
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+// controllers hands all that the kernel has to the cgroups below the root one.
+func controllers() error {
+	b, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	for c := range strings.FieldsSeq(string(b)) {
+		if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+"+c), 0); err != nil {
+			return fmt.Errorf("controller %s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// work does what the words of the command line say.
+func work(args []string) {
+	r, err := openReport("/dev/ttyS1")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	// The end is only said by who got there.
+	if err := task(r, args); err != nil {
+		fmt.Fprintln(r, "init:", err)
+		return
+	}
+	fmt.Fprintln(r, "@end")
+}
+
+func task(r *report, args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("what is to be done? %q", args)
+	}
+	var word []byte
+	if len(args) > 2 {
+		var err error
+		if word, err = base64.RawURLEncoding.DecodeString(args[2]); err != nil {
+			return err
+		}
+	}
+	m, err := thisMachine(args[0])
+	if err != nil {
+		return err
+	}
+	switch args[1] {
+	case "exec":
+		cmd := exec.Command("/bin/sh", "-c", string(word))
+		cmd.Stdout, cmd.Stderr = r, r
+		if err := cmd.Run(); err != nil {
+			fmt.Fprintln(r, "@fail command", err)
+		}
+		return nil
+	case "checks":
+		runChecks(r, m, regexp.MustCompile(""))
+		return nil
+	case "only":
+		only, err := regexp.Compile(string(word))
+		if err == nil {
+			runChecks(r, m, only)
+		}
+		return err
+	}
+	return fmt.Errorf("unknown task %q", args[1])
+}

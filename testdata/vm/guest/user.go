@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+)
+
+// who runs something.
+type who int
+
+const (
+	root who = 0
+	user who = 1000
+)
+
+func (u who) command(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = "/root"
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if u == user {
+		cmd.Dir = "/home/user"
+		cmd.Env = []string{"PATH=/usr/bin", "HOME=/home/user", "USER=user", "LANG=C.UTF-8"}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(u), Gid: uint32(u)}
+	}
+	return cmd
+}
+
+// run returns all that the program said, and its status.
+func (u who) run(stdin string, argv ...string) (out string, status int, err error) {
+	cmd := u.command(argv...)
+	cmd.Stdin = strings.NewReader(stdin)
+	b, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(b), exit.ExitCode(), nil
+	}
+	return string(b), 0, err
+}
+
+// converse sends one message after the other, each when that before it was
+// answered, then closes stdin, and returns all that was said, with the status.
+func (u who) converse(messages string, argv ...string) (out string, status int, err error) {
+	cmd := u.command(argv...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return "", 0, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.Close()
+	cmd.Stdout, cmd.Stderr = w, w
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return "", 0, err
+	}
+	var said strings.Builder
+	lines := bufio.NewScanner(io.TeeReader(r, &said))
+	lines.Buffer(nil, 1<<20)
+	for message := range strings.Lines(messages) {
+		if _, err := io.WriteString(stdin, message); err != nil {
+			break // it is gone; why, it has said
+		}
+		_, id, isRequest := strings.Cut(message, `"id":`)
+		answered := !isRequest
+		for !answered && lines.Scan() {
+			answered = strings.Contains(lines.Text(), `"id":`+id[:1])
+		}
+	}
+	stdin.Close()
+	for lines.Scan() {
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return said.String(), exit.ExitCode(), nil
+	}
+	return said.String(), 0, err
+}
+
+// notebook makes what a session is about: notes, and a secret that a link among
+// them leads to.
+func notebook(u who) (dir string, err error) {
+	if dir, err = os.MkdirTemp("/var/tmp", "notebook-"); err != nil {
+		return "", err
+	}
+	err = errors.Join(os.Mkdir(dir+"/notes", 0o755), os.WriteFile(dir+"/notes/garden.md", []byte("tulips\n"), 0o644),
+		os.WriteFile(dir+"/secret", []byte("hunter2\n"), 0o644), os.Symlink("../secret", dir+"/notes/key.md"))
+	for _, p := range []string{"", "/notes", "/notes/garden.md", "/secret", "/notes/key.md"} {
+		err = errors.Join(err, os.Lchown(dir+p, int(u), int(u)))
+	}
+	return dir, err
+}
+
+var verdictLine = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
+
+// tests runs a test binary, with all that this version of the kernel is known to
+// have required.
+func (k *thisKernel) tests(u who, dir, run, skip string) (string, error) {
+	if !k.holds() {
+		return "", errNotHere("no jail can be built here")
+	}
+	require := fmt.Sprintf("landlock:%d,seccomp,userns,mount_api,fresh_proc", k.landlock)
+	if k.atLeast(6, 14) {
+		require += ",pid_max"
+	}
+	if !k.holdsAll(u) {
+		skip += "|ExampleLauncher" // has the default limits, and cannot skip itself
+	}
+	argv := []string{dir + "/tests", "-test.v", "-test.timeout=25m", "-test.run=" + run, "-test.skip=" + skip}
+	cmd := u.command(argv...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "MCPJAIL_REQUIRE="+require)
+	out, err := cmd.CombinedOutput()
+	count := map[string]int{}
+	names := map[string][]string{}
+	for _, m := range verdictLine.FindAllSubmatch(out, -1) {
+		count[string(m[1])]++
+		names[string(m[1])] = append(names[string(m[1])], string(m[2]))
+	}
+	said := fmt.Sprintf("%d passed, %d skipped %v", count["PASS"], count["SKIP"], names["SKIP"])
+	if err == nil && count["PASS"] > 0 {
+		return said, nil
+	}
+	return "", fmt.Errorf("%v; %s\n%s", err, said, failures(out))
+}
+
+// failures is what failing tests said, and how it ended.
+func failures(out []byte) string {
+	said := map[string]*bytes.Buffer{}
+	var failed []string
+	name := ""
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) > 2 && fields[0] == "===":
+			name = fields[2]
+			continue
+		case len(fields) > 2 && fields[0] == "---" && fields[1] == "FAIL:":
+			failed = append(failed, fields[2])
+			name = fields[2] // what a testscript says comes after
+		case len(fields) > 2 && fields[0] == "---":
+			name = fields[2]
+		}
+		if said[name] == nil {
+			said[name] = &bytes.Buffer{}
+		}
+		said[name].WriteString(line)
+	}
+	var b strings.Builder
+	for _, f := range failed {
+		text := said[f].String()
+		fmt.Fprintf(&b, "== %s\n%s", f, text[max(0, len(text)-6000):])
+	}
+	fmt.Fprintf(&b, "== the end\n%s", out[max(0, len(out)-2000):])
+	return b.String()
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A kernel is an image that can be booted. Debian's cloud flavour has all that a
+// virtual machine needs built in, so that there are no modules to load.
+type kernel struct {
+	name    string // as it was asked for
+	image   string
+	release string
+}
+
+const flavour = "linux-image-cloud-amd64"
+
+// findKernel downloads what is not in the cache yet.
+func findKernel(cache, name string) (kernel, error) {
+	if strings.HasSuffix(name, ".deb") {
+		return unpack(filepath.Join(cache, "unpacked", filepath.Base(strings.Split(name, ",")[0])), name, strings.Split(name, ","))
+	}
+	a, err := newApt(filepath.Join(cache, "apt-"+name), name)
+	if err != nil {
+		return kernel{}, err
+	}
+	// The metapackage names the image, which in newer releases names others.
+	var debs []string
+	todo := []string{flavour}
+	for len(todo) > 0 {
+		pkg := todo[0]
+		todo = todo[1:]
+		depends, err := a.depends(pkg)
+		if err != nil {
+			return kernel{}, err
+		}
+		todo = append(todo, depends...)
+		if pkg == flavour {
+			continue
+		}
+		deb, err := a.download(pkg)
+		if err != nil {
+			return kernel{}, err
+		}
+		debs = append(debs, deb)
+	}
+	if debs == nil {
+		return kernel{}, fmt.Errorf("%s: %s names no image", name, flavour)
+	}
+	return unpack(filepath.Join(cache, "unpacked", filepath.Base(debs[0])), name, debs)
+}
+
+func unpack(dir, name string, debs []string) (kernel, error) {
+	find := func() (kernel, bool) {
+		old, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
+		merged, _ := filepath.Glob(filepath.Join(dir, "usr/lib/modules/*/vmlinuz"))
+		for _, image := range append(old, merged...) {
+			release := strings.TrimPrefix(filepath.Base(image), "vmlinuz-")
+			if len(old) == 0 {
+				release = filepath.Base(filepath.Dir(image))
+			}
+			return kernel{name, image, release}, true
+		}
+		return kernel{}, false
+	}
+	if k, ok := find(); ok {
+		return k, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return kernel{}, err
+	}
+	for _, deb := range debs {
+		if out, err := exec.Command("dpkg-deb", "-x", deb, dir).CombinedOutput(); err != nil {
+			return kernel{}, fmt.Errorf("%s: %w\n%s", deb, err, out)
+		}
+	}
+	if k, ok := find(); ok {
+		return k, nil
+	}
+	return kernel{}, fmt.Errorf("%s: there is no vmlinuz in %s", name, strings.Join(debs, ", "))
+}
+
+// debianKeys is where the package debian-archive-keyring has them; apt's own are
+// asked without it.
+const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// apt is a configuration of its own, with one suite and nothing installed. The
+// machine's is only asked which mirror it uses.
+type apt struct{ dir, suite string }
+
+func newApt(dir, suite string) (*apt, error) {
+	out, err := exec.Command("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Label: Debian").Output()
+	site, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || site == "" {
+		return nil, errors.New("apt on this machine knows no Debian mirror to take kernels from: name .deb files instead")
+	}
+	keys := ""
+	if _, err := os.Stat(debianKeys); err == nil {
+		keys = "[signed-by=" + debianKeys + "] "
+	}
+	a := &apt{dir, suite}
+	for _, d := range []string{"state/lists/partial", "cache/archives/partial", "debs"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for file, content := range map[string]string{
+		"status":  "",
+		"sources": fmt.Sprintf("deb %s%s %s main\n", keys, site, suite),
+		"config": fmt.Sprintf("Dir::State %q;\nDir::State::status %q;\nDir::Cache %q;\nDir::Etc::sourcelist %q;\nDir::Etc::sourceparts \"-\";\nAPT::Sandbox::User \"root\";\n",
+			dir+"/state", dir+"/status", dir+"/cache", dir+"/sources"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	_, err = a.command("apt-get", "update", "-qq")
+	return a, err
+}
+
+func (a *apt) command(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = filepath.Join(a.dir, "debs")
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+a.dir+"/config", "LC_ALL=C.UTF-8")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s (suite %s): %w\n%s", name, strings.Join(args, " "), a.suite, err, stderr.String())
+	}
+	return string(out), nil
+}
+
+var kernelPart = regexp.MustCompile(`^linux-(image|binary)-\S+`)
+
+// depends lists the packages that hold parts of the image.
+func (a *apt) depends(pkg string) (parts []string, err error) {
+	out, err := a.command("apt-cache", "--no-all-versions", "show", pkg)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(out) {
+		list, found := strings.CutPrefix(line, "Depends: ")
+		for d := range strings.SplitSeq(strings.TrimSpace(list), ", ") {
+			if part := kernelPart.FindString(d); found && part != "" {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return parts, nil
+}
+
+func (a *apt) download(pkg string) (deb string, err error) {
+	pattern := filepath.Join(a.dir, "debs", pkg+"_*.deb")
+	if found, _ := filepath.Glob(pattern); len(found) > 0 {
+		return found[0], nil
+	}
+	if _, err := a.command("apt-get", "download", "-qq", pkg); err != nil {
+		return "", err
+	}
+	found, _ := filepath.Glob(pattern)
+	if len(found) == 0 {
+		return "", fmt.Errorf("apt-get download %s gave no file", pkg)
+	}
+	return found[0], nil
+}

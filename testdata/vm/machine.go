@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A boot is one way to start a kernel.
+type boot struct {
+	name    string
+	cmdline string
+}
+
+// allBoots, of which the first is the kernel as the distribution configured it.
+var allBoots = []boot{
+	{"default", ""},
+	{"no-landlock", "lsm=yama,apparmor"},
+}
+
+type machine struct {
+	kernel
+	boot
+	disk string
+	options
+}
+
+// result is what came back over the second serial line, where the guest writes
+// nothing but its report (guest/report.go).
+type result struct {
+	passed, skipped int
+	failures        []string
+	ended           bool
+	why             string
+}
+
+func (r result) failed() bool { return !r.ended || len(r.failures) > 0 }
+
+func (r result) summary() string {
+	s := fmt.Sprintf("%d passed, %d do not apply", r.passed, r.skipped)
+	if len(r.failures) > 0 {
+		s += ", FAILED: " + strings.Join(r.failures, " ")
+	}
+	if !r.ended {
+		s += ", THE MACHINE DID NOT FINISH: " + r.why
+	}
+	return s
+}
+
+func (m machine) run(ctx context.Context, work string) (r result) {
+	fmt.Printf("\n== %s, %s\n", m.release, m.boot.name)
+	console := filepath.Join(work, "console")
+	report := filepath.Join(work, "report")
+	for _, f := range []string{console, report} {
+		if err := os.WriteFile(f, nil, 0o600); err != nil {
+			r.why = err.Error()
+			return r
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", m.arguments(console, report)...)
+	out := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		r.why = err.Error()
+		return r
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	in, err := os.Open(report)
+	if err != nil {
+		r.why = err.Error()
+		cancel()
+		<-done
+		return r
+	}
+	defer in.Close()
+	r.follow(bufio.NewReader(in), done)
+	if !r.ended {
+		last, _ := os.ReadFile(console)
+		fmt.Printf("%s\nthe console ended with:\n%s\n", out, last[max(0, len(last)-4000):])
+		r.why = "see above"
+		if ctx.Err() != nil {
+			r.why = "it took more than " + m.timeout.String()
+		}
+	}
+	return r
+}
+
+func (m machine) arguments(console, report string) []string {
+	command := "checks"
+	if m.command != "" {
+		command = "exec " + base64.RawURLEncoding.EncodeToString([]byte(m.command))
+	} else if m.only != "" {
+		command = "only " + base64.RawURLEncoding.EncodeToString([]byte(m.only))
+	}
+	// A software processor is slow, and a kernel that waits for it is not stuck.
+	words := []string{
+		"console=ttyS0", "root=/dev/nvme0n1", "rw", "panic=-1", "quiet", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "mitigations=off",
+		m.cmdline, m.append, "init=/vm/init", "--", m.boot.name, command,
+	}
+	// The software of QEMU 7 gets cmpxchg16b wrong, and Linux can do without.
+	accel, cpu := "tcg,thread=multi", "max,-cx16"
+	if m.kvm {
+		accel, cpu = "kvm", "host"
+	}
+	return []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35", "-accel", accel,
+		"-cpu", cpu, "-smp", fmt.Sprint(m.cpus), "-m", "2048", "-nic", "none",
+		"-kernel", m.image, "-append", strings.Join(words, " "),
+		"-drive", "file=" + m.disk + ",format=raw,if=none,id=root,snapshot=on", "-device", "nvme,drive=root,serial=root",
+		"-device", "virtio-rng-pci",
+		"-serial", "file:" + console, "-serial", "file:" + report,
+	}
+}
+
+// follow reads the report while it is being written, until the machine is gone.
+func (r *result) follow(in *bufio.Reader, done <-chan error) {
+	var partial string
+	gone := false
+	for {
+		line, err := in.ReadString('\n')
+		partial += line
+		switch {
+		case err == nil:
+			r.line(strings.TrimRight(partial, "\r\n"))
+			partial = ""
+		case err != io.EOF || gone:
+			return
+		default:
+			select {
+			case <-done:
+				gone = true
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func (r *result) line(s string) {
+	mark, rest, _ := strings.Cut(s, " ")
+	switch mark {
+	case "@pass":
+		r.passed++
+		fmt.Println("ok   ", rest)
+	case "@skip":
+		r.skipped++
+		fmt.Println("-    ", rest)
+	case "@fail":
+		name, _, _ := strings.Cut(rest, " ")
+		r.failures = append(r.failures, name)
+		fmt.Println("FAIL ", rest)
+	case "@end":
+		r.ended = true
+	default:
+		fmt.Println("     ", s)
+	}
+}
