@@ -69,7 +69,7 @@ func (c *compiler) holds(axis policy.Axis, by, format string, args ...any) {
 
 func (c *compiler) filesystem(o *order) {
 	var gaps []Gap
-	o.Mounts, gaps = compileMounts(c.p.Entries)
+	o.Mounts, gaps = compileMounts(c.p.Distinct())
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	for _, e := range c.p.Entries {
 		if e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update) {

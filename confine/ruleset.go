@@ -36,7 +36,7 @@ func jailOwn(o *order) []policy.Entry {
 // this ABI does not handle where the mounts do not hold them either.
 func (c *compiler) ruleset(o *order) {
 	compiled := compileLandlock(landlockInput{
-		ABI: c.f.LandlockABI, Entries: c.p.Entries, Own: jailOwn(o), Programs: c.p.Programs,
+		ABI: c.f.LandlockABI, Entries: c.p.Distinct(), Own: jailOwn(o), Programs: c.p.Programs,
 	})
 	o.Landlock = compiled.landlockRules
 	for _, u := range compiled.Unhandled {

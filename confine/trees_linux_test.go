@@ -88,7 +88,7 @@ func growTree(t *testing.T, seed uint64) *tree {
 			g.rights = policy.Rights(random.IntN(32))
 		}
 		entries := jailProfile(t, append(grants, g)...).Entries
-		if _, gaps := compileMounts(entries); len(gaps) == 0 { // what policy refuses is not asked of the kernel
+		if _, gaps := compileMounts((&policy.Profile{Entries: entries}).Distinct()); len(gaps) == 0 { // what policy refuses is not asked of the kernel
 			grants = append(grants, g)
 		}
 	}
@@ -126,6 +126,7 @@ func (tr *tree) ask(random *rand.Rand) {
 		simple(p.Allows(policy.OpRead, f), "read", f)
 		simple(p.Allows(policy.OpWrite, f), "write", f)
 		simple(p.Allows(policy.OpTruncate, f), "truncate", f)
+		simple(p.AllowsRename(f, f+".away"), "rename-undo", f, f+".away")
 		simple(p.Allows(policy.OpExec, f) && p.Allows(policy.OpRead, f), "execs", f) // the kernel reads what it starts
 	}
 	for _, link := range slices.Sorted(maps.Keys(tr.links)) {

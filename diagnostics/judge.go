@@ -49,6 +49,8 @@ func (j *judge) mention(m mention) verdict {
 		return j.variable(m)
 	case mentionProgram:
 		return j.program(m)
+	case mentionWorkspace:
+		return j.workspace()
 	}
 	return verdict{}
 }

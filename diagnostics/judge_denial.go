@@ -94,6 +94,9 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		return v
 	}
 	v := j.blamePath(Certain, path, missing, m.makes, cause)
+	if want == policy.Delete {
+		v = j.blameRemoval(Certain, path, cause)
+	}
 	v.hint.Axis = d.Axis
 	return v
 }

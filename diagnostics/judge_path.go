@@ -36,8 +36,29 @@ func (j *judge) path(m mention) verdict {
 		// The host has no such file, so granting the path would grant nothing.
 		return verdict{note: j.show(path) + " cannot be seen on this host either"}
 	}
-	return j.blamePath(Likely, path, missing, m.makes,
-		"the server's message names "+j.show(path)+", which the policy does not let it "+word(missing))
+	cause := "the server's message names " + j.show(path) + ", which the policy does not let it " + word(missing)
+	if m.want == policy.Delete || m.want == 0 && j.keeps(path) {
+		return j.blameRemoval(Likely, path, cause)
+	}
+	return j.blamePath(Likely, path, missing, m.makes, cause)
+}
+
+// keeps tells a file that may be written and not be removed.
+func (j *judge) keeps(path string) bool {
+	dir := j.rightsAt(filepath.Dir(path))
+	return dir&policy.Write != 0 && !dir.Has(policy.Delete) && j.allows(policy.OpWrite, path)
+}
+
+// blameRemoval is the verdict that a name cannot be removed: a right on the
+// directory that holds it, so that a rule for the name alone would not help.
+func (j *judge) blameRemoval(a Attribution, path, cause string) verdict {
+	dir := filepath.Dir(path)
+	if j.exists(path) == absent || j.tooWide(dir) {
+		return j.blamePath(a, path, policy.Write, false, cause)
+	}
+	v := j.blamePath(a, dir, policy.Write, false, cause)
+	v.hint.Target = path
+	return v
 }
 
 // absentPath judges a path that the server did not find. Only one that is there
@@ -134,7 +155,7 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 	case m.want == 0 && m.fault == faultRefused && !m.vague && !j.system(path):
 		// It may read and was refused: it wanted to write, if anything. Of the
 		// system's files that is not likely enough.
-		return allowed(writes, policy.Write)
+		return allowed(writes && !j.keeps(path), policy.Write)
 	}
 	return 0
 }
@@ -159,6 +180,9 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 // it. One rule decides alone, so the new one repeats the rights that hold
 // already.
 func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, string) {
+	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
+		path, makes = dir, false
+	}
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}

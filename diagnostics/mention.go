@@ -33,6 +33,7 @@ const (
 	mentionHost
 	mentionVariable
 	mentionProgram
+	mentionWorkspace // no name: what the server's working directory should have held
 )
 
 // lazy compiles a pattern when it is first used: a session without a failure
@@ -91,7 +92,10 @@ func mentions(lines []string) []mention {
 			continue
 		}
 		f, _ := signatureOf(line)
-		found := pathsIn(line, f)
+		found := gitIn(line, f)
+		if len(found) == 0 {
+			found = pathsIn(line, f)
+		}
 		if len(found) == 0 && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
 			found = pathsBefore(lines, i, f)
 		}

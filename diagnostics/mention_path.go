@@ -162,7 +162,7 @@ func pathMention(f fault, verb, path string) mention {
 	m := mention{kind: mentionPath, name: path, fault: f, want: rightsOf(verb)}
 	m.makes = strings.HasPrefix(verb, "mkdir")
 	m.dials = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
-	if f == faultReadOnly {
+	if f == faultReadOnly && m.want&policy.Write == 0 {
 		m.want = policy.Write
 	}
 	return m

@@ -89,13 +89,35 @@ func (p *Profile) removable(path string) bool {
 	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.holdsEntry(path)
 }
 
-// holdsEntry tells whether an entry is at or below path: such a name is pinned.
+// Distinct are the entries that say something else than what is around them. What
+// enforces a profile needs no others: a file whose rule grants what the rule around
+// it grants is a file like those beside it, and may be replaced as they may. That
+// is how programs save, and what `git config` does to .git/config.
+func (p *Profile) Distinct() []Entry { return slices.DeleteFunc(slices.Clone(p.Entries), p.loose) }
+
+func (p *Profile) loose(e Entry) bool {
+	// Making and removing a file is its directory's business.
+	const ofFiles = Read | Update | Execute
+	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&ofFiles == 0 {
+		return false
+	}
+	around, ok := p.Find(filepath.Dir(e.Path))
+	return ok && around.Origin == OriginRule && around.Rights&ofFiles == e.Rights&ofFiles
+}
+
+// holdsEntry tells whether a distinct entry is at or below path: such a name is
+// pinned.
 func (p *Profile) holdsEntry(path string) bool {
 	i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
-	if i < len(p.Entries) && p.Entries[i].Path == path {
+	if i < len(p.Entries) && p.Entries[i].Path == path && !p.loose(p.Entries[i]) {
 		return true
 	}
 	below := strings.TrimSuffix(path, "/") + "/"
 	i = sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= below })
-	return i < len(p.Entries) && strings.HasPrefix(p.Entries[i].Path, below)
+	for ; i < len(p.Entries) && strings.HasPrefix(p.Entries[i].Path, below); i++ {
+		if !p.loose(p.Entries[i]) {
+			return true
+		}
+	}
+	return false
 }
