@@ -58,14 +58,14 @@
 //   - A profile with network rules is a gap. Waived, the program has the network of
 //     the host, all of it.
 //   - Refusals of the kernel are not recorded. [Process.Denials] holds what the
-//     sampler of the memory killed, and nothing else.
+//     sampler of the limits saw, and nothing else.
 //   - A mount needs something to lie on: names that do not exist yet cannot be kept
 //     from being made (Profile.Unprotected), and a file that the host replaces by a
 //     rename sheds its mask.
 //   - Sockets in a granted directory can be connected to before ABI 9. Files can be
 //     reached by their other hard links.
-//   - Memory can exceed its limit for as long as the interval of the sampler, a
-//     second at most. Processor time and disk space are not limited.
+//   - Memory can exceed its limit for as long as the interval of the sampler, from
+//     ten milliseconds to a second. Processor time and disk space are not limited.
 //   - A program that was listed as startable starts what it likes by itself, as far
 //     as it interprets it. Arguments are not looked at.
 //   - The kernel is shared: its holes are the jail's.

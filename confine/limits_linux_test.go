@@ -76,16 +76,18 @@ func TestJailMemory(t *testing.T) {
 		{"two together", try("allocate-two", "60")},
 		{"shared", try("allocate-shared", "200")},
 		{"undumpable", try("allocate-hidden", "200")},
-		{"files of its own /tmp", try("fill-tmp", "200")},
+		{"files of its own filesystems", try("fill-both", "40")},
+		{"a memfd that nobody maps", try("allocate-memfd", "200")},
+		{"a segment that nobody attaches", try("allocate-sysv", "200")},
+		{"page tables", try("allocate-pages", "100000")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := limited(t, policy.Limits{MemoryMB: 64})
 			s := begin(t, p, c.what)
 			exit := s.finish()
-			denials := s.Denials()
-			if len(denials) == 0 || denials[0].Axis != policy.AxisLimits || denials[0].Operation != "memory" || denials[0].Program != "probe" {
-				t.Errorf("denials %+v", denials)
+			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.Program != "probe" {
+				t.Errorf("denials %+v", s.Denials())
 			}
 			if c.name != "two together" && exit.Signal != syscall.SIGKILL {
 				t.Errorf("exit %+v", exit)
@@ -109,6 +111,61 @@ func TestJailMemory(t *testing.T) {
 	})
 }
 
+// denied is the denial of an operation, or nothing.
+func denied(p *Process, operation string) Denial {
+	for _, d := range p.Denials() {
+		if d.Operation == operation {
+			return d
+		}
+	}
+	return Denial{}
+}
+
+// TestJailTellsLimits: who runs into a limit and stays there is told which it was.
+func TestJailTellsLimits(t *testing.T) {
+	needsJail(t)
+	needs(t, "fresh_proc")
+	for _, c := range []struct {
+		name, operation, target, answer string
+		limits                          policy.Limits
+		what                            attempt
+	}{
+		{"processes", "processes", "processes = 40", "EAGAIN", policy.Limits{MemoryMB: 512, Processes: 40}, try("fork-wait", "400")},
+		{"processes without memory", "processes", "processes = 40", "EAGAIN", policy.Limits{Processes: 40}, try("fork-wait", "400")},
+		{"/tmp", "space in /tmp", "memory_mb = 64", "ENOSPC", policy.Limits{MemoryMB: 64}, try("full", "/tmp", "40")},
+		{"/dev/shm", "space in /dev/shm", "memory_mb = 64", "ENOSPC", policy.Limits{MemoryMB: 64}, try("full", "/dev/shm", "40")},
+		{"control", "", "", "ok", policy.Limits{MemoryMB: 512, Processes: 512}, try("full", "/tmp", "40")},
+		{"control of processes", "", "", "ok", policy.Limits{MemoryMB: 512, Processes: 512}, try("fork-wait", "60")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if os.Getuid() == 0 && c.limits.Processes > 0 {
+				needs(t, "pid_max")
+			}
+			s := begin(t, limited(t, c.limits), c.what)
+			exit := s.finish()
+			if !strings.Contains(s.out.String(), c.answer) {
+				t.Errorf("the program saw %q, want %s; %+v, %.300s", s.out, c.answer, exit, s.errs.text)
+			}
+			denials := s.Denials()
+			switch {
+			case c.operation == "" && len(denials) != 0:
+				t.Errorf("denials %+v", denials)
+			case c.operation != "" && (len(denials) != 1 || denials[0].Operation != c.operation || denials[0].Target != c.target):
+				t.Errorf("denials %+v, want %s of %s", denials, c.operation, c.target)
+			}
+		})
+	}
+}
+
+// TestServerCannotSlowItsInit: the one that watches over the limits is a thread of
+// the same user.
+func TestServerCannotSlowItsInit(t *testing.T) {
+	needsJail(t)
+	needs(t, "fresh_proc")
+	expect(t, "every way", jailed(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
+}
+
 func TestJailMakesNoCore(t *testing.T) {
 	needsJail(t)
 	dir := plant(t)
@@ -125,5 +182,23 @@ func TestJailMakesNoCore(t *testing.T) {
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
+	}
+}
+
+// TestInitHasRoom: the limit of processes leaves the init the threads that it may
+// need: its runtime ends it where it cannot have one.
+func TestInitHasRoom(t *testing.T) {
+	needsJail(t)
+	s := begin(t, limited(t, policy.DefaultLimits), try("wait"))
+	n := 0
+	eventually(t, "the threads of the init", func() bool {
+		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
+		n = len(names)
+		return n > 0
+	})
+	s.Kill()
+	s.finish()
+	if t.Logf("%d threads", n); n < 8 || n > initThreads-4 {
+		t.Errorf("%d threads, of %d", n, initThreads)
 	}
 }

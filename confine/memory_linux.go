@@ -2,6 +2,7 @@ package confine
 
 import (
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -9,112 +10,175 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryWatch samples the memory of every process below /proc but the first,
-// and of the jail's own filesystems. What it cannot see is memory that nobody
-// maps: a memfd that was only written to, a detached SysV segment.
+// memoryWatch samples what the processes of a jail use together: their memory,
+// also what of it was swapped out or went into page tables, the files of the
+// jail's own filesystems, and memory that nobody maps (see unmapped).
 type memoryWatch struct {
-	proc  string // the jail's /proc
-	limit int64
-	tmpfs []string
-	used  int64 // at the last sample
+	proc    string                   // a /proc that shows the jail's processes
+	members func() ([]string, error) // their numbers
+	limit   int64
+	tmpfs   []string // the jail's own filesystems
+	hidden  unmapped
+
+	full    string // one of tmpfs that had no room left at the last sample, or ""
+	used    int64  // at the last sample
+	threads int    // at the last sample, of all processes together
+	at      time.Time
+	took    time.Duration
+	rate    float64 // growth up to the last sample, in bytes a second
 }
 
 // usage is the memory of one process, or of several.
-type usage struct{ total, shmem int64 }
-
-// sample reports whether the processes together are over the limit, and which
-// is the largest. The cheap count, which counts what is shared once for everyone
-// and so is never too low, decides only that it is time for the exact one.
-func (w *memoryWatch) sample() (over bool, pid int, program string, err error) {
-	files := w.files()
-	sum, _, err := w.sum(resident)
-	if w.used = sum.total + files; err != nil || w.used <= w.limit {
-		return false, 0, "", err
-	}
-	// Files of a tmpfs that are mapped are in both numbers.
-	sum, pid, err = w.sum(proportional)
-	if w.used = sum.total - sum.shmem + max(sum.shmem, files); err != nil || w.used <= w.limit || pid == 0 {
-		return false, 0, "", err
-	}
-	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
-	return true, pid, strings.TrimSpace(string(name)), nil
+type usage struct {
+	total, shmem int64
+	tables       int64 // page tables, part of total
+	threads      int
 }
 
-// pause waits longer the further the use is from the limit.
-func (w *memoryWatch) pause() {
-	d := time.Second
-	if w.used > w.limit/4 {
-		d = 100 * time.Millisecond
+// sample reports which process to end while all of them together are over the
+// limit; otherwise pid is 0. The cheap count, which counts what is shared once for
+// everyone and so is never too low, decides only that it is time for the exact one.
+func (w *memoryWatch) sample() (pid int, program string, err error) {
+	begun := time.Now()
+	defer func() { w.took = time.Since(begun) }()
+	pids, err := w.members()
+	if err != nil {
+		return 0, "", err
 	}
-	time.Sleep(d)
+	shared := w.files()
+	held := map[string]int64{}
+	if w.hidden.grown(w.proc, w.limit/16) {
+		var more int64
+		more, held = w.hidden.count(w.proc, pids)
+		shared += more
+	}
+	all, _ := sum(pids, held, w.resident)
+	w.threads = all.threads
+	w.note(all.total+shared, begun)
+	if w.used <= w.limit {
+		return 0, "", nil
+	}
+	// What is mapped of a shared file is in both numbers.
+	all, largest := sum(pids, held, w.proportional)
+	if w.used = all.total - all.shmem + max(all.shmem, shared); w.used <= w.limit || largest == "" {
+		return 0, "", nil
+	}
+	name, _ := os.ReadFile(path.Join(w.proc, largest, "comm"))
+	pid, err = strconv.Atoi(largest)
+	return pid, strings.TrimSpace(string(name)), err
 }
+
+// note keeps the use and how fast it grew.
+func (w *memoryWatch) note(used int64, now time.Time) {
+	if passed := now.Sub(w.at).Seconds(); !w.at.IsZero() && passed > 0 {
+		w.rate = max(0, float64(used-w.used)/passed)
+	}
+	w.used, w.at = used, now
+}
+
+// How fast memory is expected to grow at the least, and the bounds of the pause.
+const (
+	expectedGrowth        = 4 << 30 // bytes a second, about what one thread can touch
+	shortPause, longPause = 10 * time.Millisecond, time.Second
+	shareOfTime           = 10 // a sample may take one part of so many of the time
+)
+
+// pause is how long the jail may be left alone: half of the time in which it
+// could be at its limit, if it grew as fast as it just did or as one thread can.
+func (w *memoryWatch) pause() time.Duration {
+	room := max(0, float64(w.limit-w.used))
+	d := time.Duration(room / max(2*w.rate, expectedGrowth) * float64(time.Second))
+	return max(min(max(d, shortPause), longPause), shareOfTime*w.took)
+}
+
+// inodeSize is about what the kernel keeps for a file besides its content.
+const inodeSize = 1 << 10
 
 // files is what the files of the jail's own filesystems take.
 func (w *memoryWatch) files() (total int64) {
+	w.full = ""
 	for _, dir := range w.tmpfs {
 		var st unix.Statfs_t
-		if unix.Statfs(dir, &st) == nil {
-			total += int64(st.Blocks-st.Bfree) * int64(st.Bsize)
+		if unix.Statfs(dir, &st) != nil {
+			continue
+		}
+		total += int64(st.Blocks-st.Bfree)*int64(st.Bsize) + int64(st.Files-st.Ffree)*inodeSize
+		if st.Blocks > 0 && st.Bavail == 0 || st.Files > 0 && st.Ffree == 0 {
+			w.full = dir
 		}
 	}
 	return total
 }
 
-func (w *memoryWatch) sum(of func(pid string) usage) (all usage, largest int, err error) {
-	dir, err := os.Open(w.proc)
-	if err != nil {
-		return usage{}, 0, err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return usage{}, 0, err
-	}
+// sum adds the processes up. The largest is the one that uses and holds most.
+func sum(pids []string, held map[string]int64, of func(pid string) usage) (all usage, largest string) {
 	var most int64
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= 1 {
-			continue
-		}
-		n := of(name)
+	for _, pid := range pids {
+		n := of(pid)
 		all.total += n.total
 		all.shmem += n.shmem
-		if n.total > most {
-			most, largest = n.total, pid
+		all.threads += n.threads
+		if weight := n.total + max(0, held[pid]-n.shmem); weight > most {
+			most, largest = weight, pid
 		}
 	}
-	return all, largest, nil
+	return all, largest
 }
 
-// resident is the second number of proc(5) statm.
-func resident(pid string) usage {
-	b, err := os.ReadFile("/proc/" + pid + "/statm")
+// resident is what proc(5) status tells of a process; everybody may read it.
+func (w *memoryWatch) resident(pid string) (u usage) {
+	b, err := os.ReadFile(path.Join(w.proc, pid, "status"))
 	if err != nil {
 		return usage{}
 	}
-	f := strings.Fields(string(b))
-	if len(f) < 2 {
-		return usage{}
-	}
-	return usage{total: parseInt(f[1]) * int64(os.Getpagesize())}
-}
-
-// proportional is Pss of proc(5) smaps_rollup. A process that made itself
-// undumpable counts in full.
-func proportional(pid string) (u usage) {
-	b, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
-	if err != nil {
-		return resident(pid)
-	}
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) < 2:
-		case f[0] == "Pss:":
-			u.total = parseInt(f[1]) << 10
-		case f[0] == "Pss_Shmem:":
-			u.shmem = parseInt(f[1]) << 10
+	u.threads = 1
+	eachNumber(b, func(name string, n int64) {
+		switch name {
+		case "VmPTE":
+			u.tables = n << 10
+			u.total += n << 10
+		case "VmRSS", "VmSwap":
+			u.total += n << 10
+		case "RssShmem":
+			u.shmem = n << 10
+		case "Threads":
+			u.threads = max(1, int(n))
 		}
-	}
+	})
 	return u
+}
+
+// proportional is Pss of proc(5) smaps_rollup, with swap and tables. A process
+// that made itself undumpable counts in full.
+func (w *memoryWatch) proportional(pid string) usage {
+	u := w.resident(pid)
+	b, err := os.ReadFile(path.Join(w.proc, pid, "smaps_rollup"))
+	if err != nil {
+		return u
+	}
+	u.total, u.shmem = u.tables, 0
+	eachNumber(b, func(name string, n int64) {
+		switch name {
+		case "Pss", "SwapPss":
+			u.total += n << 10
+		case "Pss_Shmem":
+			u.shmem = n << 10
+		}
+	})
+	return u
+}
+
+// eachNumber reads lines of a name and a number, as several files of /proc are
+// made of.
+func eachNumber(b []byte, f func(name string, n int64)) {
+	for line := range strings.Lines(string(b)) {
+		name, rest, _ := strings.Cut(line, ":")
+		fields := strings.Fields(rest)
+		if len(fields) == 0 {
+			continue
+		}
+		if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+			f(name, n)
+		}
+	}
 }

@@ -1,16 +1,43 @@
 package confine
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestMemoryWatchIsNotBlind: a /proc that cannot be read is not a jail that uses
 // nothing.
 func TestMemoryWatchIsNotBlind(t *testing.T) {
-	w := memoryWatch{proc: "/proc", limit: 1 << 62}
-	if _, _, _, err := w.sample(); err != nil || w.used == 0 {
-		t.Errorf("the control: %d bytes, %v", w.used, err)
+	w := memoryWatch{proc: "/proc", limit: 1 << 62, members: othersIn("/proc")}
+	if _, _, err := w.sample(); err != nil || w.used == 0 || w.threads == 0 {
+		t.Errorf("the control: %d bytes, %d threads, %v", w.used, w.threads, err)
 	}
-	w.proc = t.TempDir() + "/missing"
-	if over, _, _, err := w.sample(); err == nil || over {
-		t.Errorf("nothing to read: over %v, error %v", over, err)
+	w.members = othersIn(t.TempDir() + "/missing")
+	if pid, _, err := w.sample(); err == nil || pid != 0 {
+		t.Errorf("nothing to read: process %d, error %v", pid, err)
+	}
+}
+
+// TestMemoryWatchHurries: the pause follows what is left and how fast it goes.
+func TestMemoryWatchHurries(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		limit, used int64
+		rate        float64
+		took        time.Duration
+		least, most time.Duration
+	}{
+		{4096 * mb, 50 * mb, 0, 0, 900 * time.Millisecond, time.Second},
+		{4096 * mb, 2048 * mb, 0, 0, 400 * time.Millisecond, 600 * time.Millisecond},
+		{4096 * mb, 2048 * mb, 20 << 30, 0, 20 * time.Millisecond, 60 * time.Millisecond},
+		{4096 * mb, 4090 * mb, 0, 0, shortPause, shortPause},
+		{4096 * mb, 5000 * mb, 0, 0, shortPause, shortPause},
+		{64 * mb, 10 * mb, 0, 0, shortPause, 20 * time.Millisecond},
+		{64 * mb, 60 * mb, 0, 20 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond},
+	} {
+		w := memoryWatch{limit: c.limit, used: c.used, rate: c.rate, took: c.took}
+		if d := w.pause(); d < c.least || d > c.most {
+			t.Errorf("%+v: %v", c, d)
+		}
 	}
 }

@@ -239,7 +239,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	case op.kind == mountMask && !op.holes:
 		return b.maskAt(target, op.dir)
 	}
-	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, []string{"mode=0777", "size=2g"}
+	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.order.Limits.MemoryMB), "mode=0777")
 	if op.kind == mountMask {
 		// It can be passed through to what is granted below, and not listed.
 		options = []string{fmt.Sprintf("mode=%#o", shutDir), "size=1m"}
@@ -254,6 +254,15 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		defer unix.Close(fs)
 	}
 	return attachTo(fs, target)
+}
+
+// ownSize bounds a filesystem of the jail's own: its pages are memory, so it holds
+// half of what the jail may use, and for every 8 KiB of that one file.
+func ownSize(memoryMB int) []string {
+	if memoryMB <= 0 {
+		return []string{"size=2g"}
+	}
+	return []string{fmt.Sprintf("size=%dk", memoryMB<<10/2), fmt.Sprintf("nr_inodes=%d", memoryMB<<10/16+64)}
 }
 
 func (b *rootBuilder) links() error {

@@ -219,9 +219,15 @@ func init() {
 		"daemon": silent(probeDaemon),
 
 		// Limits.
-		"openfiles":       probeOpenFiles,
-		"fill":            silent(probeFill),
-		"fork":            probeFork,
+		"openfiles": probeOpenFiles,
+		"fill":      silent(probeFill),
+		"fork":      probeFork,
+		"fork-wait": func(a []string) (string, error) {
+			spareThreads() // of a runtime that dies without
+			said, err := probeFork(a)
+			time.Sleep(1500 * time.Millisecond)
+			return said, err
+		},
 		"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
 		"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
 		"allocate-hidden": silent(func(a []string) error {
@@ -246,6 +252,12 @@ func init() {
 			}
 			return cmd.Wait()
 		}),
+		"allocate-memfd": silent(probeAllocateMemfd),
+		"allocate-sysv":  silent(probeAllocateSysV),
+		"allocate-pages": silent(probeAllocatePageTables),
+		"fill-both":      silent(probeFillBoth),
+		"full":           silent(func(a []string) error { return fillOwn(a[0], number(a[1])) }),
+		"slow-init":      probeSlowInit,
 		"crash": silent(func([]string) error {
 			// A fault that the runtime does not catch: as the kernel's default.
 			action := [4]uintptr{}

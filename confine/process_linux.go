@@ -3,14 +3,10 @@ package confine
 import (
 	"io"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Process is a program in its jail.
@@ -57,11 +53,8 @@ func (p *Process) record(m message) {
 	switch m.kind {
 	case saysNote:
 		p.notes = append(p.notes, m.detail)
-	case saysDenied:
-		p.denials = append(p.denials, Denial{
-			Axis: policy.AxisLimits, Operation: m.detail, Target: "memory_mb = " + strconv.Itoa(m.num),
-			PID: m.pid, Program: m.program, Count: 1, Time: time.Now(),
-		})
+	case saysLimit:
+		p.denials = limitReached(p.denials, m.step, m.detail, m.num, m.pid, m.program)
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
 	}

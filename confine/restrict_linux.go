@@ -23,7 +23,7 @@ func freshKeyring() error {
 }
 
 // initThreads is what the shim's own threads take of the limit of processes.
-const initThreads = 16
+const initThreads = 20
 
 func (s *shim) limits() error {
 	l := s.order.Limits

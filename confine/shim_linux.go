@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -79,7 +78,8 @@ type shim struct {
 	status  *os.File
 	root    rootBuilder
 	ruleset int
-	program chan int // its process number, once it runs
+	program chan int      // its process number, once it runs
+	watch   chan struct{} // closed when the limits are to be watched
 }
 
 // A shimStep is one part of building the jail; its name is what a StartError
@@ -109,6 +109,7 @@ func (s *shim) steps() []shimStep {
 		{"parent", s.bindToParent}, // changing credentials may have undone it
 		{"no_new_privs", noNewPrivileges},
 		{"landlock", s.landlock},
+		{"threads of the init", s.guardThreads},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
 	}
@@ -117,6 +118,7 @@ func (s *shim) steps() []shimStep {
 func (s *shim) run(steps []shimStep) {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
+	s.startWatch()
 	for _, step := range steps {
 		if err := step.run(); err != nil {
 			s.fail(step.name, err)
@@ -275,7 +277,7 @@ func (s *shim) startProgram() {
 	s.program <- pid
 	s.say(message{kind: saysStarted, pid: pid})
 	releaseStdio()
-	go s.watchMemory()
+	close(s.watch)
 	s.reap(pid)
 }
 
@@ -311,43 +313,4 @@ func (s *shim) reap(program int) {
 			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
 		}
 	}
-}
-
-// maxBlind is how many samples in a row may fail before the jail is ended.
-const maxBlind = 5
-
-// watchMemory ends the largest process of the jail while all of them together
-// are over the limit. It is a sampler: a process can be over it for as long as
-// the interval.
-func (s *shim) watchMemory() {
-	if s.order.Limits.MemoryMB <= 0 || !s.order.FreshProc {
-		return // no limit, or a gap that was waived
-	}
-	w := memoryWatch{proc: "/proc", limit: int64(s.order.Limits.MemoryMB) << 20}
-	for _, m := range s.order.Mounts {
-		if m.kind == mountTmpfs {
-			w.tmpfs = append(w.tmpfs, m.path)
-		}
-	}
-	for blind := 0; ; {
-		over, pid, program, err := w.sample()
-		if blind++; err == nil {
-			blind = 0
-		}
-		if blind == maxBlind {
-			// A limit that nobody watches is none.
-			s.say(message{kind: saysDenied, step: "limits", detail: "memory, which cannot be watched (" + err.Error() + ")", num: s.order.Limits.MemoryMB})
-			unix.Exit(1)
-		}
-		if over {
-			s.say(message{kind: saysDenied, step: "limits", detail: "memory", num: s.order.Limits.MemoryMB, pid: pid, program: program})
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-		w.pause()
-	}
-}
-
-func parseInt(s string) int64 {
-	n, _ := strconv.ParseInt(s, 10, 64)
-	return n
 }

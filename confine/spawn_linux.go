@@ -159,7 +159,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	defer dumpableForMaps()()
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
-		Env:   []string{},
+		Env:   []string{"GOMAXPROCS=2"}, // see spareThreads
 		Sys: &syscall.SysProcAttr{
 			Setsid:      true,
 			Cloneflags:  flags,

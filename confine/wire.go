@@ -187,7 +187,7 @@ const (
 	saysStarted = 'S' // the program was executed
 	saysFailed  = 'E' // step, errno, detail: nothing runs
 	saysNote    = 'N' // something worth showing: text
-	saysDenied  = 'D' // axis, operation, target, pid, program
+	saysLimit   = 'L' // key of the limit, what reached it, its value, pid, program
 	saysExit    = 'X' // code, signal of the program
 )
 

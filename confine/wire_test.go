@@ -75,7 +75,7 @@ func TestTruncatedOrders(t *testing.T) {
 }
 
 func TestMessageRoundTrip(t *testing.T) {
-	m := message{kind: saysDenied, step: "limits", num: -1, detail: "memory", pid: 7, program: "node\n"}
+	m := message{kind: saysLimit, step: "memory_mb", num: -1, detail: "memory", pid: 7, program: "node\n"}
 	got, err := readMessage(strings.NewReader(string(m.encode())))
 	if err != nil || got != m {
 		t.Errorf("%+v became %+v, %v", m, got, err)

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -50,9 +51,12 @@ func Diagnose(ev Evidence) Diagnosis {
 	found, cleared := j.collect(lines)
 	if len(found) > 0 {
 		d.blame(j, found)
-		return d
+	} else {
+		d.doubt(j, lines, cleared)
 	}
-	d.doubt(j, lines, cleared)
+	if p := patience(&ev); p != "" {
+		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
+	}
 	return d
 }
 
@@ -96,6 +100,9 @@ func (d *Diagnosis) blame(j *judge, found findings) {
 // doubt says what is left when nothing is blamed.
 func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	v, ok := j.suspicion(lines)
+	if ok && v.hint.Axis == policy.AxisLimits {
+		cleared = nil // a path that a limit's error names is granted, most likely
+	}
 	switch {
 	case cleared != nil && (ok || cleared.hint.Attribution == Possible):
 		// A signature, and a reason to think of something else than the policy.
@@ -106,7 +113,6 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	case ok:
 		d.Attribution = Possible
 	default:
-		d.Fix = patience(j.ev)
 		return
 	}
 	d.Cause = cut(v.note, maxCause)
@@ -120,15 +126,19 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	}
 }
 
-// patience is what can be done about a time-out that nothing explains.
+// patience is the limit of time that passed, and the line that raises it.
 func patience(ev *Evidence) string {
-	switch {
-	case ev.Timeout == 0 || ev.InPlace:
+	if ev.Timeout == 0 {
 		return ""
-	case ev.Stage == StageBoot:
-		return "if it needs longer, raise startup_timeout_secs"
 	}
-	return "if it needs longer, raise call_timeout_secs"
+	key := "call_timeout_secs"
+	if ev.Stage == StageBoot {
+		key = "startup_timeout_secs"
+	}
+	if ev.InPlace {
+		return "if it needs longer, declare the server in a configuration file with a larger " + key
+	}
+	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + tomlKey(ev.Server) + "]"
 }
 
 // hint completes the hint of a finding with what to do.

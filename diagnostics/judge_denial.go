@@ -116,41 +116,6 @@ func (j *judge) deniedProgram(d Denial, cause string) verdict {
 	return v
 }
 
-// limitKeys maps what a limit is called in denials to its key and to how the
-// next value is proposed: twice as much.
-func (j *judge) limitKey(name string) (key string, value int) {
-	l := j.profile.Limits
-	name = strings.ToLower(name)
-	for _, k := range []struct {
-		words []string
-		key   string
-		value int
-	}{
-		{[]string{"memory"}, "memory_mb", l.MemoryMB},
-		{[]string{"process", "thread", "pids", "fork"}, "processes", l.Processes},
-		{[]string{"open_files", "open files", "descriptor", "nofile"}, "open_files", l.OpenFiles},
-		{[]string{"file_size", "file size", "fsize"}, "file_size_mb", l.FileSizeMB},
-		{[]string{"message"}, "message_mb", l.MessageMB},
-	} {
-		for _, w := range k.words {
-			if strings.Contains(name, w) {
-				return k.key, k.value * 2
-			}
-		}
-	}
-	return "", 0
-}
-
-func (j *judge) deniedLimit(d Denial, cause string) verdict {
-	key, value := j.limitKey(d.Operation + " " + d.Target)
-	v := j.blame(Certain, d.Axis, d.Target, "limit", cause, need{})
-	if key != "" && value > 0 {
-		v.hint.Cause = "the server reached the limit " + key + " = " + strconv.Itoa(value/2)
-		v.need = need{limit: key, value: value}
-	}
-	return v
-}
-
 // splitEndpoint reads the target of a refused connection: a host, host:port, an
 // address, or a URL.
 func splitEndpoint(target string) (host string, port int, scheme string, ok bool) {

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func TestStart(t *testing.T) {
@@ -81,15 +79,5 @@ func TestExit(t *testing.T) {
 				t.Errorf("exit %v, signal %q", d.Exit, d.Signal)
 			}
 		})
-	}
-}
-
-func TestLimitDenial(t *testing.T) {
-	ev := evidence("")
-	ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL}
-	ev.Denials = []Denial{{Axis: policy.AxisLimits, Operation: "memory", Target: "4096 MiB", Count: 1}}
-	d := Diagnose(ev)
-	if d.Attribution != Certain || strings.Join(d.Grant, "; ") != "[servers.github.limits]; memory_mb = 8192" {
-		t.Errorf("%s", d.Text())
 	}
 }

@@ -19,6 +19,9 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	if v, ok := browser(lines); ok {
 		return v, true
 	}
+	if v, ok := j.saidLimit(lines); ok {
+		return v, true
+	}
 	for _, line := range lines {
 		f, show := signatureOf(line)
 		switch f {
@@ -71,17 +74,17 @@ func (j *judge) signal() (v verdict, ok bool) {
 	limits := j.profile.Limits
 	switch sig := j.ev.Exit.Signal; {
 	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && j.ev.Timeout == 0:
-		return verdict{
-			note: "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB),
-			fix:  "raise memory_mb if it needs more",
-		}, true
+		v := j.raise(keyMemory)
+		v.note = "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
+		v.fix = "if it needs more memory"
+		return v, true
 	case signalName(sig) == "SIGSYS":
 		return verdict{note: "it was ended for a system call that a filter forbids: the jail's, or one of its own"}, true
 	case signalName(sig) == "SIGXFSZ" && limits.FileSizeMB > 0:
-		return verdict{
-			note: "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one",
-			fix:  "raise file_size_mb if it needs more",
-		}, true
+		v := j.raise(keyFileSize)
+		v.note = "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one"
+		v.fix = "if it needs larger files"
+		return v, true
 	}
 	return v, false
 }

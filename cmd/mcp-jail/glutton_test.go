@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// glutton takes as much of something as it is asked to.
+func gluttonMain() {
+	serve("glutton", []string{"memory", "processes", "files", "write", "nothing"}, func(c toolCall) (string, error) {
+		n, _ := strconv.Atoi(c.Arguments["n"])
+		if c.Name == "nothing" {
+			return "had nothing", nil
+		}
+		err := map[string]func(int, string) error{
+			"memory": takeMemory, "processes": takeProcesses, "files": takeFiles, "write": takeSpace,
+		}[c.Name](n, c.Arguments["path"])
+		return "had " + c.Arguments["n"], err
+	})
+}
+
+// takeMemory holds n MB in a process of its own when one is asked for, else in
+// the server itself, until a moment has passed.
+func takeMemory(n int, child string) error {
+	if child != "" {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = []string{"glutton-child", strconv.Itoa(n)}
+		return cmd.Run()
+	}
+	b := make([]byte, n<<20)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	time.Sleep(3 * time.Second)
+	b[0] = 2
+	return nil
+}
+
+func gluttonChildMain() {
+	n, _ := strconv.Atoi(os.Args[1])
+	if n > 0 {
+		takeMemory(n, "")
+	}
+	time.Sleep(time.Hour)
+}
+
+// takeProcesses has n processes at the same time, for as long as a sampler takes
+// to see them.
+func takeProcesses(n int, _ string) (err error) {
+	spareThreads()
+	var all []*exec.Cmd
+	for range n {
+		cmd := exec.Command("/bin/sleep", "60")
+		if err = cmd.Start(); err != nil {
+			time.Sleep(1500 * time.Millisecond)
+			break
+		}
+		all = append(all, cmd)
+	}
+	for _, cmd := range all {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	return err
+}
+
+// spareThreads has the runtime make threads ahead: it dies where it cannot have one.
+func spareThreads() {
+	var there sync.WaitGroup
+	there.Add(8)
+	for range 8 {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			there.Done()
+			there.Wait()
+		}()
+	}
+	there.Wait()
+}
+
+func takeFiles(n int, _ string) error {
+	for range n {
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+	}
+	return nil
+}
+
+// takeSpace writes n MB to a file.
+func takeSpace(n int, path string) error {
+	f, err := os.Create(filepath.Join(path, "large"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for range n {
+		if _, err := f.Write(block); err != nil {
+			time.Sleep(1500 * time.Millisecond)
+			return fmt.Errorf("cannot save: %w", err)
+		}
+	}
+	return nil
+}

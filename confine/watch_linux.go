@@ -1,0 +1,146 @@
+package confine
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startWatch makes the thread that will watch over the limits. It exists before
+// the server does, so that the filter can keep the server's hands off it (see
+// guardThreads), and it sleeps by itself rather than by the runtime's timers, which
+// other threads would have to serve.
+func (s *shim) startWatch() {
+	s.watch = make(chan struct{})
+	started := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(started)
+		<-s.watch
+		s.watchLimits()
+	}()
+	<-started
+	spareThreads()
+}
+
+// spareThreads makes threads that the runtime keeps for when it needs some. It ends
+// the program where it cannot have one, and with the init the jail: a server that has
+// taken all there are must not bring that about. Three threads of the init wait in
+// system calls, GOMAXPROCS run, and the runtime has two of its own.
+func spareThreads() {
+	const n = 6
+	var there, gone sync.WaitGroup
+	there.Add(n)
+	gone.Add(n)
+	for range n {
+		go func() {
+			// A goroutine that is bound to a thread and waits keeps it from the others.
+			runtime.LockOSThread()
+			there.Done()
+			there.Wait()
+			runtime.UnlockOSThread()
+			gone.Done()
+		}()
+	}
+	gone.Wait()
+}
+
+// maxBlind is how many samples in a row may fail before the jail is ended.
+const maxBlind = 5
+
+// watchLimits ends the largest process of the jail while all of them together are
+// over the limit of memory, and tells of limits that were reached. It is a
+// sampler: the jail can be over a limit of memory for as long as the interval.
+func (s *shim) watchLimits() {
+	l := s.order.Limits
+	if !s.order.FreshProc || l.MemoryMB <= 0 && l.Processes <= 0 {
+		return // no limit, or a gap that was waived
+	}
+	w := memoryWatch{proc: "/proc", limit: int64(l.MemoryMB) << 20, members: othersIn("/proc")}
+	if l.MemoryMB <= 0 {
+		w.limit = 1 << 62
+	}
+	for _, m := range s.order.Mounts {
+		if m.kind == mountTmpfs {
+			w.tmpfs = append(w.tmpfs, m.path)
+		}
+	}
+	var told reached
+	for blind := 0; ; {
+		pid, program, err := w.sample()
+		if blind++; err == nil {
+			blind = 0
+		}
+		if blind == maxBlind {
+			// A limit that nobody watches is none.
+			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
+			unix.Exit(1)
+		}
+		if pid > 0 {
+			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: program})
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if l.Processes > 0 && w.threads >= l.Processes && told.again(keyProcesses) {
+			s.say(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
+		}
+		if w.full != "" && l.MemoryMB > 0 && told.again(w.full) {
+			s.say(message{kind: saysLimit, step: keyMemory, detail: "space in " + w.full, num: l.MemoryMB})
+		}
+		d := w.pause()
+		if l.Processes > 0 && w.threads > l.Processes/2 {
+			d = min(d, max(100*time.Millisecond, shareOfTime*w.took))
+		}
+		sleep(d)
+	}
+}
+
+// The keys of the limits that the jail itself can see to be reached.
+const (
+	keyMemory    = "memory_mb"
+	keyProcesses = "processes"
+)
+
+// reached keeps from telling the same thing more than once a second.
+type reached map[string]time.Time
+
+func (r *reached) again(what string) bool {
+	if *r == nil {
+		*r = make(reached)
+	}
+	now := time.Now()
+	if now.Sub((*r)[what]) < time.Second {
+		return false
+	}
+	(*r)[what] = now
+	return true
+}
+
+// othersIn lists every process of a PID namespace but its first.
+func othersIn(proc string) func() ([]string, error) {
+	return func() ([]string, error) {
+		dir, err := os.Open(proc)
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		names, err := dir.Readdirnames(-1)
+		pids := names[:0]
+		for _, name := range names {
+			if n, err := strconv.Atoi(name); err == nil && n > 1 {
+				pids = append(pids, name)
+			}
+		}
+		return pids, err
+	}
+}
+
+func sleep(d time.Duration) {
+	left := unix.NsecToTimespec(int64(d))
+	for unix.Nanosleep(&left, &left) == unix.EINTR {
+	}
+}
