@@ -2,11 +2,14 @@ package confine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,11 +19,14 @@ import (
 
 // shimFor is the shim that was started ahead, where it fits, or a new one.
 func (l Launcher) shimFor(p *policy.Profile) *Shim {
-	own := ownNetwork(p)
-	if s := l.Ready.take(own); s != nil {
+	kind := shimHostNet
+	if ownNetwork(p) {
+		kind = shimOwnNet
+	}
+	if s := l.Ready.take(kind); s != nil {
 		return s
 	}
-	return l.spawn(own)
+	return l.spawn(kind)
 }
 
 // start gives the shim its order and waits for what comes of it.
@@ -30,16 +36,22 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 		s.abandon()
 		return nil, err
 	}
-	if plan.order.HostNames {
-		plan.fillHostNames()
+	order := plan.order
+	switch {
+	case order.Bare:
+		order.setTmp(path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
+		s.process.bare(order.Tmp)
+	case order.HostNames:
+		order.fillHostNames()
 	}
-	s.orders <- instruction{plan.order.encode(), stdio}
+	s.process.plan = plan
+	s.orders <- instruction{order.encode(), stdio}
 	select {
 	case err := <-s.started:
 		if err != nil {
 			<-s.process.done
 			removeDirs(made)
-			return nil, refusedNamespaces(err)
+			return nil, err
 		}
 		return s.process, nil
 	case <-ctx.Done():
@@ -92,34 +104,45 @@ func errnoOf(err error) syscall.Errno {
 	return errno
 }
 
-// refusedNamespaces turns the error of a start into a gap where the cause is
-// that this host forbids user namespaces: either they cannot be made, or (with
-// AppArmor) nothing can be done inside them.
-func refusedNamespaces(err error) error {
+// refusal finds out whether a start failed, or would have, because this host
+// forbids user namespaces. It is certain of that only where making them is
+// refused once more, whatever is short at the moment; then the answer is No. The
+// error is the one to report otherwise.
+func refusal(err error) (Feature, error) {
+	var gaps *GapError
 	var se *StartError
-	if !errors.As(err, &se) || se.Step == StepExec {
-		return err
+	switch {
+	case errors.As(err, &gaps):
+		return probed.renew("userns", probeUserNamespaces), err
+	case !errors.As(err, &se) || se.Step == StepExec || !isRefusal(se.Errno):
+		return Feature{}, err
 	}
-	if se.Step == stepNamespaces {
-		switch se.Errno {
-		case unix.EPERM, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL, unix.EACCES:
-			return userNamespaceGap(userNamespacesRefused(se.Errno))
-		}
+	// With AppArmor they can be made, and nothing be done inside them.
+	f := probed.renew("userns", probeUserNamespaces)
+	if f.Answer == Unknown && se.Step == stepNamespaces {
+		err = userNamespaceGap(f)
 	}
-	if se.Errno == unix.EPERM || se.Errno == unix.EACCES {
-		if f := probed.get("userns", probeUserNamespaces); f.Answer == No {
-			return userNamespaceGap(f)
-		}
+	return f, err
+}
+
+// namespaces says whether user namespaces can be had.
+func namespaces() Feature { return probed.get("userns", probeUserNamespaces) }
+
+// tempDir is the host's directory for temporary files, canonical.
+func tempDir() string {
+	if dir, err := filepath.EvalSymlinks(os.TempDir()); err == nil && path.IsAbs(dir) {
+		return dir
 	}
-	return err
+	return "/tmp"
 }
 
 const stepNamespaces = "namespaces"
 
-func (plan *Plan) fillHostNames() {
+func (o *order) fillHostNames() {
 	resolv, hosts := hostNetworkFiles()
-	for i := range plan.order.Files {
-		switch f := &plan.order.Files[i]; f.Path {
+	o.Files = slices.Clone(o.Files)
+	for i := range o.Files {
+		switch f := &o.Files[i]; f.Path {
 		case "/etc/resolv.conf":
 			f.Content = resolv
 		case "/etc/hosts":

@@ -12,6 +12,12 @@ import (
 
 func hostFacts() facts { return facts{Features: probeForStart()} }
 
+func (*facts) lookAround() {}
+
+func namespaces() Feature { return Feature{} }
+
+func refusal(err error) (Feature, error) { return Feature{}, err }
+
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
 
@@ -32,6 +38,8 @@ func (*Shim) Discard() {}
 
 func (l Launcher) shimFor(*policy.Profile) *Shim { return nil }
 
+func (l Launcher) spawnBare() *Shim { return nil }
+
 func (*Shim) abandon() {}
 
 func (*Shim) start(context.Context, *Plan, Stdio) (*Process, error) {
@@ -45,3 +53,4 @@ func (*Process) Done() <-chan struct{}  { return nil }
 func (*Process) Wait() (Exit, error)    { return Exit{}, os.ErrProcessDone }
 func (*Process) Denials() []Denial      { return nil }
 func (*Process) Notes() []string        { return nil }
+func (*Process) Plan() *Plan            { return nil }

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
@@ -18,6 +19,30 @@ func hostFacts() facts {
 		}
 	}
 	return f
+}
+
+// kernelFiles are what runtimes ask /proc about the machine. None tells of a
+// process.
+var kernelFiles = []string{
+	"/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/version",
+	"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max",
+	"/proc/sys/net/core/somaxconn", "/proc/sys/vm/max_map_count", "/proc/sys/vm/overcommit_memory",
+}
+
+// lookAround asks what only a jail without namespaces needs.
+func (f *facts) lookAround() {
+	for _, name := range kernelFiles {
+		if _, err := os.Lstat(name); err == nil {
+			f.KernelFiles = append(f.KernelFiles, name)
+		}
+	}
+	for _, name := range []string{"/etc/hosts", "/etc/resolv.conf"} {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			f.HostNames = append(f.HostNames, real)
+		}
+	}
+	_, err := os.Lstat("/proc/self/stat")
+	f.SeesProc = err == nil
 }
 
 // hostNetworkFiles are what a server with a waived network axis needs to

@@ -151,17 +151,18 @@ type usernsFacts struct {
 func usernsFeature(f usernsFacts) Feature {
 	switch {
 	case f.Limit == "0":
-		return no("user.max_user_namespaces is 0", "sysctl user.max_user_namespaces=15000")
+		return no("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
 	case f.Errno == "ENOSPC" || f.Errno == "EUSERS":
-		return no("there are too many user namespaces already, or too many inside each other (user.max_user_namespaces is "+f.Limit+")",
-			"raise user.max_user_namespaces, or start mcp-jail less deep inside other sandboxes")
+		// A shortage is no prohibition: it can be over at the next start.
+		return Feature{Detail: "there are too many user namespaces already, or too many inside each other, or a sandbox around this one allows none (user.max_user_namespaces is " + f.Limit + " here)",
+			Fix: "raise user.max_user_namespaces, or start mcp-jail less deep inside other sandboxes"}
 	case f.Errno == "ENOSYS" || f.Errno == "EINVAL":
 		return no("this kernel is built without user namespaces", "use a kernel with CONFIG_USER_NS")
 	case f.UnprivilegedClone == "0" && !f.Root:
-		return no("kernel.unprivileged_userns_clone is 0", "sysctl kernel.unprivileged_userns_clone=1")
+		return no("kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1 (for every program: the setting knows no single one)")
 	case f.AppArmorRestricted == "1" && !f.Root:
 		return no("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
-			"install an AppArmor profile for mcp-jail with the rule `userns,`, or sysctl kernel.apparmor_restrict_unprivileged_userns=0")
+			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")
 	case f.Chrooted:
 		return no("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
 	case f.SeccompMode == "2":

@@ -66,6 +66,14 @@ func (m *featureMemory) get(name string, probe func() Feature) Feature {
 	return f
 }
 
+// renew asks again, whatever is remembered.
+func (m *featureMemory) renew(name string, probe func() Feature) Feature {
+	m.mu.Lock()
+	delete(m.known, name)
+	m.mu.Unlock()
+	return m.get(name, probe)
+}
+
 func kernelRelease() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -154,10 +162,20 @@ func probeUserNamespaces() Feature {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return yes("")
 	}
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) {
+	if !isRefusal(errnoOf(err)) {
 		return unknown("no process could be started: " + err.Error())
 	}
 	return userNamespacesRefused(err)
+}
+
+// isRefusal tells the errnos of a host that gives no namespaces from those of
+// one that has no room for a process at the moment.
+func isRefusal(errno syscall.Errno) bool {
+	switch errno {
+	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:
+		return true
+	}
+	return false
 }
 
 // userNamespacesRefused explains the error of a start that was refused its

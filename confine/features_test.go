@@ -120,7 +120,6 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 		want  string
 	}{
 		{usernsFacts{Errno: "ENOSPC", Limit: "0"}, "user.max_user_namespaces is 0"},
-		{usernsFacts{Errno: "ENOSPC", Limit: "100"}, "too many user namespaces"},
 		{usernsFacts{Errno: "EINVAL"}, "built without user namespaces"},
 		{usernsFacts{Errno: "EPERM", UnprivilegedClone: "0"}, "unprivileged_userns_clone is 0"},
 		{usernsFacts{Errno: "EACCES", AppArmorRestricted: "1", AppArmorProfile: "unconfined"}, "apparmor_restrict_unprivileged_userns is 1"},
@@ -133,6 +132,15 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 		got := usernsFeature(c.facts)
 		if got.Answer != No || !strings.Contains(got.Detail, c.want) || got.Fix == "" {
 			t.Errorf("%+v: %+v, want %q", c.facts, got, c.want)
+		}
+	}
+}
+
+// A shortage is no prohibition, and must not be taken for one.
+func TestUsernsShortageIsNotCertain(t *testing.T) {
+	for _, errno := range []string{"ENOSPC", "EUSERS"} {
+		if got := usernsFeature(usernsFacts{Errno: errno, Limit: "100"}); got.Answer != Unknown || got.Detail == "" || got.Fix == "" {
+			t.Errorf("%s: %+v", errno, got)
 		}
 	}
 }

@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 	case dropName:
 		runDrop(os.Args[1:])
 	}
+	if how := os.Getenv(forbidEnv); how != "" {
+		runForbid(how)
+	}
 	os.Exit(runTests(m))
 }
 

@@ -130,6 +130,9 @@ type landlockInput struct {
 	// It is for a jail without a network namespace. In an empty namespace it
 	// must stay false: a server talks to its own children over 127.0.0.1.
 	DenyPorts bool
+	// Pin has each rule carry the identity of its entry's object, for a jail in
+	// which no mount does that.
+	Pin bool
 }
 
 // landlockPlan is a compiled ruleset with what it does not hold.
@@ -168,9 +171,13 @@ func compileLandlock(in landlockInput) landlockPlan {
 	}
 
 	access := make(map[string]uint64)
+	ids := make(map[string]policy.FileID)
 	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
 		for _, e := range list {
 			access[e.Path] |= entryAccess(e, in.Programs != nil)
+			if in.Pin {
+				ids[e.Path] = e.ID
+			}
 		}
 	}
 	for _, file := range in.Programs {
@@ -178,7 +185,7 @@ func compileLandlock(in landlockInput) landlockPlan {
 	}
 	for path, a := range access {
 		if a &= p.FS; a != 0 {
-			p.Rules = append(p.Rules, landlockRule{Path: path, Access: a})
+			p.Rules = append(p.Rules, landlockRule{Path: path, Access: a, ID: ids[path]})
 		}
 	}
 	sort.Slice(p.Rules, func(i, j int) bool { return p.Rules[i].Path < p.Rules[j].Path })

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -199,13 +200,57 @@ func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
 	}
 	dir := landlockDir(t)
 	for path, want := range map[string]error{dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {
-		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{dir, llReadFile}, {path, llReadDir}}}
+		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{Path: dir, Access: llReadFile}, {Path: path, Access: llReadDir}}}
 		fd, err := createRuleset(&rules, openPath)
 		if e, ok := err.(*ruleError); !ok || e.Err != want || e.Rule.Path != path {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 		if fd != -1 {
 			t.Errorf("%s: a descriptor is left behind", path)
+		}
+	}
+}
+
+// TestOpenByStep: without openat2 objects are opened as with it.
+func TestOpenByStep(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(dir+"/a/b", 0o755), os.WriteFile(dir+"/a/b/file", nil, 0o600),
+		os.Symlink("a", dir+"/link"), os.Symlink("file", dir+"/a/b/last"), os.Symlink("/", dir+"/root")); err != nil {
+		t.Fatal(err)
+	}
+	at, err := openObject(unix.AT_FDCWD, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	for _, p := range []string{"/", ".", dir, dir + "/a/b/file", "a/b", "a/b/file", "a/../a/b", dir + "/link", dir + "/link/b", "link/b/file", "a/b/last", "a/b/last/x", "root/etc", "absent", "a/absent/x", "a/b/file/x", ""} {
+		for _, last := range []bool{false, true} {
+			flags := uint64(0)
+			if last {
+				flags = unix.O_NOFOLLOW
+			}
+			want, wantErr := openBeneath(at, p, flags)
+			got, gotErr := openByStep(at, p, last)
+			if p == "" {
+				if wantErr == nil {
+					t.Error("an empty path is opened")
+				}
+				continue
+			}
+			if wantErr != gotErr {
+				t.Errorf("%q, %v: %v, want %v", p, last, gotErr, wantErr)
+				continue
+			}
+			if gotErr != nil {
+				continue
+			}
+			a, errA := objectID(want)
+			b, errB := objectID(got)
+			if a != b || errA != nil || errB != nil {
+				t.Errorf("%q, %v: another object", p, last)
+			}
+			unix.Close(want)
+			unix.Close(got)
 		}
 	}
 }

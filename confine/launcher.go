@@ -27,6 +27,8 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // remarks that are neither: what the server sees differently
+	// Bare says, with the answer No, that this jail has no namespaces, and why.
+	Bare Feature
 
 	order order
 }
@@ -34,7 +36,11 @@ type Plan struct {
 // Compile says what Start would do. When a gap is neither waived by the profile
 // nor by the launcher, the error is a *GapError, and the plan is returned too.
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	plan := compile(p, hostFacts())
+	return l.compile(p, hostFacts().with(namespaces()))
+}
+
+func (l Launcher) compile(p *policy.Profile, f facts) (*Plan, error) {
+	plan := compile(p, f)
 	var open []Gap
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
@@ -44,9 +50,24 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 		}
 	}
 	if open != nil {
-		return plan, &GapError{Gaps: open}
+		return plan, &GapError{Gaps: open, Bare: plan.Bare, Waive: plan.axes()}
 	}
 	return plan, nil
+}
+
+// axes are those that the gaps lie on; nil where one cannot be waived.
+func (plan *Plan) axes() (axes []policy.Axis) {
+	for _, a := range policy.Axes() {
+		for _, g := range plan.Gaps {
+			if g.Fatal {
+				return nil
+			}
+			if g.Axis == a && !slices.Contains(axes, a) {
+				axes = append(axes, a)
+			}
+		}
+	}
+	return axes
 }
 
 // Start builds the jail and starts the program in it. It returns once the
@@ -59,11 +80,23 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 // process that runs.
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// The shim starts while the plan is compiled; without a plan it is sent away.
-	shim := l.shimFor(p)
-	plan, err := l.Compile(p)
+	// Whether there are namespaces is not asked: the start itself finds out.
+	shim, f := l.shimFor(p), hostFacts()
+	plan, err := l.compile(p, f)
 	if err != nil {
 		shim.abandon()
+	} else {
+		var process *Process
+		if process, err = shim.start(ctx, plan, stdio); err == nil {
+			return process, nil
+		}
+	}
+	refused, err := refusal(err)
+	if refused.Answer != No {
 		return nil, err
 	}
-	return shim.start(ctx, plan, stdio)
+	if plan, err = l.compile(p, f.with(refused)); err != nil {
+		return nil, err
+	}
+	return l.spawnBare().start(ctx, plan, stdio)
 }

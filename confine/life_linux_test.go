@@ -33,11 +33,16 @@ type started struct {
 
 func begin(t *testing.T, p *policy.Profile, attempts ...attempt) *started {
 	t.Helper()
+	return beginWith(t, Launcher{}, p, attempts...)
+}
+
+func beginWith(t *testing.T, l Launcher, p *policy.Profile, attempts ...attempt) *started {
+	t.Helper()
 	q := *p
 	q.Argv = append(q.Argv[:1:1], probeArgs(t, attempts)...)
 	s := &started{t: t, errs: newLines(), out: &bytes.Buffer{}}
 	var err error
-	if s.Process, s.ends, err = startJail(t, Launcher{}, &q, s.out, s.errs); err != nil {
+	if s.Process, s.ends, err = startJail(t, l, &q, s.out, s.errs); err != nil {
 		t.Fatal(err)
 	}
 	return s

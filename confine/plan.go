@@ -17,6 +17,10 @@ type facts struct {
 	UID       int
 	PID       int
 	Devices   []string // the device nodes that can be lent to a jail
+	// What only a jail without namespaces needs to know:
+	KernelFiles []string // files of /proc that tell of the kernel and of no process
+	HostNames   []string // where the host's names are looked up, canonical
+	SeesProc    bool     // processes can be found below /proc
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -31,6 +35,10 @@ func compile(p *policy.Profile, f facts) *Plan {
 				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
 			})
 		}
+		return c.plan
+	}
+	if f.UserNamespaces.Answer == No {
+		c.bare()
 		return c.plan
 	}
 	o := &c.plan.order
@@ -140,7 +148,7 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
-		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true,
+		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true, Truncate: true,
 		Programs: c.p.Programs != nil,
 	})
 	if err != nil {

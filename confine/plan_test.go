@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,11 +75,18 @@ func planText(p *Plan) string {
 	return b.String()
 }
 
+// refuseNamespaces is a host that forbids user namespaces.
+func refuseNamespaces(f *facts) {
+	f.UserNamespaces = no("kernel.unprivileged_userns_clone is 0", "sysctl")
+	f.KernelFiles, f.HostNames, f.SeesProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
+}
+
 func TestPlanGolden(t *testing.T) {
-	for _, c := range []struct {
+	type row struct {
 		name   string
 		change func(*policy.Profile, *facts)
-	}{
+	}
+	rows := []row{
 		{"workspace", func(*policy.Profile, *facts) {}},
 		{"root_user", func(p *policy.Profile, f *facts) { f.UID = 0 }},
 		{"old_kernel", func(p *policy.Profile, f *facts) {
@@ -108,7 +116,30 @@ func TestPlanGolden(t *testing.T) {
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
 		}},
 		{"darwin", func(p *policy.Profile, f *facts) { *f = facts{Features: Features{OS: "darwin"}} }},
-	} {
+		{"bare_root_user", func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			f.UID, f.SeesProc = 0, false
+		}},
+		{"bare_network", func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
+		}},
+		{"bare_commands", func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node"}, []string{"git"}
+		}},
+		{"bare_no_landlock_no_seccomp", func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
+		}},
+	}
+	for abi := 1; abi <= newestLandlock; abi++ {
+		rows = append(rows, row{fmt.Sprintf("bare_abi%02d", abi), func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			f.LandlockABI, f.Landlock = abi, yes(fmt.Sprint("ABI ", abi))
+		}})
+	}
+	for _, c := range rows {
 		t.Run(c.name, func(t *testing.T) {
 			p, f := planProfile(), kernel()
 			c.change(p, &f)
@@ -152,6 +183,10 @@ func TestPlanFailsClosed(t *testing.T) {
 		{"a pid_max of its own, for root", func(f *facts) { f.UID = 0; f.PidMax = no("", "") }, policy.AxisLimits},
 		{"proc, for root", func(f *facts) { f.UID = 0; f.FreshProc = no("", "") }, policy.AxisLimits},
 		{"everything", func(f *facts) { *f = facts{} }, policy.AxisFs},
+		{"user namespaces", refuseNamespaces, policy.AxisFs},
+		{"user namespaces", refuseNamespaces, policy.AxisProcess},
+		{"user namespaces", refuseNamespaces, policy.AxisLimits},
+		{"a visible /proc, and user namespaces", func(f *facts) { refuseNamespaces(f); f.SeesProc = false }, policy.AxisLimits},
 	} {
 		f := kernel()
 		c.take(&f)
@@ -182,6 +217,54 @@ func TestPlanIsThatOfItsProfile(t *testing.T) {
 	}
 	if second := planText(compile(p, kernel())); second != first {
 		t.Errorf("%s\nis not\n%s", second, first)
+	}
+}
+
+// TestBarePlanFailsClosed: what is missing besides the namespaces leaves nothing to
+// stand on, and no doubt about them makes a jail without.
+func TestBarePlanFailsClosed(t *testing.T) {
+	for name, take := range map[string]func(*facts){
+		"Landlock":                 func(f *facts) { f.LandlockABI = 0 },
+		"seccomp":                  func(f *facts) { f.Seccomp = no("", "") },
+		"certainty about seccomp":  func(f *facts) { f.Seccomp = unknown("") },
+		"the machine":              func(f *facts) { f.Machine = 0 },
+		"a system with a backend":  func(f *facts) { f.Supported = false },
+		"everything but the doubt": func(f *facts) { *f = facts{Features: Features{UserNamespaces: f.UserNamespaces}, Supported: true} },
+	} {
+		f := kernel()
+		refuseNamespaces(&f)
+		take(&f)
+		if !slices.ContainsFunc(compile(planProfile(), f).Gaps, func(g Gap) bool { return g.Fatal }) {
+			t.Errorf("without %s no gap is fatal", name)
+		}
+	}
+	f := kernel()
+	for _, userns := range []Feature{{}, unknown("no memory"), yes("")} {
+		f.UserNamespaces = userns
+		if plan := compile(planProfile(), f); plan.order.Bare || plan.Bare.Answer != Unknown {
+			t.Errorf("%+v makes a jail without namespaces", userns)
+		}
+	}
+}
+
+func TestBareTmp(t *testing.T) {
+	f := kernel()
+	refuseNamespaces(&f)
+	p := planProfile()
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	plan := compile(p, f)
+	before := planText(plan)
+	o := plan.order
+	o.setTmp("/tmp/x")
+	if after := planText(plan); after != before {
+		t.Error("the plan itself has changed")
+	}
+	rule := o.Landlock.Rules[len(o.Landlock.Rules)-1]
+	if rule.Path != "/tmp/x" || rule.Access != entryAccess(dirEntry("/tmp/x", policy.AllRights), false)&o.Landlock.FS {
+		t.Errorf("%+v", rule)
+	}
+	if !slices.Contains(o.Env, "TMPDIR=/tmp/x") || !strings.Contains(strings.Join(o.Env, " "), `"temporary":"/tmp/x"`) || slices.Contains(o.Env, "TMPDIR=/tmp") {
+		t.Errorf("%q", o.Env)
 	}
 }
 

@@ -146,6 +146,38 @@ func init() {
 		"limit":  probeLimit,
 		"verify": silent(probeVerify),
 
+		// Without namespaces.
+		"priority": silent(func(a []string) error {
+			now, err := unix.Getpriority(unix.PRIO_PROCESS, number(a[0])) // 20 less the nice value
+			if err != nil {
+				return err
+			}
+			return unix.Setpriority(unix.PRIO_PROCESS, number(a[0]), 20-now)
+		}),
+		"affinity": silent(func(a []string) error {
+			var set unix.CPUSet
+			if err := unix.SchedGetaffinity(number(a[0]), &set); err != nil {
+				return err
+			}
+			return unix.SchedSetaffinity(number(a[0]), &set)
+		}),
+		"rlimit": silent(func(a []string) error { return unix.Prlimit(number(a[0]), unix.RLIMIT_CORE, nil, &unix.Rlimit{}) }),
+		"socketpair": silent(func([]string) error {
+			_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			return err
+		}),
+		"capabilities": probeCapabilities,
+		"tmp": func([]string) (string, error) { // fills TMPDIR, and shuts it
+			dir := os.TempDir()
+			return dir, errors.Join(os.MkdirAll(dir+"/a/b/c", 0o700), os.WriteFile(dir+"/a/b/c/file", nil, 0o600),
+				os.Chmod(dir+"/a/b/c", 0), os.Chmod(dir+"/a/b", 0o500), os.Chmod(dir+"/a", 0o100))
+		},
+		"statement": func([]string) (string, error) {
+			var s policy.Statement
+			err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
+			return s.Temporary, err
+		},
+
 		// Others.
 		"kill":    silent(func(a []string) error { return unix.Kill(number(a[0]), 0) }),
 		"ptrace":  silent(probePtrace),
@@ -217,6 +249,7 @@ func init() {
 		"wait":   silent(func(a []string) error { fmt.Println("ready"); time.Sleep(time.Hour); return nil }),
 		"caught": probeCatch,
 		"daemon": silent(probeDaemon),
+		"bomb":   silent(probeBomb),
 
 		// Limits.
 		"openfiles": probeOpenFiles,
@@ -524,6 +557,12 @@ func probeCatch([]string) (string, error) {
 // probeDaemon leaves two processes behind, each in a session of its own, and
 // only then goes on: a[0] generations are still to come.
 func probeDaemon(a []string) error {
+	if a[0] == "0s" { // one that ends by itself
+		cmd := exec.Command("/usr/bin/sleep", "3")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		fmt.Fprintln(os.Stderr, "daemon")
+		return cmd.Start()
+	}
 	if n := number(a[0]); n > 0 {
 		cmd := exec.Command(testBinaryOfProbe())
 		cmd.Args = []string{probeName, fmt.Sprintf(`[["daemon", "%d"]]`, n-1)}
@@ -532,6 +571,21 @@ func probeDaemon(a []string) error {
 		return cmd.Start()
 	}
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	fmt.Fprintln(os.Stderr, "daemon")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// probeBomb keeps a[0] processes that each start another one and end, in sessions
+// of their own.
+func probeBomb(a []string) error {
+	for range number(a[0]) {
+		cmd := exec.Command("/usr/bin/sh", "-c", `trap "" TERM HUP INT; me() { me & }; while :; do (sleep 0.01 & sleep 0.01) & wait; done`)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			break
+		}
+	}
 	fmt.Fprintln(os.Stderr, "daemon")
 	time.Sleep(time.Hour)
 	return nil
@@ -590,6 +644,16 @@ func probeAllocate(a []string, kind int) error {
 	time.Sleep(20 * time.Second)
 	return nil
 }
+
+// probeCapabilities answers with the sets that this thread holds, without /proc.
+func probeCapabilities([]string) (string, error) {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	err := unix.Capget(&hdr, &caps[0])
+	hex := func(low, high uint32) string { return fmt.Sprintf("%08x%08x", high, low) }
+	return hex(caps[0].Effective, caps[1].Effective) + " " + hex(caps[0].Permitted, caps[1].Permitted) + " " + hex(caps[0].Inheritable, caps[1].Inheritable), err
+}
+
 func mqOpen(name string, flags int) (int, error) {
 	b, err := unix.BytePtrFromString(name)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +19,12 @@ type Process struct {
 	notes   []string
 	denials []Denial
 	exit    Exit
-	exited  bool // exit is what the init saw
-	killed  bool // Kill came, perhaps before there was anything to kill
+	exited  bool  // exit is what the init saw
+	killed  bool  // Kill came, perhaps before there was anything to kill
+	plan    *Plan // what it was started by
+	noInit  bool  // its init is no PID 1, and must be asked to end the others
+	tmp     string
+	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
 }
 
@@ -78,6 +83,9 @@ func (p *Process) Signal(sig os.Signal) error {
 	if p.pidfd < 0 {
 		return os.ErrProcessDone
 	}
+	if s == syscall.SIGKILL && p.noInit {
+		return p.endBare()
+	}
 	if s == syscall.SIGKILL {
 		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
 	}
@@ -87,6 +95,10 @@ func (p *Process) Signal(sig os.Signal) error {
 	_, err := p.control.Write([]byte{byte(s)})
 	return err
 }
+
+// Plan is what the process was started by: what holds for it, and which gaps were
+// accepted.
+func (p *Process) Plan() *Plan { return p.plan }
 
 // Kill ends every process of the jail at once: the kernel does it when the init
 // of a PID namespace dies (pid_namespaces(7)).

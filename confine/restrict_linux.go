@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Everything here runs on the one thread that will start the server. What a
@@ -27,6 +29,10 @@ const initThreads = 20
 
 func (s *shim) limits() error {
 	l := s.order.Limits
+	if s.bare && l.Processes > 0 {
+		// The kernel counts all of the user's (setrlimit(2)).
+		l.Processes += tasksOfUser(os.Getuid())
+	}
 	for _, r := range []struct {
 		name     string
 		resource int
@@ -82,6 +88,11 @@ func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
 		return on("securebits", err)
 	}
+	return emptyCapabilities()
+}
+
+// emptyCapabilities empties the sets that a thread holds, on all threads.
+func emptyCapabilities() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
@@ -105,7 +116,15 @@ func hideDescriptors() error {
 // still there; landlock puts it in force.
 func (s *shim) openRuleset() (err error) {
 	s.ruleset, err = createRuleset(&s.order.Landlock, func(r landlockRule) (int, error) {
-		return openObject(unix.AT_FDCWD, r.Path)
+		fd, err := openObject(unix.AT_FDCWD, r.Path)
+		if err != nil || r.ID == (policy.FileID{}) {
+			return fd, err
+		}
+		if id, err := objectID(fd); err != nil || id != r.ID {
+			unix.Close(fd)
+			return -1, errSwapped
+		}
+		return fd, nil
 	})
 	var re *ruleError
 	if errors.As(err, &re) {
@@ -146,33 +165,46 @@ type probe struct {
 
 func (s *shim) probes() []probe {
 	probes := []probe{
-		{"see the launcher's process", func() error {
-			if s.order.HostPID == os.Getpid() {
-				return unix.ESRCH // an init itself, of a container: the number is this process's here
-			}
-			return unix.Kill(s.order.HostPID, 0)
-		}},
 		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
 		{"make a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 		{"open a packet socket", func() error { return socketProbe(unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return unix.PtraceAttach(1) }},
 	}
+	if s.bare {
+		probes = append(probes, s.bareProbes()...)
+	} else {
+		probes = append(probes, probe{"see the launcher's process", func() error {
+			if s.order.HostPID == os.Getpid() {
+				return unix.ESRCH // an init itself, of a container: the number is this process's here
+			}
+			return unix.Kill(s.order.HostPID, 0)
+		}})
+	}
 	if !s.order.hostRoot() { // nothing may come into being there
-		probes = append(probes, probe{"write into the root", func() error { return unix.Mkdir("/probe", 0o700) }})
+		probes = append(probes, probe{"write into the root", func() error {
+			const name = "/.mcp-jail-probe"
+			err := unix.Mkdir(name, 0o700)
+			if err == nil {
+				unix.Rmdir(name) // without namespaces it is the host's
+			}
+			return err
+		}})
 	}
 	if s.order.Loopback {
 		probes = append(probes, probe{"find a way out of the network namespace", routeProbe})
 	}
 	for _, dir := range s.order.MustFail {
-		probes = append(probes, probe{"list " + dir, func() error {
-			fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err == nil {
-				unix.Close(fd)
-			}
-			return err
-		}})
+		probes = append(probes, probe{"list " + dir, func() error { return openProbe(dir) }})
 	}
 	return probes
+}
+
+func openProbe(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
 }
 
 func socketProbe(family, kind int) error {

@@ -73,6 +73,8 @@ type seccompOptions struct {
 	OwnPIDs bool
 	// OwnIPC says that SysV and POSIX queues are the jail's own.
 	OwnIPC bool
+	// Truncate says that Landlock decides who may truncate (ABI 3), or mounts do.
+	Truncate bool
 	// Programs says that only listed files may be started. A memfd has no path
 	// that Landlock could judge, so it must be one that cannot be executed.
 	Programs bool

@@ -262,6 +262,13 @@ func seccompRows() []seccompRow {
 	add(unix.EOPNOTSUPP, "sendmmsg", badFD, 0, 0, unix.MSG_FASTOPEN)
 	add(0, "sendto", badFD, 0, 0, unix.MSG_NOSIGNAL)
 
+	strict(eperm, "truncate", one, 0)
+	strict(eperm, "open", one, unix.O_TRUNC)
+	strict(eperm, "openat", badFD, one, unix.O_TRUNC|unix.O_CLOEXEC)
+	strict(0, "openat", badFD, one, unix.O_TRUNC|unix.O_WRONLY)
+	strict(0, "openat", badFD, one, unix.O_TRUNC|unix.O_RDWR)
+	add(0, "truncate", one, 0)
+	add(0, "openat", badFD, one, unix.O_TRUNC)
 	strict(eperm, "shmget", noSuch, 0, 0)
 	strict(eperm, "semget", noSuch, 0, 0)
 	strict(eperm, "msgget", noSuch, 0)

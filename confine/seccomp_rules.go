@@ -16,6 +16,8 @@ const (
 	// Everything else is a namespace, or something newer than this table.
 	unshareHarmless = 0x00050f00
 
+	oAccMode = 0x3      // O_ACCMODE; 0 of it is O_RDONLY
+	oTrunc   = 0x200    // O_TRUNC
 	oCreat   = 0x40     // O_CREAT
 	oTmpfile = 0x400000 // __O_TMPFILE
 
@@ -144,8 +146,11 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	// mount holds. mkdir drops those bits by itself.
 	add(whenAny(low(1), setIDBits, eperm, allow), "chmod", "fchmod", "creat")
 	add(whenAny(low(2), setIDBits, eperm, allow), "fchmodat", "fchmodat2")
-	add(openMode(1, 2), "open")
-	add(openMode(2, 3), "openat")
+	add(openMode(opts, 1, 2), "open")
+	add(openMode(opts, 2, 3), "openat")
+	if !opts.Truncate {
+		add(eperm, "truncate")
+	}
 	add(nodeMode(1), "mknod")
 	add(nodeMode(2), "mknodat")
 	// A whiteout is a character device.
@@ -169,9 +174,16 @@ func seccompRules(opts seccompOptions) []seccompRule {
 }
 
 // openMode refuses set-id bits where the call may make a file; elsewhere the
-// mode is garbage that the kernel does not read.
-func openMode(flags, mode int) *filterNode {
-	return whenAny(low(flags), oCreat|oTmpfile, whenAny(low(mode), setIDBits, errnoNode(linuxEPERM), allow), allow)
+// mode is garbage that the kernel does not read. Without Truncate it also refuses
+// to truncate a file that is opened for reading, for which Landlock's right to
+// write is not asked.
+func openMode(opts seccompOptions, flags, mode int) *filterNode {
+	eperm := errnoNode(linuxEPERM)
+	n := whenAny(low(flags), oCreat|oTmpfile, whenAny(low(mode), setIDBits, eperm, allow), allow)
+	if opts.Truncate {
+		return n
+	}
+	return whenEqual(low(flags).and(oTrunc|oAccMode), oTrunc, eperm, n)
 }
 
 // nodeMode lets mknod make files, pipes and sockets.

@@ -16,10 +16,12 @@ import (
 // seccompModes are the filters that the launcher asks for.
 var seccompModes = map[string]seccompOptions{
 	"strict":     {},
-	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true},
-	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Programs: true},
-	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, RouteNetlink: true},
-	"notify": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Notify: []seccompNotify{
+	"bare":       {Truncate: true},
+	"bare-net":   {Inet: true},
+	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true},
+	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Programs: true},
+	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, RouteNetlink: true},
+	"notify": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Notify: []seccompNotify{
 		{Call: "connect"},
 		{Call: "mkdir"},
 		{Call: "chmod"},
@@ -104,9 +106,11 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		case "fchmodat", "fchmodat2":
 			return yes(setid(a[2]), eperm)
 		case "open":
-			return yes(a[1]&0x400040 != 0 && setid(a[2]), eperm)
+			return yes(a[1]&0x400040 != 0 && setid(a[2]) || !o.Truncate && a[1]&0x203 == 0x200, eperm)
 		case "openat":
-			return yes(a[2]&0x400040 != 0 && setid(a[3]), eperm)
+			return yes(a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
+		case "truncate":
+			return yes(!o.Truncate, eperm)
 		case "mknod", "mknodat":
 			mode := a[1]
 			if name == "mknodat" {
@@ -444,7 +448,7 @@ func nodeText(n *filterNode) string {
 
 func TestSeccompGolden(t *testing.T) {
 	for _, arch := range bothArchs {
-		for _, mode := range []string{"namespaces", "strict"} {
+		for _, mode := range []string{"namespaces", "strict", "bare", "bare-net"} {
 			file := filepath.Join("testdata", fmt.Sprintf("seccomp_%s_%s.golden", mode, arch))
 			got := seccompListing(t, arch, seccompModes[mode])
 			if *updateGolden {

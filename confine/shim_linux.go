@@ -14,8 +14,12 @@ import (
 // it is a copy of.
 const shimName = "mcp-jail: init"
 
-// shimOwnNet is its only argument, when it has a network namespace of its own.
-const shimOwnNet = "own-network"
+// Its only argument says what it was born with.
+const (
+	shimOwnNet  = "own-network"  // namespaces of all kinds
+	shimHostNet = "host-network" // all but one for the network
+	shimBare    = "bare"         // none
+)
 
 // Descriptors of the shim beyond the server's three.
 const (
@@ -32,7 +36,7 @@ const (
 // only reaps, passes signals on and watches the limits. When it ends, however it
 // ends, the kernel ends everything in the jail.
 func ShimMain() {
-	if len(os.Args) < 1 || len(os.Args) > 2 || os.Args[0] != shimName {
+	if len(os.Args) != 2 || os.Args[0] != shimName {
 		return
 	}
 	// The server is started from a locked thread that is not the leader: what the
@@ -40,7 +44,11 @@ func ShimMain() {
 	// server's Landlock domain.
 	runtime.LockOSThread()
 	s := newShim()
-	go onOtherThread(func() { s.run(s.steps()) })
+	steps := s.steps
+	if s.bare = os.Args[1] == shimBare; s.bare {
+		steps = s.bareSteps
+	}
+	go onOtherThread(func() { s.run(steps()) })
 	s.passSignals(<-s.program)
 }
 
@@ -57,9 +65,9 @@ func (s *shim) passSignals(program int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
-			os.Exit(1)
+			s.end()
 		default:
-			syscall.Kill(program, syscall.Signal(sig[0]))
+			s.signal(program, syscall.Signal(sig[0]))
 		}
 	}
 }
@@ -80,6 +88,10 @@ type shim struct {
 	ruleset int
 	program chan int      // its process number, once it runs
 	watch   chan struct{} // closed when the limits are to be watched
+	bare    bool          // without namespaces
+	pidfd   int           // bare: of the program
+	tmp     string        // bare: the directory that was made for it
+	scoped  int           // the thread that can signal nobody but the jail's processes, or 0
 }
 
 // A shimStep is one part of building the jail; its name is what a StartError
@@ -144,6 +156,9 @@ func (s *shim) fail(step string, err error) {
 			m.detail = on.Error()
 		}
 	}
+	if s.bare && s.order != nil {
+		s.endBare()
+	}
 	s.say(m)
 	unix.Exit(1)
 }
@@ -191,7 +206,9 @@ func (s *shim) readOrder() error {
 	if err := readFull(b); err != nil {
 		return err
 	}
-	s.order, err = decodeOrder(b)
+	if s.order, err = decodeOrder(b); err == nil && s.order.Bare != s.bare {
+		err = errOrder // a plan for one sort of jail must not be carried out in the other
+	}
 	s.root.order = s.order
 	return err
 }
@@ -225,11 +242,19 @@ func (s *shim) bindToParent() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}
+	return s.launcherLives()
+}
+
+// launcherLives ends the shim when nobody is there any more.
+func (s *shim) launcherLives() error {
 	fds := []unix.PollFd{{Fd: statusFD}}
 	if _, err := unix.Poll(fds, 0); err != nil && !errors.Is(err, unix.EINTR) {
 		return err
 	}
 	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		if s.bare {
+			s.endBare()
+		}
 		unix.Exit(1) // nobody is there to tell
 	}
 	return nil
@@ -248,7 +273,7 @@ func (s *shim) mounts() error {
 // loopback brings up the one interface of an empty network namespace, so that
 // a server can talk to its own children.
 func loopback() error {
-	if len(os.Args) < 2 || os.Args[1] != shimOwnNet {
+	if os.Args[1] != shimOwnNet {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -266,10 +291,15 @@ func loopback() error {
 
 // startProgram executes the server and stays behind as its init.
 func (s *shim) startProgram() {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if s.bare {
+		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
+		attr.PidFD = &s.pidfd
+	}
 	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
 		Env:   s.order.Env,
 		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   attr,
 	})
 	if err != nil {
 		s.fail(StepExec, on(s.order.Program, err))
@@ -310,6 +340,9 @@ func (s *shim) reap(program int) {
 				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
 			}
 			s.say(m)
+			if s.bare {
+				s.endBare()
+			}
 			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
 		}
 	}

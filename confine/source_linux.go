@@ -73,10 +73,49 @@ func openObject(dir int, p string) (int, error) { return openBeneath(dir, p, 0) 
 func openLast(dir int, p string) (int, error) { return openBeneath(dir, p, unix.O_NOFOLLOW) }
 
 func openBeneath(dir int, p string, flags uint64) (int, error) {
-	return unix.Openat2(dir, p, &unix.OpenHow{
+	fd, err := unix.Openat2(dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		// A filter around this process, a container's or another jail's.
+		return openByStep(dir, p, flags&unix.O_NOFOLLOW != 0)
+	}
+	return fd, err
+}
+
+// openByStep does what openBeneath does, one component at a time: each is opened
+// without following it, and none but the last, with last set, may be a symlink.
+func openByStep(dir int, p string, last bool) (int, error) {
+	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	start := "."
+	if strings.HasPrefix(p, "/") {
+		start = "/"
+	}
+	fd, err := unix.Openat(dir, start, flags, 0)
+	parts := strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
+	for i, name := range parts {
+		if err != nil {
+			return -1, err
+		}
+		at := fd
+		fd, err = unix.Openat(at, name, flags, 0)
+		unix.Close(at)
+		if err != nil {
+			return -1, err
+		}
+		var st unix.Stat_t
+		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
+			err = unix.ELOOP
+		}
+		if err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
 }
 
 func openTree(dir int, p string, flags uint) (int, error) {

@@ -25,7 +25,7 @@ var setupCapabilities = []uintptr{
 // behind the time it takes to find out what it is for.
 type Shim struct {
 	process *Process
-	ownNet  bool // it has a network namespace of its own
+	kind    string // one of shimHostNet, shimOwnNet, shimBare
 	orders  chan instruction
 	started chan error
 	mu      sync.Mutex
@@ -40,12 +40,15 @@ type instruction struct {
 
 // Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
 // It never fails; what went wrong is the error of that Start.
-func (l Launcher) Prepare() *Shim { return l.spawn(true) }
+func (l Launcher) Prepare() *Shim { return l.spawn(shimOwnNet) }
+
+// spawnBare starts a shim without namespaces. Only a plan that says so may use it.
+func (l Launcher) spawnBare() *Shim { return l.spawn(shimBare) }
 
 // Discard ends a shim that no Start has used. It may be called at any time, on
 // nil as well.
 func (s *Shim) Discard() {
-	if taken := s.take(true); taken != nil {
+	if taken := s.take(shimOwnNet); taken != nil {
 		taken.abandon()
 	}
 }
@@ -56,9 +59,9 @@ func (s *Shim) abandon() {
 	<-s.process.done
 }
 
-// take claims the shim, once, for a jail with or without a network of its own.
-func (s *Shim) take(ownNet bool) *Shim {
-	if s == nil || s.ownNet != ownNet {
+// take claims the shim, once, if it is of that kind.
+func (s *Shim) take(kind string) *Shim {
+	if s == nil || s.kind != kind {
 		return nil
 	}
 	s.mu.Lock()
@@ -70,10 +73,10 @@ func (s *Shim) take(ownNet bool) *Shim {
 	return s
 }
 
-func (l Launcher) spawn(ownNet bool) *Shim {
+func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
-		ownNet:  ownNet, orders: make(chan instruction, 1), started: make(chan error, 1),
+		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
 	path := l.Shim
 	if path == "" {
@@ -111,6 +114,7 @@ func (s *Shim) run(path string) {
 		}
 	}
 	p.mu.Lock()
+	p.afterBare()
 	unix.Close(p.pidfd)
 	p.pidfd = -1
 	p.control.Close()
@@ -147,32 +151,26 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 		return failed(err)
 	}
 	defer statusW.Close()
-	uid, gid := os.Getuid(), os.Getgid()
-	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
-	argv := []string{shimName}
-	if s.ownNet {
-		flags |= unix.CLONE_NEWNET
-		argv = append(argv, shimOwnNet)
-	}
 	p := s.process
 	pidfd := -1
-	defer dumpableForMaps()()
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+	sys := s.attributes()
+	sys.PidFD = &pidfd
+	if s.kind != shimBare {
+		defer dumpableForMaps()()
+	}
+	pid, err := syscall.ForkExec(path, []string{shimName, s.kind}, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{"GOMAXPROCS=2"}, // see spareThreads
-		Sys: &syscall.SysProcAttr{
-			Setsid:      true,
-			Cloneflags:  flags,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-			AmbientCaps: setupCapabilities,
-			PidFD:       &pidfd,
-		},
+		Sys:   sys,
 	})
 	if err != nil {
 		control.Close()
 		status.Close()
-		return nil, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
+		step := stepNamespaces
+		if s.kind == shimBare {
+			step = "init"
+		}
+		return nil, &StartError{Step: step, Errno: errnoOf(err)}
 	}
 	p.mu.Lock()
 	p.pid, p.pidfd, p.control = pid, pidfd, control
@@ -181,6 +179,25 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	}
 	p.mu.Unlock()
 	return status, nil
+}
+
+// attributes are what the shim is born with.
+func (s *Shim) attributes() *syscall.SysProcAttr {
+	if s.kind == shimBare {
+		return &syscall.SysProcAttr{Setsid: true}
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	if s.kind == shimOwnNet {
+		flags |= unix.CLONE_NEWNET
+	}
+	return &syscall.SysProcAttr{
+		Setsid:      true,
+		Cloneflags:  flags,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: setupCapabilities,
+	}
 }
 
 // sendOrder passes the order and, with its first byte, the server's descriptors.

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,10 +57,13 @@ const maxBlind = 5
 // sampler: the jail can be over a limit of memory for as long as the interval.
 func (s *shim) watchLimits() {
 	l := s.order.Limits
-	if !s.order.FreshProc || l.MemoryMB <= 0 && l.Processes <= 0 {
+	if !s.order.FreshProc && !s.bare || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit, or a gap that was waived
 	}
 	w := memoryWatch{proc: "/proc", limit: int64(l.MemoryMB) << 20, members: othersIn("/proc")}
+	if s.bare {
+		w.members = descendants
+	}
 	if l.MemoryMB <= 0 {
 		w.limit = 1 << 62
 	}
@@ -79,11 +81,11 @@ func (s *shim) watchLimits() {
 		if blind == maxBlind {
 			// A limit that nobody watches is none.
 			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
-			unix.Exit(1)
+			s.end()
 		}
 		if pid > 0 {
 			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: program})
-			syscall.Kill(pid, syscall.SIGKILL)
+			s.killMember(pid)
 		}
 		if l.Processes > 0 && w.threads >= l.Processes && told.again(keyProcesses) {
 			s.say(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -12,14 +13,15 @@ import (
 // decide. It crosses a pipe in a flat form of its own, because decoding is part
 // of every start and reflection costs more than the mounts do.
 type order struct {
-	HostPID   int // the launcher's, for the self-test
+	Bare      bool // there are no namespaces: no mounts, and nothing of the jail's own below
+	HostPID   int  // the launcher's, for the self-test
 	Mounts    []mountOp
 	Links     []policy.Link
 	Files     []madeFile
 	Devices   []string
 	FreshProc bool
 	Loopback  bool // bring lo up in a network namespace of its own
-	HostNames bool // Files get the host's content: the launcher fills it in
+	HostNames bool // the host's network, with Files filled in by the launcher
 
 	Landlock landlockRules
 	Seccomp  []byte // struct sock_filter records
@@ -32,10 +34,16 @@ type order struct {
 	Argv    []string
 	Env     []string
 	Dir     string
+	Tmp     string // Bare: the directory for TMPDIR, made by the shim and removed at the end
 }
 
 // hostRoot reports whether the jail's root is the host's: "/" is granted.
-func (o *order) hostRoot() bool { return len(o.Mounts) > 0 && o.Mounts[0].path == "/" }
+func (o *order) hostRoot() bool {
+	if o.Bare {
+		return slices.ContainsFunc(o.Landlock.Rules, func(r landlockRule) bool { return r.Path == "/" })
+	}
+	return len(o.Mounts) > 0 && o.Mounts[0].path == "/"
+}
 
 // madeFile is a file that the jail gets instead of the host's.
 type madeFile struct{ Path, Content string }
@@ -49,6 +57,7 @@ type landlockRules struct {
 type landlockRule struct {
 	Path   string
 	Access uint64
+	ID     policy.FileID // the object that must be found at Path; zero: not checked
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
@@ -106,6 +115,14 @@ func (c *codec) str(s *string) {
 	*s, c.buf = string(c.buf[:n]), c.buf[n:]
 }
 
+func (c *codec) id(f *policy.FileID) {
+	c.num(&f.Dev)
+	c.num(&f.Ino)
+	birth := uint64(f.Birth)
+	c.num(&birth)
+	f.Birth = int64(birth)
+}
+
 // list codes a slice: each is called once for every element.
 func list[T any](c *codec, s *[]T, each func(*T)) {
 	n := uint64(len(*s))
@@ -127,6 +144,7 @@ func (c *codec) fields(o *order) {
 	if c.str(&magic); magic != orderMagic {
 		c.err, c.buf = errOrder, nil
 	}
+	c.bool(&o.Bare)
 	c.int(&o.HostPID)
 	list(c, &o.Mounts, func(m *mountOp) {
 		kind := uint64(m.kind)
@@ -136,21 +154,18 @@ func (c *codec) fields(o *order) {
 		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes} {
 			c.bool(b)
 		}
-		c.num(&m.id.Dev)
-		c.num(&m.id.Ino)
-		birth := uint64(m.id.Birth)
-		c.num(&birth)
-		m.id.Birth = int64(birth)
+		c.id(&m.id)
 	})
 	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
 	list(c, &o.Files, func(f *madeFile) { c.str(&f.Path); c.str(&f.Content) })
 	list(c, &o.Devices, c.str)
 	c.bool(&o.FreshProc)
 	c.bool(&o.Loopback)
+	c.bool(&o.HostNames)
 	c.num(&o.Landlock.FS)
 	c.num(&o.Landlock.Net)
 	c.num(&o.Landlock.Scoped)
-	list(c, &o.Landlock.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access) })
+	list(c, &o.Landlock.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
 	filter := string(o.Seccomp)
 	c.str(&filter)
 	o.Seccomp = []byte(filter)
@@ -163,6 +178,7 @@ func (c *codec) fields(o *order) {
 	list(c, &o.Argv, c.str)
 	list(c, &o.Env, c.str)
 	c.str(&o.Dir)
+	c.str(&o.Tmp)
 }
 
 func (o *order) encode() []byte {

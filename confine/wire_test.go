@@ -20,10 +20,10 @@ func sampleOrder() *order {
 		},
 		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n"}},
 		Devices: []string{"/dev/null", ""}, FreshProc: true, Loopback: true, HostNames: true,
-		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12}, {"/tmp", 1}}},
+		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12, policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Limits: policy.DefaultLimits, PidMax: true,
 		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
-		Env: []string{"A=1", "B="}, Dir: "/w",
+		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x",
 	}
 }
 
@@ -39,7 +39,6 @@ func TestOrderRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.HostNames = false // concerns the launcher alone
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("%+v\nbecame\n%+v", o, got)
 	}

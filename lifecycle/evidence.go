@@ -52,7 +52,7 @@ func (r *run) denials(since time.Time) []diagnostics.Denial {
 func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		return r.note(gapFailure(r.Profile.Server, gaps.Gaps)), statusJail
+		return r.note(gapFailure(r.Profile.Server, gaps)), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
@@ -67,19 +67,30 @@ func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
 }
 
 // gapFailure names the first gap as the cause, since a client shows one line, and
-// lists the others. What to do about a gap, the gap knows best.
-func gapFailure(server string, gaps []confine.Gap) diagnostics.Diagnosis {
+// lists the others. What to do about a gap, the gap knows best. Where one thing, the
+// want of namespaces, is behind them, that is the cause.
+func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
+	gaps, cause, fix := e.Gaps, "", ""
+	if e.Bare.Answer == confine.No {
+		cause, fix = "user namespaces are refused: "+e.Bare.Detail, e.Bare.Fix
+	} else {
+		cause, fix, gaps = line(gaps[0]), gaps[0].Fix, gaps[1:]
+	}
 	var more []string
-	for _, g := range gaps[1:] {
+	for _, g := range gaps {
 		more = append(more, line(g))
-		if g.Fix != "" {
+		if g.Fix != "" && g.Fix != confine.FixNamespaces {
 			more = append(more, "fix: "+g.Fix)
 		}
 	}
-	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+line(gaps[0]), more)
-	if gaps[0].Fix != "" {
-		d.Fix = gaps[0].Fix
+	if e.Bare.Answer == confine.No && e.Waive != nil {
+		more = append([]string{"without them this does not hold:"}, more...)
+		fix += "; " + confine.WaiveLine(e.Waive)
+	}
+	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
+	if fix != "" {
+		d.Fix = fix
 	}
 	return d
 }

@@ -96,6 +96,8 @@ func (p *fakeProcess) Wait() (confine.Exit, error) {
 	return confine.Exit{Code: ws.ExitStatus()}, nil
 }
 
+func (p *fakeProcess) Plan() *confine.Plan { return nil }
+
 func (p *fakeProcess) Denials() []confine.Denial {
 	var out []confine.Denial
 	for _, d := range p.fake.denials {

@@ -23,6 +23,7 @@ type Process interface {
 	Done() <-chan struct{}       // closed when the program has ended
 	Wait() (confine.Exit, error) // after everything in the jail is gone
 	Denials() []confine.Denial   // what the jail recorded so far
+	Plan() *confine.Plan         // what it was started by; nil where nobody knows
 }
 
 // LauncherFunc makes a Launcher of a function.

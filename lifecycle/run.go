@@ -2,14 +2,17 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -87,15 +90,37 @@ func newRun(s Session) *run {
 	}
 	r.record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: r.started, Server: r.Profile.Server, Tool: r.Profile.Tool,
-		Profile: diagnostics.Digest(r.Profile), Warnings: r.Warnings, Waived: r.Waived,
+		Profile: diagnostics.Digest(r.Profile), Warnings: r.Warnings,
 	}
 	go r.saveRecords()
-	for _, lines := range [][]string{r.Warnings, r.Waived} {
-		for _, line := range lines {
-			r.errs.Say("mcp-jail: " + line + "\n")
-		}
+	for _, line := range r.Warnings {
+		r.errs.Say("mcp-jail: " + line + "\n")
 	}
 	return r
+}
+
+// accepted tells, at each start, which gaps of the plan the user has accepted, and
+// first of all that there are no namespaces.
+func (r *run) accepted(plan *confine.Plan) {
+	if plan == nil {
+		return
+	}
+	var lines []string
+	if plan.Bare.Answer == confine.No {
+		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.Bare.Detail)
+	}
+	for _, g := range plan.Gaps {
+		if g.Waived {
+			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
+		}
+	}
+	r.recording.Lock()
+	r.record.Waived = lines
+	r.recording.Unlock()
+	for _, line := range lines {
+		r.errs.Say("mcp-jail: " + line + "\n")
+		r.Log.Warn().Str("server", r.Profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
+	}
 }
 
 // limit is the largest frame.

@@ -20,7 +20,6 @@ type Session struct {
 	In, Out, Err *os.File
 
 	Warnings []string // printed to Err at the start, a line each, and recorded
-	Waived   []string // a line for each gap that the user accepted: the same
 
 	// Sink is given the record of the session whenever a diagnosis was added, and
 	// at the end. It is called by one goroutine at a time. nil keeps no record.

@@ -13,11 +13,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-type doctorCmd struct{ formatFlag }
+type doctorCmd struct {
+	formatFlag
+	Apparmor bool `help:"Print the AppArmor profile that allows user namespaces to this program only, and do nothing else."`
+}
 
 func (doctorCmd) Help() string {
 	return "Asks the kernel for each thing that a jail is built from, and then builds one and runs a program in it.\n" +
-		"The status is 3 when that fails."
+		"The status is 3 when that fails.\n\n" +
+		"Where AppArmor forbids user namespaces (Ubuntu 23.10 and newer), they can be allowed for mcp-jail alone:\n\n" +
+		"  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail\n" +
+		"  sudo apparmor_parser -r /etc/apparmor.d/mcp-jail"
 }
 
 // featureWords says what each feature is for; the order is that of
@@ -38,16 +44,22 @@ var featureWords = map[string]string{
 var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true}
 
 func (d *doctorCmd) Run(c console) error {
+	if d.Apparmor {
+		return c.apparmor()
+	}
 	features := confine.Probe()
-	trial := tryJail()
+	trial := tryJail(confine.Launcher{})
 	if d.Format == "json" {
 		out := struct {
 			Features confine.Features `json:"features"`
 			Jail     string           `json:"jail"`
 			Holds    bool             `json:"holds"`
-		}{features, "a program ran in a jail that tested itself", trial == nil}
+			Waive    []policy.Axis    `json:"waive,omitempty"` // what a jail without namespaces takes
+			Gaps     []confine.Gap    `json:"gaps,omitempty"`
+		}{features, "a program ran in a jail that tested itself", trial == nil, nil, nil}
 		if trial != nil {
 			out.Jail = trial.Error()
+			out.Waive, out.Gaps = tryBare(trial)
 		}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", b)
@@ -78,14 +90,30 @@ func (c console) report(features confine.Features, trial error) {
 		}
 	}
 	if trial != nil {
-		c.printf("\n%s\n%s\n", c.paint(red, "no jail can be built here:"), trial)
+		c.printf("\n%s\n%s\n", c.paint(red, "no jail can be built here that holds the default policy:"), trial)
+		if axes, _ := tryBare(trial); axes != nil {
+			c.printf("\n%s: a program ran in it, which tested itself from inside\n", c.paint(yellow, "a jail without namespaces, which holds the rest, can be built"))
+		}
 		return
 	}
 	c.printf("\n%s: a program ran in a jail that tested itself from inside\n", c.paint(green, "this host can enforce the default policy"))
 }
 
+// tryBare tries a jail without namespaces where one with them was refused. It
+// returns what has to be waived for it, and nil where it cannot be built either.
+func tryBare(refused error) ([]policy.Axis, []confine.Gap) {
+	var gaps *confine.GapError
+	if !errors.As(refused, &gaps) || gaps.Bare.Answer != confine.No {
+		return nil, nil
+	}
+	if gaps.Waive == nil || tryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
+		return nil, gaps.Gaps
+	}
+	return gaps.Waive, gaps.Gaps
+}
+
 // tryJail starts a program under the default policy, without a workspace.
-func tryJail() error {
+func tryJail(launcher confine.Launcher) error {
 	host, err := policy.LocalHost()
 	if err != nil {
 		return err
@@ -101,7 +129,7 @@ func tryJail() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	process, err := confine.Launcher{}.Start(ctx, profile, confine.Stdio{})
+	process, err := launcher.Start(ctx, profile, confine.Stdio{})
 	if err != nil {
 		return err
 	}

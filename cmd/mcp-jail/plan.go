@@ -39,14 +39,14 @@ func (p *planCmd) Run(c console, server command) error {
 		t.warnings = append(t.warnings, policy.Warning{Code: "unsupported", Message: "run refuses this server: " + err.Error()})
 	}
 	plan, err := t.compile()
-	var gaps *confine.GapError
+	var gaps *confine.GapError // stays nil where nothing is open
 	if err != nil && !errors.As(err, &gaps) {
 		return err
 	}
 	if p.Format == "json" {
 		c.printf("%s", planJSON(t, plan))
 	} else {
-		c.printf("%s", planText(c, t, plan))
+		c.printf("%s", planText(c, t, plan, gaps))
 	}
 	if gaps != nil {
 		return silent(exitHost)
@@ -62,7 +62,11 @@ func planJSON(t *target, plan *confine.Plan) []byte {
 		Gaps     []confine.Gap         `json:"gaps"`
 		Notes    []string              `json:"notes"`
 		Warnings []string              `json:"warnings"`
-	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned()}
+		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why
+	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned(), nil}
+	if plan.Bare.Answer == confine.No {
+		out.Bare = &plan.Bare
+	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		panic(err) // plain data
@@ -80,7 +84,7 @@ func list[T any](s []T) []T {
 
 // planText prints the stages: the policy resolved, then what enforces it, then
 // what does not hold.
-func planText(c console, t *target, plan *confine.Plan) string {
+func planText(c console, t *target, plan *confine.Plan, open *confine.GapError) string {
 	p := t.profile
 	var b strings.Builder
 	head := func(title, how string) {
@@ -118,7 +122,11 @@ func planText(c console, t *target, plan *confine.Plan) string {
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(origin(e)))
 	}
-	fmt.Fprintf(w, "  read write execute\t/tmp, /dev/shm\tprivate, gone at the end\n")
+	tmp := "/tmp, /dev/shm"
+	if plan.Bare.Answer == confine.No {
+		tmp = "TMPDIR"
+	}
+	fmt.Fprintf(w, "  read write execute\t%s\tprivate, gone at the end\n", tmp)
 	w.Flush()
 	fmt.Fprintf(&b, "  read execute, in every policy:\n")
 	paragraph(&b, "    ", runtime)
@@ -181,6 +189,7 @@ func planText(c console, t *target, plan *confine.Plan) string {
 	}
 	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
 	section("warnings", yellow, t.warned())
+	section("no namespaces", red, bareWords(plan, open))
 	section("does not hold", red, gapWords(plan.Gaps))
 	return b.String()
 }
@@ -287,11 +296,26 @@ func words(ws []policy.Warning) []string {
 func gapWords(gaps []confine.Gap) []string {
 	var out []string
 	for _, g := range gaps {
-		s := fmt.Sprintf("%s: %s: %s\n%s", g.Axis, g.What, g.Why, g.Fix)
+		s := fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why)
+		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+			s += "\n" + g.Fix
+		}
 		if g.Waived {
 			s = "(waived) " + s
 		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// bareWords say why there are no namespaces, and both ways on.
+func bareWords(plan *confine.Plan, open *confine.GapError) []string {
+	if plan.Bare.Answer != confine.No {
+		return nil
+	}
+	out := []string{"user namespaces are refused: " + plan.Bare.Detail + "\n" + plan.Bare.Fix}
+	if open != nil && open.Waive != nil {
+		out = append(out, confine.WaiveLine(open.Waive))
 	}
 	return out
 }

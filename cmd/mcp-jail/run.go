@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,15 +112,6 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 	for _, r := range t.policy.Env {
 		if r.Read && !slices.ContainsFunc(t.profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
 			s.Unset = append(s.Unset, r.Name)
-		}
-	}
-	if len(t.profile.Waive) == 0 {
-		return s // and no plan is compiled twice
-	}
-	plan, _ := launcher.Compile(t.profile)
-	for _, g := range plan.Gaps {
-		if g.Waived {
-			s.Waived = append(s.Waived, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
 		}
 	}
 	return s

@@ -110,18 +110,8 @@ func (t *target) compile() (*confine.Plan, error) {
 		return plan, err
 	}
 	features := confine.Probe()
-	for _, needed := range []struct {
-		what string
-		axis policy.Axis
-		confine.Feature
-	}{
-		{"namespaces of the jail's own", policy.AxisProcess, features.UserNamespaces},
-		{"a root of the jail's own", policy.AxisFs, features.MountAPI},
-	} {
-		if needed.Answer != confine.No {
-			continue
-		}
-		g := confine.Gap{Axis: needed.axis, What: needed.what, Why: needed.Detail, Fix: needed.Fix, Fatal: true}
+	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.Bare.Answer != confine.No {
+		g := confine.Gap{Axis: policy.AxisFs, What: "a root of the jail's own", Why: mounts.Detail, Fix: mounts.Fix, Fatal: true}
 		plan.Gaps = append(plan.Gaps, g)
 		if open == nil {
 			open = &confine.GapError{}

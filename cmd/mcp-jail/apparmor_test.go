@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAppArmorProfile: what is shipped is what doctor prints, but for the paths.
+func TestAppArmorProfile(t *testing.T) {
+	file := filepath.Join("..", "..", "packaging", "apparmor", "mcp-jail")
+	want := apparmorProfile(apparmorPaths)
+	if os.Getenv("MCPJAIL_UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s differs from what doctor prints (MCPJAIL_UPDATE=1 writes it):\n%s", file, want)
+	}
+}
+
+// TestAppArmorParses has the parser read the profile, where there is one. Before
+// version 4 it knows neither the rule nor the abi, so those two lines are left out.
+func TestAppArmorParses(t *testing.T) {
+	parser, err := exec.LookPath("apparmor_parser")
+	if err != nil {
+		parser = "/usr/sbin/apparmor_parser"
+	}
+	version, err := exec.Command(parser, "--version").Output()
+	if err != nil {
+		t.Skip("apparmor_parser: ", err)
+	}
+	for _, path := range []string{apparmorPaths, apparmorQuoted("/home/u/go/bin/mcp-jail"), apparmorQuoted(`/home/a b/go{x}"/bin/mcp-jail`)} {
+		text := apparmorProfile(path)
+		if strings.Contains(string(version), "version 2.") || strings.Contains(string(version), "version 3.") {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "abi <abi/4.0>,\n", ""), "  userns,\n", "")
+		}
+		cmd := exec.Command(parser, "--skip-kernel-load", "--skip-cache", "--names")
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != "mcp-jail" {
+			t.Errorf("%s: %v: %s\n%s", path, err, out, text)
+		}
+		cmd = exec.Command(parser, "--skip-kernel-load", "--skip-cache", "--stdout")
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.Output(); err != nil || len(out) == 0 {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,545 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The tests of jails without namespaces, TestBare…, run where user namespaces are
+// refused. TestWithoutNamespaces makes such places out of this host, and runs them
+// there: nothing in the launcher knows that it is a test.
+
+// forbidEnv has the test binary forbid user namespaces to itself before anything
+// else: "filter" by a seccomp filter, as containers have one, "limit" by setting
+// user.max_user_namespaces to 0 in the user namespace that it is in.
+const forbidEnv = "MCPJAIL_TEST_FORBID"
+
+func runForbid(how string) {
+	runtime.LockOSThread()
+	err := errors.New("forbid by what?")
+	switch how {
+	case "filter":
+		err = forbidByFilter()
+	case "limit":
+		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	}
+	os.Unsetenv(forbidEnv)
+	if err == nil {
+		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, how, err)
+	os.Exit(1)
+}
+
+// forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and
+// all that it becomes.
+func forbidByFilter() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	arch, _ := archOf(runtime.GOARCH)
+	node := allow
+	for _, call := range []string{"clone", "unshare"} {
+		nr, _ := callNumber(arch, call)
+		node = whenEqual(filterWord{dataNr, allBits}, nr, whenAny(low(0), unix.CLONE_NEWUSER, errnoNode(linuxEPERM), allow), node)
+	}
+	clone3, _ := callNumber(arch, "clone3")
+	node = whenEqual(filterWord{dataNr, allBits}, clone3, errnoNode(linuxENOSYS), node)
+	prog, err := bpf.Assemble(emitFilter(node, nil))
+	if err != nil {
+		return err
+	}
+	_, err = applySeccomp(filterRecords(prog), 0)
+	return err
+}
+
+// needsBare skips a test where there are user namespaces.
+func needsBare(t testing.TB) {
+	t.Helper()
+	if f := probeUserNamespaces(); f.Answer != No {
+		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
+	}
+	needs(t, "landlock", "seccomp")
+	if err := makePlace(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allGaps waives what a jail without namespaces cannot hold.
+var allGaps = Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
+
+// TestWithoutNamespaces runs the others where namespaces are forbidden: as root and
+// as somebody else, by a filter and by a setting.
+func TestWithoutNamespaces(t *testing.T) {
+	needsJail(t)
+	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		t.Skip("this is such a run")
+	}
+	type way struct{ name, how, role string }
+	ways := []way{{"by a filter", "filter", ""}}
+	if os.Getuid() == 0 {
+		// In its user namespace root is mapped alone: the files of others are nobody's.
+		ways = append(ways, way{"by a filter, as an ordinary user", "filter", dropName}, way{"by a setting", "limit", "unshare"})
+	}
+	for i, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			home := filepath.Join(filepath.Dir(testBinary), fmt.Sprint("bare-", i))
+			if err := os.Mkdir(home, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(testBinary, "-test.run=^TestBare", "-test.v", "-test.timeout=5m")
+			switch w.role {
+			case dropName:
+				if err := os.Chown(home, ordinaryUser, ordinaryUser); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Args = append([]string{dropName}, cmd.Args...)
+			case "unshare":
+				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, cmd.Args...)...)
+			}
+			cmd.Dir = home
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+testBinary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, forbidEnv+"="+w.how)
+			out, err := cmd.CombinedOutput()
+			passed := strings.Count(string(out), "\n--- PASS: TestBare") // each on a line of its own
+			if err != nil || passed == 0 || strings.Contains(string(out), "--- SKIP: TestBare") {
+				t.Errorf("%v, %d passed\n%s", err, passed, out)
+			}
+			t.Logf("%d tests", passed)
+		})
+	}
+}
+
+// TestBarePlan: every gap is one of an axis that can be waived, and without waiving
+// nothing starts.
+func TestBareIsRefused(t *testing.T) {
+	needsBare(t)
+	p := jailProfile(t)
+	_, err := Launcher{}.Start(t.Context(), p, Stdio{})
+	var gaps *GapError
+	if !errors.As(err, &gaps) || gaps.Bare.Answer != No || gaps.Bare.Detail == "" || gaps.Bare.Fix == "" {
+		t.Fatalf("%#v", err)
+	}
+	axes := gaps.Waive
+	if len(axes) == 0 || !strings.Contains(err.Error(), WaiveLine(axes)) || !strings.Contains(err.Error(), gaps.Bare.Detail) {
+		t.Errorf("%v\n%v", axes, err)
+	}
+	for i := range axes { // each of them is needed
+		some := slices.Delete(slices.Clone(axes), i, i+1)
+		if _, err := (Launcher{Waive: some}).Start(t.Context(), p, Stdio{}); !errors.Is(err, ErrGaps) {
+			t.Errorf("without waiving %s: %v", axes[i], err)
+		}
+	}
+	proc, err := Launcher{Waive: axes}.Start(t.Context(), p, Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	if plan := proc.Plan(); plan.Bare.Answer != No {
+		t.Errorf("%+v", plan.Bare)
+	}
+	if plan, err := (Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.Bare.Answer != No {
+		t.Errorf("Compile says otherwise: %v, %v", plan.Bare, err)
+	}
+}
+
+func inBare(t testing.TB, p *policy.Profile, attempts ...attempt) []outcome {
+	t.Helper()
+	out, err := runJail(t, allGaps, p, attempts)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	return out
+}
+
+// TestBareWalls are the attempts on what is not a file of the profile.
+func TestBareWalls(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "place/")
+	sockets, err := os.MkdirTemp("/var/tmp", "s") // an address has room for 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	accept(t, "unix", sockets+"/host")
+	self := fmt.Sprint(os.Getpid())
+	abstract := "@mcp-jail-bare-" + self + "-" + fmt.Sprint(time.Now().UnixNano())
+	accept(t, "unix", abstract)
+	tcp := accept(t, "tcp", "127.0.0.1:0")
+	key := 0x6d640000 + os.Getpid()
+	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
+	signals := "EPERM"
+	if hostFacts().LandlockABI < 6 {
+		signals = "ok"
+	}
+	const any = ""
+	for _, c := range []struct{ attempt, control, want string }{
+		// Processes: their numbers show, and nothing can be done to them.
+		{"kill " + self, "ok", signals},
+		{"open /proc/" + self + "/environ", "ok", "EACCES"},
+		{"open /proc/" + self + "/cmdline", "ok", "EACCES"},
+		{"open /proc/" + self + "/mem", "ok", "EACCES"},
+		{"open /proc/" + self + "/root/", "ok", "EACCES"},
+		{"open /proc/" + self + "/cwd/", "ok", "EACCES"},
+		{"open /proc/" + self + "/fd/0", "ok", "EACCES"},
+		{"list /proc", "ok", "EACCES"},
+		{"open /proc/self/environ", "ok", "EACCES"},
+		{"open /proc/meminfo", "ok", "ok"},
+		{"priority " + self, "ok", "EPERM"},
+		{"affinity " + self, "ok", "EPERM"},
+		{"rlimit " + self, "ok", "EPERM"},
+		{"ptrace", "ok", "EPERM"},
+		{"readmem", "ok", "EPERM"},
+		// Sockets, queues and memory.
+		{"dial unix " + sockets + "/host", "ok", "EAFNOSUPPORT"},
+		{"dial unix " + abstract, "ok", "EAFNOSUPPORT"},
+		{"dial tcp " + tcp, "ok", "EAFNOSUPPORT"},
+		{"dial udp 127.0.0.1:9", "ok", "EAFNOSUPPORT"},
+		{"loopback", "ok", "EAFNOSUPPORT"},
+		{"socketpair", "ok", "ok"},
+		{fmt.Sprint("shmget ", key), "ok", "EPERM"},
+		{"mqopen none-such", "ENOENT", "EPERM"},
+		{fmt.Sprint("socket ", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE), "ok", "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), any, "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_VSOCK, unix.SOCK_STREAM, 0), any, "EAFNOSUPPORT"},
+		// The kernel.
+		{"userns", any, "EPERM"},
+		{fmt.Sprint("unshare ", unix.CLONE_NEWNS), any, "EPERM"},
+		{"setns /proc/self/ns/uts", any, "EPERM"},
+		{"chroot " + dir, any, "EPERM"},
+		{"fsopen tmpfs", any, "EPERM"},
+		{"mount " + dir + "/place", any, "EPERM"},
+		{"pivot /tmp", any, "EPERM"},
+		{"keyring", any, "EPERM"},
+		{"personality", any, "EPERM"},
+		{"handle " + dir, any, "EPERM"},
+		{"write /proc/sys/kernel/core_pattern", any, "EACCES"},
+		// Files that are the host's here.
+		{"list /", "ok", "EACCES"},
+		{"list /tmp", "ok", "EACCES"},
+		{"create /tmp/mcp-jail-bare-" + self, "ok", "EACCES"},
+		{"create /dev/shm/mcp-jail-bare-" + self, "ok", "EACCES"},
+		{"open /etc/hostname", "ok", "EACCES"},
+		{"list /dev/pts", "ok", "EACCES"},
+		{"open /dev/ptmx", "ok", "EACCES"},
+		{"write /dev/null", "ok", "ok"},
+		{"open /dev/urandom", "ok", "ok"},
+		// What does not hold, and the plan says so: names can be guessed.
+		{"stat /etc/hostname", "ok", "ok"},
+		{"stat /proc/" + self, "ok", "ok"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			a := attempt(strings.Fields(c.attempt))
+			if c.control != any {
+				got, _, _ := strings.Cut(unconfined(t, dir, a)[0], " ")
+				if a[0] == "create" {
+					os.Remove(a[1])
+				}
+				expect(t, "unconfined", got, c.control)
+			}
+			expect(t, "in the jail", inBare(t, jailProfile(t, grant{dir, rw}), a)[0], c.want)
+		})
+	}
+}
+
+// TestBareRights: what Landlock alone makes of the five rights, each missing once.
+func TestBareRights(t *testing.T) {
+	needsBare(t)
+	tries := map[policy.Rights][]attempt{
+		policy.Read:    {try("read", "file"), try("list", ".")},
+		policy.Create:  {try("mkfile", "new"), try("mkdir", "new"), try("symlink", "new"), try("mkfifo", "new")},
+		policy.Update:  {try("write", "file"), try("rewrite", "file"), try("truncate", "file")},
+		policy.Delete:  {try("unlink", "file"), try("rmdir", "empty")},
+		policy.Execute: {try("execs", "file")},
+	}
+	for right, list := range tries {
+		for _, a := range list {
+			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
+				t.Parallel()
+				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
+					dir := plant(t, "file", "empty/")
+					p := jailProfile(t, grant{dir, rights | policy.Execute})
+					if right == policy.Execute {
+						p = jailProfile(t, grant{dir, rights})
+					}
+					b := slices.Clone(a)
+					b[1] = filepath.Join(dir, a[1])
+					want := "EACCES"
+					if rights == policy.AllRights {
+						want = "ok"
+					}
+					got, _, _ := strings.Cut(inBare(t, p, b)[0], " ")
+					expect(t, rights.String(), got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestBareState(t *testing.T) {
+	needsBare(t)
+	const none = "0000000000000000"
+	p := jailProfile(t)
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	got := inBare(t, p, try("capabilities"), try("fds"), try("cwd"), try("tmp"), try("statement"))
+	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
+		t.Errorf("%v", got)
+	}
+	tmp, ok := strings.CutPrefix(got[3], "ok ")
+	if _, err := os.Lstat(tmp); !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(tmp, "/mcp-jail-") {
+		t.Errorf("TMPDIR %q: %v", tmp, err)
+	}
+	expect(t, "what the server is told", got[4], "ok "+tmp)
+}
+
+// TestBareEndsDaemons: whoever left the session and ignores signals ends with the
+// jail, however that ends.
+func TestBareEndsDaemons(t *testing.T) {
+	needsBare(t)
+	for name, end := range map[string]func(s *started){
+		"by Kill":          func(s *started) { s.Kill() },
+		"by Signal":        func(s *started) { s.Signal(syscall.SIGKILL) },
+		"with its program": func(s *started) { s.Signal(syscall.SIGTERM) },
+		"after being stopped": func(s *started) {
+			unix.Kill(s.PID(), unix.SIGSTOP)
+			s.Kill()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := beginWith(t, allGaps, jailProfile(t), try("daemon", "3"), try("daemon", "1"), try("caught"))
+			eventually(t, "both daemons run", func() bool {
+				s.errs.mu.Lock()
+				defer s.errs.mu.Unlock()
+				return strings.Count(s.errs.text, "daemon") == 2
+			})
+			end(s)
+			s.finish()
+			s.gone()
+		})
+	}
+	t.Run("a fork bomb", func(t *testing.T) {
+		p := jailProfile(t)
+		p.Limits = policy.Limits{Processes: 300}
+		if os.Getuid() == 0 {
+			p.Limits = policy.Limits{} // root is exempt, and the plan says so: the bomb below is a bounded one
+		}
+		s := beginWith(t, allGaps, p, try("bomb", "200"))
+		s.errs.await(t, "daemon")
+		time.Sleep(50 * time.Millisecond)
+		s.Kill()
+		s.finish()
+		s.gone()
+	})
+}
+
+// gone checks that nothing is left of a jail: no process that has its TMPDIR in
+// its environment, no directory.
+func (s *started) gone() {
+	s.t.Helper()
+	tmp := s.tmp
+	if _, err := os.Lstat(tmp); tmp == "" || !errors.Is(err, os.ErrNotExist) {
+		s.t.Errorf("%q is left: %v", tmp, err)
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range all {
+		if b, _ := os.ReadFile(file); strings.Contains(string(b), "TMPDIR="+tmp) {
+			s.t.Errorf("left: %s", file)
+		}
+	}
+}
+
+// TestBareLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
+// process nor a directory.
+func TestBareLauncherIsKilled(t *testing.T) {
+	needsBare(t)
+	tmp := t.TempDir()
+	p := jailProfile(t, grant{tmp, rw})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	p.Waive = allGaps.Waive
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("daemon", "2"), try("tmp"), try("wait")})...)
+	var order bytes.Buffer
+	if err := gob.NewEncoder(&order).Encode([]*policy.Profile{p, p}); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(uint64(os.Getpid()), 7))
+	for i := range 40 {
+		pipe := newWitness(t)
+		cmd := exec.Command(testBinary)
+		cmd.Args = []string{launcherName}
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+		cmd.Stdin = bytes.NewReader(order.Bytes())
+		cmd.ExtraFiles = []*os.File{pipe.w}
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
+		if i == 0 {
+			time.Sleep(500 * time.Millisecond) // once with everything up for certain
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		if n := strings.Count(out.String(), "up\n"); i == 0 && n != 2 {
+			t.Fatalf("the control: %d of 2 jails were up: %s", n, out.String())
+		}
+		pipe.gone(t)
+		eventually(t, "no directory in "+tmp, func() bool {
+			left, _ := os.ReadDir(tmp)
+			return len(left) == 0
+		})
+	}
+}
+
+// TestBareInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
+// it, the launcher clears up, and what has detached itself survives: that is the gap.
+func TestBareInitIsKilled(t *testing.T) {
+	needsBare(t)
+	s := beginWith(t, allGaps, jailProfile(t), try("daemon", "0s"), try("wait"))
+	s.errs.await(t, "daemon")
+	unix.Kill(s.PID(), unix.SIGKILL)
+	exit, _ := s.Wait()
+	if exit != (Exit{Code: 137, Signal: syscall.SIGKILL}) {
+		t.Errorf("%+v", exit)
+	}
+	if _, err := os.Lstat(s.tmp); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", s.tmp, err)
+	}
+	within(t, "the end of the one that waits for it", s.ends)
+	if plan := s.Plan(); !slices.ContainsFunc(plan.Gaps, func(g Gap) bool {
+		return g.Axis == policy.AxisProcess && strings.Contains(g.What, "survives") && g.Waived
+	}) {
+		t.Errorf("%+v", plan.Gaps)
+	}
+}
+
+// TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
+func TestBareSwappedObjects(t *testing.T) {
+	needsBare(t)
+	for name, swap := range map[string]func(dir string) error{
+		"a symlink for the directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
+		},
+		"another directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755))
+		},
+		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := plant(t, "grant/inner", "secret/inner")
+			p := jailProfile(t, grant{dir + "/grant", rw})
+			expect(t, "before", inBare(t, p, try("read", dir+"/grant/inner"))[0], "ok inner")
+			if err := swap(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := allGaps.Start(t.Context(), p, Stdio{})
+			var se *StartError
+			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
+				t.Errorf("%#v, want a StartError that names the path", err)
+			}
+		})
+	}
+}
+
+// TestBareGaps: what the plan says does not hold does not hold indeed. With
+// namespaces each is refused (TestJailCarveOuts).
+func TestBareGaps(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "work/.env", "work/.git/hooks/pre-commit", "outside")
+	p := jailProfile(t, grant{dir + "/work", rw}, grant{dir + "/work/.env", 0}, grant{dir + "/work/.git/hooks", r})
+	plan, _ := allGaps.Compile(p)
+	for _, c := range []struct {
+		attempt attempt
+		want    outcome
+		what    string
+	}{
+		{try("stat", dir+"/outside"), "ok", "what is not granted is hidden"},
+		{try("read", dir+"/work/.env"), "ok .env", "hidden inside a wider grant: " + dir + "/work/.env"},
+		{try("write", dir+"/work/.git/hooks/pre-commit"), "ok", "less than around them: " + dir + "/work/.git/hooks"},
+		{try("chmod", dir+"/outside"), "ok", "modes, owners, times"},
+	} {
+		expect(t, c.attempt.String(), inBare(t, p, c.attempt)[0], c.want)
+		if !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Axis == policy.AxisFs && g.Waived && strings.Contains(g.What, c.what) }) {
+			t.Errorf("the plan does not say %q: %+v", c.what, plan.Gaps)
+		}
+	}
+	// And a profile without carve-outs has no gap of theirs.
+	plan, _ = allGaps.Compile(jailProfile(t, grant{dir + "/work", rw}))
+	for _, g := range plan.Gaps {
+		if len(g.Paths) > 0 {
+			t.Errorf("%+v", g)
+		}
+	}
+}
+
+// TestBareMemory: the sampler looks at the descendants of the init, and at nobody else.
+func TestBareMemory(t *testing.T) {
+	needsBare(t)
+	p := jailProfile(t)
+	p.Limits = policy.Limits{MemoryMB: 64}
+	for _, what := range []attempt{try("allocate", "200"), try("allocate-two", "60")} {
+		s := beginWith(t, allGaps, p, what)
+		s.finish()
+		if d := s.Denials(); len(d) == 0 || d[0].Axis != policy.AxisLimits || d[0].Operation != "memory" {
+			t.Errorf("%v: denials %+v", what, d)
+		}
+	}
+}
+
+func TestBareProcesses(t *testing.T) {
+	needsBare(t)
+	if os.Getuid() == 0 {
+		return // exempt, and the plan says so
+	}
+	p := jailProfile(t)
+	p.Limits = policy.Limits{Processes: 60}
+	got := inBare(t, p, try("fork", "600"))[0]
+	n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
+	if count, err := strconv.Atoi(n); err != nil || why != "EAGAIN" || count > 300 {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestBareThousand: eight at a time, each looks from inside whether it holds.
+func TestBareHundreds(t *testing.T) {
+	needsBare(t)
+	secret := plant(t, "secret") + "/secret"
+	p := jailProfile(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				got := inBare(t, p, try("read", secret), try("list", "/"), try("socket", "2", "1", "0"), try("userns"), try("capabilities"))
+				const none = "0000000000000000"
+				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {
+					t.Errorf("%v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,263 @@
+package confine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// bare compiles for a host that refuses user namespaces: the first wall is
+// missing, and Landlock and the filter stand alone. What they cannot express is
+// a gap; where the filter can be stricter than it has to be inside of namespaces,
+// it is, so that there are fewer.
+func (c *compiler) bare() {
+	c.plan.Bare = c.f.UserNamespaces
+	o := &c.plan.order
+	*o = order{
+		Bare: true, HostPID: c.f.PID, Limits: c.p.Limits,
+		Devices: slices.DeleteFunc(slices.Clone(c.f.Devices), func(d string) bool { return d == "/dev/tty" }),
+		Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir, MustFail: mustFail(c.p),
+	}
+	for _, v := range c.p.Env {
+		o.Env = append(o.Env, v.Name+"="+v.Value)
+	}
+	granted := c.bareNetwork()
+	o.HostNames = granted != nil
+	c.bareFiles(o, granted != nil)
+	c.bareProcesses(o, granted != nil)
+	c.bareLimits()
+	c.plan.Notes = append(c.plan.Notes,
+		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
+}
+
+// bareNetwork: without a network namespace the filter decides whether sockets
+// can be made at all.
+func (c *compiler) bareNetwork() (granted []string) {
+	for _, r := range c.p.Net {
+		if r.Allow {
+			granted = append(granted, r.Host)
+		}
+	}
+	if granted == nil {
+		by := "seccomp"
+		if c.f.LandlockABI >= 4 {
+			by = "seccomp, Landlock"
+		}
+		c.holds(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
+		return nil
+	}
+	c.gap(Gap{
+		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(granted, 6), ", "),
+		Why: "host allow-lists are not built yet, so the choice is all of the network or none",
+		Fix: `remove the net rules, or accept the whole network for this server with waive = ["net"] (--waive net)`,
+	})
+	return granted
+}
+
+// setTmp gives the jail its directory for temporary files, which is chosen at the
+// start.
+func (o *order) setTmp(dir string) {
+	o.Tmp = dir
+	access := entryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
+	o.Landlock.Rules = append(slices.Clone(o.Landlock.Rules), landlockRule{Path: dir, Access: access})
+	o.Env = slices.Clone(o.Env)
+	for i, v := range o.Env {
+		if strings.HasPrefix(v, "TMPDIR=") {
+			o.Env[i] = "TMPDIR=" + dir
+		}
+		if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
+			var s policy.Statement
+			if json.Unmarshal([]byte(text), &s) != nil {
+				continue
+			}
+			s.Temporary = dir
+			if b, err := json.Marshal(s); err == nil {
+				o.Env[i] = policy.StatementVar + "=" + string(b)
+			}
+		}
+	}
+}
+
+// bareOwn are the places that a jail without mounts has besides its entries.
+func bareOwn(f facts, network bool) []policy.Entry {
+	var own []policy.Entry
+	for _, d := range f.Devices {
+		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
+	}
+	for _, file := range f.KernelFiles {
+		own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
+	}
+	if network {
+		for _, file := range f.HostNames {
+			own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
+		}
+	}
+	return own
+}
+
+func (c *compiler) bareFiles(o *order, network bool) {
+	if c.f.LandlockABI < 1 {
+		c.gap(Gap{
+			Axis: policy.AxisFs, What: "every wall of the filesystem", Fatal: true,
+			Why: "there are no namespaces, and " + c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
+		})
+		return
+	}
+	f := c.f
+	f.Devices = o.Devices
+	compiled := compileLandlock(landlockInput{
+		ABI: c.f.LandlockABI, Entries: c.p.Entries, Own: bareOwn(f, network), Programs: c.p.Programs,
+		DenyPorts: !network, Pin: true,
+	})
+	o.Landlock = compiled.landlockRules
+	c.holds(policy.AxisFs, fmt.Sprintf("Landlock ABI %d", c.f.LandlockABI),
+		"nothing but the listed paths can be read, listed, written, made, removed or executed")
+	c.gap(Gap{
+		Axis: policy.AxisFs, What: "what is not granted is hidden",
+		Why: "Landlock refuses to open files, and not to ask whether there are any: names that the server guesses, and their sizes, owners and times, show, and it can watch them change",
+		Fix: FixNamespaces,
+	})
+	c.bareCarved(compiled.Carved)
+	for _, e := range c.p.Entries {
+		if e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update) {
+			c.gap(Gap{
+				Axis: policy.AxisFs, What: e.Rule + ": create without update",
+				Why: "Landlock would only let the server make empty files, and filling them is not mediated yet",
+				Fix: "add update = true to the rule",
+			})
+		}
+	}
+	for _, p := range compiled.Unreadable {
+		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
+	}
+	if n := len(c.p.Unprotected); n > 0 {
+		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%d protected names do not exist yet and could be created by the server: %s", n, strings.Join(shorten(c.p.Unprotected, 6), ", ")))
+	}
+}
+
+// bareCarved: Landlock adds rights along a path, and only a mount takes away.
+func (c *compiler) bareCarved(carved []landlockCarve) {
+	var hidden, narrower []string
+	for _, k := range carved {
+		if k.Taken.Has(policy.Read) {
+			hidden = append(hidden, k.Entry.Path)
+		} else {
+			narrower = append(narrower, k.Entry.Path+" (no "+strings.ReplaceAll(k.Taken.String(), " ", ", ")+")")
+		}
+	}
+	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
+	if hidden != nil {
+		c.gap(Gap{
+			Axis: policy.AxisFs, What: "hidden inside a wider grant: " + strings.Join(shorten(hidden, maxGapPaths), ", "),
+			Why: why + ": the server can read them", Fix: FixNamespaces, Paths: hidden,
+		})
+	}
+	if narrower != nil {
+		c.gap(Gap{
+			Axis: policy.AxisFs, What: "less than around them: " + strings.Join(shorten(narrower, maxGapPaths), ", "),
+			Why: why, Fix: FixNamespaces, Paths: narrower,
+		})
+	}
+	c.gap(Gap{
+		Axis: policy.AxisFs, What: "modes, owners, times and attributes of files that may not be written",
+		Why: "Landlock does not ask who changes them: the server can, of every file that is yours",
+		Fix: FixNamespaces,
+	})
+}
+
+// maxGapPaths is how many paths a sentence names; Gap.Paths has all of them.
+const maxGapPaths = 12
+
+func (c *compiler) bareProcesses(o *order, network bool) {
+	if c.f.Seccomp.Answer != Yes {
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
+			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
+		})
+		return
+	}
+	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
+	// abstract ones.
+	sockets := c.f.LandlockABI >= 9
+	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
+		Unix: sockets, Inet: network, Truncate: c.f.LandlockABI >= 3, Programs: c.p.Programs != nil,
+	})
+	if err != nil {
+		c.gap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+		return
+	}
+	o.Seccomp = filterRecords(filter)
+	by, what := "seccomp", "no UNIX socket can be made but connected pairs; no queue, shared memory or key of the host can be reached"
+	if sockets {
+		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of the host can be reached, but for sockets that a rule names"
+	}
+	c.holds(policy.AxisIPC, by, "%s", what)
+	c.bareLife()
+	if c.p.Programs != nil {
+		c.holds(policy.AxisProcess, "Landlock", "only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
+	}
+	if len(c.p.CommandArgs) > 0 {
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
+			Why: "the kernel decides which file is started, not with which arguments",
+			Fix: "drop args and envs from the command rules",
+		})
+	}
+	c.holds(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// bareLife: what the server may do to other processes, and how it ends.
+func (c *compiler) bareLife() {
+	if c.f.LandlockABI >= 6 {
+		c.holds(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "no process survives",
+			Why: "without a PID namespace the jail's init ends the others, and what has detached itself survives when that init is itself ended with SIGKILL by somebody outside",
+			Fix: FixNamespaces,
+		})
+		return
+	}
+	c.holds(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
+	c.gap(Gap{
+		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
+		Why: "Landlock can tell signals apart since Linux 6.12: here the server can end whatever is yours, the jail's own init too, and what has detached itself then survives",
+		Fix: FixNamespaces,
+	})
+}
+
+func (c *compiler) bareLimits() {
+	l := c.p.Limits
+	switch {
+	case l.MemoryMB <= 0:
+	case c.f.SeesProc:
+		c.holds(policy.AxisLimits, "a sampler in the jail's init", "%d MB of memory: the largest process is ended when all together exceed it", l.MemoryMB)
+	default:
+		c.gap(Gap{
+			Axis: policy.AxisLimits, What: fmt.Sprintf("memory_mb = %d", l.MemoryMB),
+			Why: "there is no /proc here, so the memory of the server cannot be watched",
+			Fix: `mount /proc, or accept it for this server with waive = ["limits"] (--waive limits)`,
+		})
+	}
+	if l.Processes > 0 {
+		why := "without a user namespace the kernel counts all of your processes together: the limit is set that far above what runs at the start"
+		if c.f.UID == 0 {
+			why = "root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit of its own"
+		}
+		c.gap(Gap{
+			Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes), Why: why,
+			Fix: FixNamespaces,
+		})
+	}
+	if l.OpenFiles > 0 {
+		c.holds(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
+	}
+	if l.FileSizeMB > 0 {
+		c.holds(policy.AxisLimits, "RLIMIT_FSIZE", "%d MB a file", l.FileSizeMB)
+	}
+	if l.MessageMB > 0 {
+		c.holds(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
+	}
+}
