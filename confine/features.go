@@ -59,6 +59,7 @@ type Features struct {
 	UserNamespaces Feature `json:"user_namespaces"` // with the capabilities inside that a jail is built with
 	MountAPI       Feature `json:"mount_api"`       // open_tree, move_mount, mount_setattr
 	FreshProc      Feature `json:"fresh_proc"`      // nothing of /proc is masked, so a new one may be mounted
+	PtraceScope    Feature `json:"ptrace_scope"`    // a supervisor may read the arguments of its jail's processes
 	PidMax         Feature `json:"pid_max"`         // pid_max belongs to the PID namespace
 	Cgroup         Feature `json:"cgroup"`          // cgroup v2 delegated to this process
 }
@@ -79,6 +80,7 @@ func (f Features) List() []NamedFeature {
 		{"userns", f.UserNamespaces},
 		{"mount_api", f.MountAPI},
 		{"fresh_proc", f.FreshProc},
+		{"ptrace_scope", f.PtraceScope},
 		{"pid_max", f.PidMax},
 		{"cgroup", f.Cgroup},
 	}
@@ -198,6 +200,16 @@ func freshProcFeature(mountinfo string) Feature {
 	}
 	if !seen {
 		return no("there is no whole, writable /proc here", "mount /proc without ro and subset=pid")
+	}
+	return yes("")
+}
+
+// ptraceScopeFeature judges kernel.yama.ptrace_scope, "" where there is no Yama:
+// 3 is final and keeps everybody from everything (Documentation/admin-guide/LSM/Yama.rst).
+func ptraceScopeFeature(scope string) Feature {
+	if scope == "3" {
+		return no("kernel.yama.ptrace_scope is 3: nobody may read the arguments of another process's calls",
+			"set kernel.yama.ptrace_scope to 2 or less at boot")
 	}
 	return yes("")
 }

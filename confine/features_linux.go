@@ -18,7 +18,6 @@ import (
 // is for reports; a start asks less.
 func Probe() Features {
 	f := probeForStart()
-	f.SeccompNotify = seccompNotifyFeature()
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
 	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
 	f.MountAPI = probed.get("mount_api", probeMountAPI)
@@ -32,6 +31,9 @@ func probeForStart() Features {
 	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
 	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
 	f.Seccomp = probeSeccomp()
+	f.SeccompNotify = seccompNotifyFeature()
+	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // absent without Yama
+	f.PtraceScope = ptraceScopeFeature(strings.TrimSpace(string(scope)))
 	if b, err := os.ReadFile("/proc/self/mountinfo"); err != nil {
 		f.FreshProc = no("/proc cannot be read: "+err.Error(), "mount /proc")
 	} else {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/bpf"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -51,6 +53,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 	}
 	c.network(o)
 	c.filesystem(o)
+	c.supervision(o)
 	c.processes(o)
 	c.limits(o)
 	o.MustFail = mustFail(p)
@@ -67,6 +70,8 @@ type compiler struct {
 	p    *policy.Profile
 	f    facts
 	plan *Plan
+
+	supervised bool
 }
 
 func (c *compiler) gap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -100,9 +105,6 @@ func (c *compiler) filesystem(o *order) {
 	c.holds(policy.AxisFs, by, "nothing exists but the listed paths, each with exactly its rights")
 	if !o.FreshProc {
 		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: "+c.f.FreshProc.Detail)
-	}
-	if n := len(c.p.Unprotected); n > 0 {
-		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%d protected names do not exist yet and could be created by the server: %s", n, strings.Join(shorten(c.p.Unprotected, 6), ", ")))
 	}
 }
 
@@ -147,10 +149,16 @@ func (c *compiler) processes(o *order) {
 		})
 		return
 	}
-	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
+	options := seccompOptions{
 		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true, Truncate: true,
-		Programs: c.p.Programs != nil,
-	})
+		Programs: c.p.Programs != nil, Supervised: c.supervised,
+	}
+	filter, err := compileSeccomp(c.f.Machine, options)
+	if err == nil && c.supervised {
+		var second []bpf.RawInstruction
+		second, err = compileListener(c.f.Machine, options, hooks(o.Loopback))
+		o.Hooks = filterRecords(second)
+	}
 	if err != nil {
 		c.gap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
 		return

@@ -17,7 +17,7 @@ import (
 func kernel() facts {
 	return facts{
 		Features: Features{
-			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: yes("ABI 7"), Seccomp: yes(""),
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: yes("ABI 7"), Seccomp: yes(""), SeccompNotify: yes(""), PtraceScope: yes(""),
 			UserNamespaces: yes(""), MountAPI: yes(""), FreshProc: yes(""), PidMax: yes(""),
 		},
 		Supported: true, Machine: ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"},
@@ -68,7 +68,7 @@ func planText(p *Plan) string {
 	}
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" {
+		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" {
 			fmt.Fprintf(&b, "order %s: %+v\n", name, v.Field(i))
 		}
 	}

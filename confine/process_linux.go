@@ -3,11 +3,14 @@ package confine
 import (
 	"io"
 	"os"
+	"path"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Process is a program in its jail.
@@ -60,9 +63,30 @@ func (p *Process) record(m message) {
 		p.notes = append(p.notes, m.detail)
 	case saysLimit:
 		p.denials = limitReached(p.denials, m.step, m.detail, m.num, m.pid, m.program)
+	case saysRefused, saysAbsent:
+		p.refusal(m)
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
 	}
+}
+
+// refusal records what the supervisor saw refused. What does not exist in the jail
+// was refused only if it exists here.
+func (p *Process) refusal(m message) {
+	if m.kind == saysAbsent {
+		if _, err := os.Lstat(path.Dir(m.target)); err != nil {
+			return
+		}
+		if m.detail == "connect" {
+			if _, err := os.Lstat(m.target); err != nil {
+				return
+			}
+		}
+	}
+	p.denials = append(p.denials, Denial{
+		Axis: policy.Axis(m.step), Operation: m.detail, Target: m.target,
+		PID: m.pid, Program: m.program, Count: m.num, Time: time.Now(),
+	})
 }
 
 // PID is the process number of the jail's init on the host.

@@ -71,8 +71,9 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
 
 // dropCapabilities empties all five sets of this thread, and the effective and
-// permitted ones of the shim's other threads.
-func dropCapabilities() error {
+// permitted ones of the shim's other threads, but for what a supervisor needs to
+// read the arguments of the jail's processes.
+func (s *shim) dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return on("ambient", err)
 	}
@@ -88,23 +89,25 @@ func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
 		return on("securebits", err)
 	}
-	return emptyCapabilities()
+	if len(s.order.Hooks) > 0 {
+		return emptyCapabilities(1 << unix.CAP_SYS_PTRACE)
+	}
+	return emptyCapabilities(0)
 }
 
-// emptyCapabilities empties the sets that a thread holds, on all threads.
-func emptyCapabilities() error {
+// emptyCapabilities empties the sets that a thread holds, on this thread; on all
+// others it leaves what is named.
+func emptyCapabilities(kept uint32) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
-	if errno == unix.ENOTSUP {
-		// Built with cgo: only this thread can be reached. The others never start a
-		// program, and the filter will keep them from using what they hold.
-		return on("capset", unix.Capset(&hdr, &none[0]))
-	}
-	if errno != 0 {
+	var none, others [2]unix.CapUserData
+	others[0].Effective, others[0].Permitted = kept, kept
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&others[0])), 0)
+	// ENOTSUP: built with cgo, only this thread can be reached. The others never
+	// start a program, and the filter will keep them from using what they hold.
+	if errno != 0 && errno != unix.ENOTSUP {
 		return on("capset", errno)
 	}
-	return nil
+	return on("capset", unix.Capset(&hdr, &none[0]))
 }
 
 // hideDescriptors keeps everything but the three standard ones from the server.
@@ -135,10 +138,18 @@ func (s *shim) openRuleset() (err error) {
 
 func (s *shim) landlock() error { return restrictThread(s.ruleset) }
 
-// seccomp puts the filter on every thread of the shim.
+// seccomp puts the filter on every thread of the shim, and the one that hands calls
+// over on this thread alone, from which the server comes.
 func (s *shim) seccomp() error {
-	_, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
-	return err
+	if _, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil || len(s.order.Hooks) == 0 {
+		return err
+	}
+	fd, err := applySeccomp(s.order.Hooks, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	if err != nil {
+		return on("listener", err)
+	}
+	go newSupervisor(s, listener(fd)).receive()
+	return nil
 }
 
 func noNewPrivileges() error {

@@ -3,6 +3,7 @@ package confine
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sort"
 
 	"golang.org/x/net/bpf"
@@ -78,9 +79,9 @@ type seccompOptions struct {
 	// Programs says that only listed files may be started. A memfd has no path
 	// that Landlock could judge, so it must be one that cannot be executed.
 	Programs bool
-	// Notify lists the calls that are handed to the supervisor. A refusal by the
-	// deny-list comes first.
-	Notify []seccompNotify
+	// Supervised leaves out what the jail's init itself has to do for the server:
+	// a second filter, for the server alone, refuses that (compileListener).
+	Supervised bool
 }
 
 // seccompNotify hands one call to the supervisor where any of When holds, or
@@ -181,10 +182,30 @@ func (n *filterNode) onAllow(next *filterNode) *filterNode {
 	return &c
 }
 
-// compileSeccomp returns the program for one machine. It fails on a machine
-// that it does not know and on a Notify call that it has no number for.
+// compileSeccomp returns the deny-list for one machine. It fails on a machine
+// that it does not know.
 func compileSeccomp(arch Arch, opts seccompOptions) ([]bpf.RawInstruction, error) {
-	root, err := seccompTree(arch, opts)
+	rules := seccompRules(opts)
+	if opts.Supervised {
+		rules = slices.DeleteFunc(rules, func(r seccompRule) bool { return slices.Contains(supervisorCalls, r.call) })
+	}
+	return compileFilter(arch, rules, nil)
+}
+
+// supervisorCalls are refused to a server and needed by its supervisor: to read
+// arguments, to resolve names without following magic links, to get the listener.
+var supervisorCalls = []string{"openat2", "process_vm_readv", "seccomp"}
+
+// compileListener returns the second filter of a supervised server. It hands calls
+// over, and refuses what the first one leaves to the supervisor. A refusal by
+// either comes before a notification (seccomp(2)).
+func compileListener(arch Arch, opts seccompOptions, notify []seccompNotify) ([]bpf.RawInstruction, error) {
+	rules := slices.DeleteFunc(seccompRules(opts), func(r seccompRule) bool { return !slices.Contains(supervisorCalls, r.call) })
+	return compileFilter(arch, rules, notify)
+}
+
+func compileFilter(arch Arch, rules []seccompRule, notify []seccompNotify) ([]bpf.RawInstruction, error) {
+	root, err := seccompTree(arch, rules, notify)
 	if err != nil {
 		return nil, err
 	}
@@ -208,17 +229,17 @@ func filterRecords(prog []bpf.RawInstruction) []byte {
 }
 
 // seccompTree is the program as a decision tree.
-func seccompTree(arch Arch, opts seccompOptions) (*filterNode, error) {
+func seccompTree(arch Arch, rules []seccompRule, notify []seccompNotify) (*filterNode, error) {
 	if arch != ArchAMD64 && arch != ArchARM64 {
 		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
 	}
 	nodes := make(map[uint32]*filterNode)
-	for _, r := range seccompRules(opts) {
+	for _, r := range rules {
 		if nr, ok := callNumber(arch, r.call); ok {
 			nodes[nr] = r.node
 		}
 	}
-	for _, n := range opts.Notify {
+	for _, n := range notify {
 		if !callKnown(n.Call) {
 			return nil, fmt.Errorf("seccomp: no number for the call %q", n.Call)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -116,7 +117,7 @@ func (s *shim) steps() []shimStep {
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
 		{"directory", s.enterDir},
-		{"capabilities", dropCapabilities},
+		{"capabilities", s.dropCapabilities},
 		{"descriptors", hideDescriptors},
 		{"parent", s.bindToParent}, // changing credentials may have undone it
 		{"no_new_privs", noNewPrivileges},
@@ -290,6 +291,10 @@ func loopback() error {
 }
 
 // startProgram executes the server and stays behind as its init.
+//
+// While this thread waits for the exec it keeps its place in Go's scheduler, and the
+// supervisor has to answer that very exec. So there is room for others, and nothing
+// that stops the world: the launcher starts the shim with the collector off.
 func (s *shim) startProgram() {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if s.bare {
@@ -306,6 +311,7 @@ func (s *shim) startProgram() {
 	}
 	s.program <- pid
 	s.say(message{kind: saysStarted, pid: pid})
+	debug.SetGCPercent(100)
 	releaseStdio()
 	close(s.watch)
 	s.reap(pid)

@@ -18,6 +18,7 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SETPCAP,      // to give capabilities up for good
 	unix.CAP_SYS_RESOURCE, // max_user_namespaces
 	unix.CAP_DAC_OVERRIDE, // names below a mask that nobody may list
+	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
 // Shim is the init of a jail that is not built yet: it has its namespaces and
@@ -160,7 +161,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	}
 	pid, err := syscall.ForkExec(path, []string{shimName, s.kind}, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
-		Env:   []string{"GOMAXPROCS=2"}, // see spareThreads
+		Env:   []string{"GOMAXPROCS=3", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,
 	})
 	if err != nil {

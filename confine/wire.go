@@ -25,6 +25,13 @@ type order struct {
 
 	Landlock landlockRules
 	Seccomp  []byte // struct sock_filter records
+	// Hooks is a second filter, for the server alone: what it hands over is decided
+	// by the init, which knows what follows. Empty: nobody is asked.
+	Hooks       []byte
+	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
+	Unprotected []string
+	Programs    []string
+	AnyProgram  bool // Programs is no list
 
 	Limits   policy.Limits
 	PidMax   bool     // limit processes by the PID namespace's pid_max (root)
@@ -61,7 +68,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-1"
+const orderMagic = "mcp-jail-order-2"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -166,9 +173,22 @@ func (c *codec) fields(o *order) {
 	c.num(&o.Landlock.Net)
 	c.num(&o.Landlock.Scoped)
 	list(c, &o.Landlock.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
-	filter := string(o.Seccomp)
-	c.str(&filter)
-	o.Seccomp = []byte(filter)
+	for _, filter := range []*[]byte{&o.Seccomp, &o.Hooks} {
+		records := string(*filter)
+		c.str(&records)
+		*filter = []byte(records)
+	}
+	list(c, &o.Entries, func(e *policy.Entry) {
+		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
+		c.str(&e.Path)
+		c.num(&kind)
+		c.num(&rights)
+		c.num(&origin)
+		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
+	})
+	list(c, &o.Unprotected, c.str)
+	list(c, &o.Programs, c.str)
+	c.bool(&o.AnyProgram)
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
 		c.int(n)
 	}
@@ -204,6 +224,8 @@ const (
 	saysFailed  = 'E' // step, errno, detail: nothing runs
 	saysNote    = 'N' // something worth showing: text
 	saysLimit   = 'L' // key of the limit, what reached it, its value, pid, program
+	saysRefused = 'R' // axis, operation, target, count, pid, program
+	saysAbsent  = 'A' // the same of a name that the jail does not have: perhaps nobody has
 	saysExit    = 'X' // code, signal of the program
 )
 
@@ -212,6 +234,7 @@ type message struct {
 	step    string
 	num     int
 	detail  string
+	target  string
 	pid     int
 	program string
 }
@@ -223,6 +246,7 @@ func (c *codec) message(m *message) {
 	c.str(&m.step)
 	c.int(&m.num)
 	c.str(&m.detail)
+	c.str(&m.target)
 	c.int(&m.pid)
 	c.str(&m.program)
 }

@@ -36,6 +36,9 @@ func (o Op) String() string {
 // name is decided by the directory that holds it, everything else by the entry
 // of the path itself (DESIGN.md "policy").
 //
+// Protected names inside of a grant are refused whether they exist or not, which
+// on Linux the supervisor of the jail sees to.
+//
 // As sets: what an Op allows never grows when an entry loses rights, and never
 // grows when an entry without rights is added.
 func (p *Profile) Allows(op Op, path string) bool {
@@ -45,11 +48,11 @@ func (p *Profile) Allows(op Op, path string) bool {
 	case OpExec:
 		return p.RightsAt(path).Has(Execute) && (p.Programs == nil || slices.Contains(p.Programs, path))
 	case OpWrite, OpTruncate:
-		return p.RightsAt(path).Has(Update)
+		return p.RightsAt(path).Has(Update) && !p.Guards(op, path)
 	case OpCreate, OpMkdir:
-		return p.creatable(path)
+		return p.creatable(path) && !p.Guards(op, path)
 	case OpRemove:
-		return p.removable(path)
+		return p.removable(path) && !p.Guards(op, path)
 	}
 	return false
 }
@@ -59,7 +62,7 @@ func (p *Profile) Allows(op Op, path string) bool {
 // where it would gain rights is refused as Landlock does. A rename between two
 // entries may still be answered with EXDEV, since entries can be mounts.
 func (p *Profile) AllowsRename(src, dst string) bool {
-	if !p.removable(src) || !p.creatable(dst) || Within(dst, src) {
+	if !p.Allows(OpRemove, src) || !p.Allows(OpMkdir, dst) || Within(dst, src) {
 		return false
 	}
 	for _, u := range p.Unprotected {
@@ -73,15 +76,10 @@ func (p *Profile) AllowsRename(src, dst string) bool {
 
 // AllowsReplace is AllowsRename over a name that exists: the old file is removed.
 func (p *Profile) AllowsReplace(src, dst string) bool {
-	return p.AllowsRename(src, dst) && p.removable(dst)
+	return p.AllowsRename(src, dst) && p.Allows(OpRemove, dst)
 }
 
 func (p *Profile) creatable(path string) bool {
-	for _, u := range p.Unprotected {
-		if Within(path, u) {
-			return false
-		}
-	}
 	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.holdsEntry(path)
 }
 

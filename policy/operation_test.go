@@ -37,7 +37,7 @@ func TestAllows(t *testing.T) {
 		{OpExec, "/all/x", true}, {OpExec, "/rw/x", false}, {OpExec, "/all/ro/x", false},
 		{OpWrite, "/rw/x", true}, {OpWrite, "/rw/file", true}, {OpWrite, "/all/ro/x", false}, {OpWrite, "/create/x", false}, {OpTruncate, "/create/x", false},
 		{OpCreate, "/create/x", true}, {OpMkdir, "/create/x", true}, {OpCreate, "/all/ro/x", false}, {OpCreate, "/all/ro/rw/x", true}, {OpCreate, "/all/mask/x", false},
-		{OpCreate, "/all/mask", false}, {OpCreate, "/rw/file", false}, {OpCreate, "/all", false}, {OpCreate, "/rw/.git/hooks", false}, {OpMkdir, "/rw/.git/hooks", false}, {OpCreate, "/rw/.git/hooks/x", false}, {OpMkdir, "/rw/.git", true},
+		{OpCreate, "/all/mask", false}, {OpCreate, "/rw/file", false}, {OpCreate, "/all", false}, {OpCreate, "/rw/.git/hooks", false}, {OpMkdir, "/rw/.git/hooks", false}, {OpCreate, "/rw/.git/hooks/x", false}, {OpMkdir, "/rw/.git", false}, {OpMkdir, "/rw/.github", true}, {OpCreate, "/rw/.github", false},
 		{OpRemove, "/rw/x", true}, {OpRemove, "/create/x", false}, {OpRemove, "/rw/file", false}, {OpRemove, "/all/ro", false}, {OpRemove, "/all/ro/rw", false}, {OpRemove, "/all", false}, {OpRemove, "/", false}, {OpRemove, "/all/ro/rw/x", true},
 		{OpRemove, "/rule/same", true}, {OpRemove, "/rule/less", false}, {OpRemove, "/rule/more", false}, {OpRemove, "/rule/none", false}, {OpRemove, "/rule/samedir", false}, {OpRemove, "/rule", false},
 		{0, "/all/x", false}, {99, "/all/x", false},

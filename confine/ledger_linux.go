@@ -1,0 +1,186 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A ledger reports refusals to the launcher: each at once when it is new, and one
+// that repeats itself no more than a few times a second.
+type ledger struct {
+	say  func(message)
+	self int // the thread that tests the jail, and is refused everything
+	mu   sync.Mutex
+	seen map[string]*sighting
+}
+
+type sighting struct {
+	count int
+	told  time.Time
+}
+
+const (
+	maxSightings = 1000                   // different refusals of a session
+	repeatAfter  = 200 * time.Millisecond // of the same one
+)
+
+func (l *ledger) refused(r *request, operation, target string) {
+	l.report(r, policy.AxisFs, operation, target, false)
+}
+
+// absent reports a name that does not exist in the jail, and perhaps on the host.
+func (l *ledger) absent(r *request, target string) {
+	l.report(r, policy.AxisFs, wordOf(r.op), target, true)
+}
+
+func wordOf(op hookedOp) string {
+	switch op {
+	case hookMkdir:
+		return policy.OpMkdir.String()
+	case hookRemove:
+		return policy.OpRemove.String()
+	case hookRename:
+		return "rename"
+	case hookTruncate:
+		return policy.OpTruncate.String()
+	}
+	return policy.OpCreate.String()
+}
+
+func (l *ledger) report(r *request, axis policy.Axis, operation, target string, absent bool) {
+	if int(r.n.tid) == l.self {
+		return
+	}
+	for _, own := range []string{"/proc", "/dev", "/sys"} {
+		if axis == policy.AxisFs && policy.Within(target, own) {
+			return // no policy grants those
+		}
+	}
+	key := string(axis) + "\x00" + operation + "\x00" + target
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seen[key]
+	if s == nil {
+		if len(l.seen) == maxSightings {
+			return
+		}
+		if l.seen == nil {
+			l.seen = make(map[string]*sighting)
+		}
+		s = &sighting{}
+		l.seen[key] = s
+	}
+	s.count++
+	if s.count > 1 && time.Since(s.told) < repeatAfter {
+		return
+	}
+	s.told = time.Now()
+	m := message{kind: saysRefused, step: string(axis), detail: operation, target: clip(target), num: s.count, pid: int(r.n.tid)}
+	if absent {
+		m.kind = saysAbsent
+	}
+	outside(func() { m.program, _ = os.Readlink("/proc/" + strconv.Itoa(m.pid) + "/exe") })
+	l.say(m)
+}
+
+func clip(s string) string { return s[:min(len(s), 4096)] }
+
+// witnessCall looks at a call that the kernel will decide, and reports what it is
+// going to refuse.
+func (v *supervisor) witnessCall(r *request) {
+	switch r.op {
+	case hookExec:
+		v.witnessExec(r)
+	case hookConnect:
+		v.witnessConnect(r)
+	}
+}
+
+func (v *supervisor) witnessExec(r *request) {
+	if v.read(r) != 0 {
+		return
+	}
+	defer r.close()
+	w := &walker{tid: int(r.n.tid), tgid: int(r.n.tid), open: openOutside}
+	at, errno := w.find(r.bases[0], r.names[0])
+	defer at.close()
+	if errno != 0 {
+		return
+	}
+	fd, errno := w.object(&at)
+	if errno != 0 {
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+		return // refused to anybody
+	}
+	full, errno := pathOf(fd)
+	if _, covered := v.profile.Find(full); errno == 0 && covered && !v.profile.Allows(policy.OpExec, full) {
+		v.ledger.report(r, policy.AxisProcess, "exec", full, false)
+	}
+}
+
+// witnessConnect reports an address that the jail's own network does not lead to.
+func (v *supervisor) witnessConnect(r *request) {
+	b := make([]byte, min(r.arg(2), 128))
+	if len(b) < 2 {
+		return
+	}
+	if n, errno := readMemory(int(r.n.tid), r.arg(1), b); errno != 0 || n < len(b) {
+		return
+	}
+	switch binary.NativeEndian.Uint16(b) {
+	case unix.AF_UNIX:
+		name, _, _ := bytes.Cut(b[2:], []byte{0})
+		if p := string(name); strings.HasPrefix(p, "/") && unix.Access(p, unix.F_OK) == unix.ENOENT {
+			v.ledger.report(r, policy.AxisIPC, "connect", path.Clean(p), true)
+		}
+	case unix.AF_INET, unix.AF_INET6:
+		addr, ok := endpoint(b)
+		if !ok || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+			return
+		}
+		switch {
+		case !addr.Addr().IsLoopback():
+			v.ledger.report(r, policy.AxisNet, "connect", addr.String(), false)
+		case addr.Port() == 53:
+			v.ledger.report(r, policy.AxisNet, "resolve", "", false)
+		}
+	}
+}
+
+// endpoint reads struct sockaddr_in or sockaddr_in6.
+func endpoint(b []byte) (netip.AddrPort, bool) {
+	port := func() uint16 { return binary.BigEndian.Uint16(b[2:]) }
+	switch {
+	case binary.NativeEndian.Uint16(b) == unix.AF_INET && len(b) >= 8:
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), port()), true
+	case binary.NativeEndian.Uint16(b) == unix.AF_INET6 && len(b) >= 24:
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])).Unmap(), port()), true
+	}
+	return netip.AddrPort{}, false
+}
+
+// terminalNumber is the seventh field of proc(5) stat: tty_nr.
+func terminalNumber(stat []byte) int {
+	i := bytes.LastIndexByte(stat, ')') // the name of a program may hold anything
+	fields := bytes.Fields(stat[i+1:])
+	if len(fields) < 5 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(fields[4]))
+	return n
+}

@@ -1,0 +1,275 @@
+package confine
+
+import (
+	"os"
+	"path"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// nameLock keeps a path true between the moment it is judged and the moment it is
+// used: whoever may move a directory is alone.
+type nameLock struct{ sync.RWMutex }
+
+// carryOut decides a call by its names and does it. Every path through it answers.
+func (v *supervisor) carryOut(r *request) {
+	w := &walker{tid: int(r.n.tid), tgid: r.tgid, open: openOutside}
+	if w.tgid == 0 {
+		w.tgid = int(r.n.tid)
+		if tgid, _, errno := statusOf(int(r.n.tid)); errno == 0 {
+			w.tgid = tgid
+		}
+	}
+	switch r.op {
+	case hookOpen:
+		v.openFile(r, w)
+	case hookTruncate:
+		v.listener.finish(r.n.id, v.truncate(r, w))
+	default:
+		v.listener.finish(r.n.id, v.change(r, w))
+	}
+}
+
+// openOutside opens the target of a magic link.
+func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
+	outside(func() {
+		var err error
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		errno = asErrno(err)
+	})
+	return fd, errno
+}
+
+// change is every call that only makes, moves or removes names.
+func (v *supervisor) change(r *request, w *walker) syscall.Errno {
+	at, errno := w.find(r.bases[0], r.names[0])
+	defer at.close()
+	if errno != 0 {
+		return v.lost(r, 0, errno)
+	}
+	if r.op == hookRename || r.op == hookLink {
+		to, errno := w.find(r.bases[1], r.names[1])
+		defer to.close()
+		if errno != 0 {
+			return v.lost(r, 1, errno)
+		}
+		if r.op == hookLink {
+			return v.link(r, w, &at, &to)
+		}
+		return v.rename(r, &at, &to)
+	}
+	v.names.RLock()
+	defer v.names.RUnlock()
+	op := map[hookedOp]policy.Op{hookMkdir: policy.OpMkdir, hookMknod: policy.OpCreate, hookSymlink: policy.OpCreate, hookRemove: policy.OpRemove}[r.op]
+	if errno := v.judge(r, op, &at); errno != 0 {
+		return errno
+	}
+	return v.told(r, op, &at, changeName(r, &at))
+}
+
+// changeName is the call itself.
+func changeName(r *request, at *place) syscall.Errno {
+	name := at.name + at.tail
+	switch r.op {
+	case hookMkdir:
+		unix.Umask(r.umask)
+		return asErrno(unix.Mkdirat(at.dir, name, uint32(r.arg(r.mode))))
+	case hookMknod:
+		unix.Umask(r.umask)
+		return asErrno(unix.Mknodat(at.dir, name, uint32(r.arg(r.mode)), int(r.arg(r.mode+1))))
+	case hookSymlink:
+		return asErrno(unix.Symlinkat(r.text, at.dir, name))
+	case hookRemove:
+		return asErrno(unix.Unlinkat(at.dir, name, r.removeFlags()))
+	}
+	return unix.ENOSYS
+}
+
+func (r *request) removeFlags() int {
+	if r.call == "rmdir" {
+		return unix.AT_REMOVEDIR
+	}
+	return int(int32(r.arg(r.flags)))
+}
+
+func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno {
+	flags := int(int32(r.arg(r.flags)))
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return unix.EINVAL
+	}
+	v.names.RLock()
+	defer v.names.RUnlock()
+	if oneMount(from.dir, to.dir) { // else it is EXDEV whatever we think
+		if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
+			return errno
+		}
+	}
+	source := from.dir
+	name := from.name + from.tail
+	if flags&unix.AT_SYMLINK_FOLLOW != 0 {
+		fd, errno := w.object(from)
+		if errno != 0 {
+			return errno
+		}
+		defer unix.Close(fd)
+		source, name = unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd)
+	}
+	flags &= unix.AT_SYMLINK_FOLLOW
+	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(source, name, to.dir, to.name+to.tail, flags)))
+}
+
+func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
+	flags := uint(r.arg(r.flags))
+	v.names.Lock()
+	defer v.names.Unlock()
+	if from.special() || to.special() {
+		return asErrno(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
+	}
+	src, errno := from.full()
+	if errno != 0 {
+		return errno
+	}
+	dst, errno := to.full()
+	if errno != 0 {
+		return errno
+	}
+	if exists(from) && oneMount(from.dir, to.dir) { // else the kernel's own ENOENT and EXDEV
+		if errno := v.verdict(r, "rename", dst, from, v.profile.MediateRename(src, dst, from.holds)); errno != 0 {
+			return errno
+		}
+		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
+			if errno := v.verdict(r, "rename", src, to, v.profile.MediateRename(dst, src, to.holds)); errno != 0 {
+				return errno
+			}
+		}
+	}
+	return v.told(r, policy.OpRemove, to, asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags)))
+}
+
+// judge decides one name.
+func (v *supervisor) judge(r *request, op policy.Op, at *place) syscall.Errno {
+	if at.special() {
+		return 0
+	}
+	full, errno := at.full()
+	if errno != 0 {
+		return errno
+	}
+	verdict := v.profile.Mediate(op, full)
+	switch {
+	case verdict == policy.Granted:
+		return 0
+	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
+		return unix.EEXIST
+	case op == policy.OpRemove && !exists(at):
+		return unix.ENOENT
+	}
+	return v.verdict(r, op.String(), full, at, verdict)
+}
+
+// verdict turns a decision into the error that the kernel would give if a mount
+// could hold it, and records it.
+func (v *supervisor) verdict(r *request, operation, full string, at *place, verdict policy.Verdict) syscall.Errno {
+	switch {
+	case verdict == policy.Granted:
+		return 0
+	case readOnly(at.dir):
+		v.ledger.refused(r, operation, full)
+		return unix.EROFS
+	case verdict == policy.Pinned:
+		v.ledger.refused(r, operation, full)
+		return unix.EBUSY
+	}
+	v.ledger.refused(r, operation, full)
+	return unix.EACCES
+}
+
+// oneMount tells whether two directories lie on the same mount.
+func oneMount(a, b int) bool {
+	var at, bt unix.Statx_t
+	const mask = unix.STATX_MNT_ID
+	if unix.Statx(a, "", unix.AT_EMPTY_PATH, mask, &at) != nil || unix.Statx(b, "", unix.AT_EMPTY_PATH, mask, &bt) != nil {
+		return true // judge it
+	}
+	return at.Mask&bt.Mask&mask == 0 || at.Mnt_id == bt.Mnt_id
+}
+
+func readOnly(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+}
+
+// told records what the kernel refused, where that is what the profile wants, and
+// returns its answer.
+func (v *supervisor) told(r *request, op policy.Op, at *place, errno syscall.Errno) syscall.Errno {
+	if errno != unix.EACCES && errno != unix.EPERM && errno != unix.EROFS {
+		return errno
+	}
+	if full, e := at.full(); e == 0 && !v.profile.Allows(op, full) {
+		v.ledger.refused(r, op.String(), full)
+	}
+	return errno
+}
+
+// lost records a name whose directory does not exist in the jail. Whether that is
+// because it was not granted, only the host can tell.
+func (v *supervisor) lost(r *request, name int, errno syscall.Errno) syscall.Errno {
+	if errno == unix.ENOENT && r.names[name][0] == '/' {
+		if _, covered := v.profile.Find(path.Clean(r.names[name])); !covered {
+			v.ledger.absent(r, r.names[name])
+		}
+	}
+	return errno
+}
+
+func exists(at *place) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// holds answers what MediateRename asks about the object at a place.
+func (p *place) holds(name string) bool {
+	switch name {
+	case "":
+		var st unix.Stat_t
+		return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+	case "**":
+		left := maxScan
+		return protectedBelow(p.dir, p.name, &left)
+	}
+	dir, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// maxScan is how many names are looked at in a tree that is moved out of a place
+// where protected names may be made. A larger tree counts as one that has them.
+const maxScan = 20000
+
+func protectedBelow(dir int, name string, left *int) bool {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err != unix.ENOTDIR && err != unix.ELOOP // not a directory: nothing is in it
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return true
+	}
+	for _, e := range entries {
+		if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,294 @@
+package confine
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// openFile opens for the caller and hands the descriptor over. What exists is
+// opened without O_CREAT and what does not is made with O_EXCL, each at a name
+// that is not followed, so that what was judged is what is opened.
+func (v *supervisor) openFile(r *request, w *walker) {
+	flags := r.openFlags()
+	at, errno := w.find(r.bases[0], r.names[0])
+	if errno != 0 {
+		at.close()
+		v.listener.finish(r.n.id, v.lost(r, 0, errno))
+		return
+	}
+	fd, errno := v.openPlace(r, w, &at, flags)
+	at.close()
+	if errno != 0 {
+		v.listener.finish(r.n.id, errno)
+		return
+	}
+	v.listener.hand(r.n.id, fd, flags&unix.O_CLOEXEC != 0)
+	unix.Close(fd)
+}
+
+func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int, syscall.Errno) {
+	for range maxSymlinks + 8 { // a name can change between two looks at it
+		var st unix.Stat_t
+		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		kind := st.Mode & unix.S_IFMT
+		switch {
+		case err == unix.ENOENT && flags&unix.O_CREAT != 0 && flags&unix.O_PATH == 0:
+			if at.tail != "" {
+				return -1, unix.EISDIR
+			}
+			fd, errno := v.makeFile(r, at, flags)
+			if errno == unix.EEXIST && flags&unix.O_EXCL == 0 {
+				continue
+			}
+			return fd, errno
+		case err != nil:
+			return -1, asErrno(err)
+		case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+			return -1, unix.EEXIST
+		case kind == unix.S_IFLNK && (flags&unix.O_NOFOLLOW == 0 || at.tail != ""):
+			fd, errno := w.advance(at)
+			if errno != 0 {
+				return -1, errno
+			}
+			if fd >= 0 { // a magic link led to an object
+				defer unix.Close(fd)
+				return v.reopen(r, fd, flags)
+			}
+			continue
+		case kind != unix.S_IFDIR && at.tail != "":
+			return -1, unix.ENOTDIR
+		case kind == unix.S_IFDIR && flags&unix.O_CREAT != 0:
+			return -1, unix.EISDIR
+		}
+		fd, errno := v.openThere(r, at, &st, flags)
+		if errno == unix.ENOENT && flags&unix.O_CREAT != 0 || errno == unix.ELOOP && flags&unix.O_NOFOLLOW == 0 {
+			continue
+		}
+		return fd, errno
+	}
+	return -1, unix.ELOOP
+}
+
+// makeFile makes a file that is not there.
+func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Errno) {
+	v.names.RLock()
+	defer v.names.RUnlock()
+	if errno := v.judge(r, policy.OpCreate, at); errno != 0 {
+		return -1, errno
+	}
+	unix.Umask(r.umask)
+	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(r.arg(r.mode)))
+	return fd, v.told(r, policy.OpCreate, at, asErrno(err))
+}
+
+// openThere opens what exists at a place and is no symlink.
+func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int) (int, syscall.Errno) {
+	v.names.RLock()
+	locked := true
+	unlock := func() {
+		if locked {
+			v.names.RUnlock()
+			locked = false
+		}
+	}
+	defer unlock()
+	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
+	op := policy.OpWrite
+	if !unnamed && flags&unix.O_PATH == 0 && !at.special() {
+		full, errno := at.full()
+		if errno != 0 {
+			return -1, errno
+		}
+		if flags&oAccMode == unix.O_RDONLY {
+			op = policy.OpTruncate
+		}
+		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
+		if changes && st.Mode&unix.S_IFMT != unix.S_IFDIR && v.profile.Mediate(op, full) != policy.Granted && !v.readOnlyThere(at) {
+			v.ledger.refused(r, op.String(), full)
+			return -1, unix.EACCES
+		}
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
+		unlock() // it is not made, and opening it may take as long as it likes
+		return v.openFifo(r, at, flags)
+	}
+	name := at.name
+	dir := at.dir
+	if st.Mode&unix.S_IFMT == unix.S_IFCHR {
+		flags |= unix.O_NOCTTY // the terminal would become ours
+		if st.Rdev == ttyDevice {
+			var errno syscall.Errno
+			if dir, name, errno = terminalOf(int(r.n.tid)); errno != 0 {
+				return -1, errno
+			}
+		}
+	}
+	if unnamed {
+		unix.Umask(r.umask)
+	}
+	fd, err := unix.Openat(dir, name, flags&^(unix.O_CREAT|unix.O_EXCL)|keepExcl(flags)|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(r.arg(r.mode)))
+	return fd, v.told(r, op, at, asErrno(err))
+}
+
+// keepExcl: with O_TMPFILE, O_EXCL says that the file will never get a name.
+func keepExcl(flags int) int {
+	if flags&unix.O_TMPFILE == unix.O_TMPFILE {
+		return flags & unix.O_EXCL
+	}
+	return 0
+}
+
+// readOnlyThere tells that a mount will refuse writing at a place, with its own error.
+func (v *supervisor) readOnlyThere(at *place) bool {
+	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return readOnly(fd)
+}
+
+// reopen opens the object behind a magic link, such as /dev/stdout, anew.
+func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) {
+	v.names.RLock()
+	defer v.names.RUnlock()
+	var st unix.Stat_t
+	if err := unix.Fstat(object, &st); err != nil {
+		return -1, asErrno(err)
+	}
+	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR {
+		full, errno := pathOf(object)
+		if errno != 0 {
+			return -1, errno
+		}
+		if kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(object) {
+			v.ledger.refused(r, policy.OpWrite.String(), full)
+			return -1, unix.EACCES
+		}
+	}
+	flags = flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
+	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
+		flags |= unix.O_NONBLOCK // one of its ends is open: there is nothing to wait for
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(object), flags, 0)
+	if err == nil && r.openFlags()&unix.O_NONBLOCK == 0 && flags&unix.O_NONBLOCK != 0 {
+		err = unix.SetNonblock(fd, false)
+	}
+	return fd, asErrno(err)
+}
+
+// advance moves a place on to where the symlink at it leads. A magic link leads to
+// an object instead, which is returned, else -1.
+func (w *walker) advance(at *place) (object int, errno syscall.Errno) {
+	if w.magic(at.dir, at.name) {
+		fd, errno := w.follow(at.dir, at.name)
+		return fd, errno
+	}
+	target, errno := w.link(at.dir, at.name)
+	if errno != 0 {
+		return -1, errno
+	}
+	next, errno := w.find(at.dir, target)
+	if errno != 0 {
+		next.close()
+		return -1, errno
+	}
+	next.tail += at.tail
+	at.close()
+	*at = next
+	return -1, 0
+}
+
+// object opens what a place leads to in the end, following symlinks.
+func (w *walker) object(at *place) (int, syscall.Errno) {
+	for range maxSymlinks + 1 {
+		fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, asErrno(err)
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return fd, asErrno(err)
+		}
+		unix.Close(fd)
+		if object, errno := w.advance(at); errno != 0 || object >= 0 {
+			return object, errno
+		}
+	}
+	return -1, unix.ELOOP
+}
+
+func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
+	at, errno := w.find(r.bases[0], r.names[0])
+	defer at.close()
+	if errno != 0 {
+		return v.lost(r, 0, errno)
+	}
+	size := int64(r.arg(1))
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
+		return unix.EFBIG
+	}
+	fd, errno := v.openPlace(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(fd)
+	return asErrno(unix.Ftruncate(fd, size))
+}
+
+// openFifo opens a fifo, which waits for its other end, for as long as somebody
+// waits for us.
+func (v *supervisor) openFifo(r *request, at *place, flags int) (int, syscall.Errno) {
+	opened := make(chan struct{})
+	finished := make(chan struct{})
+	var fd int
+	var err error
+	go func() {
+		defer close(finished)
+		for {
+			select {
+			case <-opened:
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
+			if v.listener.valid(r.n.id) {
+				continue
+			}
+			// Being both of its ends for a moment ends the wait.
+			if end, err := unix.Openat(at.dir, at.name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+				<-opened
+				unix.Close(end)
+				return
+			}
+		}
+	}()
+	fd, err = unix.Openat(at.dir, at.name, flags&^(unix.O_CREAT|unix.O_EXCL)|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	close(opened)
+	<-finished
+	return fd, asErrno(err)
+}
+
+// ttyDevice is /dev/tty, which is whatever terminal controls the caller.
+const ttyDevice = 5 << 8
+
+// terminalOf names the terminal that controls a thread, from the seventh field of
+// proc(5) stat.
+func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
+	if err != nil {
+		return 0, "", unix.ENXIO
+	}
+	tty := terminalNumber(b)
+	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00
+	if major < 136 || major > 143 { // UNIX98 terminals are all that a jail has
+		return 0, "", unix.ENXIO
+	}
+	return unix.AT_FDCWD, "/dev/pts/" + strconv.Itoa((major-136)<<20|minor), 0
+}

@@ -1,0 +1,107 @@
+package confine
+
+// The calls that are handed over to the supervisor (supervise_linux.go), which
+// the filter asks by user notification (seccomp_unotify(2)). Two kinds:
+//
+//   - the write tier: whatever makes, changes or removes a name, or opens for
+//     writing. The supervisor decides it by name and carries it out itself, so that
+//     what it looked at is what happens.
+//   - witnessed calls: the kernel decides them, the supervisor only sees what it
+//     will refuse. Continuing such a call is no permission.
+
+// A hookedOp is what a hooked call does.
+type hookedOp uint8
+
+const (
+	hookOpen hookedOp = iota + 1
+	hookTruncate
+	hookMkdir
+	hookMknod
+	hookSymlink
+	hookLink
+	hookRename
+	hookRemove
+	hookExec
+	hookConnect
+)
+
+// noArg stands for an argument that a call does not have.
+const noArg = -1
+
+// atCwd as a directory argument: the name is relative to the working directory.
+const atCwd = -2
+
+// A hookedCall says where the arguments of one call are.
+type hookedCall struct {
+	call string
+	op   hookedOp
+	// The names: the descriptor that each is relative to, and the pointer to it.
+	dir, path   int
+	dir2, path2 int
+	flags       int
+	mode        int // of mknod: the mode, with the device behind it
+	text        int // of symlink: what the link will hold
+	when        []seccompBits
+}
+
+// writesOrCreates are the O_* bits with which an open belongs to the write tier.
+const writesOrCreates = oWronly | oRdwr | oCreat | oTrunc
+
+const (
+	oWronly = 0x1
+	oRdwr   = 0x2
+)
+
+func opens(arg int) []seccompBits { return []seccompBits{{Arg: arg, Bits: writesOrCreates}} }
+
+// hookedCalls are all of them, in their old and in their *at form.
+func hookedCalls() []hookedCall {
+	one := func(call string, op hookedOp, dir, path, flags, mode int) hookedCall {
+		return hookedCall{call: call, op: op, dir: dir, path: path, dir2: noArg, path2: noArg, flags: flags, mode: mode, text: noArg}
+	}
+	two := func(call string, op hookedOp, dir, path, dir2, path2, flags int) hookedCall {
+		return hookedCall{call: call, op: op, dir: dir, path: path, dir2: dir2, path2: path2, flags: flags, mode: noArg, text: noArg}
+	}
+	open, openat := one("open", hookOpen, atCwd, 0, 1, 2), one("openat", hookOpen, 0, 1, 2, 3)
+	open.when, openat.when = opens(1), opens(2)
+	symlink, symlinkat := one("symlink", hookSymlink, atCwd, 1, noArg, noArg), one("symlinkat", hookSymlink, 1, 2, noArg, noArg)
+	symlink.text, symlinkat.text = 0, 0
+	return []hookedCall{
+		open, openat,
+		one("creat", hookOpen, atCwd, 0, noArg, 1),
+		one("truncate", hookTruncate, atCwd, 0, noArg, noArg),
+		one("mkdir", hookMkdir, atCwd, 0, noArg, 1), one("mkdirat", hookMkdir, 0, 1, noArg, 2),
+		one("mknod", hookMknod, atCwd, 0, noArg, 1), one("mknodat", hookMknod, 0, 1, noArg, 2),
+		symlink, symlinkat,
+		two("link", hookLink, atCwd, 0, atCwd, 1, noArg), two("linkat", hookLink, 0, 1, 2, 3, 4),
+		two("rename", hookRename, atCwd, 0, atCwd, 1, noArg), two("renameat", hookRename, 0, 1, 2, 3, noArg),
+		two("renameat2", hookRename, 0, 1, 2, 3, 4),
+		one("unlink", hookRemove, atCwd, 0, noArg, noArg), one("unlinkat", hookRemove, 0, 1, 2, noArg),
+		one("rmdir", hookRemove, atCwd, 0, noArg, noArg),
+		one("execve", hookExec, atCwd, 0, noArg, noArg), one("execveat", hookExec, 0, 1, 4, noArg),
+		one("connect", hookConnect, noArg, 1, noArg, noArg),
+	}
+}
+
+// hooks is the part of the filter that hands calls over. Connections are watched
+// only where the jail has a network of its own, in which most lead nowhere.
+func hooks(connections bool) []seccompNotify {
+	var out []seccompNotify
+	for _, h := range hookedCalls() {
+		if h.op != hookConnect || connections {
+			out = append(out, seccompNotify{Call: h.call, When: h.when})
+		}
+	}
+	return out
+}
+
+// hookedByNumber finds the hooked call behind a number of one machine.
+func hookedByNumber(arch Arch) map[uint32]hookedCall {
+	m := make(map[uint32]hookedCall)
+	for _, h := range hookedCalls() {
+		if nr, ok := callNumber(arch, h.call); ok {
+			m[nr] = h
+		}
+	}
+	return m
+}

@@ -1,0 +1,227 @@
+package confine
+
+import (
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A place is a name in a directory that is held open: what the kernel's own walk
+// along a path ends at, before its last component is looked at.
+type place struct {
+	dir  int    // O_PATH; closed by close
+	name string // one component, "." or ".."
+	tail string // the slashes behind it
+}
+
+func (p *place) close() {
+	if p.dir >= 0 {
+		unix.Close(p.dir)
+		p.dir = -1
+	}
+}
+
+// special tells the names that no call can make or remove.
+func (p *place) special() bool { return p.name == "." || p.name == ".." }
+
+// full is the canonical path of the place, as the jail sees it.
+func (p *place) full() (string, syscall.Errno) {
+	dir, errno := pathOf(p.dir)
+	if errno != 0 {
+		return "", errno
+	}
+	return path.Join(dir, p.name), 0
+}
+
+func pathOf(fd int) (string, syscall.Errno) {
+	var b [unix.PathMax]byte
+	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), b[:])
+	return string(b[:n]), asErrno(err)
+}
+
+func asErrno(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(syscall.Errno); ok {
+		return e
+	}
+	return unix.EIO
+}
+
+const (
+	procMagic   = 0x9fa0 // PROC_SUPER_MAGIC
+	maxSymlinks = 40     // path_resolution(7)
+)
+
+// A walker resolves names for one thread of the jail, as the kernel would for it.
+// Symlinks that lead through "self" mean that thread, not the supervisor.
+type walker struct {
+	tid, tgid int
+	// open opens what only a thread outside of every Landlock domain may: the
+	// descriptors and directories of the process that asks.
+	open  func(dir int, name string) (int, syscall.Errno)
+	links int
+}
+
+// find resolves name from base, which it does not close, and closes nothing else.
+// base is -1 for names that are absolute.
+func (w *walker) find(base int, name string) (place, syscall.Errno) {
+	if name == "" {
+		return place{dir: -1}, unix.ENOENT
+	}
+	trimmed := strings.TrimRight(name, "/")
+	tail := name[len(trimmed):]
+	if trimmed == "" {
+		dir, errno := w.directory(base, "/")
+		return place{dir, ".", ""}, errno
+	}
+	i := strings.LastIndexByte(trimmed, '/')
+	dir, errno := w.directory(base, name[:i+1])
+	return place{dir, trimmed[i+1:], tail}, errno
+}
+
+// directory opens a directory by its path. The kernel does it at once, unless the
+// way leads through /proc, where a link can mean whoever follows it.
+func (w *walker) directory(base int, name string) (int, syscall.Errno) {
+	if name == "" {
+		name = "."
+	}
+	if base < 0 {
+		base = unix.AT_FDCWD
+		if name[0] != '/' {
+			return -1, unix.ENOENT
+		}
+	}
+	fd, err := unix.Openat2(base, name, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err == nil {
+		if !inProc(fd) {
+			return fd, 0
+		}
+		unix.Close(fd)
+	}
+	return w.step(base, name) // whose error is the right one, too
+}
+
+// step is directory, component by component.
+func (w *walker) step(base int, name string) (int, syscall.Errno) {
+	cur, err := unix.Openat(base, start(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, asErrno(err)
+	}
+	todo := strings.Split(name, "/")
+	for len(todo) > 0 {
+		c := todo[0]
+		todo = todo[1:]
+		if c == "" || c == "." {
+			continue
+		}
+		next, errno := w.enter(cur, c)
+		if errno == unix.ELOOP { // a link that says where to go on
+			var target string
+			if target, errno = w.link(cur, c); errno == 0 {
+				todo = append(strings.Split(target, "/"), todo...)
+				if target[0] != '/' {
+					continue
+				}
+				next, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+				errno = asErrno(err)
+			}
+		}
+		unix.Close(cur)
+		if errno != 0 {
+			return -1, errno
+		}
+		cur = next
+	}
+	return cur, 0
+}
+
+func start(name string) string {
+	if name[0] == '/' {
+		return "/"
+	}
+	return "."
+}
+
+// enter opens one component as a directory. ELOOP is for a symlink whose text
+// counts; a magic link, which leads to an object and not to a name, is followed.
+func (w *walker) enter(dir int, name string) (int, syscall.Errno) {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, asErrno(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, asErrno(err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return fd, 0
+	case unix.S_IFLNK:
+		unix.Close(fd)
+		if !w.magic(dir, name) {
+			return -1, unix.ELOOP
+		}
+		return w.follow(dir, name)
+	}
+	unix.Close(fd)
+	return -1, unix.ENOTDIR
+}
+
+// link reads a symlink as the thread that asks would.
+func (w *walker) link(dir int, name string) (string, syscall.Errno) {
+	if w.links++; w.links > maxSymlinks {
+		return "", unix.ELOOP
+	}
+	if inProc(dir) {
+		switch name {
+		case "self":
+			return strconv.Itoa(w.tgid), 0
+		case "thread-self":
+			return strconv.Itoa(w.tgid) + "/task/" + strconv.Itoa(w.tid), 0
+		}
+	}
+	var b [unix.PathMax]byte
+	n, err := unix.Readlinkat(dir, name, b[:])
+	if err != nil {
+		return "", asErrno(err)
+	}
+	if n == 0 {
+		return "", unix.ENOENT
+	}
+	return string(b[:n]), 0
+}
+
+// magic reports whether a symlink is one of those that proc(5) resolves by itself.
+func (w *walker) magic(dir int, name string) bool {
+	return inProc(dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
+}
+
+// follow opens what a magic link stands for: of the process that asks, and of no
+// other. The supervisor may look into more than the server may.
+func (w *walker) follow(dir int, name string) (int, syscall.Errno) {
+	at, errno := pathOf(dir)
+	if errno != 0 {
+		return -1, errno
+	}
+	own := "/proc/" + strconv.Itoa(w.tgid) + "/"
+	if !strings.HasPrefix(at+"/", own) {
+		return -1, unix.EACCES
+	}
+	if w.links++; w.links > maxSymlinks {
+		return -1, unix.ELOOP
+	}
+	return w.open(dir, name)
+}
+
+func inProc(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
+}

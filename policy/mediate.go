@@ -1,0 +1,137 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// What mounts and Landlock cannot hold is decided by name, one call at a time:
+// names that must not come into being inside of a writable grant, and those whose
+// mount is gone because the host replaced the file below it.
+
+// Verdict is what Mediate says of one operation.
+type Verdict uint8
+
+const (
+	Granted   Verdict = iota // as far as the profile is concerned
+	Forbidden                // a right is missing, or the name is one that must not change
+	Pinned                   // the name carries an entry, or leads to one: it stays where it is
+)
+
+// Mediate decides an operation on a path that a server tries. Unlike Allows it
+// has nothing to say of paths that no entry covers: those are the jail's own, or do
+// not exist in it.
+//
+// path must be canonical but for its last component, which is not followed.
+func (p *Profile) Mediate(op Op, path string) Verdict {
+	_, covered := p.Find(path)
+	switch {
+	case !covered || p.Allows(op, path):
+		return Granted
+	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.holdsEntry(path) && p.rightsFor(op, path):
+		return Pinned
+	}
+	return Forbidden
+}
+
+// rightsFor tells whether the directory that holds a name has the right that
+// making or removing it takes.
+func (p *Profile) rightsFor(op Op, name string) bool {
+	want := Create
+	if op == OpRemove {
+		want = Delete
+	}
+	return p.RightsAt(path.Dir(name)).Has(want)
+}
+
+// Guards reports whether a path inside of a writable grant is, or lies below, a
+// name that must not come into being or change: one of Unprotected, or a protected
+// name in whatever directory.
+func (p *Profile) Guards(op Op, path string) bool {
+	switch op {
+	case OpWrite, OpTruncate, OpCreate, OpMkdir, OpRemove:
+	default:
+		return false
+	}
+	if slices.ContainsFunc(p.Unprotected, func(u string) bool { return Within(path, u) }) {
+		return true
+	}
+	e, ok := p.Find(path)
+	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op == OpMkdir)
+}
+
+// MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
+// of the object that is moved: with "" whether it is a directory, with a name
+// whether it has something of that name, with "**" whether there is a protected
+// name anywhere in it.
+func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
+	if v := p.Mediate(OpRemove, src); v != Granted {
+		return v
+	}
+	op := OpCreate
+	if holds("") {
+		op = OpMkdir
+	}
+	if v := p.Mediate(op, dst); v != Granted {
+		return v
+	}
+	for _, u := range p.Unprotected {
+		if Within(u, dst) || Within(u, src) {
+			return Forbidden // would bring the name into being, or let another take its place
+		}
+	}
+	e, ok := p.Find(dst)
+	if !ok || e.Origin == OriginHome || op == OpCreate {
+		return Granted
+	}
+	below, _ := protectedNames(strings.ToLower(path.Base(dst)))
+	if e.Path != dst && slices.ContainsFunc(below, holds) {
+		return Forbidden
+	}
+	// What was made where nobody minds must not come to where somebody does.
+	if exempt(src) && !exempt(dst) && holds("**") {
+		return Forbidden
+	}
+	return Granted
+}
+
+// guarded reports whether a path, relative to the grant that it lies in and with
+// a slash in front, is at or below a protected name. directory is set for a name
+// that will be a directory, and may then hold the parts of a protected one.
+//
+// Case does not matter: some filesystems fold it, and so do the programs that
+// read these files there. What lies in node_modules is a package's own: it comes
+// with such names, and nobody looks for them there.
+func guarded(rel string, directory bool) bool {
+	if exempt(rel) {
+		return false
+	}
+	names := strings.Split(strings.ToLower(rel), "/")[1:]
+	for i, name := range names {
+		below, protected := protectedNames(name)
+		switch {
+		case !protected:
+		case below == nil:
+			return true
+		case i == len(names)-1:
+			// A new repository is refused as a whole, and not left half made. Elsewhere
+			// only a directory can be harmless.
+			if name == ".git" || !directory {
+				return true
+			}
+		case slices.Contains(below, names[i+1]):
+			return true
+		}
+	}
+	return false
+}
+
+func exempt(p string) bool { return strings.Contains(p+"/", "/node_modules/") }
+
+// ProtectedName reports whether a name, in whatever directory of a writable grant,
+// is one that the host executes or trusts what it holds.
+func ProtectedName(name string) bool {
+	_, protected := protectedNames(strings.ToLower(name))
+	return protected
+}
