@@ -16,8 +16,9 @@ import (
 // used: whoever may move a directory is alone.
 type nameLock struct{ sync.RWMutex }
 
-// carryOut decides a call by its names and does it. Every path through it answers.
-func (v *supervisor) carryOut(r *request) {
+// carryOut decides a call by its names, does it and answers it, unless it has to be
+// tried again later.
+func (v *supervisor) carryOut(r *request) (answered bool) {
 	w := &walker{tid: int(r.n.tid), tgid: r.tgid, open: openOutside}
 	if w.tgid == 0 {
 		w.tgid = int(r.n.tid)
@@ -27,12 +28,13 @@ func (v *supervisor) carryOut(r *request) {
 	}
 	switch r.op {
 	case hookOpen:
-		v.openFile(r, w)
+		return v.openFile(r, w)
 	case hookTruncate:
 		v.listener.finish(r.n.id, v.truncate(r, w))
 	default:
 		v.listener.finish(r.n.id, v.change(r, w))
 	}
+	return true
 }
 
 // openOutside opens the target of a magic link.

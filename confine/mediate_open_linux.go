@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,23 +13,29 @@ import (
 // openFile opens for the caller and hands the descriptor over. What exists is
 // opened without O_CREAT and what does not is made with O_EXCL, each at a name
 // that is not followed, so that what was judged is what is opened.
-func (v *supervisor) openFile(r *request, w *walker) {
+func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.find(r.bases[0], r.names[0])
+	defer at.close()
 	if errno != 0 {
-		at.close()
 		v.listener.finish(r.n.id, v.lost(r, 0, errno))
-		return
+		return true
 	}
 	fd, errno := v.openPlace(r, w, &at, flags)
-	at.close()
-	if errno != 0 {
+	switch errno {
+	case 0:
+		v.listener.hand(r.n.id, fd, flags&unix.O_CLOEXEC != 0)
+		unix.Close(fd)
+	case noReader:
+		return false
+	default:
 		v.listener.finish(r.n.id, errno)
-		return
 	}
-	v.listener.hand(r.n.id, fd, flags&unix.O_CLOEXEC != 0)
-	unix.Close(fd)
+	return true
 }
+
+// noReader stands for a fifo that has to be waited for.
+const noReader = ^syscall.Errno(0)
 
 func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int, syscall.Errno) {
 	for range maxSymlinks + 8 { // a name can change between two looks at it
@@ -90,14 +95,7 @@ func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Er
 // openThere opens what exists at a place and is no symlink.
 func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int) (int, syscall.Errno) {
 	v.names.RLock()
-	locked := true
-	unlock := func() {
-		if locked {
-			v.names.RUnlock()
-			locked = false
-		}
-	}
-	defer unlock()
+	defer v.names.RUnlock()
 	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
 	op := policy.OpWrite
 	if !unnamed && flags&unix.O_PATH == 0 && !at.special() {
@@ -115,8 +113,7 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 		}
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
-		unlock() // it is not made, and opening it may take as long as it likes
-		return v.openFifo(r, at, flags)
+		return openFifo(at, flags)
 	}
 	name := at.name
 	dir := at.dir
@@ -243,35 +240,16 @@ func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
 	return asErrno(unix.Ftruncate(fd, size))
 }
 
-// openFifo opens a fifo, which waits for its other end, for as long as somebody
-// waits for us.
-func (v *supervisor) openFifo(r *request, at *place, flags int) (int, syscall.Errno) {
-	opened := make(chan struct{})
-	finished := make(chan struct{})
-	var fd int
-	var err error
-	go func() {
-		defer close(finished)
-		for {
-			select {
-			case <-opened:
-				return
-			case <-time.After(200 * time.Millisecond):
-			}
-			if v.listener.valid(r.n.id) {
-				continue
-			}
-			// Being both of its ends for a moment ends the wait.
-			if end, err := unix.Openat(at.dir, at.name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-				<-opened
-				unix.Close(end)
-				return
-			}
-		}
-	}()
-	fd, err = unix.Openat(at.dir, at.name, flags&^(unix.O_CREAT|unix.O_EXCL)|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	close(opened)
-	<-finished
+// openFifo opens a fifo without waiting for its other end: that is for the call to
+// do, and not for a worker, of which there are few.
+func openFifo(at *place, flags int) (int, syscall.Errno) {
+	fd, err := unix.Openat(at.dir, at.name, flags&^(unix.O_CREAT|unix.O_EXCL)|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch {
+	case err == unix.ENXIO && flags&unix.O_NONBLOCK == 0:
+		return -1, noReader
+	case err == nil && flags&unix.O_NONBLOCK == 0:
+		err = unix.SetNonblock(fd, false)
+	}
 	return fd, asErrno(err)
 }
 

@@ -25,7 +25,7 @@ func freshKeyring() error {
 }
 
 // initThreads is what the shim's own threads take of the limit of processes.
-const initThreads = 20
+const initThreads = 28
 
 func (s *shim) limits() error {
 	l := s.order.Limits

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -44,11 +45,13 @@ type request struct {
 	text  string // of a symlink
 	tgid  int    // 0 until it is needed
 	umask int
+	tries int
 }
 
-// maxWorkers bounds the calls that are carried out at once. More than one blocks
-// only in opening fifos, and on filesystems that hang.
-const maxWorkers = 16
+// maxWorkers bounds the calls that are carried out at once. They block only on
+// filesystems that hang. There are spare threads for them (spareThreads): when the
+// server has taken all that there may be, the supervisor still answers.
+const maxWorkers = 4
 
 func newSupervisor(s *shim, l listener) *supervisor {
 	arch, _ := archOf(runtime.GOARCH)
@@ -126,11 +129,26 @@ func (v *supervisor) work(r *request) {
 		unix.Exit(1)
 	}
 	for {
-		v.carryOut(r)
-		r.close()
+		if v.carryOut(r) {
+			r.close()
+		} else {
+			go v.later(r)
+		}
 		v.idle <- struct{}{}
 		r = <-v.todo
 	}
+}
+
+// later has a call carried out again, for as long as somebody waits for it.
+func (v *supervisor) later(r *request) {
+	r.tries = min(r.tries+1, 50)
+	time.Sleep(time.Duration(r.tries) * time.Millisecond)
+	if !v.listener.valid(r.n.id) {
+		r.close()
+		return
+	}
+	<-v.idle
+	v.todo <- r
 }
 
 // becomeWorker takes from the thread what the server does not have either, gives it

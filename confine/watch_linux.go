@@ -29,10 +29,11 @@ func (s *shim) startWatch() {
 
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
 // the program where it cannot have one, and with the init the jail: a server that has
-// taken all there are must not bring that about. Three threads of the init wait in
-// system calls, GOMAXPROCS run, and the runtime has two of its own.
+// taken all there are must not bring that about. Four threads of the init wait in
+// system calls, maxWorkers are the supervisor's, GOMAXPROCS run, and the runtime has
+// two of its own.
 func spareThreads() {
-	const n = 6
+	const n = 8 + maxWorkers
 	var there, gone sync.WaitGroup
 	there.Add(n)
 	gone.Add(n)
