@@ -104,25 +104,37 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return unix.EINVAL
 	}
+	source, errno := w.source(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(source)
 	v.names.RLock()
 	defer v.names.RUnlock()
-	if oneMount(from.dir, to.dir) { // else it is EXDEV whatever we think
-		if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
-			return errno
-		}
+	switch {
+	case exists(to):
+		return unix.EEXIST
+	case !oneMount(source, to.dir):
+		return unix.EXDEV
 	}
-	source := from.dir
-	name := from.name + from.tail
-	if flags&unix.AT_SYMLINK_FOLLOW != 0 {
-		fd, errno := w.object(from)
-		if errno != 0 {
-			return errno
-		}
-		defer unix.Close(fd)
-		source, name = unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd)
+	if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
+		return errno
 	}
-	flags &= unix.AT_SYMLINK_FOLLOW
-	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(source, name, to.dir, to.name+to.tail, flags)))
+	name := "/proc/self/fd/" + strconv.Itoa(source)
+	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW)))
+}
+
+// source opens what a link is to be made to.
+func (w *walker) source(from *place, follow bool) (int, syscall.Errno) {
+	if follow {
+		return w.object(from)
+	}
+	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if from.tail != "" {
+		flags |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat(from.dir, from.name, flags, 0)
+	return fd, asErrno(err)
 }
 
 func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
@@ -140,7 +152,10 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	if exists(from) && oneMount(from.dir, to.dir) { // else the kernel's own ENOENT and EXDEV
+	if !oneMount(from.dir, to.dir) {
+		return unix.EXDEV // before anything else, as the kernel says it
+	}
+	if exists(from) {
 		if errno := v.verdict(r, "rename", dst, from, v.profile.MediateRename(src, dst, from.holds)); errno != 0 {
 			return errno
 		}

@@ -38,15 +38,15 @@ func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 const noReader = ^syscall.Errno(0)
 
 func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int, syscall.Errno) {
+	if at.tail != "" && flags&unix.O_CREAT != 0 {
+		return -1, unix.EISDIR
+	}
 	for range maxSymlinks + 8 { // a name can change between two looks at it
 		var st unix.Stat_t
 		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		kind := st.Mode & unix.S_IFMT
 		switch {
-		case err == unix.ENOENT && flags&unix.O_CREAT != 0 && flags&unix.O_PATH == 0:
-			if at.tail != "" {
-				return -1, unix.EISDIR
-			}
+		case err == unix.ENOENT && flags&unix.O_CREAT != 0:
 			fd, errno := v.makeFile(r, at, flags)
 			if errno == unix.EEXIST && flags&unix.O_EXCL == 0 {
 				continue
@@ -88,7 +88,7 @@ func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Er
 		return -1, errno
 	}
 	unix.Umask(r.umask)
-	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(r.arg(r.mode)))
+	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.mode))) // O_EXCL follows no symlink
 	return fd, v.told(r, policy.OpCreate, at, asErrno(err))
 }
 
@@ -98,7 +98,7 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 	defer v.names.RUnlock()
 	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
 	op := policy.OpWrite
-	if !unnamed && flags&unix.O_PATH == 0 && !at.special() {
+	if !unnamed && !at.special() {
 		full, errno := at.full()
 		if errno != 0 {
 			return -1, errno
@@ -126,19 +126,28 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 			}
 		}
 	}
+	mode := uint32(0)
 	if unnamed {
 		unix.Umask(r.umask)
+		mode = uint32(r.arg(r.mode))
+	} else {
+		flags &^= unix.O_EXCL // with O_TMPFILE it says that the file will never get a name
 	}
-	fd, err := unix.Openat(dir, name, flags&^(unix.O_CREAT|unix.O_EXCL)|keepExcl(flags)|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(r.arg(r.mode)))
-	return fd, v.told(r, op, at, asErrno(err))
+	fd, errno := openUnfollowed(dir, name, flags, mode)
+	return fd, v.told(r, op, at, errno)
 }
 
-// keepExcl: with O_TMPFILE, O_EXCL says that the file will never get a name.
-func keepExcl(flags int) int {
-	if flags&unix.O_TMPFILE == unix.O_TMPFILE {
-		return flags & unix.O_EXCL
-	}
-	return 0
+// knownOpenFlags are those that openat2 takes; the older calls ignore the others.
+const knownOpenFlags = unix.O_ACCMODE | unix.O_TRUNC | unix.O_EXCL | unix.O_NOCTTY | unix.O_APPEND | unix.O_NONBLOCK | unix.O_SYNC | unix.O_DSYNC |
+	unix.O_ASYNC | unix.O_DIRECT | unix.O_LARGEFILE | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NOATIME | unix.O_CLOEXEC | unix.O_TMPFILE
+
+// openUnfollowed opens what exists at a name, ELOOP for a symlink. The caller's
+// descriptor must not show that: so not O_NOFOLLOW, which stays in its flags.
+func openUnfollowed(dir int, name string, flags int, mode uint32) (int, syscall.Errno) {
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{
+		Flags: uint64(flags&knownOpenFlags | unix.O_CLOEXEC), Mode: uint64(mode & 0o7777), Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	return fd, asErrno(err)
 }
 
 // readOnlyThere tells that a mount will refuse writing at a place, with its own error.
@@ -222,18 +231,24 @@ func (w *walker) object(at *place) (int, syscall.Errno) {
 }
 
 func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
+	size := int64(r.arg(1))
+	if size < 0 {
+		return unix.EINVAL
+	}
 	at, errno := w.find(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
 		return v.lost(r, 0, errno)
 	}
-	size := int64(r.arg(1))
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
 		return unix.EFBIG
 	}
 	fd, errno := v.openPlace(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
-	if errno != 0 {
+	switch {
+	case errno == unix.ENXIO:
+		return unix.EINVAL // a fifo or a socket, and no file
+	case errno != 0:
 		return errno
 	}
 	defer unix.Close(fd)
@@ -243,14 +258,14 @@ func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
 // openFifo opens a fifo without waiting for its other end: that is for the call to
 // do, and not for a worker, of which there are few.
 func openFifo(at *place, flags int) (int, syscall.Errno) {
-	fd, err := unix.Openat(at.dir, at.name, flags&^(unix.O_CREAT|unix.O_EXCL)|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, errno := openUnfollowed(at.dir, at.name, flags&^unix.O_EXCL|unix.O_NONBLOCK, 0)
 	switch {
-	case err == unix.ENXIO && flags&unix.O_NONBLOCK == 0:
+	case errno == unix.ENXIO && flags&unix.O_NONBLOCK == 0:
 		return -1, noReader
-	case err == nil && flags&unix.O_NONBLOCK == 0:
-		err = unix.SetNonblock(fd, false)
+	case errno == 0 && flags&unix.O_NONBLOCK == 0:
+		errno = asErrno(unix.SetNonblock(fd, false))
 	}
-	return fd, asErrno(err)
+	return fd, errno
 }
 
 // ttyDevice is /dev/tty, which is whatever terminal controls the caller.

@@ -50,9 +50,14 @@ const writesOrCreates = oWronly | oRdwr | oCreat | oTrunc
 const (
 	oWronly = 0x1
 	oRdwr   = 0x2
+	oPath   = 0x200000
 )
 
-func opens(arg int) []seccompBits { return []seccompBits{{Arg: arg, Bits: writesOrCreates}} }
+// opens: with O_PATH the kernel takes no notice of those bits, and such a
+// descriptor could not be handed over.
+func opens(arg int) []seccompBits {
+	return []seccompBits{{Arg: arg, Bits: writesOrCreates, Not: oPath}}
+}
 
 // hookedCalls are all of them, in their old and in their *at form.
 func hookedCalls() []hookedCall {

@@ -45,6 +45,9 @@ func runProbe(args []string) {
 func makeAttempt(a attempt) outcome {
 	verb, ok := verbs[a[0]]
 	if !ok {
+		verb, ok = callVerbs[a[0]]
+	}
+	if !ok {
 		return "no verb " + a[0]
 	}
 	answer, err := verb(a[1:])

@@ -91,10 +91,11 @@ type seccompNotify struct {
 	When []seccompBits
 }
 
-// seccompBits is true when one of Bits is set in the low half of argument Arg.
+// seccompBits is true when one of Bits is set in the low half of argument Arg, and
+// none of Not.
 type seccompBits struct {
-	Arg  int
-	Bits uint32
+	Arg       int
+	Bits, Not uint32
 }
 
 // Verdicts: SECCOMP_RET_*.
@@ -251,7 +252,12 @@ func seccompTree(arch Arch, rules []seccompRule, notify []seccompNotify) (*filte
 		if len(n.When) > 0 {
 			next := allow
 			for i := len(n.When) - 1; i >= 0; i-- {
-				next = whenAny(low(n.When[i].Arg), n.When[i].Bits, ask, next)
+				w := n.When[i]
+				yes := whenAny(low(w.Arg), w.Bits, ask, next)
+				if w.Not != 0 {
+					yes = whenAny(low(w.Arg), w.Not, next, yes)
+				}
+				next = yes
 			}
 			ask = next
 		}

@@ -152,7 +152,7 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		return ok
 	}
 	bits := func(flags uint64) uint32 {
-		if uint32(flags)&(0x1|0x2|0x40|0x200) != 0 { // O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
+		if uint32(flags)&(0x1|0x2|0x40|0x200) != 0 && uint32(flags)&0x200000 == 0 { // O_WRONLY, O_RDWR, O_CREAT, O_TRUNC; O_PATH
 			return 0x7fc00000
 		}
 		return ok
@@ -227,7 +227,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) func(data []byte) u
 // and garbage for the upper halves.
 var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 17, 29, 35, 38, 40, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
-	0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
+	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
@@ -289,7 +289,7 @@ func TestSeccompAgainstOracle(t *testing.T) {
 				pair, _ := callNumber(arch, "socketpair")
 				for fam := range uint64(50) {
 					for kind := range uint64(17) {
-						for _, flags := range []uint64{0, 0x800, 0x80000, 0x80800} {
+						for _, flags := range []uint64{0, 0x200001, 0x200242, 0x800, 0x80000, 0x80800} {
 							for _, proto := range []uint64{0, 1, 6, 17, 58, 132, 136, 255, 256, 262, 0x106} {
 								check(arch.audit(), nr, [6]uint64{fam, kind | flags, proto})
 								check(arch.audit(), pair, [6]uint64{fam, kind | flags, proto})

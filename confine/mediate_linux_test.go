@@ -1,0 +1,245 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailProtectedNames: names that must not come into being do not, by any call
+// and by any way to write them.
+func TestJailProtectedNames(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	tree := []string{
+		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "link -> sub", "dangling -> .envrc",
+		"repo/.git/HEAD", "other/tasks.json",
+	}
+	for _, c := range []struct {
+		attempt string
+		want    outcome
+		names   string // the name that a rule would have to grant
+	}{
+		{"create DIR/.envrc", "EACCES", ".envrc"},
+		{"create DIR/sub/.envrc", "EACCES", "sub/.envrc"},
+		{"create DIR/.ENVRC", "EACCES", ".ENVRC"},
+		{"create DIR/sub/../link/../.envrc", "EACCES", ".envrc"},
+		{"creating DIR/dangling", "EACCES", ".envrc"},
+		{"tmpfile DIR/.envrc", "EACCES", ".envrc"},
+		{"mkfile DIR/.envrc", "EACCES", ".envrc"},
+		{"mkfifo DIR/.envrc", "EACCES", ".envrc"},
+		{"symlink DIR/.envrc", "EACCES", ".envrc"},
+		{"link DIR/a DIR/.envrc", "EACCES", ".envrc"},
+		{"rename DIR/a DIR/.envrc", "EACCES", ".envrc"},
+		{"mkdir DIR/.git", "EACCES", ".git"},
+		{"symlink DIR/.git", "EACCES", ".git"},
+		{"rename DIR/dir DIR/sub/.git", "EACCES", "sub/.git"},
+		{"mkdir DIR/repo/.git/hooks", "EACCES", "repo/.git/hooks"},
+		{"create DIR/repo/.git/commondir", "EACCES", "repo/.git/commondir"},
+		{"rename DIR/a DIR/repo/.git/config", "EACCES", "repo/.git/config"},
+		{"create DIR/repo/.git/index", "ok", ""},
+		{"mkdir DIR/.vscode", "EACCES", ".vscode"},
+		{"rename DIR/other DIR/.vscode", "EACCES", ".vscode"},
+		{"exchange DIR/other DIR/sub", "ok", ""},
+		{"mkdir DIR/.github", "ok", ""},
+		{"create DIR/.github", "EACCES", ".github"},
+		{"symlink DIR/.github", "EACCES", ".github"},
+		{"rename DIR/other DIR/.github", "ok", ""},
+		{"rename DIR/dir DIR/.github", "EACCES", ".github"},
+		{"mkdir DIR/node_modules/q/.vscode", "ok", ""},
+		{"rename DIR/node_modules/q DIR/q", "ok", ""},
+		{"rename DIR/node_modules/p DIR/p", "EACCES", "p"},
+		{"rename DIR/node_modules/p DIR/node_modules/r", "ok", ""},
+		{"by-cwd DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub /proc/self/cwd/.envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub /proc/thread-self/cwd/.envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub ok", "ok", ""},
+		{"by-cwd DIR/sub /proc/self/cwd/ok", "ok", ""},
+		{"by-dir DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-dir DIR/sub ok", "ok", ""},
+		{"by-fd DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-fd DIR/sub ok", "ok", ""},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			in := func(dir string) attempt { return strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)) }
+			expect(t, "unconfined", unconfined(t, "/", in(plant(t, tree...)))[0], succeeded)
+
+			dir := plant(t, tree...)
+			before := hostTree(t, dir)
+			p := jailProfile(t, grant{dir, rw})
+			expect(t, "in the jail", inJail(t, p, in(dir))[0], c.want)
+			if after := hostTree(t, dir); c.want != succeeded && after != before {
+				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+			}
+			if c.want == succeeded || c.names == "p" {
+				return
+			}
+			// A rule that names it: what is refused by default is granted by that.
+			dir = plant(t, tree...)
+			p = jailProfile(t, grant{dir, rw})
+			p.Entries = append(p.Entries, policy.Entry{
+				Path: filepath.Join(dir, c.names), Kind: policy.KindFile, Rights: rw, Origin: policy.OriginRule, Rule: "path = " + c.names,
+			})
+			if err := supervises(p, filepath.Join(dir, c.names)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// supervises tells whether a profile lets a name be made, by the pure evaluation
+// that the supervisor goes by: an entry of a name that does not exist cannot be
+// mounted, so no real jail has one.
+func supervises(p *policy.Profile, name string) error {
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if p.Guards(policy.OpCreate, name) {
+		return fmt.Errorf("%s is guarded although a rule names it", name)
+	}
+	return nil
+}
+
+// TestJailHostReplaces: what the host replaces or makes after the start is as
+// protected as what was there, although no mount lies on it.
+func TestJailHostReplaces(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	dir := plant(t, "config", "src/code", "sub/x")
+	p := jailProfile(t, grant{dir, rw}, grant{dir + "/config", policy.Read}, grant{dir + "/src", policy.Read})
+	p.Unprotected = []string{dir + "/notyet"}
+	s := begin(t, p, try("await", dir+"/go"),
+		try("write", dir+"/config"), try("rewrite", dir+"/config"), try("truncate", dir+"/config"), try("unlink", dir+"/config"),
+		try("rename", dir+"/sub", dir+"/config"), try("read", dir+"/config"),
+		try("write", dir+"/.envrc"), try("unlink", dir+"/.envrc"), try("rename", dir+"/.envrc", dir+"/x"), try("read", dir+"/.envrc"),
+		try("write", dir+"/notyet"), try("unlink", dir+"/notyet"), try("create", dir+"/notyet/x"),
+		try("create", dir+"/src/new"), try("write", dir+"/sub/x"))
+	for _, f := range [][2]string{{"config", "new"}, {".envrc", "mine"}, {"notyet", "mine"}, {"go", ""}} {
+		tmp := filepath.Join(dir, "sub", ".tmp")
+		if err := os.WriteFile(tmp, []byte(f[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(tmp, filepath.Join(dir, f[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.finish()
+	got := outcomes(t, make([]attempt, 16), s.out.Bytes(), "")
+	want := []outcome{
+		"ok", "EACCES", "EACCES", "EACCES", "EBUSY", "EBUSY", "ok new",
+		"EACCES", "EACCES", "EACCES", "ok mine",
+		"EACCES", "EACCES", "ENOTDIR",
+		"EROFS", "ok",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	for _, d := range s.Denials() {
+		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 1 && d.Program == testBinary {
+			return
+		}
+	}
+	t.Errorf("no denial of writing .envrc in %+v", s.Denials())
+}
+
+// TestJailRacesForNames: whoever changes the arguments of a call, or moves the
+// directory that it names, while it is being decided, gains nothing.
+func TestJailRacesForNames(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	for _, verb := range []string{"race-memory", "race-rename", "race-symlink"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			control := plant(t, "one/", "two/")
+			if got := unconfined(t, "/", try(verb, control))[0]; got != "ok made" {
+				t.Fatalf("unconfined: %s", got)
+			}
+			dir := plant(t, "one/", "two/")
+			expect(t, "in the jail", jailed(t, jailProfile(t, grant{dir, rw}), verb, dir), "ok held")
+		})
+	}
+}
+
+// TestJailCallsAreThemselves: what the supervisor carries out for a server has the
+// results, errors, modes and descriptors that the kernel would give.
+func TestJailCallsAreThemselves(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	tree := []string{"f", "d/e", "l -> f", "dangling -> new", "loop1 -> loop2", "loop2 -> loop1", "dl -> d", "abs"}
+	answer := func(run func(dir string) outcome) string {
+		dir := plant(t, tree...)
+		os.Symlink(dir+"/f", dir+"/absolute")
+		os.Chmod(dir+"/f", 0o644)
+		got := run(dir)
+		return strings.ReplaceAll(got, dir, "DIR") + "\n" + strings.ReplaceAll(hostTree(t, dir), dir, "DIR")
+	}
+	want := answer(func(dir string) outcome { return unconfined(t, "/", try("calls", dir))[0] })
+	got := answer(func(dir string) outcome { return jailed(t, jailProfile(t, grant{dir, rw}), "calls", dir) })
+	if !strings.HasPrefix(want, "ok ") || strings.Count(want, ";") < 60 {
+		t.Fatalf("the control: %s", want)
+	}
+	in, out := strings.FieldsFunc(got, separates), strings.FieldsFunc(want, separates)
+	if len(in) != len(out) {
+		t.Errorf("in the jail %d results, unconfined %d:\n%s", len(in), len(out), got)
+	}
+	for i := range min(len(in), len(out)) {
+		if in[i] != out[i] {
+			t.Errorf("in the jail %s, unconfined %s", in[i], out[i])
+		}
+	}
+}
+
+func separates(r rune) bool { return r == ';' || r == '\n' }
+
+// TestJailParallelOpens: every open gets its own file, however many there are at
+// once and whatever signals fly.
+func TestJailParallelOpens(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	dir := plant(t, "x/")
+	p := jailProfile(t, grant{dir, rw})
+	expect(t, "in the jail", jailed(t, p, "many-opens", dir), "ok 8000")
+}
+
+// TestJailDenials: a refusal is recorded once for what it is, and nothing is
+// recorded when nothing was refused.
+func TestJailDenials(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	dir := plant(t, "ws/file", "ro/file", "outside/file", "script")
+	p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ro", policy.Read}, grant{dir + "/script", policy.Read})
+	s := begin(t, p,
+		try("write", dir+"/ro/file"), try("write", dir+"/ro/file"), try("create", dir+"/ro/new"), try("unlink", dir+"/ro/file"),
+		try("mkdir", dir+"/ws/.vscode"), try("create", dir+"/outside/new"), try("create", dir+"/nowhere/new"),
+		try("exec", dir+"/script"), try("connect-tcp", "198.51.100.7:443"), try("rename", dir+"/ws/file", dir+"/ws/.envrc"),
+		// Nothing of this was refused by the jail.
+		try("create", dir+"/ws/a"), try("create", dir+"/ws/a"), try("unlink", dir+"/ws/none"), try("mkdir", dir+"/ws"), try("write", "/dev/null"))
+	s.finish()
+	var got []string
+	for _, d := range s.Denials() {
+		if d.Program != testBinary || d.PID < 2 || d.Time.IsZero() || d.Count < 1 {
+			t.Errorf("incomplete: %+v", d)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s", d.Axis, d.Operation, strings.ReplaceAll(d.Target, dir, "DIR")))
+	}
+	want := []string{
+		"fs write DIR/ro/file", "fs create DIR/ro/new", "fs remove DIR/ro/file", "fs mkdir DIR/ws/.vscode", "fs create DIR/outside/new",
+		"process exec DIR/script", "net connect 198.51.100.7:443", "fs rename DIR/ws/.envrc",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestSupervisorIsAsked: without the supervisor nothing of the write tier works,
+// since nobody answers: the filter fails closed.
+func TestSupervisorIsAsked(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "f")
+	out := unconfined(t, "/", try("unanswered", dir))[0]
+	expect(t, "with the listener closed", out, "ENOSYS")
+}
