@@ -106,9 +106,8 @@ func probeRaceMemory(a []string) (string, error) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		for !stop.Load() {
-			name[at] = 'x'
-			name[at] = '.'
+		for i := 0; !stop.Load(); i++ {
+			name[at] = "x."[i&1]
 		}
 	}()
 	defer func() { stop.Store(true); <-done }()

@@ -58,7 +58,7 @@ func (p *Profile) Guards(op Op, path string) bool {
 		return true
 	}
 	e, ok := p.Find(path)
-	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op == OpMkdir)
+	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op)
 }
 
 // MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
@@ -97,13 +97,12 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 }
 
 // guarded reports whether a path, relative to the grant that it lies in and with
-// a slash in front, is at or below a protected name. directory is set for a name
-// that will be a directory, and may then hold the parts of a protected one.
+// a slash in front, is at or below a protected name.
 //
 // Case does not matter: some filesystems fold it, and so do the programs that
 // read these files there. What lies in node_modules is a package's own: it comes
 // with such names, and nobody looks for them there.
-func guarded(rel string, directory bool) bool {
+func guarded(rel string, op Op) bool {
 	if exempt(rel) {
 		return false
 	}
@@ -115,11 +114,9 @@ func guarded(rel string, directory bool) bool {
 		case below == nil:
 			return true
 		case i == len(names)-1:
-			// A new repository is refused as a whole, and not left half made. Elsewhere
-			// only a directory can be harmless.
-			if name == ".git" || !directory {
-				return true
-			}
+			// A new repository is refused as a whole, and not left half made. Elsewhere a
+			// directory without the parts that matter is harmless, and so is its end.
+			return op != OpRemove && (name == ".git" || op != OpMkdir)
 		case slices.Contains(below, names[i+1]):
 			return true
 		}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func mediated() *Profile {
+	return &Profile{
+		Entries: []Entry{
+			{Path: "/home/.private", Kind: KindDir, Rights: Read | Write, Origin: OriginHome},
+			{Path: "/w", Kind: KindDir, Rights: Read | Write, Origin: OriginRule},
+			{Path: "/w/granted/.vscode", Kind: KindDir, Rights: Read | Write, Origin: OriginRule},
+			{Path: "/w/repo/.git/hooks", Kind: KindDir, Rights: Read, Origin: OriginProtected},
+			{Path: "/w/ro", Kind: KindDir, Rights: Read, Origin: OriginRule},
+		},
+		Unprotected: []string{"/w/later", "/w/conf/app/key"},
+	}
+}
+
+func TestMediate(t *testing.T) {
+	p := mediated()
+	for _, tt := range []struct {
+		op   Op
+		path string
+		want Verdict
+	}{
+		{OpCreate, "/elsewhere/.envrc", Granted}, // the kernel's business
+		{OpCreate, "/w/x", Granted},
+		{OpCreate, "/w/ro/x", Forbidden},
+		{OpWrite, "/w/ro/x", Forbidden},
+		{OpRead, "/w/.envrc", Granted},
+		{OpCreate, "/w/.envrc", Forbidden}, {OpWrite, "/w/.envrc", Forbidden}, {OpRemove, "/w/.envrc", Forbidden}, {OpTruncate, "/w/a/.envrc", Forbidden},
+		{OpCreate, "/w/a/b/.MCP.json", Forbidden},
+		{OpCreate, "/w/envrc", Granted}, {OpCreate, "/w/.envrc2", Granted}, {OpCreate, "/w/x.envrc", Granted},
+		{OpMkdir, "/w/.vscode", Forbidden}, {OpCreate, "/w/.vscode/tasks.json", Forbidden},
+		{OpCreate, "/w/granted/.vscode/tasks.json", Granted}, {OpCreate, "/w/granted/.vscode/.envrc", Forbidden},
+		{OpRemove, "/w/granted/.vscode", Pinned}, {OpRemove, "/w/granted", Pinned},
+		{OpMkdir, "/w/new/.git", Forbidden}, {OpCreate, "/w/new/.git", Forbidden},
+		{OpCreate, "/w/repo/.git/index", Granted}, {OpMkdir, "/w/repo/.git/objects", Granted},
+		{OpCreate, "/w/repo/.git/commondir", Forbidden}, {OpCreate, "/w/repo/.git/config.lock", Granted}, {OpCreate, "/w/repo/.git/config", Forbidden},
+		{OpCreate, "/w/repo/.git/hooks/x", Forbidden}, {OpRemove, "/w/repo/.git/hooks", Pinned}, {OpRemove, "/w/repo", Pinned}, {OpRemove, "/w/other/.git", Granted},
+		{OpMkdir, "/w/.github", Granted}, {OpCreate, "/w/.github", Forbidden}, {OpRemove, "/w/.github", Granted}, {OpMkdir, "/w/.github/workflows", Forbidden}, {OpMkdir, "/w/.github/issues", Granted},
+		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
+		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
+		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
+	} {
+		if got := p.Mediate(tt.op, tt.path); got != tt.want {
+			t.Errorf("%s %s: %d, want %d", tt.op, tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestMediateRename(t *testing.T) {
+	p := mediated()
+	for _, tt := range []struct {
+		src, dst string
+		holds    string // what the source has, separated by spaces; "" is a file
+		want     Verdict
+	}{
+		{"/w/a", "/w/b", "", Granted},
+		{"/w/a", "/w/.envrc", "", Forbidden},
+		{"/w/.envrc", "/w/a", "", Forbidden},
+		{"/w/a", "/w/.github", "", Forbidden},
+		{"/w/a", "/w/.github", "dir other", Granted},
+		{"/w/a", "/w/.github", "dir workflows", Forbidden},
+		{"/w/a", "/w/n/.git", "dir other", Forbidden},
+		{"/w/a", "/w/conf", "dir app", Forbidden},
+		{"/w/conf", "/w/b", "dir app", Forbidden},
+		{"/w/repo", "/w/b", "dir", Pinned},
+		{"/w/a", "/w/granted", "dir", Pinned},
+		{"/w/node_modules/p", "/w/p", "dir", Granted},
+		{"/w/node_modules/p", "/w/p", "dir **", Forbidden},
+		{"/w/node_modules/p", "/w/x/node_modules/p", "dir **", Granted},
+		{"/w/node_modules", "/w/x", "dir **", Forbidden},
+		{"/w/ro/a", "/w/b", "", Forbidden},
+	} {
+		has := strings.Fields(tt.holds)
+		holds := func(name string) bool {
+			if name == "" {
+				name = "dir"
+			}
+			return slices.Contains(has, name)
+		}
+		if got := p.MediateRename(tt.src, tt.dst, holds); got != tt.want {
+			t.Errorf("%s to %s (%s): %d, want %d", tt.src, tt.dst, tt.holds, got, tt.want)
+		}
+	}
+}
+
+// TestMediateIsNoWider: what is mediated never grants more than the evaluation
+// that the mounts and Landlock are compared with.
+func TestMediateIsNoWider(t *testing.T) {
+	p := mediated()
+	for _, path := range []string{"/w/x", "/w/ro/x", "/w/.envrc", "/w/repo/.git/hooks/x", "/w/later/y", "/home/.private/x"} {
+		for op := OpRead; op <= OpRemove; op++ {
+			if p.Mediate(op, path) == Granted && !p.Allows(op, path) {
+				t.Errorf("%s %s", op, path)
+			}
+		}
+	}
+}
