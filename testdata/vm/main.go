@@ -49,6 +49,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end a machine after `this long`")
 	flag.IntVar(&o.cpus, "cpus", 2, "processors of a machine")
 	flag.BoolVar(&o.kvm, "kvm", false, "use /dev/kvm, which is several times faster where it works")
+	flag.BoolVar(&o.virtio, "virtio", false, "attach the disk in another way: Ubuntu's kernels know virtio without a module, Debian's know NVMe")
 	flag.Func("file", "put this `path` of the host on the disk too, at the same place", func(s string) error {
 		o.files = append(o.files, s)
 		return nil
@@ -77,7 +78,7 @@ type options struct {
 	files         []string
 	timeout       time.Duration
 	cpus          int
-	kvm           bool
+	kvm, virtio   bool
 }
 
 func run(ctx context.Context, o options) (failed bool, err error) {
