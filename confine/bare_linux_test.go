@@ -180,6 +180,7 @@ func TestBareWalls(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
 	accept(t, "unix", sockets+"/host")
+	plantInto(t, sockets+"/file")
 	self := fmt.Sprint(os.Getpid())
 	abstract := "@mcp-jail-bare-" + self + "-" + fmt.Sprint(time.Now().UnixNano())
 	accept(t, "unix", abstract)
@@ -244,6 +245,7 @@ func TestBareWalls(t *testing.T) {
 		{"open /etc/hostname", "ok", "EACCES"},
 		{"list /dev/pts", "ok", "EACCES"},
 		{"open /dev/ptmx", "ok", "EACCES"},
+		{"empty " + sockets + "/file", "ok", "EPERM"},
 		{"write /dev/null", "ok", "ok"},
 		{"open /dev/urandom", "ok", "ok"},
 		// What does not hold, and the plan says so: names can be guessed.

@@ -103,6 +103,7 @@ func init() {
 		"write":   open(unix.O_WRONLY),
 		"append":  open(unix.O_WRONLY | unix.O_APPEND),
 		"rewrite": open(unix.O_WRONLY | unix.O_TRUNC),
+		"empty":   open(3 | unix.O_TRUNC), // neither to read nor to write
 		"truncate": silent(func(a []string) error {
 			return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
 		}),

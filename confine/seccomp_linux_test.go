@@ -262,6 +262,9 @@ func seccompRows() []seccompRow {
 	add(unix.EOPNOTSUPP, "sendmmsg", badFD, 0, 0, unix.MSG_FASTOPEN)
 	add(0, "sendto", badFD, 0, 0, unix.MSG_NOSIGNAL)
 
+	add(eperm, "open", one, 3)
+	add(eperm, "openat", badFD, one, 3|unix.O_TRUNC)
+	strict(eperm, "openat", badFD, one, 3|unix.O_TRUNC)
 	strict(eperm, "truncate", one, 0)
 	strict(eperm, "open", one, unix.O_TRUNC)
 	strict(eperm, "openat", badFD, one, unix.O_TRUNC|unix.O_CLOEXEC)

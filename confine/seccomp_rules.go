@@ -177,13 +177,17 @@ func seccompRules(opts seccompOptions) []seccompRule {
 // mode is garbage that the kernel does not read. Without Truncate it also refuses
 // to truncate a file that is opened for reading, for which Landlock's right to
 // write is not asked.
+//
+// Access mode 3 of open(2), neither to read nor to write, is refused altogether:
+// Landlock takes such an open for one that needs no right at all, and yet it
+// truncates (before ABI 3) and gives a device to send commands to (before ABI 5).
 func openMode(opts seccompOptions, flags, mode int) *filterNode {
 	eperm := errnoNode(linuxEPERM)
 	n := whenAny(low(flags), oCreat|oTmpfile, whenAny(low(mode), setIDBits, eperm, allow), allow)
-	if opts.Truncate {
-		return n
+	if !opts.Truncate {
+		n = whenEqual(low(flags).and(oTrunc|oAccMode), oTrunc, eperm, n)
 	}
-	return whenEqual(low(flags).and(oTrunc|oAccMode), oTrunc, eperm, n)
+	return whenEqual(low(flags).and(oAccMode), oAccMode, eperm, n)
 }
 
 // nodeMode lets mknod make files, pipes and sockets.

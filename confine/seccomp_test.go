@@ -100,9 +100,9 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		case "fchmodat", "fchmodat2":
 			return yes(setid(a[2]), eperm)
 		case "open":
-			return yes(a[1]&0x400040 != 0 && setid(a[2]) || !o.Truncate && a[1]&0x203 == 0x200, eperm)
+			return yes(a[1]&3 == 3 || a[1]&0x400040 != 0 && setid(a[2]) || !o.Truncate && a[1]&0x203 == 0x200, eperm)
 		case "openat":
-			return yes(a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
+			return yes(a[2]&3 == 3 || a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
 		case "truncate":
 			return yes(!o.Truncate, eperm)
 		case "mknod", "mknodat":

@@ -21,7 +21,7 @@ func TestJailWalls(t *testing.T) {
 	root := os.Getuid() == 0
 	self := fmt.Sprint(os.Getpid())
 
-	dir := plant(t, "place/")
+	dir := plant(t, "place/", "file")
 	sockets, err := os.MkdirTemp("/var/tmp", "s") // an address has room for 107 bytes
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +121,7 @@ func TestJailWalls(t *testing.T) {
 		{"stat /dev/vda", any, "ENOENT"},
 		{"stat /dev/console", any, "ENOENT"},
 		{"stat /dev/.masked-directory", any, "ENOENT"},
+		{"empty " + dir + "/file", "ok", "EPERM"},
 		{"create /dev/new", any, "EROFS"},
 		{"list /dev", "ok", "EACCES"},
 		// Its own places.

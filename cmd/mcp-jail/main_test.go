@@ -124,11 +124,15 @@ func hostCan(cond string) (bool, error) {
 	return true, nil
 }
 
+// required tells whether MCPJAIL_REQUIRE lists a feature, or a level of it that is
+// no lower: landlock:2 does not ask for landlock:6.
 func required(name string) bool {
-	base, _, _ := strings.Cut(name, ":")
+	base, level, levelled := strings.Cut(name, ":")
+	wanted, _ := strconv.Atoi(level)
 	return slices.ContainsFunc(strings.Split(os.Getenv("MCPJAIL_REQUIRE"), ","), func(r string) bool {
-		r, _, _ = strings.Cut(r, ":")
-		return r == base
+		r, have, _ := strings.Cut(r, ":")
+		n, _ := strconv.Atoi(have)
+		return r == base && (!levelled || n >= wanted)
 	})
 }
 
