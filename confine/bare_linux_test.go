@@ -395,19 +395,19 @@ func TestBareLauncherIsKilled(t *testing.T) {
 		cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 		cmd.Stdin = bytes.NewReader(order.Bytes())
 		cmd.ExtraFiles = []*os.File{pipe.w}
-		var out bytes.Buffer
-		cmd.Stdout = &out
+		out := newLines()
+		cmd.Stdout = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
-		if i == 0 {
-			time.Sleep(500 * time.Millisecond) // once with everything up for certain
+		if i == 0 { // once with everything up for certain
+			eventually(t, "all jails up", func() bool { return out.count("up\n") == 2 })
 		}
 		cmd.Process.Kill()
 		cmd.Wait()
-		if n := strings.Count(out.String(), "up\n"); i == 0 && n != 2 {
-			t.Fatalf("the control: %d of 2 jails were up: %s", n, out.String())
+		if n := out.count("up\n"); i == 0 && n != 2 {
+			t.Fatalf("the control: %d of 2 jails were up: %s", n, out.text)
 		}
 		pipe.gone(t)
 		eventually(t, "no directory in "+tmp, func() bool {

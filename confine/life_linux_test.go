@@ -90,6 +90,12 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text, text)
+}
+
 func (l *lines) await(t testing.TB, text string) {
 	t.Helper()
 	eventually(t, "stderr has "+text, func() bool {
@@ -465,21 +471,21 @@ func TestJailLauncherIsKilled(t *testing.T) {
 		cmd.Args = []string{launcherName}
 		cmd.Stdin = bytes.NewReader(order.Bytes())
 		cmd.ExtraFiles = []*os.File{pipe.w}
-		var out bytes.Buffer
-		cmd.Stdout = &out
+		out := newLines()
+		cmd.Stdout = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		// A launcher takes some ten milliseconds for its three jails.
 		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
-		if i == 0 {
-			time.Sleep(500 * time.Millisecond) // once with everything up for certain
+		if i == 0 { // once with everything up for certain
+			eventually(t, "all jails up", func() bool { return out.count("up\n") == 3 })
 		}
 		cmd.Process.Kill()
 		cmd.Wait()
-		n := strings.Count(out.String(), "up\n")
+		n := out.count("up\n")
 		if i == 0 && n != 3 {
-			t.Fatalf("the control: %d of 3 jails were up: %s", n, out.String())
+			t.Fatalf("the control: %d of 3 jails were up: %s", n, out.text)
 		}
 		starts += n
 		pipe.gone(t)
