@@ -24,6 +24,9 @@ func (c *compiler) bare() {
 	for _, v := range c.p.Env {
 		o.Env = append(o.Env, v.Name+"="+v.Value)
 	}
+	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
+		o.Env = append(o.Env, gitNoSystem+"1")
+	}
 	granted := c.bareNetwork()
 	o.HostNames = granted != nil
 	c.bareFiles(o, granted != nil)
@@ -32,6 +35,10 @@ func (c *compiler) bare() {
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
 }
+
+// gitNoSystem keeps git from /etc/gitconfig. A file that is not granted is refused
+// here, where it does not exist inside of mounts, and git ends when this one is.
+const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
 // bareNetwork: without a network namespace the filter decides whether sockets
 // can be made at all.

@@ -24,10 +24,17 @@ import (
 // themselves. Scripts have mcp-jail in their PATH.
 const asEnv = "MCPJAIL_TEST_AS"
 
+// withoutNamespaces is argv[0] of the test binary when it is to refuse user
+// namespaces to the rest of its arguments, a command.
+const withoutNamespaces = "without-namespaces"
+
 // The test binary is mcp-jail, the shim of its jails, the servers in them and
 // the clients around them.
 func TestMain(m *testing.M) {
 	confine.ShimMain()
+	if os.Args[0] == withoutNamespaces {
+		withoutNamespacesMain()
+	}
 	if os.Getenv(asEnv) == "mcp-jail" {
 		main()
 	}
