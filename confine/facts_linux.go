@@ -43,6 +43,7 @@ func (f *facts) lookAround() {
 	}
 	_, err := os.Lstat("/proc/self/stat")
 	f.SeesProc = err == nil
+	f.TracesOwn = tracesOwn(sysctlValue("kernel/yama/ptrace_scope"))
 }
 
 // hostNetworkFiles are what a server with a waived network axis needs to

@@ -214,6 +214,16 @@ func ptraceScopeFeature(scope string) Feature {
 	return yes("")
 }
 
+// tracesOwn is ptraceScopeFeature for a supervisor without a capability.
+func tracesOwn(scope string) Feature {
+	switch scope {
+	case "", "0", "1":
+		return yes("")
+	}
+	return no("kernel.yama.ptrace_scope is "+scope+": a supervisor without a capability may not read the arguments of its own processes' calls",
+		"sudo sysctl kernel.yama.ptrace_scope=1")
+}
+
 // cgroupPath is the cgroup of this process in the v2 hierarchy, from
 // /proc/self/cgroup; ok is false where there is none.
 func cgroupPath(cgroup string) (path string, ok bool) {

@@ -31,6 +31,8 @@ func (v *supervisor) carryOut(r *request) (answered bool) {
 		return v.openFile(r, w)
 	case hookTruncate:
 		v.listener.finish(r.n.id, v.truncate(r, w))
+	case hookMode, hookOwner, hookTimes:
+		v.listener.finish(r.n.id, v.attributes(r, w))
 	default:
 		v.listener.finish(r.n.id, v.change(r, w))
 	}
@@ -120,6 +122,9 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
 		return errno
 	}
+	if errno := v.keepsRights(from, to); errno != 0 {
+		return errno
+	}
 	name := "/proc/self/fd/" + strconv.Itoa(source)
 	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW)))
 }
@@ -165,7 +170,33 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 			}
 		}
 	}
+	if errno := v.keepsRights(from, to); errno != 0 {
+		return errno
+	}
+	if flags&unix.RENAME_EXCHANGE != 0 {
+		if errno := v.keepsRights(to, from); errno != 0 {
+			return errno
+		}
+	}
 	return v.told(r, policy.OpRemove, to, asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags)))
+}
+
+// keepsRights refuses, as the edge of a mount would, to bring a file to where it
+// has more rights. Landlock looks after that too, but knows nothing of what a
+// narrower entry takes away.
+func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
+	if !v.bare || from.special() || to.special() {
+		return 0
+	}
+	src, errno := from.full()
+	if errno != 0 {
+		return errno
+	}
+	dst, errno := to.full()
+	if errno == 0 && v.profile.Gains(src, dst) {
+		errno = unix.EXDEV
+	}
+	return errno
 }
 
 // judge decides one name.

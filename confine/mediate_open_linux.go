@@ -98,6 +98,15 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 	defer v.names.RUnlock()
 	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
 	op := policy.OpWrite
+	if !unnamed {
+		full, errno := at.full()
+		if errno == 0 {
+			errno = v.mayRead(r, full, flags) // also of "."
+		}
+		if errno != 0 {
+			return -1, errno
+		}
+	}
 	if !unnamed && !at.special() {
 		full, errno := at.full()
 		if errno != 0 {
@@ -137,6 +146,16 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 	return fd, v.told(r, op, at, errno)
 }
 
+// mayRead decides about reading, where the calls that only read are handed over:
+// Landlock gives what a narrower entry takes away, and there is no mask.
+func (v *supervisor) mayRead(r *request, full string, flags int) syscall.Errno {
+	if !v.bare || flags&oAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
+		return 0
+	}
+	v.ledger.refused(r, policy.OpRead.String(), full)
+	return unix.EACCES
+}
+
 // knownOpenFlags are those that openat2 takes; the older calls ignore the others.
 const knownOpenFlags = unix.O_ACCMODE | unix.O_TRUNC | unix.O_EXCL | unix.O_NOCTTY | unix.O_APPEND | unix.O_NONBLOCK | unix.O_SYNC | unix.O_DSYNC |
 	unix.O_ASYNC | unix.O_DIRECT | unix.O_LARGEFILE | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NOATIME | unix.O_CLOEXEC | unix.O_TMPFILE
@@ -173,7 +192,11 @@ func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) 
 		if errno != 0 {
 			return -1, errno
 		}
-		if kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(object) {
+		if errno := v.mayRead(r, full, flags); errno != 0 {
+			return -1, errno
+		}
+		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
+		if changes && kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(object) {
 			v.ledger.refused(r, policy.OpWrite.String(), full)
 			return -1, unix.EACCES
 		}

@@ -23,6 +23,9 @@ const (
 	hookRemove
 	hookExec
 	hookConnect
+	hookMode
+	hookOwner
+	hookTimes
 )
 
 // noArg stands for an argument that a call does not have.
@@ -100,10 +103,41 @@ func hooks(connections bool) []seccompNotify {
 	return out
 }
 
+// attributeCalls change what a file is like, which Landlock does not restrict and
+// a read-only mount does. Those on descriptors have no name.
+func attributeCalls() []hookedCall {
+	one := func(call string, op hookedOp, dir, path, flags, value int) hookedCall {
+		return hookedCall{call: call, op: op, dir: dir, path: path, dir2: noArg, path2: noArg, flags: flags, mode: value, text: noArg}
+	}
+	return []hookedCall{
+		one("chmod", hookMode, atCwd, 0, noArg, 1), one("fchmod", hookMode, 0, noArg, noArg, 1),
+		one("fchmodat", hookMode, 0, 1, noArg, 2), one("fchmodat2", hookMode, 0, 1, 3, 2),
+		one("chown", hookOwner, atCwd, 0, noArg, 1), one("fchown", hookOwner, 0, noArg, noArg, 1),
+		one("lchown", hookOwner, atCwd, 0, noArg, 1), one("fchownat", hookOwner, 0, 1, 4, 2),
+		one("utime", hookTimes, atCwd, 0, noArg, 1), one("utimes", hookTimes, atCwd, 0, noArg, 1),
+		one("futimesat", hookTimes, 0, 1, noArg, 2), one("utimensat", hookTimes, 0, 1, 3, 2),
+	}
+}
+
+// bareHooks is hooks for a jail without mounts: attributes, and with reads every
+// open.
+func bareHooks(reads bool) []seccompNotify {
+	out := hooks(false)
+	for i := range out {
+		if reads && (out[i].Call == "open" || out[i].Call == "openat") {
+			out[i].When = nil
+		}
+	}
+	for _, h := range attributeCalls() {
+		out = append(out, seccompNotify{Call: h.call})
+	}
+	return out
+}
+
 // hookedByNumber finds the hooked call behind a number of one machine.
 func hookedByNumber(arch Arch) map[uint32]hookedCall {
 	m := make(map[uint32]hookedCall)
-	for _, h := range hookedCalls() {
+	for _, h := range append(hookedCalls(), attributeCalls()...) {
 		if nr, ok := callNumber(arch, h.call); ok {
 			m[nr] = h
 		}

@@ -23,6 +23,7 @@ type facts struct {
 	KernelFiles []string // files of /proc that tell of the kernel and of no process
 	HostNames   []string // where the host's names are looked up, canonical
 	SeesProc    bool     // processes can be found below /proc
+	TracesOwn   Feature  // memory of one's own descendants can be read
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -72,6 +73,7 @@ type compiler struct {
 	plan *Plan
 
 	supervised bool
+	readsToo   bool // opens that only read are handed over as well
 }
 
 func (c *compiler) gap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -150,7 +152,7 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	options := seccompOptions{
-		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true, Truncate: true,
+		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true,
 		Programs: c.p.Programs != nil, Supervised: c.supervised,
 	}
 	filter, err := compileSeccomp(c.f.Machine, options)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/bpf"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -29,6 +31,7 @@ func (c *compiler) bare() {
 	}
 	granted := c.bareNetwork()
 	o.HostNames = granted != nil
+	c.bareSupervision(o)
 	c.bareFiles(o, granted != nil)
 	c.bareProcesses(o, granted != nil)
 	c.bareLimits()
@@ -70,6 +73,10 @@ func (o *order) setTmp(dir string) {
 	o.Tmp = dir
 	access := entryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
 	o.Landlock.Rules = append(slices.Clone(o.Landlock.Rules), landlockRule{Path: dir, Access: access})
+	if o.Entries != nil {
+		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
+		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	}
 	o.Env = slices.Clone(o.Env)
 	for i, v := range o.Env {
 		if strings.HasPrefix(v, "TMPDIR=") {
@@ -86,6 +93,27 @@ func (o *order) setTmp(dir string) {
 			}
 		}
 	}
+}
+
+// bareSupervision has the calls of the write tier, and those that change attributes,
+// decided by the init. Without that they are decided by nobody.
+func (c *compiler) bareSupervision(o *order) {
+	missing := c.f.SeccompNotify
+	switch {
+	case missing.Answer == Yes && !c.f.SeesProc:
+		missing = no("there is no /proc here", "mount /proc")
+	case missing.Answer == Yes && c.f.TracesOwn.Answer != Yes:
+		missing = c.f.TracesOwn
+	}
+	if missing.Answer != Yes {
+		c.unsupervised(missing)
+		return
+	}
+	c.supervised = true
+	o.Unprotected = c.p.Unprotected
+	o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+	c.holds(policy.AxisFs, "a supervisor in the jail's init, asked by seccomp",
+		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
 // bareOwn are the places that a jail without mounts has besides its entries.
@@ -115,8 +143,9 @@ func (c *compiler) bareFiles(o *order, network bool) {
 	}
 	f := c.f
 	f.Devices = o.Devices
+	entries := bareEntries(c.p.Entries)
 	compiled := compileLandlock(landlockInput{
-		ABI: c.f.LandlockABI, Entries: c.p.Entries, Own: bareOwn(f, network), Programs: c.p.Programs,
+		ABI: c.f.LandlockABI, Entries: entries, Own: bareOwn(f, network), Programs: c.p.Programs,
 		DenyPorts: !network, Pin: true,
 	})
 	o.Landlock = compiled.landlockRules
@@ -137,37 +166,56 @@ func (c *compiler) bareFiles(o *order, network bool) {
 			})
 		}
 	}
+	if c.supervised {
+		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, network))
+		c.readsToo = slices.ContainsFunc(compiled.Carved, func(k landlockCarve) bool { return k.Taken.Has(policy.Read) })
+	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
 	}
-	if n := len(c.p.Unprotected); n > 0 {
-		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%d protected names do not exist yet and could be created by the server: %s", n, strings.Join(shorten(c.p.Unprotected, 6), ", ")))
-	}
 }
 
-// bareCarved: Landlock adds rights along a path, and only a mount takes away.
-func (c *compiler) bareCarved(carved []landlockCarve) {
-	var hidden, narrower []string
-	for _, k := range carved {
-		if k.Taken.Has(policy.Read) {
-			hidden = append(hidden, k.Entry.Path)
-		} else {
-			narrower = append(narrower, k.Entry.Path+" (no "+strings.ReplaceAll(k.Taken.String(), " ", ", ")+")")
+// bareEntries are the entries but for the right to execute what the baseline has of
+// /etc: nothing there is a program, and so nothing hidden in it has to be kept from
+// being one.
+func bareEntries(entries []policy.Entry) []policy.Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if e := &entries[i]; e.Origin == policy.OriginBaseline && policy.Within(e.Path, "/etc") {
+			e.Rights &^= policy.Execute
 		}
 	}
+	return entries
+}
+
+// bareCarved: Landlock adds rights along a path, and only a mount takes away. What
+// opens, makes, changes and removes can be decided by the supervisor instead; what
+// is executed, it only sees.
+func (c *compiler) bareCarved(carved []landlockCarve) {
 	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
-	if hidden != nil {
-		c.gap(Gap{
-			Axis: policy.AxisFs, What: "hidden inside a wider grant: " + strings.Join(shorten(hidden, maxGapPaths), ", "),
-			Why: why + ": the server can read them", Fix: FixNamespaces, Paths: hidden,
-		})
+	var hidden, narrower, executable []string
+	for _, k := range carved {
+		switch {
+		case k.Taken.Has(policy.Read):
+			hidden = append(hidden, k.Entry.Path)
+		case k.Taken&policy.Write != 0:
+			narrower = append(narrower, k.Entry.Path+" (no "+strings.ReplaceAll(k.Taken.String(), " ", ", ")+")")
+		}
+		if k.Taken.Has(policy.Execute) {
+			executable = append(executable, k.Entry.Path)
+		}
 	}
-	if narrower != nil {
-		c.gap(Gap{
-			Axis: policy.AxisFs, What: "less than around them: " + strings.Join(shorten(narrower, maxGapPaths), ", "),
-			Why: why, Fix: FixNamespaces, Paths: narrower,
-		})
+	gap := func(what, why string, paths []string) {
+		if paths != nil {
+			c.gap(Gap{Axis: policy.AxisFs, What: what + strings.Join(shorten(paths, maxGapPaths), ", "), Why: why, Fix: FixNamespaces, Paths: paths})
+		}
 	}
+	gap("not executable inside a wider grant: ", why, executable)
+	if c.supervised {
+		return
+	}
+	gap("hidden inside a wider grant: ", why+": the server can read them", hidden)
+	gap("less than around them: ", why, narrower)
 	c.gap(Gap{
 		Axis: policy.AxisFs, What: "modes, owners, times and attributes of files that may not be written",
 		Why: "Landlock does not ask who changes them: the server can, of every file that is yours",
@@ -175,7 +223,8 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 	})
 }
 
-// maxGapPaths is how many paths a sentence names; Gap.Paths has all of them.
+// maxGapPaths is how many paths a sentence names. Gap.Paths has all of them, each
+// with what is missing there.
 const maxGapPaths = 12
 
 func (c *compiler) bareProcesses(o *order, network bool) {
@@ -189,9 +238,16 @@ func (c *compiler) bareProcesses(o *order, network bool) {
 	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
 	// abstract ones.
 	sockets := c.f.LandlockABI >= 9
-	filter, err := compileSeccomp(c.f.Machine, seccompOptions{
-		Unix: sockets, Inet: network, Truncate: c.f.LandlockABI >= 3, Programs: c.p.Programs != nil,
-	})
+	options := seccompOptions{
+		Unix: sockets, Inet: network, Truncate: c.supervised || c.f.LandlockABI >= 3,
+		Programs: c.p.Programs != nil, Supervised: c.supervised,
+	}
+	filter, err := compileSeccomp(c.f.Machine, options)
+	if err == nil && c.supervised {
+		var second []bpf.RawInstruction
+		second, err = compileListener(c.f.Machine, options, bareHooks(c.readsToo))
+		o.Hooks = filterRecords(second)
+	}
 	if err != nil {
 		c.gap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
 		return

@@ -26,6 +26,11 @@ func (c *compiler) supervision(o *order) {
 		c.holds(policy.AxisFs, "a supervisor in the jail's init, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return
 	}
+	c.unsupervised(missing)
+}
+
+// unsupervised names what nobody decides then.
+func (c *compiler) unsupervised(missing Feature) {
 	where := slices.IndexFunc(c.p.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome
 	})

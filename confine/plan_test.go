@@ -79,6 +79,7 @@ func planText(p *Plan) string {
 func refuseNamespaces(f *facts) {
 	f.UserNamespaces = no("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.SeesProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
+	f.TracesOwn = yes("")
 }
 
 func TestPlanGolden(t *testing.T) {

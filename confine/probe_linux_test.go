@@ -151,6 +151,46 @@ func init() {
 		"verify": silent(probeVerify),
 
 		// Without namespaces.
+		"chdir-list": func(a []string) (string, error) {
+			if err := os.Chdir(a[0]); err != nil {
+				return "", err
+			}
+			return "", closing(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+		},
+		"chdir-read": silent(func(a []string) error {
+			if err := os.Chdir(a[0]); err != nil {
+				return err
+			}
+			return closing(unix.Open("file", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+		}),
+		"path-read": silent(func(a []string) error { // beginning at a descriptor that opens nothing
+			fd, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			return closing(unix.Openat(fd, filepath.Base(a[0]), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+		}),
+		"path-reopen": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			return closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+		}),
+		"chmod-fd": silent(func(a []string) error { return onFD(a[0], func(fd int) error { return unix.Fchmod(fd, 0o700) }) }),
+		"utimes-fd": silent(func(a []string) error {
+			return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
+		}),
+		"utime": silent(func(a []string) error { return unix.Utime(a[0], &unix.Utimbuf{}) }),
+		"lutimes": silent(func(a []string) error {
+			return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, unix.AT_SYMLINK_NOFOLLOW)
+		}),
+		"chown":  silent(func(a []string) error { return unix.Chown(a[0], os.Getuid(), os.Getgid()) }),
+		"lchown": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
+		"xattr":  silent(func(a []string) error { return unix.Setxattr(a[0], "user.test", []byte("x"), 0) }),
+		"set-flags": silent(func(a []string) error {
+			return onFD(a[0], func(fd int) error { return unix.IoctlSetPointerInt(fd, fsSetFlags, 0) })
+		}),
 		"priority": silent(func(a []string) error {
 			now, err := unix.Getpriority(unix.PRIO_PROCESS, number(a[0])) // 20 less the nice value
 			if err != nil {
@@ -647,6 +687,15 @@ func probeAllocate(a []string, kind int) error {
 	}
 	time.Sleep(20 * time.Second)
 	return nil
+}
+
+func onFD(name string, f func(fd int) error) error {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd)
 }
 
 // probeCapabilities answers with the sets that this thread holds, without /proc.

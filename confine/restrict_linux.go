@@ -74,6 +74,13 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 // permitted ones of the shim's other threads, but for what a supervisor needs to
 // read the arguments of the jail's processes.
 func (s *shim) dropCapabilities() error {
+	if len(s.order.Hooks) > 0 {
+		return giveUp(1 << unix.CAP_SYS_PTRACE)
+	}
+	return giveUp(0)
+}
+
+func giveUp(kept uint32) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return on("ambient", err)
 	}
@@ -89,10 +96,7 @@ func (s *shim) dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
 		return on("securebits", err)
 	}
-	if len(s.order.Hooks) > 0 {
-		return emptyCapabilities(1 << unix.CAP_SYS_PTRACE)
-	}
-	return emptyCapabilities(0)
+	return emptyCapabilities(kept)
 }
 
 // emptyCapabilities empties the sets that a thread holds, on this thread; on all

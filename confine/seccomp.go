@@ -76,6 +76,9 @@ type seccompOptions struct {
 	OwnIPC bool
 	// Truncate says that Landlock decides who may truncate (ABI 3), or mounts do.
 	Truncate bool
+	// Attributes says that read-only mounts decide who may change extended
+	// attributes and flags.
+	Attributes bool
 	// Programs says that only listed files may be started. A memfd has no path
 	// that Landlock could judge, so it must be one that cannot be executed.
 	Programs bool

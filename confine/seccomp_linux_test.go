@@ -266,6 +266,14 @@ func seccompRows() []seccompRow {
 	add(eperm, "openat", badFD, one, 3|unix.O_TRUNC)
 	strict(eperm, "openat", badFD, one, 3|unix.O_TRUNC)
 	strict(eperm, "truncate", one, 0)
+	for _, call := range []string{"setxattr", "lsetxattr", "removexattr", "lremovexattr"} {
+		strict(unix.EOPNOTSUPP, call, one, one, one, 0, 0)
+		add(0, call, one, one, one, 0, 0)
+	}
+	strict(unix.EOPNOTSUPP, "fsetxattr", badFD, one, one, 0, 0)
+	strict(unix.EOPNOTSUPP, "fremovexattr", badFD, one)
+	strict(eperm, "ioctl", badFD, fsSetFlags, 0)
+	add(0, "ioctl", badFD, fsSetFlags, 0)
 	strict(eperm, "open", one, unix.O_TRUNC)
 	strict(eperm, "openat", badFD, one, unix.O_TRUNC|unix.O_CLOEXEC)
 	strict(0, "openat", badFD, one, unix.O_TRUNC|unix.O_WRONLY)

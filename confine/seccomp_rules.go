@@ -52,13 +52,25 @@ const (
 
 	// Subvolumes of btrfs are made, copied and removed past the rights of Landlock,
 	// and the snapshot of one shows what a mask hides in it.
-	btrfsSnapCreate        = 0x50009401
-	btrfsSubvolCreate      = 0x5000940e
-	btrfsSnapDestroy       = 0x5000940f
-	btrfsSnapCreateV2      = 0x50009417
-	btrfsSubvolCreateV2    = 0x50009418
-	btrfsSnapDestroyV2     = 0x5000943f
-	memfdNoExecSeal        = 0x8
+	btrfsSnapCreate     = 0x50009401
+	btrfsSubvolCreate   = 0x5000940e
+	btrfsSnapDestroy    = 0x5000940f
+	btrfsSnapCreateV2   = 0x50009417
+	btrfsSubvolCreateV2 = 0x50009418
+	btrfsSnapDestroyV2  = 0x5000943f
+	memfdNoExecSeal     = 0x8
+
+	// Flags of a file, and what makes it immutable, by a descriptor that only reads
+	// (linux/fs.h, linux/fsverity.h, linux/fscrypt.h, linux/msdos_fs.h).
+	fsSetFlags       = 0x40086602
+	fsSetFlags32     = 0x40046602
+	fsSetXattr       = 0x401c5820
+	fsSetVersion     = 0x40087602
+	ext4SetVersion   = 0x40086604
+	fsEnableVerity   = 0x40806685
+	fsSetEncryption  = 0x800c6613
+	fatSetAttributes = 0x40047211
+
 	prSetMM                = 35
 	seccompSetModeFilter   = 1
 	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
@@ -137,10 +149,17 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(whenEqual(low(0), prSetMM, eperm, allow), "prctl")
 	// Typing into the terminal that the jail was started from. The kernel cuts
 	// the command to 32 bits.
-	add(whenOneOf(low(1), []uint32{
+	commands := []uint32{
 		tiocSTI, tiocLINUX, tiocSETD,
 		btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy, btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2,
-	}, eperm, allow), "ioctl")
+	}
+	if !opts.Attributes {
+		// Whoever preserves attributes does without, when there are none.
+		add(errnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
+		add(enosys, "setxattrat", "removexattrat", "file_setattr")
+		commands = append(commands, fsSetFlags, fsSetFlags32, fsSetXattr, fsSetVersion, ext4SetVersion, fsEnableVerity, fsSetEncryption, fatSetAttributes)
+	}
+	add(whenOneOf(low(1), commands, eperm, allow), "ioctl")
 
 	// Set-id files outlive the jail in a writable grant, and there no nosuid
 	// mount holds. mkdir drops those bits by itself.

@@ -18,10 +18,10 @@ var seccompModes = map[string]seccompOptions{
 	"strict":     {},
 	"bare":       {Truncate: true},
 	"bare-net":   {Inet: true},
-	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true},
-	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Programs: true},
-	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, RouteNetlink: true},
-	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Supervised: true},
+	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
+	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
+	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
+	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
 }
 
 var bothArchs = []Arch{ArchAMD64, ArchARM64}
@@ -94,6 +94,9 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		case "prctl":
 			return yes(i(0) == 35, eperm)
 		case "ioctl":
+			if !o.Attributes && slices.Contains([]uint32{0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211}, uint32(a[1])) {
+				return refuse(eperm)
+			}
 			return yes(slices.Contains([]uint32{0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f}, uint32(a[1])), eperm)
 		case "chmod", "fchmod", "creat":
 			return yes(setid(a[1]), eperm)
@@ -105,6 +108,10 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			return yes(a[2]&3 == 3 || a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
 		case "truncate":
 			return yes(!o.Truncate, eperm)
+		case "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr":
+			return yes(!o.Attributes, eopnot)
+		case "setxattrat", "removexattrat", "file_setattr":
+			return yes(!o.Attributes, enosys)
 		case "mknod", "mknodat":
 			mode := a[1]
 			if name == "mknodat" {
@@ -228,7 +235,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) func(data []byte) u
 var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 17, 29, 35, 38, 40, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
-	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
+	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 

@@ -29,7 +29,7 @@ func (s *shim) bareSteps() []shimStep {
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
 		{"directory", s.enterDir},
-		{"capabilities", s.dropHeldCapabilities},
+		{"capabilities", dropHeldCapabilities},
 		{"descriptors", hideDescriptors},
 		{"parent", s.adoptOrphans}, // changing credentials has undone a part of it
 		{"no_new_privs", noNewPrivileges},
@@ -73,14 +73,16 @@ func (s *shim) makeTmp() error {
 // so may not drop the bounding set either. It does not matter then: under
 // no_new_privs nothing that it executes gains what it does not hold
 // (capabilities(7)).
-func (s *shim) dropHeldCapabilities() error {
+func dropHeldCapabilities() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := unix.Capget(&hdr, &caps[0]); err != nil {
 		return on("capget", err)
 	}
 	if caps[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
-		return s.dropCapabilities()
+		// Here they are the host's: the supervisor does with its user's right to trace
+		// its own children.
+		return giveUp(0)
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return on("ambient", err)

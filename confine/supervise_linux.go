@@ -28,6 +28,8 @@ type supervisor struct {
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
+	bare     bool   // without mounts: names are all that decides
+	end      func() // of the jail
 	say      func(message)
 	ledger   ledger
 	names    nameLock
@@ -45,6 +47,7 @@ type request struct {
 	text  string // of a symlink
 	tgid  int    // 0 until it is needed
 	umask int
+	times []unix.Timespec // of hookTimes; nil is now
 	tries int
 }
 
@@ -60,7 +63,7 @@ func newSupervisor(s *shim, l listener) *supervisor {
 		programs = nil
 	}
 	return &supervisor{
-		listener: l, ruleset: s.ruleset, say: s.say, calls: hookedByNumber(arch),
+		listener: l, ruleset: s.ruleset, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		todo:    make(chan *request), idle: make(chan struct{}, maxWorkers),
@@ -77,7 +80,7 @@ func (v *supervisor) receive() {
 			v.take(&n)
 		case unix.ENOENT, unix.EINTR: // the caller was killed before we looked
 		default:
-			unix.Exit(1) // hooked calls cannot be answered any more: no jail
+			v.end() // hooked calls cannot be answered any more: no jail
 		}
 	}
 }
@@ -89,6 +92,12 @@ func (v *supervisor) take(n *notification) {
 		return
 	}
 	r := &request{hookedCall: call, n: *n, bases: [2]int{-1, -1}}
+	if call.op == hookOpen && r.openFlags()&unix.O_PATH != 0 {
+		// It opens nothing, whatever the name says by then, and such a descriptor cannot
+		// be handed over.
+		v.listener.proceed(n.id)
+		return
+	}
 	if call.op == hookConnect || call.op == hookExec {
 		// What the kernel decides must not wait for what we make of it.
 		v.witnessCall(r)
@@ -126,7 +135,7 @@ func (v *supervisor) work(r *request) {
 	runtime.LockOSThread()
 	if err := becomeWorker(v.ruleset); err != nil {
 		v.say(message{kind: saysNote, detail: "the supervisor: " + err.Error()})
-		unix.Exit(1)
+		v.end()
 	}
 	for {
 		if v.carryOut(r) {
@@ -195,14 +204,26 @@ func (r *request) arg(i int) uint64 {
 // leaves no way back into the caller: from here on nothing that it changes counts.
 func (v *supervisor) read(r *request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.dir, r.path}, {r.dir2, r.path2}} {
+		if i == 0 && r.onDescriptor() {
+			if r.bases[0], errno = openBase(int(r.n.tid), r.dir, r.arg(r.dir)); errno != 0 {
+				return errno
+			}
+			continue
+		}
 		if p.path == noArg {
 			continue
 		}
 		if r.names[i], errno = readString(int(r.n.tid), r.arg(p.path)); errno != 0 {
 			return errno
 		}
-		if r.names[i] == "" {
+		if r.names[i] == "" && !r.emptyPath() {
 			return unix.ENOENT
+		}
+		if r.names[i] == "" {
+			if r.bases[i], errno = openBase(int(r.n.tid), p.dir, r.arg(p.dir)); errno != 0 {
+				return errno
+			}
+			continue
 		}
 		if r.names[i][0] == '/' {
 			continue
@@ -213,6 +234,11 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 	}
 	if r.text != "" || r.op == hookSymlink {
 		if r.text, errno = readString(int(r.n.tid), r.arg(r.hookedCall.text)); errno != 0 {
+			return errno
+		}
+	}
+	if r.op == hookTimes {
+		if r.times, errno = readTimes(int(r.n.tid), r.call, r.arg(r.mode)); errno != 0 {
 			return errno
 		}
 	}

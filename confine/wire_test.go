@@ -21,7 +21,9 @@ func sampleOrder() *order {
 		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n"}},
 		Devices: []string{"/dev/null", ""}, FreshProc: true, Loopback: true, HostNames: true,
 		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12, policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
-		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Limits: policy.DefaultLimits, PidMax: true,
+		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
+		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+		Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: policy.DefaultLimits, PidMax: true,
 		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x",
 	}

@@ -132,3 +132,19 @@ func ProtectedName(name string) bool {
 	_, protected := protectedNames(strings.ToLower(name))
 	return protected
 }
+
+// MediateAttributes decides whether a server may change the mode, the owner, the
+// times or the attributes of what a canonical path leads to: where it may write at
+// all. Unlike Mediate it refuses paths that no entry covers.
+func (p *Profile) MediateAttributes(path string) Verdict {
+	e, ok := p.Find(path)
+	// What holds for anything in the path holds for the path: a directory that only
+	// leads to a protected name, such as .git, may change.
+	if !ok || e.Rights&Write == 0 || p.Guards(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
+		return Forbidden
+	}
+	return Granted
+}
+
+// Gains reports whether a file would have more rights at dst than it has at src.
+func (p *Profile) Gains(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }

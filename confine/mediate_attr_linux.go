@@ -1,0 +1,135 @@
+package confine
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Modes, owners and times of files: where there are no mounts, the supervisor is
+// the only one that asks whether they may change.
+
+// onDescriptor tells a call that names no path: fchmod, fchown, futimens.
+func (r *request) onDescriptor() bool {
+	switch r.op {
+	case hookMode, hookOwner, hookTimes:
+		return r.path == noArg || r.call == "utimensat" && r.arg(r.path) == 0
+	}
+	return false
+}
+
+// emptyPath tells that an empty name means the descriptor beside it.
+func (r *request) emptyPath() bool {
+	switch r.op {
+	case hookMode, hookOwner, hookTimes:
+		return r.flags != noArg && r.arg(r.flags)&unix.AT_EMPTY_PATH != 0
+	}
+	return false
+}
+
+// noFollow tells that a symlink itself is meant.
+func (r *request) noFollow() bool {
+	return r.call == "lchown" || r.flags != noArg && r.arg(r.flags)&unix.AT_SYMLINK_NOFOLLOW != 0
+}
+
+// attributes decides by the path of the object that is meant, and changes that
+// object through a descriptor of its own.
+func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
+	if r.flags != noArg && r.arg(r.flags)&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)&0xffffffff != 0 {
+		return unix.EINVAL
+	}
+	object := r.bases[0]
+	if r.names[0] != "" {
+		at, errno := w.find(r.bases[0], r.names[0])
+		defer at.close()
+		if errno != 0 {
+			return v.lost(r, 0, errno)
+		}
+		if r.noFollow() && at.tail == "" {
+			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			object, errno = fd, asErrno(err)
+		} else {
+			object, errno = w.object(&at)
+		}
+		if errno != 0 {
+			return errno
+		}
+		defer unix.Close(object)
+	}
+	v.names.RLock()
+	defer v.names.RUnlock()
+	var st unix.Stat_t
+	if err := unix.Fstat(object, &st); err != nil {
+		return asErrno(err)
+	}
+	full, errno := pathOf(object)
+	if errno != 0 {
+		return errno
+	}
+	if v.profile.MediateAttributes(full) != policy.Granted && !nowhere(full, &st) {
+		v.ledger.refused(r, policy.OpWrite.String(), full)
+		return unix.EACCES
+	}
+	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
+}
+
+// nowhere tells an object that no path leads to: a pipe, a socket, a file without
+// a name.
+func nowhere(full string, st *unix.Stat_t) bool {
+	if strings.HasPrefix(full, "pipe:") || strings.HasPrefix(full, "socket:") || strings.HasPrefix(full, "anon_inode:") {
+		return true
+	}
+	return st.Nlink == 0 && strings.HasSuffix(full, " (deleted)")
+}
+
+func (r *request) changeAttributes(object int, link bool) syscall.Errno {
+	name := "/proc/self/fd/" + strconv.Itoa(object)
+	switch r.op {
+	case hookMode:
+		if link {
+			return unix.EOPNOTSUPP
+		}
+		return asErrno(unix.Fchmodat(unix.AT_FDCWD, name, uint32(r.arg(r.mode))&0o7777, 0))
+	case hookOwner:
+		return asErrno(unix.Fchownat(object, "", int(int32(r.arg(r.mode))), int(int32(r.arg(r.mode+1))), unix.AT_EMPTY_PATH))
+	case hookTimes:
+		if link {
+			return asErrno(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
+		}
+		return asErrno(unix.UtimesNanoAt(unix.AT_FDCWD, name, r.times, 0))
+	}
+	return unix.ENOSYS
+}
+
+// readTimes reads the times that a call sets, in whichever form it has them. nil
+// stands for now.
+func readTimes(tid int, call string, addr uint64) ([]unix.Timespec, syscall.Errno) {
+	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+	if addr == 0 {
+		return now, 0
+	}
+	size := 32 // two times of seconds and a part of one
+	if call == "utime" {
+		size = 16 // two of seconds alone
+	}
+	b := make([]byte, size)
+	if n, errno := readMemory(tid, addr, b); errno != 0 || n != size {
+		return nil, unix.EFAULT
+	}
+	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
+	switch call {
+	case "utime":
+		return []unix.Timespec{{Sec: word(0)}, {Sec: word(1)}}, 0
+	case "utimes", "futimesat":
+		if word(1) < 0 || word(1) >= 1e6 || word(3) < 0 || word(3) >= 1e6 {
+			return nil, unix.EINVAL
+		}
+		return []unix.Timespec{{Sec: word(0), Nsec: word(1) * 1000}, {Sec: word(2), Nsec: word(3) * 1000}}, 0
+	}
+	return []unix.Timespec{{Sec: word(0), Nsec: word(1)}, {Sec: word(2), Nsec: word(3)}}, 0
+}
