@@ -27,7 +27,8 @@ var someHost = host{
 	"/home/u/work/.env": true, "/home/u/work/src/lib.rs": true, "/home/u/docs": true, "/home/u/it's here/b": true,
 	"/home/u/.config/app/app.toml": true, "/data/notes/x.md": true, "/tmp/shared.sock": true, "/run/docker.sock": true,
 	"/usr/bin/git": true, "/opt/tools/bin/rg": true, "/usr/bin/node": true, "/srv/models/m.bin": true, "/work/elsewhere": true,
-	"/home/u/\"q\"\\b.txt": true, "/home/u/zażółć.txt": true,
+	"/home/u/\"q\"\\b.txt": true, "/home/u/zażółć.txt": true, "/home/u/work/node_modules/.bin/tsc": true,
+	"/home/u/work/env/pyvenv.cfg": true, "/home/u/work/env/bin/tool": true,
 }
 
 // fixture is a profile as Resolve makes it: a workspace to read and write, one

@@ -95,7 +95,7 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 	}
 	v := j.blamePath(Certain, path, missing, m.makes, cause)
 	if want == policy.Delete {
-		v = j.blameRemoval(Certain, path, cause)
+		v = j.blameAround(Certain, path, policy.Write, cause)
 	}
 	v.hint.Axis = d.Axis
 	return v

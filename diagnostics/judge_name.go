@@ -134,7 +134,7 @@ func (j *judge) listed(name string) bool {
 }
 
 // searchPath is where programs are looked for: as the server does, then as the
-// host would.
+// host would, then as npm's scripts do.
 func (j *judge) searchPath() string {
 	path := ""
 	for _, v := range j.profile.Env {
@@ -142,5 +142,9 @@ func (j *judge) searchPath() string {
 			path = v.Value
 		}
 	}
-	return path + string(filepath.ListSeparator) + j.ev.SearchPath
+	path += string(filepath.ListSeparator) + j.ev.SearchPath
+	if j.profile.Workspace != "" {
+		path += string(filepath.ListSeparator) + filepath.Join(j.profile.Workspace, "node_modules", ".bin")
+	}
+	return path
 }

@@ -37,8 +37,11 @@ func (j *judge) path(m mention) verdict {
 		return verdict{note: j.show(path) + " cannot be seen on this host either"}
 	}
 	cause := "the server's message names " + j.show(path) + ", which the policy does not let it " + word(missing)
-	if m.want == policy.Delete || m.want == 0 && j.keeps(path) {
-		return j.blameRemoval(Likely, path, cause)
+	switch {
+	case m.want == policy.Delete, m.want == 0 && j.keeps(path):
+		return j.blameAround(Likely, path, policy.Write, cause)
+	case m.database:
+		return j.blameAround(Likely, path, policy.Read|policy.Write, cause)
 	}
 	return j.blamePath(Likely, path, missing, m.makes, cause)
 }
@@ -49,14 +52,15 @@ func (j *judge) keeps(path string) bool {
 	return dir&policy.Write != 0 && !dir.Has(policy.Delete) && j.allows(policy.OpWrite, path)
 }
 
-// blameRemoval is the verdict that a name cannot be removed: a right on the
-// directory that holds it, so that a rule for the name alone would not help.
-func (j *judge) blameRemoval(a Attribution, path, cause string) verdict {
+// blameAround is the verdict that a right on the directory that holds path is
+// missing, so that a rule for path alone would not help: to remove the name, or to
+// keep what belongs to a database beside it.
+func (j *judge) blameAround(a Attribution, path string, missing policy.Rights, cause string) verdict {
 	dir := filepath.Dir(path)
-	if j.exists(path) == absent || j.tooWide(dir) {
-		return j.blamePath(a, path, policy.Write, false, cause)
+	if j.exists(dir) != present || j.tooWide(dir) {
+		return j.blamePath(a, path, missing, false, cause)
 	}
-	v := j.blamePath(a, dir, policy.Write, false, cause)
+	v := j.blamePath(a, dir, missing, false, cause)
 	v.hint.Target = path
 	return v
 }
@@ -155,6 +159,9 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 	case m.want == 0 && m.fault == faultRefused && !m.vague && !j.system(path):
 		// It may read and was refused: it wanted to write, if anything. Of the
 		// system's files that is not likely enough.
+		if writes && !j.keeps(path) && m.shell {
+			return policy.Execute &^ j.rightsAt(path)
+		}
 		return allowed(writes && !j.keeps(path), policy.Write)
 	}
 	return 0
@@ -183,6 +190,10 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
 		path, makes = dir, false
 	}
+	installed := false
+	if dir, ok := j.packages(path); ok && missing.Has(policy.Execute) {
+		path, installed = dir, true // packages have many programs, and come and go
+	}
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
@@ -190,6 +201,7 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
 	}
 	n := need{path: path, rights: missing | j.profile.RightsAt(path)}
+	n.make = installed && n.rights.Has(policy.Create)
 	if missing&policy.Write == 0 || j.exists(path) != absent {
 		return n, ""
 	}
@@ -209,6 +221,17 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	}
 	n.path, n.rights = dir, missing|j.profile.RightsAt(dir)
 	return n, ""
+}
+
+// packages is the outermost node_modules that path lies in, or the environment of
+// Python that it is a program of.
+func (j *judge) packages(path string) (dir string, ok bool) {
+	if before, _, found := strings.Cut(path, "/node_modules/"); found {
+		return before + "/node_modules", true
+	}
+	bin := filepath.Dir(path)
+	dir = filepath.Dir(bin)
+	return dir, filepath.Base(bin) == "bin" && j.exists(filepath.Join(dir, "pyvenv.cfg")) == present
 }
 
 // tooWide are directories that are not worth a single file in them.

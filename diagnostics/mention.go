@@ -17,9 +17,12 @@ type mention struct {
 	want   policy.Rights // of a path: what was attempted; 0 when the text does not say
 	makes  bool          // of a path: the attempt was to make a directory
 	dials  bool          // of a path: the attempt was to connect to a socket
+	shell  bool          // of a path: a shell says it, about a program or a redirection
 	port   int           // of a host
 	scheme string        // of a host
 	strict bool          // of a variable: the text clearly asks for it
+	// database: of a path: SQLite, which keeps a journal beside its file
+	database bool
 	// vague: the line holds the name and the fault, but nothing ties the two. Only
 	// the first vague mention of a line can be blamed, and none beside an exact one.
 	vague bool

@@ -5,6 +5,10 @@ import "strings"
 var (
 	// sh: 1: git: not found; bash: line 1: git: command not found; zsh: command not found: git
 	shellProgram = lazy(`(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`)
+	// ./build: 12: …, ./build: line 12: …   (a script of a shell)
+	shellLine = lazy(`^\S+: (?:line )?\d+: `)
+	// sh: 1: tsc: Permission denied
+	shellRefused = lazy(`(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`)
 	zshProgram   = lazy(`command not found: ([A-Za-z0-9_.+/~-]+)`)
 	// spawn git ENOENT   (node)
 	nodeProgram = lazy(`\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`)
@@ -40,6 +44,9 @@ func programsIn(line string) []mention {
 			add(m[1], faultAbsent)
 		}
 	}
+	if m := shellRefused().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+		add(m[1], faultRefused)
+	}
 	for _, m := range nodeProgram().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultOfErrno(m[2]))
 	}
@@ -60,6 +67,9 @@ func programsIn(line string) []mention {
 // looksLikeShell keeps "module x: not found" and its like out.
 func looksLikeShell(line string) bool {
 	if strings.Contains(line, "command not found") {
+		return true
+	}
+	if shellLine().MatchString(line) {
 		return true
 	}
 	head, _, _ := strings.Cut(line, ":")

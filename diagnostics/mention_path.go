@@ -20,6 +20,8 @@ var (
 	rubyPath = lazy(`(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`)
 	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
 	loadedPath = lazy(`(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`)
+	// unable to open database "data/app.db"   (sqlite3)
+	databasePath = lazy(`unable to open database (?:file )?["']([^"']+)["']`)
 	// connect EACCES /run/docker.sock, spawn /x EACCES
 	socketPath = lazy(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
 	// any absolute path in a line with a fault
@@ -62,6 +64,11 @@ func pathsIn(line string, f fault) []mention {
 	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
 		add(faultRefused, "exec", m[1])
 	}
+	for _, m := range databasePath().FindAllStringSubmatch(line, 2) {
+		d := pathMention(faultRefused, "open", m[1])
+		d.database = true
+		found = append(found, d)
+	}
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
 	}
@@ -79,6 +86,8 @@ func pathsIn(line string, f fault) []mention {
 	if m := shellPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		pf, _ := signatureOf(m[4])
 		switch path := strings.TrimSpace(m[3]); {
+		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
+			add(pf, shellVerb, path)
 		case strings.Contains(path, "/"):
 			add(pf, m[2], path)
 		case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
@@ -158,9 +167,14 @@ func isPosition(path string) bool {
 	return err == nil
 }
 
+// shellVerb is the verb of shells, which print the same words for a program that
+// they may not start and for a file that they may not open.
+const shellVerb = "sh"
+
 func pathMention(f fault, verb, path string) mention {
 	m := mention{kind: mentionPath, name: path, fault: f, want: rightsOf(verb)}
 	m.makes = strings.HasPrefix(verb, "mkdir")
+	m.shell = verb == shellVerb
 	m.dials = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
 	if f == faultReadOnly && m.want&policy.Write == 0 {
 		m.want = policy.Write

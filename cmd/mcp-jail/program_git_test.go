@@ -3,28 +3,41 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// repository makes a repository with one commit, outside of every jail, and
+// returns what runs git in it.
+func repository(t *testing.T, w *world, dir string) (git func(args ...string)) {
+	t.Helper()
+	git = func(args ...string) {
+		t.Helper()
+		cmd := w.plain(append([]string{"git", "-C", dir}, args...)...)
+		cmd.Env = append(slices.Clip(w.env), "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	w.plant(t, dir, map[string]string{"a.txt": "a\n"})
+	git("init", "-q", "-b", "main")
+	git("config", "user.name", "T")
+	git("config", "user.email", "t@example.org")
+	git("add", ".")
+	git("commit", "-qm", "first")
+	return git
+}
 
 func TestRealGit(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "GIT_CONFIG_NOSYSTEM=1")
-	git := func(args ...string) {
-		t.Helper()
-		if out, err := w.plain(append([]string{"git"}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-	}
-	git("init", "-q", "-b", "main")
-	git("config", "user.name", "T")
-	git("config", "user.email", "t@example.org")
-	w.plant(t, w.work, map[string]string{"a.txt": "a\n", ".git/hooks/pre-commit.sample": "#!/bin/sh\n"})
-	git("add", ".")
-	git("commit", "-qm", "first")
+	w.plant(t, w.work, map[string]string{".git/hooks/pre-commit.sample": "#!/bin/sh\n"})
+	git := repository(t, w, w.work)
 	config := read(t, filepath.Join(w.work, ".git", "config"))
 
 	s := shell(t, w)
@@ -69,4 +82,100 @@ func TestRealGit(t *testing.T) {
 		t.Errorf("a hook was planted: %q", hooks)
 	}
 	git("fsck", "--strict")
+}
+
+// A worktree keeps what it is about in the repository that it belongs to: two
+// grants, and hooks and configuration stay out of reach in both.
+func TestGitWorktree(t *testing.T) {
+	need(t, "node", "git")
+	t.Parallel()
+	worktree := func(t *testing.T, w *world) recipe {
+		project := filepath.Join(w.base, "project")
+		git := repository(t, w, project)
+		git("worktree", "add", "-q", w.work, "-b", "feature")
+		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
+	}
+	least(t, worktree, starting("sh", "-ec", `
+		git status --short
+		echo more >>a.txt
+		echo b >b.txt
+		git add .
+		git commit -qm second
+		git rm -q b.txt
+		git commit -qm third
+		echo c >>a.txt
+		git stash -q
+		git stash pop -q
+		git branch side
+		git log --oneline
+		git worktree list
+		git fsck
+	`))
+
+	w := newWorld(t)
+	r := worktree(t, w)
+	w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+		git := filepath.Join(w.base, "project", ".git")
+		for _, script := range []string{
+			"echo gitdir: /tmp >.git",
+			"mv .git .g",
+			"git config core.fsmonitor evil",
+			"echo evil >" + git + "/hooks/pre-commit",
+			"echo evil >>" + git + "/config",
+			"echo /tmp >" + git + "/worktrees/work/commondir",
+			"mv " + git + "/worktrees " + git + "/w",
+		} {
+			s.refused("", "sh", "-c", script)
+		}
+		return toolResult{}
+	})
+}
+
+const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
+
+// Hooks run in the jail where a rule lets them be executed, and without one git
+// cannot commit. With it or without, they cannot be written.
+func TestGitHooks(t *testing.T) {
+	need(t, "node", "git")
+	t.Parallel()
+	hooks := func(t *testing.T, w *world) recipe {
+		repository(t, w, w.work)
+		must(t, os.WriteFile(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook), 0o755))
+		return nodeServer(t, w, "hooks")
+	}
+	least(t, hooks, starting("sh", "-c", `
+		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
+		echo "$out"
+		exit 1
+	`))
+
+	w := newWorld(t)
+	r := hooks(t, w)
+	w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+		s.refused("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
+		s.refused("", "sh", "-c", "echo evil >.git/hooks/post-commit")
+		s.refused("", "mv", ".git/hooks", ".git/h")
+		s.runs("touch", "stop") // a hook that fails keeps the commit from being made
+		s.refused("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
+		return toolResult{}
+	})
+	if got := read(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
+		t.Errorf("the hook was changed: %q", got)
+	}
+}
+
+// git replaces its configuration by a rename, which a rule for that file allows.
+func TestGitConfig(t *testing.T) {
+	need(t, "node", "git")
+	t.Parallel()
+	settings := func(t *testing.T, w *world) recipe {
+		repository(t, w, w.work)
+		return nodeServer(t, w, "settings")
+	}
+	least(t, settings, starting("sh", "-ec", `
+		git config user.name Somebody
+		git remote add origin /nowhere
+		git config --unset user.email
+		test "$(git config user.name)" = Somebody
+	`))
 }

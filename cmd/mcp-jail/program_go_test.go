@@ -69,3 +69,21 @@ func TestRealGo(t *testing.T) {
 		t.Error("nothing was written")
 	}
 }
+
+// A static binary needs nothing of the host: an access table without a rule.
+func TestGoBinary(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = append(w.env, goServer+"=1", "TEST_WORK="+w.work)
+	self, err := os.Executable()
+	must(t, err)
+	r := documented(t, "binary", `command = "/home/me/bin/server"`,
+		fmt.Sprintf("command = %q\narguments = [\"-test.run\", \"^TestRealGoServer$\"]\nvariables = [%q, \"TEST_WORK\"]", self, goServer))
+	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult { return s.tool("probe", nil) })
+	if got.IsError || got.texts() != "child loopback true\n" {
+		t.Errorf("%s", got.raw)
+	}
+	if _, err := os.Stat(filepath.Join(w.work, "from-go.txt")); err == nil {
+		t.Error("it wrote into the workspace, which nothing grants")
+	}
+}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"io"
+
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -17,25 +19,30 @@ import (
 	"testing"
 )
 
-// registry serves two packages, one of which needs the other, as npm's does.
-func registry(t *testing.T) *httptest.Server {
+// registryFiles are what a registry at url answers: two packages, one of which
+// needs the other, has an install script, and brings directories along whose names
+// are protected elsewhere. The keys are paths.
+func registryFiles(t *testing.T, url string) map[string]string {
 	t.Helper()
 	exec, err := os.ReadFile(filepath.Join("testdata", "real", "exec.mjs"))
 	must(t, err)
-	packages := map[string]map[string]string{
+	answers := map[string]string{}
+	for name, files := range map[string]map[string]string{
 		"jail-fixture": {
-			"package.json": `{"name":"jail-fixture","version":"1.0.0","type":"module","bin":{"jail-fixture":"main.mjs"},"dependencies":{"jail-fixture-dep":"^1.0.0"}}`,
-			"main.mjs":     "#!/usr/bin/env node\nimport \"jail-fixture-dep\";\n" + string(exec),
+			"package.json": `{"name":"jail-fixture","version":"1.0.0","type":"module","bin":{"jail-fixture":"main.mjs"},
+				"dependencies":{"jail-fixture-dep":"^1.0.0"},"scripts":{"postinstall":"node -e \"require('fs').writeFileSync('installed','by a script')\""}}`,
+			"main.mjs":                 "#!/usr/bin/env node\nimport \"jail-fixture-dep\";\n" + string(exec),
+			".vscode/settings.json":    "{}",
+			".github/workflows/ci.yml": "on: push",
+			".idea/x.xml":              "<x/>",
+			".husky/pre-commit":        "true",
+			".envrc":                   "true",
 		},
 		"jail-fixture-dep": {
 			"package.json": `{"name":"jail-fixture-dep","version":"1.0.0","type":"module","exports":"./index.js"}`,
 			"index.js":     "process.env.DEPENDENCY = 'loaded';\n",
 		},
-	}
-	mux := http.NewServeMux()
-	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	for name, files := range packages {
+	} {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
 		tw := tar.NewWriter(z)
@@ -48,17 +55,103 @@ func registry(t *testing.T) *httptest.Server {
 		var manifest map[string]any
 		must(t, json.Unmarshal([]byte(files["package.json"]), &manifest))
 		sum := sha512.Sum512(b.Bytes())
-		manifest["dist"] = map[string]string{
-			"tarball": s.URL + "/" + name + "/-/" + name + "-1.0.0.tgz", "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
-		}
+		archive := name + "/-/" + name + "-1.0.0.tgz"
+		manifest["dist"] = map[string]string{"tarball": url + "/" + archive, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
 		document, _ := json.Marshal(map[string]any{"name": name, "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest}})
-		mux.HandleFunc("/"+name, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Write(document)
-		})
-		mux.HandleFunc("/"+name+"/-/", func(w http.ResponseWriter, _ *http.Request) { w.Write(b.Bytes()) })
+		answers[name+"/index.json"], answers[archive] = string(document), b.String()
 	}
+	return answers
+}
+
+// registry serves the packages on the host.
+func registry(t *testing.T) *httptest.Server {
+	t.Helper()
+	var files map[string]string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if document, ok := files[r.URL.Path[1:]+"/index.json"]; ok {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, document)
+			return
+		}
+		io.WriteString(w, files[r.URL.Path[1:]])
+	}))
+	t.Cleanup(s.Close)
+	files = registryFiles(t, s.URL)
 	return s
+}
+
+// registryInside is the exec server with a registry beside it, on the loopback of
+// its own jail.
+func registryInside(t *testing.T, w *world) (program, url string) {
+	t.Helper()
+	url = "http://127.0.0.1:4873"
+	for name, content := range registryFiles(t, url) {
+		w.plant(t, w.base, map[string]string{"server/registry/" + name: content})
+	}
+	w.fixture(t, "exec.mjs")
+	w.plant(t, w.base, map[string]string{"server/package.json": "{}", "server/registry.mjs": `
+import { createServer } from "node:http";
+import { existsSync, readFileSync } from "node:fs";
+createServer((request, response) => {
+	let file = import.meta.dirname + "/registry" + request.url;
+	if (existsSync(file + "/index.json")) file += "/index.json";
+	if (existsSync(file)) response.end(readFileSync(file));
+	else response.writeHead(404).end();
+}).listen(4873, "127.0.0.1").unref();
+await import("./exec.mjs");
+`})
+	return filepath.Join(w.base, "server", "registry.mjs"), url
+}
+
+// npmServer is a recipe whose server is that one.
+func npmServer(t *testing.T, w *world) (recipe, string) {
+	t.Helper()
+	program, url := registryInside(t, w)
+	return documented(t, "packages", `command = "node-server"`, "command = \"node\"\narguments = [\""+program+"\"]"), url
+}
+
+// npm installs into the workspace, with scripts, and what it installed can be
+// started. The packages bring .vscode and the like along, which nobody outside
+// looks at below node_modules.
+func TestNpmInstall(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	packages := func(t *testing.T, w *world) recipe {
+		r, _ := npmServer(t, w)
+		w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0","scripts":{"use":"jail-fixture </dev/null"}}`})
+		return r
+	}
+	least(t, packages, starting("sh", "-ec", `
+		export npm_config_registry=http://127.0.0.1:4873 npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
+		npm install jail-fixture 2>&1
+		test "$(cat node_modules/jail-fixture/installed)" = "by a script"
+		cat node_modules/jail-fixture/.vscode/settings.json node_modules/jail-fixture/.github/workflows/ci.yml >/dev/null
+		npm ci 2>&1
+		npm run use 2>&1
+	`), "node_modules/")
+}
+
+// npx downloads, unpacks and starts a package, and starts it again: all of it in
+// the private HOME, where a cache keeps times and renames what it has written.
+func TestNpxCold(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	program, url := registryInside(t, w)
+	s := open(t, w.jail("--", "node", program), nil)
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
+	for range 2 {
+		out := s.runs("sh", "-c", `echo '`+hello+`' | npm_config_offline=false npx -y --registry `+url+` jail-fixture && ls ~/.npm`)
+		if !strings.Contains(out, `"serverInfo":{"name":"exec"`) || !strings.Contains(out, "_cacache") {
+			t.Errorf("%s", out)
+		}
+	}
+	if status := s.close(); status != 0 {
+		t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
+	}
+	if left := snapshot(t, w.work); len(left) != 1 {
+		t.Errorf("left in the workspace: %q", left)
+	}
 }
 
 // A package in the cache of the server's private HOME starts without a network.

@@ -3,9 +3,13 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -136,4 +140,72 @@ print(r.stdout or r.stderr)`)); got != "True" {
 			s.close()
 		})
 	}
+}
+
+// wheel makes a package of Python with a program and a shared library in it, as
+// pip installs it from a file.
+func wheel(t *testing.T, dir string) string {
+	t.Helper()
+	native, err := filepath.Glob("/usr/lib/*/libm.so.6")
+	must(t, err)
+	more, _ := filepath.Glob("/lib*/libm.so.6")
+	native = append(native, more...)
+	if len(native) == 0 {
+		t.Fatal("no libm.so.6")
+	}
+	const info = "fixture-1.0.dist-info/"
+	var record strings.Builder
+	files := map[string]string{
+		"fixture/__init__.py":     "import ctypes, os\ndef main():\n    lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'native.so'))\n    lib.cos.restype = ctypes.c_double\n    print('cos', lib.cos(ctypes.c_double(0)))\n",
+		"fixture/native.so":       read(t, native[0]),
+		info + "METADATA":         "Metadata-Version: 2.1\nName: fixture\nVersion: 1.0\n",
+		info + "WHEEL":            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		info + "entry_points.txt": "[console_scripts]\nfixture-tool = fixture:main\n",
+	}
+	for name := range files {
+		fmt.Fprintf(&record, "%s,,\n", name)
+	}
+	files[info+"RECORD"] = record.String() + info + "RECORD,,\n"
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range files {
+		f, err := z.Create(name)
+		must(t, err)
+		_, err = f.Write([]byte(content))
+		must(t, err)
+	}
+	must(t, z.Close())
+	file := filepath.Join(dir, "fixture-1.0-py3-none-any.whl")
+	must(t, os.WriteFile(file, b.Bytes(), 0o644))
+	return file
+}
+
+// withPip is a Python that has pip.
+func withPip(t *testing.T) string {
+	t.Helper()
+	list := pythons(t)
+	i := slices.IndexFunc(list, func(python string) bool { return exec.Command(python, "-m", "pip", "--version").Run() == nil })
+	if i < 0 {
+		t.Skipf("none of %q has pip", list)
+	}
+	return list[i]
+}
+
+// An environment made in the jail, into which pip installs: a shared library of a
+// package is mapped without more, its programs take a rule with execute.
+func TestPythonWheel(t *testing.T) {
+	python := withPip(t)
+	t.Parallel()
+	wheels := func(t *testing.T, w *world) recipe {
+		wheel(t, w.work)
+		return documented(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
+	}
+	least(t, wheels, starting("python", "-c", `
+import os, sys
+os.execvp("sh", ["sh", "-ec", """
+	"$0" -m venv --without-pip .venv
+	"$0" -m pip --python .venv/bin/python install -q --no-index --disable-pip-version-check fixture-1.0-py3-none-any.whl
+	.venv/bin/python -c "import fixture; fixture.main()"
+	.venv/bin/fixture-tool
+""", sys.executable])`), ".venv/")
 }

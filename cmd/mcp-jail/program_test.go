@@ -3,9 +3,17 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // shell starts a session with the exec server of node, in the default policy.
@@ -22,4 +30,215 @@ func hostPort(t *testing.T) string {
 	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
+
+// recipe is a configuration that docs/programs.md gives for a program: what
+// stands there is what these tests run.
+type recipe struct {
+	name   string
+	head   string   // the server's own table
+	access []string // its access tables, each a rule
+	rest   []string // its other tables
+}
+
+// documented reads the recipe of a server. swaps are pairs: what the page says
+// for a reader's machine, and what it is on this one.
+func documented(t *testing.T, name string, swaps ...string) recipe {
+	t.Helper()
+	r := recipe{name: name}
+	page := read(t, filepath.Join("..", "..", "docs", "programs.md"))
+	_, text, found := strings.Cut(page, "```toml\n[servers."+name+"]\n")
+	text, _, closed := strings.Cut(text, "```")
+	if !found || !closed {
+		t.Fatalf("docs/programs.md has no server %q", name)
+	}
+	for i := 0; i < len(swaps); i += 2 {
+		if !strings.Contains(text, swaps[i]) {
+			t.Fatalf("the recipe of %s does not say %q:\n%s", name, swaps[i], text)
+		}
+		text = strings.ReplaceAll(text, swaps[i], swaps[i+1])
+	}
+	text = regexp.MustCompile(`(?m) *#.*$`).ReplaceAllString(text, "")
+	for i, table := range regexp.MustCompile(`(?m)^\[`).Split("head\n["+text, -1)[1:] {
+		table = "[" + strings.TrimRight(table, "\n ") + "\n"
+		switch {
+		case i == 0:
+			r.head = "[servers." + name + "]\n" + strings.TrimPrefix(table, "[")
+		case table == "[servers."+name+".access]\n": // it is written in any case
+		case strings.Contains(table, "."+name+".access"):
+			r.access = append(r.access, table)
+		default:
+			r.rest = append(r.rest, table)
+		}
+	}
+	return r
+}
+
+// config is the recipe as a file, with these rules in place of its own.
+func (r recipe) config(rules ...string) string {
+	return "version = 1\n" + r.head + "[servers." + r.name + ".access]\n" + strings.Join(rules, "") + strings.Join(r.rest, "")
+}
+
+// nodeServer is a recipe whose server is the exec server.
+func nodeServer(t *testing.T, w *world, name string, swaps ...string) recipe {
+	t.Helper()
+	return documented(t, name, append(swaps, `command = "node-server"`, fmt.Sprintf("command = \"node\"\narguments = [%q]", w.fixture(t, "exec.mjs")))...)
+}
+
+// use is one thing that is done with a program. The result tells whether it
+// worked.
+type use func(t *testing.T, w *world, s *session) toolResult
+
+// attempt starts the server as a configuration says and uses it. A start that
+// fails is a use that failed.
+func (w *world) attempt(t *testing.T, server, config string, use use) toolResult {
+	t.Helper()
+	file := filepath.Join(w.base, "c.toml")
+	must(t, os.WriteFile(file, []byte(config), 0o644))
+	s := start(t, w.jail("--config", file, server))
+	m := s.call("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
+	})
+	r := toolResult{raw: m.Error, IsError: true}
+	if m.Error == nil {
+		s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+		r = use(t, w, s)
+	}
+	s.close()
+	return r
+}
+
+// starting is a use: a program that the exec servers start.
+func starting(argv ...string) use {
+	return func(_ *testing.T, _ *world, s *session) toolResult {
+		return s.tool("run", map[string]any{"argv": argv})
+	}
+}
+
+// least shows that a recipe is the smallest: the program works with it; without
+// any of its rules, or of the rights in one, it does not. Then the diagnosis names
+// what was taken away, and the lines that it proposes make the program work again.
+// With targets, only of the rules for these.
+func least(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
+	t.Helper()
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		r := recipe(t, w)
+		if got := w.attempt(t, r.name, r.config(r.access...), use); got.IsError {
+			t.Fatalf("it does not work: %s", got.raw)
+		}
+	})
+	w := newWorld(t)
+	for i, rule := range recipe(t, w).access {
+		for n, way := range lessThan(rule) {
+			if len(targets) > 0 && !slices.Contains(targets, way.target) {
+				continue
+			}
+			name := strings.ReplaceAll("without "+way.target+" "+way.right, w.base, "")
+			t.Run(strings.TrimSpace(name), func(t *testing.T) {
+				t.Parallel()
+				repaired(t, recipe, i, n, use)
+			})
+		}
+	}
+}
+
+// less is a rule from which something was taken away.
+type less struct {
+	target string // of the rule
+	right  string // what it lacks; "" when it is gone as a whole
+	rule   string
+}
+
+// lessThan are the ways to take something away from a rule.
+func lessThan(rule string) []less {
+	target := named(rule)[0]
+	ways := []less{{target: target}}
+	rights := regexp.MustCompile(`(?m)^\w+ = true\n`).FindAllString(rule, -1)
+	for _, right := range rights {
+		if len(rights) > 1 {
+			ways = append(ways, less{target, strings.TrimSuffix(right, " = true\n"), strings.Replace(rule, right, "", 1)})
+		}
+	}
+	return ways
+}
+
+// repaired shows that a recipe is too little without something of its rule i, and
+// pastes what the diagnoses propose until the program works. A rule may need more
+// than one: programs fail at one thing at a time. Each attempt has a world of its
+// own, since what has failed may have left something behind.
+func repaired(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int, use use) {
+	t.Helper()
+	const here = "/WORLD/"
+	var added []string
+	for round := range 4 {
+		w := newWorld(t)
+		r := recipe(t, w)
+		way := lessThan(r.access[i])[n]
+		rules := append(append(r.access[:i:i], way.rule), r.access[i+1:]...)
+		for _, grant := range added {
+			rules = append(rules, strings.ReplaceAll(grant, here, w.base+"/"))
+		}
+		got := w.attempt(t, r.name, r.config(rules...), use)
+		if !got.IsError {
+			if round == 0 {
+				t.Error("it works all the same")
+			}
+			return
+		}
+		t.Logf("%s%s", got.raw, got.texts())
+		if refused := string(got.raw); way.right != "" && strings.Contains(refused, `"stage":"exec"`) {
+			// It was not started: no jail can hold the rule as it is now.
+			if !strings.Contains(refused, way.target) || !strings.Contains(refused, "add "+way.right) {
+				t.Error("which does not say so")
+			}
+			return
+		}
+		grant := lastGrant(t, w, r.name)
+		t.Logf("proposed:\n%s", grant)
+		for _, name := range named(grant) {
+			if !policy.Within(w.inWork(name), w.inWork(way.target)) {
+				t.Errorf("%s was taken away, and %s is proposed", way.target, name)
+			}
+		}
+		added = append(added, strings.ReplaceAll(grant, w.base+"/", here))
+	}
+	t.Errorf("the proposed lines do not help: %s", strings.Join(added, "\n"))
+}
+
+var grantee = regexp.MustCompile(`(?m)(?:path|name|host) = "(.*)"$|commands\.(.*)\]`)
+
+// named are the paths, variables, hosts and programs that rules are about.
+func named(rules string) (names []string) {
+	for _, m := range grantee.FindAllStringSubmatch(rules, -1) {
+		names = append(names, strings.Trim(m[1]+m[2], `"`))
+	}
+	return names
+}
+
+// inWork is the absolute path that a rule means.
+func (w *world) inWork(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(w.work, path)
+}
+
+// diagnosis is what tests look at in one.
+type diagnosis struct {
+	Stage, Attribution, Cause, Fix string
+	Grant                          []string
+}
+
+// why is the last diagnosis of the last session of a server.
+func (w *world) why(t *testing.T, server string) (d diagnosis) {
+	t.Helper()
+	var record struct{ Diagnoses []diagnosis }
+	must(t, json.Unmarshal([]byte(w.say(t, "why", "--format", "json", server)), &record))
+	if n := len(record.Diagnoses); n > 0 {
+		return record.Diagnoses[n-1]
+	}
+	t.Fatalf("no diagnosis of %s", server)
+	return d
 }

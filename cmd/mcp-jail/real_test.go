@@ -47,6 +47,14 @@ func need(t *testing.T, things ...string) {
 			if _, err := exec.LookPath("node"); err != nil {
 				why = err.Error()
 			}
+		case "postgres":
+			if postgresBin() == "" {
+				why = "no PostgreSQL server in /usr/lib/postgresql"
+			}
+		case "chromium":
+			if chromium() == "" {
+				why = "no Chromium in /usr/bin"
+			}
 		default:
 			if _, err := exec.LookPath(thing); err != nil {
 				why = err.Error()
@@ -63,8 +71,11 @@ func need(t *testing.T, things ...string) {
 }
 
 // server is the program of an installed server.
-func server(name string) string {
-	return filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules", name, "dist", "index.js")
+func server(name string) string { return module(name, "dist", "index.js") }
+
+// module is a file of an installed package.
+func module(name string, file ...string) string {
+	return filepath.Join(append([]string{os.Getenv("MCPJAIL_SERVERS"), "node_modules", name}, file...)...)
 }
 
 const (

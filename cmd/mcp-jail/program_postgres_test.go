@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const databases = "@modelcontextprotocol/server-postgres"
+
+// postgresBin is where Debian keeps the programs of a PostgreSQL server, which
+// are in nobody's PATH.
+func postgresBin() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.Sort(found)
+	if len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
+}
+
+// postgres starts a PostgreSQL outside of every jail, on a UNIX socket and nowhere
+// else, and returns the directory of the socket. PostgreSQL refuses to be root.
+func postgres(t *testing.T, w *world) string {
+	t.Helper()
+	need(t, "postgres")
+	data, sock := filepath.Join(w.base, "pg", "data"), filepath.Join(w.base, "pg", "sock")
+	must(t, os.MkdirAll(data, 0o700))
+	must(t, os.Mkdir(sock, 0o755))
+	must(t, os.Chmod(filepath.Dir(data), 0o755))
+	as := &syscall.SysProcAttr{}
+	if os.Getuid() == 0 {
+		nobody, err := user.Lookup("nobody")
+		must(t, err)
+		uid, _ := strconv.Atoi(nobody.Uid)
+		gid, _ := strconv.Atoi(nobody.Gid)
+		must(t, os.Chown(data, uid, gid))
+		must(t, os.Chown(sock, uid, gid))
+		as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	program := func(name string, args ...string) *exec.Cmd {
+		cmd := w.plain(append([]string{filepath.Join(postgresBin(), name)}, args...)...)
+		cmd.Dir, cmd.SysProcAttr = "/", as
+		return cmd
+	}
+	if out, err := program("initdb", "-D", data, "-U", "jail", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v: %s", err, out)
+	}
+	server := program("postgres", "-D", data, "-k", sock, "-c", "listen_addresses=", "-F")
+	var log lockedBuffer
+	server.Stderr = &log
+	must(t, server.Start())
+	t.Cleanup(func() {
+		server.Process.Signal(syscall.SIGINT) // a fast shutdown
+		server.Wait()
+	})
+	eventually(t, "PostgreSQL is up", func() bool {
+		return program("psql", "-h", sock, "-U", "jail", "-c", "select 1", "postgres").Run() == nil
+	})
+	return sock
+}
+
+// The socket is all that a client needs, and a rule for it all that grants it:
+// the server behind it is outside of the jail.
+func TestPostgres(t *testing.T) {
+	need(t, "npm", "postgres")
+	t.Parallel()
+	home := newWorld(t)
+	sock := postgres(t, home)
+	if out, err := home.plain("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres").CombinedOutput(); err != nil || string(out) != "42\n" {
+		t.Fatalf("outside of a jail: %v: %s", err, out)
+	}
+	database := func(t *testing.T, w *world) recipe {
+		return documented(t, "database",
+			`"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
+			"/notes?", "/postgres?", "host=/run/postgresql&user=me", "host="+sock+"&user=jail", "/run/postgresql", sock)
+	}
+	t.Run("server", func(t *testing.T) {
+		least(t, database, func(t *testing.T, w *world, s *session) toolResult {
+			r := s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
+			if !r.IsError && !strings.Contains(r.texts(), `"answer": 42`) {
+				t.Errorf("%s", r.texts())
+			}
+			return r
+		})
+	})
+	t.Run("psql", func(t *testing.T) {
+		least(t, func(t *testing.T, w *world) recipe {
+			r := database(t, w)
+			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"
+			return r
+		}, starting("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres"))
+	})
+}

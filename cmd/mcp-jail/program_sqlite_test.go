@@ -1,0 +1,26 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// A database takes its directory: what SQLite writes stands beside it.
+func TestSQLite(t *testing.T) {
+	need(t, "node", "sqlite3")
+	t.Parallel()
+	database := func(t *testing.T, w *world) recipe {
+		w.plant(t, w.work, map[string]string{"data/": ""})
+		return nodeServer(t, w, "sqlite")
+	}
+	least(t, database, func(t *testing.T, w *world, s *session) toolResult {
+		return starting("sqlite3", "-bail", filepath.Join(w.work, "data", "app.db"), `
+		pragma journal_mode = wal;
+		create table if not exists t (x);
+		insert into t values (1);
+		delete from t;
+	`)(t, w, s)
+	})
+}
