@@ -320,6 +320,13 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s\n%s", tt.text, d.Text())
 		}
 	}
+	for _, text := range []string{"/home/u/work/new/.git: Permission denied", "fatal: could not open 'wt/.git' for writing: Permission denied"} {
+		ev := evidence(text)
+		ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/home/u/work/new/.git"}}
+		if d := Diagnose(ev); len(d.Grant) > 0 || !strings.Contains(d.Fix, "make it outside of the jail") {
+			t.Errorf("%s", d.Text())
+		}
+	}
 	ev := evidence("fatal: not a git repository (or any of the parent directories): .git")
 	ev.Exists = host{"/home/u/work/.git/HEAD": true}.exists
 	if d := Diagnose(ev); len(d.Grant) > 0 {

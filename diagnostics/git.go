@@ -46,6 +46,9 @@ func (j *judge) workspace() verdict {
 	return j.blamePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
 }
 
+// newRepository is what there is to do about a repository that git could not make.
+const newRepository = "no rule lets a server make a repository, a worktree or a submodule where the host's git would believe what it holds: make it outside of the jail, or in the server's HOME"
+
 // gitDir is the git directory that path lies in, unless path is a protected name
 // of it. A rule for the directory leaves those protected.
 func (j *judge) gitDir(path string) (dir string, ok bool) {

@@ -57,7 +57,7 @@ func (j *judge) keeps(path string) bool {
 // keep what belongs to a database beside it.
 func (j *judge) blameAround(a Attribution, path string, missing policy.Rights, cause string) verdict {
 	dir := filepath.Dir(path)
-	if j.exists(dir) != present || j.tooWide(dir) {
+	if e, ok := j.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || j.exists(dir) != present || j.tooWide(dir) {
 		return j.blamePath(a, path, missing, false, cause)
 	}
 	v := j.blamePath(a, dir, missing, false, cause)
@@ -179,6 +179,9 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 		return v
 	}
 	v.need, v.fix = j.pathNeed(path, missing, makes)
+	if v.need.isZero() {
+		return v
+	}
 	v.hint.Warning = j.risk(v.need.path, v.need.rights)
 	return v
 }
@@ -187,6 +190,9 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 // it. One rule decides alone, so the new one repeats the rights that hold
 // already.
 func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, string) {
+	if filepath.Base(path) == ".git" && j.exists(path) != present {
+		return need{}, newRepository
+	}
 	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
 		path, makes = dir, false
 	}
@@ -242,7 +248,7 @@ func (j *judge) tooWide(dir string) bool {
 
 // reserved tells a protected name that does not exist yet.
 func (j *judge) reserved(path string) bool {
-	return slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+	return j.profile.Guards(policy.OpCreate, path) || slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
 // readAbove tells whether anything above path may be read.

@@ -58,7 +58,8 @@ func (p *Profile) Guards(op Op, path string) bool {
 		return true
 	}
 	e, ok := p.Find(path)
-	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op)
+	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
+		!packaged(p.Entries, path)
 }
 
 // MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
@@ -124,7 +125,24 @@ func guarded(rel string, op Op) bool {
 	return false
 }
 
-func exempt(p string) bool { return strings.Contains(p+"/", "/node_modules/") }
+// packaged is exempt for a node_modules that a rule grants, and for those in what
+// one grants: the widest rule is where looking begins, since a workspace that lies
+// in a node_modules is a workspace like others. entries are sorted.
+func packaged(entries []Entry, file string) bool {
+	for _, e := range entries {
+		if e.Origin == OriginRule && e.Path != "/" && Within(file, e.Path) {
+			return exempt("/" + path.Base(e.Path) + file[len(e.Path):])
+		}
+	}
+	return false
+}
+
+// exempt tells a path below a node_modules, but for git directories: no package
+// brings one along, and a prompt that asks git is enough to run what it names.
+func exempt(p string) bool {
+	_, below, found := strings.Cut(p+"/", "/node_modules/")
+	return found && !strings.Contains("/"+strings.ToLower(below), "/.git/")
+}
 
 // ProtectedName reports whether a name, in whatever directory of a writable grant,
 // is one that the host executes or trusts what it holds.

@@ -64,8 +64,9 @@ func (b *builder) search() {
 			b.sensitiveName(h)
 		}
 	}
+	entries := b.entries()
 	for _, h := range hits {
-		if h.pattern == "" {
+		if h.pattern == "" && !packaged(entries, path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}

@@ -179,3 +179,27 @@ func TestGitConfig(t *testing.T) {
 		test "$(git config user.name)" = Somebody
 	`))
 }
+
+// A new repository could be one with hooks of the server's own, and a worktree's
+// .git may point anywhere: the host's git would believe both. In the private HOME
+// and in /tmp nobody does.
+func TestGitNew(t *testing.T) {
+	need(t, "node", "git")
+	t.Parallel()
+	w := newWorld(t)
+	repository(t, w, w.work)
+	s := shell(t, w)
+	const outside = "make it outside of the jail"
+	s.refused(outside, "git", "init", "new")
+	s.refused(outside, "git", "clone", "-q", ".", "cloned")
+	s.refused(outside, "git", "worktree", "add", "wt", "-b", "side")
+	s.refused(outside, "sh", "-c", "git -c protocol.file.allow=always submodule add ./. sub")
+	s.runs("sh", "-ec", "git clone -q . ~/cloned; cd ~/cloned; git config a.b c; git log; git worktree add -q ../wt -b side; cd ../wt; git status; rm -rf ~/cloned ~/wt")
+	s.runs("git", "init", "-q", "/tmp/new")
+	s.close()
+	for name := range snapshot(t, w.work) {
+		if strings.Contains(name, "/.git") || strings.HasPrefix(name, ".gitm") {
+			t.Errorf("%s was left", name)
+		}
+	}
+}

@@ -129,6 +129,19 @@ func TestNpmInstall(t *testing.T) {
 		npm ci 2>&1
 		npm run use 2>&1
 	`), "node_modules/")
+
+	// The next session finds those names and installs anew all the same.
+	w := newWorld(t)
+	r := packages(t, w)
+	for range 2 {
+		if got := w.attempt(t, r.name, r.config(r.access...), starting("sh", "-ec", `
+			npm install --registry http://127.0.0.1:4873 --no-audit --no-fund jail-fixture 2>&1
+			npm ci --registry http://127.0.0.1:4873 --no-audit --no-fund 2>&1
+			ls -d node_modules/jail-fixture/.vscode node_modules/jail-fixture/.github/workflows node_modules/jail-fixture/.envrc
+		`)); got.IsError {
+			t.Errorf("%s", got.texts())
+		}
+	}
 }
 
 // npx downloads, unpacks and starts a package, and starts it again: all of it in
