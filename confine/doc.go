@@ -52,9 +52,10 @@
 //
 // # Limits
 //
-//   - Linux on amd64 and arm64, with user namespaces, Landlock and seccomp.
-//     Elsewhere, and where one of the three is missing, Start refuses whatever is
-//     waived. There is no weaker jail to fall back to.
+//   - Linux on amd64 and arm64, with Landlock and seccomp. Elsewhere Start refuses
+//     whatever is waived. Where user namespaces are forbidden the plan is a bare one
+//     (Plan.Bare): what only namespaces hold are gaps of the axes fs, process and
+//     limits, and nothing starts until each is waived.
 //   - A profile with network rules is a gap. Waived, the program has the network of
 //     the host, all of it.
 //   - Refusals of the kernel are not recorded. [Process.Denials] holds what the

@@ -304,6 +304,13 @@ func (c *compiler) bareLimits() {
 			Fix: `mount /proc, or accept it for this server with waive = ["limits"] (--waive limits)`,
 		})
 	}
+	if l.MemoryMB > 0 {
+		c.gap(Gap{
+			Axis: policy.AxisLimits, What: "space in TMPDIR",
+			Why: "it is a directory of the host's, which no mount bounds: the server can fill that filesystem",
+			Fix: FixNamespaces,
+		})
+	}
 	if l.Processes > 0 {
 		why := "without a user namespace the kernel counts all of your processes together: the limit is set that far above what runs at the start"
 		if c.f.UID == 0 {
