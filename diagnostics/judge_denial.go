@@ -26,6 +26,12 @@ func (j *judge) denial(d Denial) verdict {
 			return j.deniedPath(d, cause)
 		}
 	case policy.AxisNet:
+		if d.Operation == "resolve" && d.Target == "" {
+			// Which name, the jail has not seen: nobody was there to be asked.
+			v := j.blame(Certain, d.Axis, "", d.Operation, "the jail refused to look up the name of a host"+d.details(), need{})
+			v.fix = "grant the host that the server needs; which one, its documentation says, or its error"
+			return v
+		}
 		if host, port, scheme, ok := splitEndpoint(d.Target); ok {
 			return j.blameHost(Certain, loopbackName(host), port, scheme, cause)
 		}
@@ -56,6 +62,18 @@ func operation(d Denial) string {
 		return "to resolve"
 	case "exec":
 		return "to start"
+	case "create":
+		return "to create"
+	case "write":
+		return "to write"
+	case "truncate":
+		return "to truncate"
+	case "remove":
+		return "to remove"
+	case "mkdir":
+		return "to make the directory"
+	case "rename":
+		return "to rename something to"
 	default:
 		return op + " of"
 	}
