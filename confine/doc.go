@@ -29,7 +29,8 @@
 //
 // The shim is told over a socket what to build, builds it, gives up every
 // capability, puts Landlock and the filter in force, tries what must fail by now,
-// and executes the program. It stays as the jail's PID 1: it reaps, passes
+// and executes the program. It stays as the jail's PID 1: it decides and carries
+// out the calls that make, change or remove names (supervise_linux.go), reaps, passes
 // signals on and samples the memory. [Launcher.Prepare] starts one ahead, while
 // the caller still finds out what it is for.
 //
@@ -58,11 +59,9 @@
 //     limits, and nothing starts until each is waived.
 //   - A profile with network rules is a gap. Waived, the program has the network of
 //     the host, all of it.
-//   - Refusals of the kernel are not recorded. [Process.Denials] holds what the
-//     sampler of the limits saw, and nothing else.
-//   - A mount needs something to lie on: names that do not exist yet cannot be kept
-//     from being made (Profile.Unprotected), and a file that the host replaces by a
-//     rename sheds its mask.
+//   - [Process.Denials] holds what the supervisor refused or saw refused, and what
+//     reached a limit. Refused reads are not among it.
+//   - A file that the host replaces by a rename sheds its mask; it stays unwritable.
 //   - Sockets in a granted directory can be connected to before ABI 9. Files can be
 //     reached by their other hard links.
 //   - Memory can exceed its limit for as long as the interval of the sampler, from

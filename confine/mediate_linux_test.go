@@ -195,6 +195,35 @@ func TestJailCallsAreThemselves(t *testing.T) {
 
 func separates(r rune) bool { return r == ';' || r == '\n' }
 
+// TestJailFillsOnly: create without update makes files and fills them through the
+// descriptor that made them, and never opens one for writing that stood before.
+func TestJailFillsOnly(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	attempts := func(dir string) []attempt {
+		return []attempt{
+			try("fill-new", dir+"/new", "text"), try("read", dir+"/new"), try("fill-unnamed", dir+"/second", "more"), try("read", dir+"/second"),
+			try("write", dir+"/new"), try("append", dir+"/new"), try("rewrite", dir+"/new"), try("truncate", dir+"/new"), try("creating", dir+"/new"),
+			try("refill", dir+"/third"), try("write", dir+"/old"), try("read", dir+"/old"), try("unlink", dir+"/new"),
+		}
+	}
+	free := plant(t, "old")
+	for i, got := range unconfined(t, "/", attempts(free)...) {
+		if !strings.HasPrefix(got, succeeded) {
+			t.Errorf("unconfined, %s: %s", attempts(free)[i], got)
+		}
+	}
+	dir := plant(t, "old")
+	p := jailProfile(t, grant{dir, policy.Read | policy.Create})
+	if plan, err := (Launcher{}).Compile(p); err != nil {
+		t.Fatal(err, plan.Gaps)
+	}
+	want := []outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
+	if got := inJail(t, p, attempts(dir)...); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
 // TestJailParallelOpens: every open gets its own file, however many there are at
 // once and whatever signals fly.
 func TestJailParallelOpens(t *testing.T) {

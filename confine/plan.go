@@ -53,6 +53,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 		o.Env = append(o.Env, v.Name+"="+v.Value)
 	}
 	c.network(o)
+	c.askSupervisor(o)
 	c.filesystem(o)
 	c.supervision(o)
 	c.processes(o)
@@ -73,7 +74,8 @@ type compiler struct {
 	plan *Plan
 
 	supervised bool
-	readsToo   bool // opens that only read are handed over as well
+	readsToo   bool    // opens that only read are handed over as well
+	unasked    Feature // why not
 }
 
 func (c *compiler) gap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -86,15 +88,6 @@ func (c *compiler) filesystem(o *order) {
 	var gaps []Gap
 	o.Mounts, gaps = compileMounts(c.p.Distinct())
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
-	for _, e := range c.p.Entries {
-		if e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update) {
-			c.gap(Gap{
-				Axis: policy.AxisFs, What: e.Rule + ": create without update",
-				Why: "Landlock would only let the server make empty files, and filling them is not mediated yet",
-				Fix: "add update = true to the rule",
-			})
-		}
-	}
 	if c.f.LandlockABI < 1 {
 		c.gap(Gap{
 			Axis: policy.AxisFs, What: "the second wall of the filesystem", Fatal: true,

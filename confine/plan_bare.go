@@ -144,10 +144,11 @@ func (c *compiler) bareFiles(o *order, network bool) {
 	f := c.f
 	f.Devices = o.Devices
 	entries := bareEntries(c.p.Entries)
-	compiled := compileLandlock(landlockInput{
+	input := landlockInput{
 		ABI: c.f.LandlockABI, Entries: entries, Own: bareOwn(f, network), Programs: c.p.Programs,
 		DenyPorts: !network, Pin: true,
-	})
+	}
+	compiled := compileLandlock(input)
 	o.Landlock = compiled.landlockRules
 	c.holds(policy.AxisFs, fmt.Sprintf("Landlock ABI %d", c.f.LandlockABI),
 		"nothing but the listed paths can be read, listed, written, made, removed or executed")
@@ -157,17 +158,9 @@ func (c *compiler) bareFiles(o *order, network bool) {
 		Fix: FixNamespaces,
 	})
 	c.bareCarved(compiled.Carved)
-	for _, e := range c.p.Entries {
-		if e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update) {
-			c.gap(Gap{
-				Axis: policy.AxisFs, What: e.Rule + ": create without update",
-				Why: "Landlock would only let the server make empty files, and filling them is not mediated yet",
-				Fix: "add update = true to the rule",
-			})
-		}
-	}
 	if c.supervised {
 		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, network))
+		o.Making = making(input)
 		c.readsToo = slices.ContainsFunc(compiled.Carved, func(k landlockCarve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {

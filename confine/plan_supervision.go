@@ -7,30 +7,44 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// supervision decides whether the calls of the write tier are handed over to the
-// init. Without that, names that must not come into being can, and nothing that is
-// refused is recorded.
-func (c *compiler) supervision(o *order) {
-	missing := c.f.SeccompNotify
+// askSupervisor decides whether the calls of the write tier are handed over to the
+// init.
+func (c *compiler) askSupervisor(o *order) {
+	c.unasked = c.f.SeccompNotify
 	switch {
-	case missing.Answer == Yes && !o.FreshProc:
-		missing = c.f.FreshProc
-	case missing.Answer == Yes && c.f.PtraceScope.Answer != Yes:
-		missing = c.f.PtraceScope
+	case c.unasked.Answer == Yes && !o.FreshProc:
+		c.unasked = c.f.FreshProc
+	case c.unasked.Answer == Yes && c.f.PtraceScope.Answer != Yes:
+		c.unasked = c.f.PtraceScope
 	}
-	if missing.Answer == Yes {
-		c.supervised = true
+	c.supervised = c.unasked.Answer == Yes
+}
+
+// supervision tells the init what to go by. Without it names that must not come into
+// being can, files that are made cannot be filled, and no refusal is recorded.
+func (c *compiler) supervision(o *order) {
+	if c.supervised {
 		o.Entries = supervisedEntries(c.p.Entries, jailOwn(o))
 		o.Unprotected = c.p.Unprotected
 		o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+		o.Making = making(c.landlock(o))
 		c.holds(policy.AxisFs, "a supervisor in the jail's init, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return
 	}
-	c.unsupervised(missing)
+	c.unsupervised(c.unasked)
 }
 
 // unsupervised names what nobody decides then.
 func (c *compiler) unsupervised(missing Feature) {
+	for _, e := range c.p.Entries {
+		if fillsOnly(e) {
+			c.gap(Gap{
+				Axis: policy.AxisFs, What: e.Rule + ": create without update",
+				Why: "Landlock would only let the server make empty files, and no supervisor can be asked to open them: " + missing.Detail,
+				Fix: "add update = true to the rule",
+			})
+		}
+	}
 	where := slices.IndexFunc(c.p.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome
 	})
@@ -64,4 +78,25 @@ func supervisedEntries(granted, own []policy.Entry) []policy.Entry {
 	}
 	slices.SortFunc(entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	return entries
+}
+
+// fillsOnly tells of an entry where files are made and filled, and never opened for
+// writing again.
+func fillsOnly(e policy.Entry) bool {
+	return e.Kind == policy.KindDir && e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update)
+}
+
+// making is the ruleset of the supervisor's workers, where it is not the server's:
+// what they make they may open for writing, since they open nothing else so.
+func making(server landlockInput) landlockRules {
+	if server.ABI < 1 || !slices.ContainsFunc(server.Entries, fillsOnly) {
+		return landlockRules{}
+	}
+	server.Entries = slices.Clone(server.Entries)
+	for i, e := range server.Entries {
+		if fillsOnly(e) {
+			server.Entries[i].Rights |= policy.Update
+		}
+	}
+	return compileLandlock(server).landlockRules
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,12 +49,40 @@ var callVerbs = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
+	"fill-new": silent(func(a []string) error {
+		f, err := os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		return fill(f, err, a[1])
+	}),
+	"fill-unnamed": silent(func(a []string) error {
+		f, err := os.OpenFile(path.Dir(a[0]), os.O_RDWR|unix.O_TMPFILE, 0o644)
+		if err := fill(f, err, a[1]); err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
+	}),
+	// refill opens a file that it made once more, by its descriptor.
+	"refill": silent(func(a []string) error {
+		f, err := os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		return closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_WRONLY, 0))
+	}),
 	"unanswered":   silent(probeUnanswered),
 	"race-memory":  probeRaceMemory,
 	"race-rename":  probeRaceRename,
 	"race-symlink": probeRaceSymlink,
 	"many-opens":   probeManyOpens,
 	"calls":        probeCalls,
+}
+
+// fill writes to a file and leaves it open.
+func fill(f *os.File, err error, text string) error {
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	return err
 }
 
 func inDir(name string, f func(dir int) error) error {

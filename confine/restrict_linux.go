@@ -119,10 +119,21 @@ func hideDescriptors() error {
 	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// openRuleset makes the Landlock ruleset while the rights to open its paths are
-// still there; landlock puts it in force.
+// openRuleset makes the Landlock rulesets while the rights to open their paths are
+// still there; landlock puts the server's in force.
 func (s *shim) openRuleset() (err error) {
-	s.ruleset, err = createRuleset(&s.order.Landlock, func(r landlockRule) (int, error) {
+	if s.ruleset, err = openRules(&s.order.Landlock); err != nil {
+		return err
+	}
+	s.making = s.ruleset
+	if len(s.order.Making.Rules) > 0 {
+		s.making, err = openRules(&s.order.Making)
+	}
+	return err
+}
+
+func openRules(rules *landlockRules) (int, error) {
+	ruleset, err := createRuleset(rules, func(r landlockRule) (int, error) {
 		fd, err := openObject(unix.AT_FDCWD, r.Path)
 		if err != nil || r.ID == (policy.FileID{}) {
 			return fd, err
@@ -135,9 +146,9 @@ func (s *shim) openRuleset() (err error) {
 	})
 	var re *ruleError
 	if errors.As(err, &re) {
-		return on(re.Rule.Path, re.Err)
+		return -1, on(re.Rule.Path, re.Err)
 	}
-	return err
+	return ruleset, err
 }
 
 func (s *shim) landlock() error { return restrictThread(s.ruleset) }

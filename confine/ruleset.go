@@ -32,16 +32,18 @@ func jailOwn(o *order) []policy.Entry {
 	return own
 }
 
+func (c *compiler) landlock(o *order) landlockInput {
+	return landlockInput{ABI: c.f.LandlockABI, Entries: c.p.Distinct(), Own: jailOwn(o), Programs: c.p.Programs}
+}
+
 // ruleset compiles the profile for Landlock and names, as gaps, the rights that
 // this ABI does not handle where the mounts do not hold them either.
 func (c *compiler) ruleset(o *order) {
-	compiled := compileLandlock(landlockInput{
-		ABI: c.f.LandlockABI, Entries: c.p.Distinct(), Own: jailOwn(o), Programs: c.p.Programs,
-	})
+	compiled := compileLandlock(c.landlock(o))
 	o.Landlock = compiled.landlockRules
 	for _, u := range compiled.Unhandled {
-		if u.Name != "truncate" {
-			continue // the namespaces hold it, or nothing is lost (refer)
+		if u.Name != "truncate" || c.supervised {
+			continue // the namespaces or the supervisor hold it, or nothing is lost (refer)
 		}
 		for _, e := range c.p.Entries {
 			if e.Rights&(policy.Create|policy.Delete) != 0 && !e.Rights.Has(policy.Update) {

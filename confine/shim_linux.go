@@ -87,6 +87,7 @@ type shim struct {
 	status  *os.File
 	root    rootBuilder
 	ruleset int
+	making  int           // the ruleset of the supervisor's workers
 	program chan int      // its process number, once it runs
 	watch   chan struct{} // closed when the limits are to be watched
 	bare    bool          // without namespaces

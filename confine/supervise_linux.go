@@ -63,7 +63,7 @@ func newSupervisor(s *shim, l listener) *supervisor {
 		programs = nil
 	}
 	return &supervisor{
-		listener: l, ruleset: s.ruleset, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
+		listener: l, ruleset: s.making, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		todo:    make(chan *request), idle: make(chan struct{}, maxWorkers),

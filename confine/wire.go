@@ -30,6 +30,7 @@ type order struct {
 	Hooks       []byte
 	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
 	Unprotected []string
+	Making      landlockRules // of the init's workers, where it is not Landlock
 	Programs    []string
 	AnyProgram  bool // Programs is no list
 
@@ -169,10 +170,12 @@ func (c *codec) fields(o *order) {
 	c.bool(&o.FreshProc)
 	c.bool(&o.Loopback)
 	c.bool(&o.HostNames)
-	c.num(&o.Landlock.FS)
-	c.num(&o.Landlock.Net)
-	c.num(&o.Landlock.Scoped)
-	list(c, &o.Landlock.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
+	for _, rules := range []*landlockRules{&o.Landlock, &o.Making} {
+		c.num(&rules.FS)
+		c.num(&rules.Net)
+		c.num(&rules.Scoped)
+		list(c, &rules.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
+	}
 	for _, filter := range []*[]byte{&o.Seccomp, &o.Hooks} {
 		records := string(*filter)
 		c.str(&records)

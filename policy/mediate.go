@@ -117,7 +117,7 @@ func guarded(rel string, op Op) bool {
 		case i == len(names)-1:
 			// A new repository is refused as a whole, and not left half made. Elsewhere a
 			// directory without the parts that matter is harmless, and so is its end.
-			return op != OpRemove && (name == ".git" || op != OpMkdir)
+			return name == ".git" || op != OpMkdir && op != OpRemove
 		case slices.Contains(below, names[i+1]):
 			return true
 		}

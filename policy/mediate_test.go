@@ -40,7 +40,7 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/new/.git", Forbidden}, {OpCreate, "/w/new/.git", Forbidden},
 		{OpCreate, "/w/repo/.git/index", Granted}, {OpMkdir, "/w/repo/.git/objects", Granted},
 		{OpCreate, "/w/repo/.git/commondir", Forbidden}, {OpCreate, "/w/repo/.git/config.lock", Granted}, {OpCreate, "/w/repo/.git/config", Forbidden},
-		{OpCreate, "/w/repo/.git/hooks/x", Forbidden}, {OpRemove, "/w/repo/.git/hooks", Pinned}, {OpRemove, "/w/repo", Pinned}, {OpRemove, "/w/other/.git", Granted},
+		{OpCreate, "/w/repo/.git/hooks/x", Forbidden}, {OpRemove, "/w/repo/.git/hooks", Pinned}, {OpRemove, "/w/repo", Pinned}, {OpRemove, "/w/other/.git", Forbidden},
 		{OpMkdir, "/w/.github", Granted}, {OpCreate, "/w/.github", Forbidden}, {OpRemove, "/w/.github", Granted}, {OpMkdir, "/w/.github/workflows", Forbidden}, {OpMkdir, "/w/.github/issues", Granted},
 		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
 		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
