@@ -15,6 +15,7 @@ func (s *shim) guardThreads() error {
 	if !s.order.FreshProc {
 		return nil // nothing is watched
 	}
+	<-s.spare
 	last := 0
 	for _, name := range namesIn("/proc/self/task") {
 		if tid, err := strconv.Atoi(name); err == nil {

@@ -208,7 +208,7 @@ func TestInitHasRoom(t *testing.T) {
 	})
 	s.Kill()
 	s.finish()
-	if t.Logf("%d threads", n); n < 8 || n > initThreads-4 {
+	if t.Logf("%d threads", n); n < 8 || n > initThreads {
 		t.Errorf("%d threads, of %d", n, initThreads)
 	}
 }

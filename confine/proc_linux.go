@@ -39,9 +39,10 @@ func (b *rootBuilder) openProc() error {
 		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
 	if b.order.PidMax {
-		// Never on a kernel where this is the host's (see compile): a PID
+		// The init has all its threads by now, with numbers below these. Never on a
+		// kernel where this is the host's (see compile): a PID
 		// namespace has its own since 6.14. Numbers below 300 are not reused.
-		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes+initThreads)); err != nil {
+		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+1+b.order.Limits.Processes)); err != nil {
 			return on("pid_max", err)
 		}
 		// The numbers that are used once are skipped, or they would come on top.

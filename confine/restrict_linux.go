@@ -24,8 +24,8 @@ func freshKeyring() error {
 	return nil
 }
 
-// initThreads is what the shim's own threads take of the limit of processes.
-const initThreads = 28
+// initThreads is what the shim's own threads take of RLIMIT_NPROC: see spareThreads.
+const initThreads = 16
 
 func (s *shim) limits() error {
 	l := s.order.Limits
@@ -156,6 +156,7 @@ func (s *shim) landlock() error { return restrictThread(s.ruleset) }
 // seccomp puts the filter on every thread of the shim, and the one that hands calls
 // over on this thread alone, from which the server comes.
 func (s *shim) seccomp() error {
+	<-s.spare // from here on the init starts no thread
 	if _, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil || len(s.order.Hooks) == 0 {
 		return err
 	}

@@ -90,6 +90,7 @@ type shim struct {
 	making  int           // the ruleset of the supervisor's workers
 	program chan int      // its process number, once it runs
 	watch   chan struct{} // closed when the limits are to be watched
+	spare   chan struct{} // closed when the init has all the threads that it will need
 	bare    bool          // without namespaces
 	pidfd   int           // bare: of the program
 	tmp     string        // bare: the directory that was made for it
@@ -263,6 +264,7 @@ func (s *shim) launcherLives() error {
 }
 
 func (s *shim) mounts() error {
+	<-s.spare // the limit of processes is among what comes
 	if err := s.root.build(); err != nil {
 		return err
 	}

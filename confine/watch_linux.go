@@ -24,16 +24,20 @@ func (s *shim) startWatch() {
 		s.watchLimits()
 	}()
 	<-started
-	spareThreads()
+	s.spare = make(chan struct{})
+	go func() { // while the jail is being built
+		spareThreads()
+		close(s.spare)
+	}()
 }
 
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
 // the program where it cannot have one, and with the init the jail: a server that has
-// taken all there are must not bring that about. Four threads of the init wait in
-// system calls, maxWorkers are the supervisor's, GOMAXPROCS run, and the runtime has
-// two of its own.
+// taken all there are must not bring that about. Beside those that are there already
+// (the leader, the one that builds the jail and reaps, the one that watches, and the
+// runtime's own two) the receiver and maxWorkers take one each, and GOMAXPROCS run.
 func spareThreads() {
-	const n = 8 + maxWorkers
+	const n = 1 + maxWorkers + 3
 	var there, gone sync.WaitGroup
 	there.Add(n)
 	gone.Add(n)
