@@ -40,6 +40,12 @@ func runForbid(how string) {
 	switch how {
 	case "filter":
 		err = forbidByFilter()
+	case "few": // one is allowed, and taken
+		holder := exec.Command("/usr/bin/sleep", "30")
+		holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
+		if err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("1"), 0); err == nil {
+			err = holder.Start()
+		}
 	case "limit":
 		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	}
@@ -129,7 +135,42 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestBarePlan: every gap is one of an axis that can be waived, and without waiving
+// TestShortageIsNoProhibition: whoever waives everything still gets no weaker jail
+// because of something that may be over at the next start.
+func TestShortageIsNoProhibition(t *testing.T) {
+	needsJail(t)
+	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
+		for _, step := range []string{stepNamespaces, "private mounts", StepExec} {
+			in := &StartError{Step: step, Errno: errno}
+			if f, err := refusal(in); f.Answer == No || err != in {
+				t.Errorf("%s, %v: %+v, %v", step, errno, f, err)
+			}
+		}
+	}
+	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		return
+	}
+	cmd := exec.Command("unshare", "--user", "--map-root-user", testBinary, "-test.run=^TestFewNamespaces$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+testBinary, forbidEnv+"=few", fewEnv+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFewNamespaces") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const fewEnv = "MCPJAIL_TEST_FEW"
+
+func TestFewNamespaces(t *testing.T) {
+	if os.Getenv(fewEnv) == "" {
+		return // started by TestShortageIsNoProhibition
+	}
+	_, err := Launcher{Waive: policy.Axes()}.Start(t.Context(), jailProfile(t), Stdio{})
+	var gaps *GapError
+	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.Bare.Answer == No || !strings.Contains(err.Error(), "too many user namespaces") {
+		t.Errorf("%#v: %v", err, err)
+	}
+}
+
+// TestBareIsRefused: every gap is one of an axis that can be waived, and without waiving
 // nothing starts.
 func TestBareIsRefused(t *testing.T) {
 	needsBare(t)
@@ -647,6 +688,59 @@ func TestBareDenials(t *testing.T) {
 	}
 }
 
+// TestBareOlderLandlock starts jails that are compiled for every level of Landlock
+// that this kernel includes, with a supervisor and without: what the level lacks is
+// held otherwise, or a gap.
+func TestBareOlderLandlock(t *testing.T) {
+	needsBare(t)
+	newest := hostFacts().LandlockABI
+	for abi := 1; abi <= newest; abi++ {
+		for _, supervised := range []bool{true, false} {
+			t.Run(fmt.Sprintf("ABI %d, supervised %v", abi, supervised), func(t *testing.T) {
+				f := hostFacts().with(namespaces())
+				f.LandlockABI = abi
+				if !supervised {
+					f.SeccompNotify = no("it is missing", "have it")
+				}
+				dir := plant(t, bareTree...)
+				p := bareProfile(t, dir)
+				tries := []attempt{
+					try("read", dir+"/work/file"), try("write", dir+"/work/file"), try("read", dir+"/outside"), try("write", dir+"/outside"),
+					try("truncate", dir+"/outside"), try("open-truncate", dir+"/outside"), try("list", "/"), try("socket", "2", "1", "0"),
+					try("daemon", "2"), try("daemon", "0s"),
+				}
+				p.Argv = append(p.Argv, probeArgs(t, tries)...)
+				pipe := newWitness(t)
+				out, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				proc, err := Launcher{}.spawnBare().start(t.Context(), compile(p, f), Stdio{Out: w, Err: pipe.w})
+				w.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				report, _ := io.ReadAll(out)
+				out.Close()
+				proc.Wait()
+				pipe.gone(t) // and with them whoever has detached himself
+				truncate := "EACCES"
+				if abi < 3 && !supervised {
+					truncate = "EPERM" // by the filter
+				}
+				got := outcomes(t, tries, report, "")
+				want := []outcome{"ok file", "ok", "EACCES", "EACCES", truncate, truncate, "EACCES", "EAFNOSUPPORT", "ok", "ok"}
+				for i := range want {
+					expect(t, tries[i].String(), got[i], want[i])
+				}
+				if b, err := os.ReadFile(dir + "/outside"); string(b) != "outside" {
+					t.Errorf("outside: %q, %v", b, err)
+				}
+			})
+		}
+	}
+}
+
 // TestBareMemory: the sampler looks at the descendants of the init, and at nobody else.
 func TestBareMemory(t *testing.T) {
 	needsBare(t)
@@ -675,7 +769,7 @@ func TestBareProcesses(t *testing.T) {
 	}
 }
 
-// TestBareThousand: eight at a time, each looks from inside whether it holds.
+// TestBareHundreds: eight at a time, each looks from inside whether it holds.
 func TestBareHundreds(t *testing.T) {
 	needsBare(t)
 	secret := plant(t, "secret") + "/secret"

@@ -89,21 +89,22 @@ func init() {
 	}
 	verbs = map[string]func(args []string) (string, error){
 		// Files.
-		"read":    func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
-		"list":    probeList,
-		"stat":    silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
-		"create":  open(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
-		"mkfile":  silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
-		"mkdir":   silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
-		"symlink": silent(func(a []string) error { return unix.Symlink("/", a[0]) }),
-		"mkfifo":  silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
-		"mksock":  silent(probeBind),
-		"tmpfile": silent(probeTmpfile),
-		"open":    open(unix.O_RDONLY),
-		"write":   open(unix.O_WRONLY),
-		"append":  open(unix.O_WRONLY | unix.O_APPEND),
-		"rewrite": open(unix.O_WRONLY | unix.O_TRUNC),
-		"empty":   open(3 | unix.O_TRUNC), // neither to read nor to write
+		"read":          func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
+		"list":          probeList,
+		"stat":          silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
+		"create":        open(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
+		"mkfile":        silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
+		"mkdir":         silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
+		"symlink":       silent(func(a []string) error { return unix.Symlink("/", a[0]) }),
+		"mkfifo":        silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
+		"mksock":        silent(probeBind),
+		"tmpfile":       silent(probeTmpfile),
+		"open":          open(unix.O_RDONLY),
+		"write":         open(unix.O_WRONLY),
+		"append":        open(unix.O_WRONLY | unix.O_APPEND),
+		"rewrite":       open(unix.O_WRONLY | unix.O_TRUNC),
+		"empty":         open(3 | unix.O_TRUNC), // neither to read nor to write
+		"open-truncate": open(unix.O_RDONLY | unix.O_TRUNC),
 		"truncate": silent(func(a []string) error {
 			return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
 		}),
