@@ -675,6 +675,20 @@ func TestBareGaps(t *testing.T) {
 	}
 }
 
+// TestBareFill: with create and without update a file is made and filled, and not
+// written again; TMPDIR is no such place.
+func TestBareFill(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "drop/old")
+	p := jailProfile(t, grant{dir + "/drop", r | policy.Create})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	got := inBare(t, p, try("fill", dir+"/drop/new", "1"), try("write", dir+"/drop/new"), try("write", dir+"/drop/old"), try("unlink", dir+"/drop/old"), try("tmp"))
+	got[4], _, _ = strings.Cut(got[4], " ")
+	if fmt.Sprint(got) != "[ok EACCES EACCES EACCES ok]" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestBareDenials: what the supervisor refuses is recorded, with its path.
 func TestBareDenials(t *testing.T) {
 	needsBare(t)

@@ -72,7 +72,11 @@ func (c *compiler) bareNetwork() (granted []string) {
 func (o *order) setTmp(dir string) {
 	o.Tmp = dir
 	access := entryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
-	o.Landlock.Rules = append(slices.Clone(o.Landlock.Rules), landlockRule{Path: dir, Access: access})
+	for _, rules := range []*landlockRules{&o.Landlock, &o.Making} {
+		if rules == &o.Landlock || len(rules.Rules) > 0 {
+			rules.Rules = append(slices.Clone(rules.Rules), landlockRule{Path: dir, Access: access})
+		}
+	}
 	if o.Entries != nil {
 		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
 		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })

@@ -23,6 +23,7 @@ func sampleOrder() *order {
 		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12, policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+		Making:      landlockRules{FS: 1, Net: 2, Scoped: 3, Rules: []landlockRule{{Path: "/w", Access: 3}}},
 		Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: policy.DefaultLimits, PidMax: true,
 		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x",
