@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +20,7 @@ type check struct {
 var checks = []check{
 	{"doctor/root", "", func(k *thisKernel) (string, error) { return k.doctor(root) }},
 	{"doctor/user", "", func(k *thisKernel) (string, error) { return k.doctor(user) }},
+	{"plan", "", (*thisKernel).plan},
 	{"session/root", "", func(k *thisKernel) (string, error) { return k.session(root) }},
 	{"session/user", "", func(k *thisKernel) (string, error) { return k.session(user) }},
 	{"confine/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", confineTests, notHere) }},
@@ -87,6 +90,75 @@ func (k *thisKernel) doctor(u who) (string, error) {
 	return "refused: " + strings.ReplaceAll(got.Jail, "\n", " "), nil
 }
 
+// waives is what a server that may write takes here: before 5.19 protected names
+// that do not exist yet cannot be watched over.
+func (k *thisKernel) waives(u who) (flags []string) {
+	if !k.holdsAll(u) {
+		flags = append(flags, "--waive", "limits")
+	}
+	if !k.atLeast(5, 19) {
+		flags = append(flags, "--waive", "fs")
+	}
+	return flags
+}
+
+const wide = `version = 1
+[servers.wide]
+command = "true"
+[[servers.wide.access.fs]]
+path = "."
+read = true
+delete = true
+[[servers.wide.access.net]]
+host = "example.org"
+allow = true
+`
+
+// plan names, for a policy that asks for much, as gaps what this version cannot
+// hold, and nothing else.
+func (k *thisKernel) plan() (string, error) {
+	dir, err := os.MkdirTemp("/var/tmp", "plan-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if err := errors.Join(os.Chown(dir, int(user), int(user)), os.WriteFile(dir+"/wide.toml", []byte(wide), 0o644)); err != nil {
+		return "", err
+	}
+	out, status, err := user.run("", "mcp-jail", "plan", "--format", "json", "--workspace", dir, "--config", dir+"/wide.toml", "wide")
+	var plan struct {
+		Gaps []struct{ Axis, What string }
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &plan)
+	}
+	if err != nil {
+		return "", fmt.Errorf("status %d: %w\n%s", status, err, out)
+	}
+	want := []string{"net: only the hosts example.org"} // nobody holds that yet
+	if k.landlock == 0 {
+		want = append(want, "fs: the second wall of the filesystem")
+	} else if !k.atLeast(6, 2) {
+		want = append(want, "fs: "+dir+"/wide.toml:4: path = \".\": no update")
+	}
+	if !k.atLeast(5, 12) {
+		want = append(want, "fs: a root of the jail's own")
+	}
+	if !k.atLeast(6, 12) || k.landlock == 0 {
+		want = append(want, "ipc: abstract UNIX sockets of the host")
+	}
+	var got []string
+	for _, g := range plan.Gaps {
+		got = append(got, g.Axis+": "+g.What)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || status != 3 {
+		return "", fmt.Errorf("status %d, gaps %q, want %q", status, got, want)
+	}
+	return fmt.Sprintf("gaps %q", got), nil
+}
+
 const session = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"vm","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"name":"garden"}}}
@@ -95,9 +167,8 @@ const session = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 `
 
 // session is a real server that reads and writes its notes, and follows a link
-// to a secret: which it can unconfined, and not in the jail. As root, a kernel
-// without a pid_max of the namespace cannot hold the limit of processes, says so,
-// and goes on when that is waived.
+// to a secret: which it can unconfined, and not in the jail. What this version
+// cannot hold has it refused, and when that is waived by name, it goes on.
 func (k *thisKernel) session(u who) (string, error) {
 	dir, err := notebook(u)
 	if err != nil {
@@ -113,7 +184,7 @@ func (k *thisKernel) session(u who) (string, error) {
 	}
 	argv := []string{"mcp-jail", "run", "--write", dir + "/notes", "--", "notes", dir + "/notes"}
 	said := "answered, and denied the secret"
-	if !k.holdsAll(u) {
+	if waive := k.waives(u); waive != nil || !k.holds() {
 		out, status, err := u.converse(session, argv...)
 		if err != nil || status != 3 || strings.Contains(out, "tulips") {
 			return "", fmt.Errorf("it was not refused: status %d, %v\n%s", status, err, out)
@@ -121,25 +192,30 @@ func (k *thisKernel) session(u who) (string, error) {
 		if !k.holds() {
 			return "refused", nil
 		}
-		argv = append([]string{"mcp-jail", "run", "--waive", "limits"}, argv[2:]...)
-		said += ", after waiving the limit of processes for root"
+		argv = slices.Insert(argv, 2, waive...)
+		said = "refused; " + said + " with " + strings.Join(waive, " ")
 	}
 	out, status, err := u.converse(session, argv...)
 	if err != nil || status != 0 {
 		return "", fmt.Errorf("status %d, %v\n%s", status, err, out)
 	}
+	return said, judge(dir, out)
+}
+
+// judge says what is wrong with a session about a notebook in a jail.
+func judge(dir, out string) error {
 	for _, want := range []string{`"id":1,"result"`, "tulips", "made new"} {
 		if !strings.Contains(out, want) {
-			return "", fmt.Errorf("no %q in\n%s", want, out)
+			return fmt.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "hunter2") || !strings.Contains(out, `"isError":true`) {
-		return "", fmt.Errorf("the secret was not denied:\n%s", out)
+		return fmt.Errorf("the secret was not denied:\n%s", out)
 	}
 	if b, err := os.ReadFile(dir + "/notes/new.md"); err != nil || string(b) != "x" {
-		return "", fmt.Errorf("what was written in the jail: %q, %v", b, err)
+		return fmt.Errorf("what was written in the jail: %q, %v", b, err)
 	}
-	return said, nil
+	return nil
 }
 
 // cgroup: what the memory limit of the kernel needs is here.
@@ -164,7 +240,9 @@ func (k *thisKernel) withoutUnprivilegedNamespaces() (string, error) {
 	return k.refused("kernel/unprivileged_userns_clone", user)
 }
 
-// refused sets a setting to 0 for a while and wants it named as the cause.
+// refused sets a setting to 0 for a while and wants it named as the cause. Then
+// it waives by name what doctor says that does not hold, and has a session without
+// namespaces.
 func (k *thisKernel) refused(setting string, users ...who) (string, error) {
 	if !k.holds() {
 		return "", errNotHere("no jail can be built here anyway")
@@ -186,6 +264,34 @@ func (k *thisKernel) refused(setting string, users ...who) (string, error) {
 				return "", fmt.Errorf("%s: status %d, %v, and %s is to be named:\n%s", strings.Join(argv, " "), status, err, name, out)
 			}
 		}
+		if err := bare(u); err != nil {
+			return "", err
+		}
 	}
-	return "refused, and " + name + " named", nil
+	return "refused, and " + name + " named; answered and denied the secret when waived", nil
+}
+
+func bare(u who) error {
+	out, _, err := u.run("", "mcp-jail", "doctor", "--format", "json")
+	var doctor struct{ Waive []string }
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &doctor)
+	}
+	if err != nil || doctor.Waive == nil {
+		return fmt.Errorf("doctor does not say what to waive: %v\n%s", err, out)
+	}
+	dir, err := notebook(u)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	argv := []string{"mcp-jail", "run", "--write", dir + "/notes"}
+	for _, axis := range doctor.Waive {
+		argv = append(argv, "--waive", axis)
+	}
+	out, status, err := u.converse(session, append(argv, "--", "notes", dir+"/notes")...)
+	if err != nil || status != 0 {
+		return fmt.Errorf("without namespaces: status %d, %v\n%s", status, err, out)
+	}
+	return judge(dir, out)
 }
