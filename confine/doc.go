@@ -46,7 +46,8 @@
 //	           filter, a list of calls that are refused with an errno
 //	programs   Landlock's right to execute, where the profile lists programs
 //	env        made anew; no descriptor but 0, 1 and 2
-//	limits     rlimits; pid_max of the PID namespace for root; a sampler for memory
+//	limits     rlimits; a cgroup where one can be had; pid_max of the PID namespace
+//	           for root; a sampler for memory
 //
 // The compilers of all this are pure and run on every OS; what is written for one
 // kernel only (the files with _linux in their names) decides nothing.

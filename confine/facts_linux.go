@@ -11,7 +11,7 @@ const selfPath = "/proc/self/exe"
 // hostFacts asks the kernel what compile needs, and no more: it is part of every
 // start.
 func hostFacts() facts {
-	f := facts{Features: probeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid()}
+	f := facts{Features: probeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Place: cgroupHere()}
 	f.Machine, _ = archOf(runtime.GOARCH)
 	for _, name := range deviceNodes {
 		if _, err := os.Lstat("/dev/" + name); err == nil {

@@ -235,14 +235,15 @@ func cgroupPath(cgroup string) (path string, ok bool) {
 	return "", false
 }
 
-// cgroupMount is where the v2 hierarchy is mounted, from /proc/self/mountinfo.
-func cgroupMount(mountinfo string) (dir string, ok bool) {
+// cgroupMount is where the v2 hierarchy is mounted, from /proc/self/mountinfo, and
+// which part of it.
+func cgroupMount(mountinfo string) (dir, top string) {
 	for line := range strings.Lines(mountinfo) {
 		before, after, found := strings.Cut(line, " - ")
 		fields := strings.Fields(before)
-		if found && len(fields) >= 5 && strings.HasPrefix(after, "cgroup2 ") && fields[3] == "/" {
-			return fields[4], true
+		if found && len(fields) >= 5 && strings.HasPrefix(after, "cgroup2 ") {
+			return fields[4], fields[3]
 		}
 	}
-	return "", false
+	return "", ""
 }

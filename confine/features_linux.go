@@ -2,7 +2,6 @@ package confine
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,7 +20,7 @@ func Probe() Features {
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
 	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
 	f.MountAPI = probed.get("mount_api", probeMountAPI)
-	f.Cgroup = probeCgroup()
+	f.Cgroup = cgroupHere().feature()
 	return f
 }
 
@@ -245,41 +244,4 @@ func probeMountAPI() Feature {
 		return no("a seccomp filter around this process refuses mount_setattr", "start the container with a seccomp profile that allows it in user namespaces")
 	}
 	return unknown("the kernel answers " + errno.Error())
-}
-
-// probeCgroup looks whether this process may make cgroups below its own, as a
-// user session of systemd with Delegate= may.
-func probeCgroup() Feature {
-	path, ok := cgroupPath(procLine("/proc/self/cgroup"))
-	if !ok {
-		return no("there is no cgroup v2 here", "boot with cgroup v2")
-	}
-	dir, ok := cgroupMount(procLine("/proc/self/mountinfo"))
-	if !ok {
-		return no("cgroup v2 is not mounted", "mount it on /sys/fs/cgroup")
-	}
-	dir = filepath.Join(dir, path)
-	for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
-		switch err := unix.Access(filepath.Join(dir, file), unix.W_OK); {
-		case errors.Is(err, fs.ErrNotExist):
-			return unknown("the cgroup of this process is not visible: " + dir)
-		case err != nil:
-			return no("the cgroup of this process belongs to another user: "+dir, "start mcp-jail from a session with delegation, for instance systemd-run --user --scope")
-		}
-	}
-	controllers := strings.Fields(procLine(filepath.Join(dir, "cgroup.controllers")))
-	var missing []string
-	for _, c := range []string{"memory", "pids"} {
-		found := false
-		for _, have := range controllers {
-			found = found || have == c
-		}
-		if !found {
-			missing = append(missing, c)
-		}
-	}
-	if missing != nil {
-		return no("the controllers "+strings.Join(missing, " and ")+" are not delegated", "add them to Delegate= of the session's unit")
-	}
-	return yes(dir)
 }

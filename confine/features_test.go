@@ -173,10 +173,10 @@ func TestCgroupFiles(t *testing.T) {
 		t.Error("a v1 hierarchy is taken for v2")
 	}
 	const v1 = "40 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
-	if d, ok := cgroupMount(v1 + "41 25 0:27 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\n"); !ok || d != "/sys/fs/cgroup/unified" {
-		t.Errorf("mount %q, %v", d, ok)
+	if d, top := cgroupMount(v1 + "41 25 0:27 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\n"); d != "/sys/fs/cgroup/unified" || top != "/" {
+		t.Errorf("mount %q of %q", d, top)
 	}
-	if _, ok := cgroupMount(v1); ok {
+	if d, _ := cgroupMount(v1); d != "" {
 		t.Error("a v1 mount is taken for v2")
 	}
 }

@@ -31,6 +31,7 @@ type Plan struct {
 	Bare Feature
 
 	order order
+	place cgroupPlace // where its cgroup is; none where the plan does not count on one
 }
 
 // Compile says what Start would do. When a gap is neither waived by the profile

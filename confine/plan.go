@@ -24,6 +24,7 @@ type facts struct {
 	HostNames   []string // where the host's names are looked up, canonical
 	SeesProc    bool     // processes can be found below /proc
 	TracesOwn   Feature  // memory of one's own descendants can be read
+	Place       cgroupPlace
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -195,49 +196,6 @@ func (c *compiler) ipc(o *order) {
 		what += ", but for sockets that a rule names or that somebody makes in a granted directory after the start"
 	}
 	c.holds(policy.AxisIPC, by, "%s", what)
-}
-
-func (c *compiler) limits(o *order) {
-	l := c.p.Limits
-	if l.MemoryMB > 0 {
-		if o.FreshProc {
-			c.holds(policy.AxisLimits, "a sampler in the jail's init", "%d MB of memory: the largest process is ended when all together exceed it", l.MemoryMB)
-		} else {
-			c.gap(Gap{
-				Axis: policy.AxisLimits, What: fmt.Sprintf("memory_mb = %d", l.MemoryMB),
-				Why: "the jail has no /proc here, so its memory cannot be watched",
-				Fix: `run where /proc is not masked, or accept it for this server with waive = ["limits"] (--waive limits)`,
-			})
-		}
-	}
-	if l.Processes > 0 {
-		// The kernel exempts the host's root from RLIMIT_NPROC (fork(2), EAGAIN).
-		switch o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == Yes && o.FreshProc; {
-		case o.PidMax:
-			c.holds(policy.AxisLimits, "pid_max of the PID namespace", "%d processes and threads", l.Processes)
-		case c.f.UID == 0:
-			missing := c.f.PidMax
-			if missing.Answer == Yes {
-				missing = c.f.FreshProc
-			}
-			c.gap(Gap{
-				Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes),
-				Why: "root is exempt from RLIMIT_NPROC, and the PID namespace cannot be given a limit of its own: " + missing.Detail,
-				Fix: `run as an ordinary user, or accept it for this server with waive = ["limits"] (--waive limits)`,
-			})
-		default:
-			c.holds(policy.AxisLimits, "RLIMIT_NPROC in the user namespace", "%d processes and threads", l.Processes)
-		}
-	}
-	if l.OpenFiles > 0 {
-		c.holds(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
-	}
-	if l.FileSizeMB > 0 {
-		c.holds(policy.AxisLimits, "RLIMIT_FSIZE", "%d MB a file", l.FileSizeMB)
-	}
-	if l.MessageMB > 0 {
-		c.holds(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
-	}
 }
 
 // mustFail picks directories for the self-test, which tries to list them and must

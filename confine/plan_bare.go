@@ -34,7 +34,7 @@ func (c *compiler) bare() {
 	c.bareSupervision(o)
 	c.bareFiles(o, granted != nil)
 	c.bareProcesses(o, granted != nil)
-	c.bareLimits()
+	c.limits(o)
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
 }
@@ -286,45 +286,4 @@ func (c *compiler) bareLife() {
 		Why: "Landlock can tell signals apart since Linux 6.12: here the server can end whatever is yours, the jail's own init too, and what has detached itself then survives",
 		Fix: FixNamespaces,
 	})
-}
-
-func (c *compiler) bareLimits() {
-	l := c.p.Limits
-	switch {
-	case l.MemoryMB <= 0:
-	case c.f.SeesProc:
-		c.holds(policy.AxisLimits, "a sampler in the jail's init", "%d MB of memory: the largest process is ended when all together exceed it", l.MemoryMB)
-	default:
-		c.gap(Gap{
-			Axis: policy.AxisLimits, What: fmt.Sprintf("memory_mb = %d", l.MemoryMB),
-			Why: "there is no /proc here, so the memory of the server cannot be watched",
-			Fix: `mount /proc, or accept it for this server with waive = ["limits"] (--waive limits)`,
-		})
-	}
-	if l.MemoryMB > 0 {
-		c.gap(Gap{
-			Axis: policy.AxisLimits, What: "space in TMPDIR",
-			Why: "it is a directory of the host's, which no mount bounds: the server can fill that filesystem",
-			Fix: FixNamespaces,
-		})
-	}
-	if l.Processes > 0 {
-		why := "without a user namespace the kernel counts all of your processes together: the limit is set that far above what runs at the start"
-		if c.f.UID == 0 {
-			why = "root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit of its own"
-		}
-		c.gap(Gap{
-			Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", l.Processes), Why: why,
-			Fix: FixNamespaces,
-		})
-	}
-	if l.OpenFiles > 0 {
-		c.holds(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
-	}
-	if l.FileSizeMB > 0 {
-		c.holds(policy.AxisLimits, "RLIMIT_FSIZE", "%d MB a file", l.FileSizeMB)
-	}
-	if l.MessageMB > 0 {
-		c.holds(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
-	}
 }

@@ -29,6 +29,9 @@ type Process struct {
 	tmp     string
 	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
+
+	cgroup *jailCgroup // while there is something to see in it
+	limits policy.Limits
 }
 
 // listen reads what the shim says until it ends. It returns the error of a
@@ -148,6 +151,7 @@ func (p *Process) Wait() (Exit, error) {
 func (p *Process) Denials() []Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lookIntoCgroup()
 	return append([]Denial(nil), p.denials...)
 }
 

@@ -29,6 +29,7 @@ type Shim struct {
 	kind    string // one of shimHostNet, shimOwnNet, shimBare
 	orders  chan instruction
 	started chan error
+	cgroup  *jailCgroup // nil where there is none
 	mu      sync.Mutex
 	taken   bool
 }
@@ -101,8 +102,12 @@ func (s *Shim) run(path string) {
 	todo, used := <-s.orders
 	if used {
 		// A shim that dies early breaks the socket; why, it says on the pipe.
-		sendOrder(p.control, todo)
-		err = p.listen(status, s.started)
+		if err = s.limitCgroup(p.plan); err == nil {
+			stop := s.watchCgroup()
+			sendOrder(p.control, todo)
+			err = p.listen(status, s.started)
+			stop()
+		}
 	}
 	status.Close()
 	if !used || err != nil {
@@ -114,6 +119,7 @@ func (s *Shim) run(path string) {
 			break
 		}
 	}
+	s.leaveCgroup()
 	p.mu.Lock()
 	p.afterBare()
 	unix.Close(p.pidfd)
@@ -159,7 +165,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	if s.kind != shimBare {
 		defer dumpableForMaps()()
 	}
-	pid, err := syscall.ForkExec(path, []string{shimName, s.kind}, &syscall.ProcAttr{
+	pid, err := s.forkIntoCgroup(path, []string{shimName, s.kind}, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{"GOMAXPROCS=3", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,

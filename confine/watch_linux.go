@@ -92,7 +92,7 @@ func (s *shim) watchLimits() {
 			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: program})
 			s.killMember(pid)
 		}
-		if l.Processes > 0 && w.threads >= l.Processes && told.again(keyProcesses) {
+		if l.Processes > 0 && w.threads >= s.roomFor(l.Processes) && told.again(keyProcesses) {
 			s.say(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
 		}
 		if w.full != "" && l.MemoryMB > 0 && told.again(w.full) {
@@ -104,6 +104,15 @@ func (s *shim) watchLimits() {
 		}
 		sleep(d)
 	}
+}
+
+// roomFor is how many threads the server can have: RLIMIT_NPROC also counts those of
+// the init, for which it leaves some over.
+func (s *shim) roomFor(processes int) int {
+	if s.order.PidMax || s.bare {
+		return processes
+	}
+	return processes + max(0, initThreads-len(namesIn("/proc/self/task"))-1)
 }
 
 // The keys of the limits that the jail itself can see to be reached.

@@ -37,7 +37,7 @@ var featureWords = map[string]string{
 	"mount_api":      "mounts by descriptor",
 	"fresh_proc":     "a /proc of the jail's own",
 	"pid_max":        "limit of processes for root",
-	"cgroup":         "memory limit by the kernel",
+	"cgroup":         "limits that the kernel holds",
 }
 
 // optional features are those without which a jail still holds what it says.

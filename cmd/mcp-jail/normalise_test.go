@@ -30,6 +30,7 @@ var hostDependent = []struct {
 	{regexp.MustCompile(`(?m)^ +nothing +/etc/.*\n`), ""},
 	{regexp.MustCompile(`(?m)^  (read execute, in every policy|symbolic links|withheld):\n(    .*\n)*`), "  $1:\n    ...\n"},
 	{regexp.MustCompile(`(?m)^ +(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
-	{regexp.MustCompile(`pid_max of the PID namespace|RLIMIT_NPROC in the user namespace`), "PROCESSES"},
+	{regexp.MustCompile(`(?m)(processes and threads) +\(.*\)$`), "$1  (PROCESSES)"},
+	{regexp.MustCompile(`(?m)( MB of memory)\b.* all together exceed it +\(.*\)$`), "$1  (MEMORY)"},
 	{regexp.MustCompile(`(\S) {2,}`), "$1  "},
 }

@@ -27,7 +27,7 @@ var checks = []check{
 	{"confine/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", confineTests, notHere) }},
 	{"scripts/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", notHere) }},
 	{"scripts/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", notHere) }},
-	{"cgroup", "", (*thisKernel).cgroup},
+	{"cgroup/user", "default", (*thisKernel).cgroupOfUser},
 	{"namespaces/limit", "default", (*thisKernel).withoutNamespaces},
 	{"namespaces/unprivileged", "default", (*thisKernel).withoutUnprivilegedNamespaces},
 }
@@ -42,9 +42,10 @@ const (
 // holds tells whether this kernel can hold a jail at all.
 func (k *thisKernel) holds() bool { return k.landlock > 0 }
 
-// holdsAll tells whether it can hold the default policy with nothing waived: root's
-// limit of processes takes a pid_max that belongs to the PID namespace.
-func (k *thisKernel) holdsAll(u who) bool { return k.holds() && (u != root || k.atLeast(6, 14)) }
+// holdsAll tells whether it can hold the default policy with nothing waived: also
+// root's limit of processes, which a cgroup holds where a PID namespace has no
+// pid_max of its own (before Linux 6.14).
+func (k *thisKernel) holdsAll(who) bool { return k.holds() }
 
 // doctor has to agree with what is known of this version.
 func (k *thisKernel) doctor(u who) (string, error) {
@@ -77,10 +78,7 @@ func (k *thisKernel) doctor(u who) (string, error) {
 		return fmt.Sprintf("ABI %d", f.LandlockABI), nil
 	}
 	words, status, err := u.run("", "mcp-jail", "doctor")
-	help := "--waive limits"
-	if !k.holds() {
-		help = "Linux 5.13"
-	}
+	help := "Linux 5.13"
 	if !k.holds() && k.atLeast(5, 13) {
 		help = "lsm="
 	}
@@ -216,17 +214,6 @@ func judge(dir, out string) error {
 		return fmt.Errorf("what was written in the jail: %q, %v", b, err)
 	}
 	return nil
-}
-
-// cgroup: what the memory limit of the kernel needs is here.
-func (k *thisKernel) cgroup() (string, error) {
-	b, err := os.ReadFile("/sys/fs/cgroup/cgroup.subtree_control")
-	for _, c := range []string{"memory", "pids"} {
-		if err == nil && !strings.Contains(string(b), c) {
-			err = fmt.Errorf("no controller %s in %q", c, b)
-		}
-	}
-	return strings.TrimSpace(string(b)), err
 }
 
 // withoutNamespaces forbids them to everybody.

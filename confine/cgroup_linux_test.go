@@ -1,0 +1,172 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// claimsCgroup tells whether a plan counts on one.
+func claimsCgroup(plan *Plan) bool {
+	return slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
+		return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
+	})
+}
+
+// withoutProc starts a plan in a jail without a /proc, and so without a sampler:
+// what holds is the cgroup.
+func withoutProc(t *testing.T, p *policy.Profile, what attempt) *started {
+	t.Helper()
+	q := *p
+	q.Argv = append(q.Argv[:1:1], probeArgs(t, []attempt{what})...)
+	f := hostFacts()
+	f.FreshProc = no("the test has taken it away", "")
+	plan := compile(&q, f)
+	for _, g := range plan.Gaps {
+		if g.Axis == policy.AxisLimits {
+			t.Fatalf("%+v", g)
+		}
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s := &started{t: t, errs: newLines()}
+	if s.Process, err = (Launcher{}).spawn(shimOwnNet).start(t.Context(), plan, Stdio{Out: w}); err != nil {
+		t.Fatal(err)
+	}
+	s.ends = func() { out.Close() }
+	return s
+}
+
+// TestJailCgroup: where a cgroup can be had, the jail is in one of its own from its
+// first moment, it holds by itself, and nothing of it stays. Elsewhere no plan says
+// that there is one.
+func TestJailCgroup(t *testing.T) {
+	needsJail(t)
+	place := cgroupHere()
+	limits := policy.Limits{MemoryMB: 64, Processes: 40}
+	plan, _ := Launcher{}.Compile(limited(t, limits))
+	if claimsCgroup(plan) == place.none() {
+		t.Fatalf("place %+v, plan %+v", place, plan.Enforced)
+	}
+	if place.none() {
+		t.Logf("no cgroup here: %s", place.Why)
+		return
+	}
+	t.Run("is its own", func(t *testing.T) {
+		s := begin(t, limited(t, limits), try("wait"))
+		defer s.finish()
+		defer s.Kill()
+		s.mu.Lock()
+		dir := s.cgroup.dir
+		s.mu.Unlock()
+		for file, want := range map[string]string{"memory.max": "67108864", "pids.max": fmt.Sprint(40 + initThreads - 1)} {
+			if got := procLine(filepath.Join(dir, file)); got != want {
+				t.Errorf("%s: %q, want %s", file, got, want)
+			}
+		}
+		eventually(t, "the program in its cgroup", func() bool {
+			return len(strings.Fields(procLine(filepath.Join(dir, "cgroup.procs")))) == 2
+		})
+		if own, _ := cgroupPath(procLine("/proc/self/cgroup")); strings.Contains(own, cgroupName) {
+			t.Errorf("the launcher is in %s itself", own)
+		}
+		t.Cleanup(func() {
+			eventually(t, "the end of "+dir, func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+		})
+	})
+	for _, what := range []attempt{
+		try("allocate", "200"), try("allocate-shared", "200"), try("allocate-memfd", "200"), try("allocate-sysv", "200"),
+		try("allocate-pages", "100000"), try("fill-both", "60"),
+	} {
+		t.Run("alone/"+what[0], func(t *testing.T) {
+			t.Parallel()
+			s := withoutProc(t, limited(t, limits), what)
+			s.finish()
+			if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" || d.PID != 0 {
+				t.Errorf("denials %+v", s.Denials())
+			}
+		})
+	}
+	t.Run("alone/fork", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProc(t, limited(t, limits), try("fork-wait", "400"))
+		s.finish()
+		if d := denied(s.Process, "processes"); d.Target != "processes = 40" {
+			t.Errorf("denials %+v", s.Denials())
+		}
+	})
+	t.Run("control", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProc(t, limited(t, policy.Limits{MemoryMB: 512, Processes: 400}), try("fork-wait", "100"))
+		s.finish()
+		if d := s.Denials(); len(d) != 0 {
+			t.Errorf("denials %+v", d)
+		}
+	})
+}
+
+// TestJailCgroupIsOutOfReach: a server that may look at the cgroups cannot change
+// its own, or leave it; one that may write there gets no such promise.
+func TestJailCgroupIsOutOfReach(t *testing.T) {
+	needsJail(t)
+	place := cgroupHere()
+	if place.Parent == "" {
+		t.Logf("no cgroup of ours here: %+v", place)
+		return
+	}
+	for _, rights := range []policy.Rights{policy.Read, rw} {
+		p := limited(t, policy.DefaultLimits, grant{place.Parent, rights})
+		plan, _ := Launcher{Waive: []policy.Axis{policy.AxisLimits}}.Compile(p)
+		if claimsCgroup(plan) != (rights == policy.Read) {
+			t.Errorf("with %s: %+v", rights, plan.Enforced)
+		}
+		if rights != policy.Read {
+			continue
+		}
+		s := begin(t, p, try("wait"))
+		s.mu.Lock()
+		dir := s.cgroup.dir
+		s.mu.Unlock()
+		s.Kill()
+		s.finish()
+		name := filepath.Base(dir)
+		// The next jail of this launcher has the next number.
+		var n int
+		fmt.Sscanf(filepath.Ext(name), ".%d", &n)
+		next := filepath.Join(place.Parent, fmt.Sprintf("%s%d.%d", cgroupName, os.Getpid(), n+1))
+		got := inJail(t, p,
+			try("read", next+"/pids.max"), try("write", next+"/memory.max"), try("write", next+"/cgroup.procs"),
+			try("write", place.Parent+"/cgroup.procs"), try("mkdir", next+"/sub"), try("mkdir", place.Parent+"/sub"), try("rmdir", next))
+		if !strings.HasPrefix(string(got[0]), "ok") {
+			t.Errorf("the control, reading %s: %s", next, got[0])
+		}
+		for i, o := range got[1:] {
+			if o != "EACCES" && o != "EROFS" {
+				t.Errorf("attempt %d: %s", i+1, o)
+			}
+		}
+	}
+}
+
+// TestSweepCgroups removes what dead launchers left, and nothing else.
+func TestSweepCgroups(t *testing.T) {
+	dir := t.TempDir()
+	dead := 1 << 30 // beyond any pid_max
+	for _, name := range []string{fmt.Sprintf("mcp-jail.%d.1", dead), fmt.Sprintf("mcp-jail.%d.1", os.Getpid()), "mcp-jail.x.1", fmt.Sprintf("other.%d.1", dead)} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweepCgroups(dir)
+	if left := namesIn(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
+		t.Errorf("left: %q", left)
+	}
+}

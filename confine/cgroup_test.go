@@ -1,0 +1,150 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestCgroupPlace: where a jail's cgroup goes, for every kind of host.
+func TestCgroupPlace(t *testing.T) {
+	const (
+		mount   = "/sys/fs/cgroup"
+		session = "/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope"
+		socket  = "/run/user/1000/systemd/private"
+		root    = mount + "/user.slice/user-1000.slice/user@1000.service"
+	)
+	for _, c := range []struct {
+		name      string
+		facts     cgroupFacts
+		delegated []string
+		want      cgroupPlace // without Why and Fix
+		why       string
+	}{
+		{"no v2", cgroupFacts{}, nil, cgroupPlace{}, "no cgroup v2"},
+		{"not mounted", cgroupFacts{Own: "/"}, nil, cgroupPlace{}, "not mounted"},
+		{"another namespace's", cgroupFacts{Own: "/../x", Mount: mount, Top: "/"}, []string{mount}, cgroupPlace{}, "not visible"},
+		{"a part of the hierarchy that is not ours", cgroupFacts{Own: "/a", Mount: mount, Top: "/b"}, []string{mount}, cgroupPlace{}, "not visible"},
+		{"the root, without controllers", cgroupFacts{Own: "/", Mount: mount, Top: "/"}, nil, cgroupPlace{}, "no cgroup around"},
+		{"the root", cgroupFacts{Own: "/", Mount: mount, Top: "/"}, []string{mount}, cgroupPlace{Parent: mount}, ""},
+		{"a leaf of a container", cgroupFacts{Own: "/init", Mount: mount, Top: "/"}, []string{mount}, cgroupPlace{Parent: mount}, ""},
+		{"a container's view", cgroupFacts{Own: "/docker/1/init", Mount: mount, Top: "/docker/1"}, []string{mount}, cgroupPlace{Parent: mount}, ""},
+		{"the nearest", cgroupFacts{Own: "/a/b/c", Mount: mount, Top: "/"}, []string{mount, mount + "/a"}, cgroupPlace{Parent: mount + "/a"}, ""},
+		{"systemd: what is around belongs to it", cgroupFacts{Own: session, Mount: mount, Top: "/", Booted: true}, []string{mount, mount + "/user.slice/user-1000.slice/user@1000.service/app.slice"}, cgroupPlace{}, "no manager of systemd's"},
+		{"systemd: its user manager", cgroupFacts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, cgroupPlace{Manager: socket, Root: root}, ""},
+		{"systemd: a session that is not the manager's", cgroupFacts{Own: "/user.slice/user-1000.slice/session-3.scope", Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, cgroupPlace{}, "no manager of systemd's"},
+		{"systemd: a cgroup that was delegated and divided", cgroupFacts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, []string{mount + session}, cgroupPlace{Parent: mount + session}, ""},
+	} {
+		c.facts.Delegated = func(dir string) bool { return slices.Contains(c.delegated, dir) }
+		got := cgroupPlaceOf(c.facts)
+		why, fix := got.Why, got.Fix
+		got.Why, got.Fix = "", ""
+		if got != c.want || (why == "") != (c.why == "") || !strings.Contains(why, c.why) || (why == "") != (fix == "") {
+			t.Errorf("%s: %+v, because %q, fix %q", c.name, got, why, fix)
+		}
+	}
+}
+
+// TestCgroupIsNotForItsServer: where a rule lets the server write to the cgroups,
+// they limit nothing.
+func TestCgroupIsNotForItsServer(t *testing.T) {
+	at := func(path string, r policy.Rights) *policy.Profile {
+		return &policy.Profile{Entries: []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: r}}, Limits: policy.DefaultLimits}
+	}
+	const rw = policy.Read | policy.Write
+	for _, c := range []struct {
+		place cgroupPlace
+		p     *policy.Profile
+		want  bool
+	}{
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/home/u", rw), false},
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", policy.Read), false},
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", rw), true},
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/", rw), true},
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
+		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
+		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
+	} {
+		f := facts{Supported: true, UID: 1000, Place: c.place}
+		plan := compile(c.p, f)
+		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
+			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
+		})
+		if c.place.writable(c.p) != c.want || claims == c.want || plan.place.none() != c.want {
+			t.Errorf("%+v with %+v: writable %v, claimed %v, used %+v", c.place, c.p.Entries, c.place.writable(c.p), claims, plan.place)
+		}
+	}
+}
+
+// TestScopeIsAskedForWhereItMatters: it takes time.
+func TestScopeIsAskedForWhereItMatters(t *testing.T) {
+	scope := cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
+	for _, c := range []struct {
+		place  cgroupPlace
+		limits policy.Limits
+		proc   Answer
+		want   bool
+	}{
+		{scope, policy.DefaultLimits, Yes, false},
+		{scope, policy.DefaultLimits, No, true},
+		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, Yes, true},
+		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, Yes, true},
+		{cgroupPlace{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, Yes, true},
+	} {
+		f := facts{Supported: true, UID: 1000, Place: c.place}
+		f.UserNamespaces, f.FreshProc = yes(""), Feature{Answer: c.proc}
+		if plan := compile(&policy.Profile{Limits: c.limits}, f); plan.place.none() == c.want {
+			t.Errorf("%+v: %+v", c, plan.place)
+		}
+	}
+}
+
+// TestDBusMessage: byte for byte; each value is aligned to its size.
+func TestDBusMessage(t *testing.T) {
+	var body dbusBody
+	body.str("x.scope")
+	body.properties([]dbusProperty{{"PIDs", []uint32{7}}, {"TasksMax", uint64(64)}, {"CollectMode", "inactive"}})
+	want := strings.Join([]string{
+		"07000000782e73636f706500", // x.scope
+		"51000000",                 // the length of the array
+		"04000000504944730002617500000000", "0400000007000000",
+		"080000005461736b734d617800017400", "4000000000000000",
+		"0b000000436f6c6c6563744d6f64650001730000", "08000000696e61637469766500",
+	}, "")
+	if got := hex.EncodeToString(body.b); got != want {
+		t.Errorf("body %s\nwant %s", got, want)
+	}
+	message := dbusMessage("/o", "i.f", "M", "s", []byte{1, 2})
+	if len(message)%8 != 2 || message[0] != 'l' || message[1] != dbusCall || message[4] != 2 {
+		t.Errorf("message %x", message)
+	}
+}
+
+func TestDBusReply(t *testing.T) {
+	const ok = "OK 0123456789abcdef\r\n"
+	reply := func(kind byte, fields, body int, text string) string {
+		b := []byte{'l', kind, 0, 1, byte(body), 0, 0, 0, 1, 0, 0, 0, byte(fields), 0, 0, 0}
+		b = append(b, make([]byte, (fields+7)&^7)...)
+		return string(append(b, text...))
+	}
+	refusal := reply(dbusError, 5, 8, "\x03\x00\x00\x00no!\x00")
+	for said, want := range map[string]string{
+		ok + reply(dbusReturn, 12, 0, ""):                          "",
+		ok + reply(4, 3, 4, "sign") + reply(dbusReturn, 12, 0, ""): "",
+		ok + refusal:            "no!",
+		"REJECTED EXTERNAL\r\n": "refuses the connection",
+		ok:                      "EOF",
+		ok + "B" + refusal[1:]:  errDBus.Error(),
+		ok + reply(dbusError, 0, 8, "\xff\x00\x00\x00no!\x00"): errDBus.Error(),
+		"": "EOF",
+	} {
+		err := dbusReply(bytes.NewReader([]byte(said)))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", said, err, want)
+		}
+	}
+}
