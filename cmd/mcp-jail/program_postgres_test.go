@@ -83,6 +83,18 @@ func TestPostgres(t *testing.T) {
 			`"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
 			"/notes?", "/postgres?", "host=/run/postgresql&user=me", "host="+sock+"&user=jail", "/run/postgresql", sock)
 	}
+	t.Run("directory", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		r := database(t, w)
+		wide := strings.Replace(r.access[0], "/.s.PGSQL.5432", "", 1)
+		got := w.attempt(t, r.name, r.config(wide), func(_ *testing.T, _ *world, s *session) toolResult {
+			return s.tool("query", map[string]any{"sql": "select 1"})
+		})
+		if why := w.why(t, r.name); !got.IsError || !strings.Contains(why.Fix, "socket of the host") {
+			t.Errorf("a rule for the directory: %s\n%+v", got.raw, why)
+		}
+	})
 	t.Run("server", func(t *testing.T) {
 		least(t, database, func(t *testing.T, w *world, s *session) toolResult {
 			r := s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
