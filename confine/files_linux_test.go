@@ -418,7 +418,8 @@ func TestJailEntries(t *testing.T) {
 	}
 }
 
-// rootNames lists the places of the host where a careless mount leaves names.
+// rootNames lists the places of the host where a careless mount leaves names. In
+// its /dev/shm others are at work, too.
 func rootNames(t testing.TB) string {
 	t.Helper()
 	var all []string
@@ -428,7 +429,9 @@ func rootNames(t testing.TB) string {
 			continue
 		}
 		for _, n := range names {
-			all = append(all, filepath.Join(dir, n.Name()))
+			if dir != "/dev/shm" || strings.HasPrefix(n.Name(), "mcp-jail-test") {
+				all = append(all, filepath.Join(dir, n.Name()))
+			}
 		}
 	}
 	return strings.Join(all, "\n")

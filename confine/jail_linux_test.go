@@ -41,6 +41,7 @@ var testBinary string
 const ordinaryUser = 61234
 
 func TestMain(m *testing.M) {
+	faultShim()
 	ShimMain()
 	switch os.Args[0] {
 	case probeName:

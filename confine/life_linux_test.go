@@ -510,9 +510,20 @@ func TestJailThousand(t *testing.T) {
 	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		launches = 200 // the second run, as an ordinary user
 	}
+	needs(t, "seccomp_notify")
 	secret := plant(t, "secret") + "/secret"
-	p := jailProfile(t)
-	check := try("verify", secret, fmt.Sprint(os.Getpid()))
+	ws := plant(t, "masked", "ro/x", "plain")
+	p := jailProfile(t, grant{ws, rw}, grant{ws + "/masked", 0}, grant{ws + "/ro", r})
+	p.Unprotected = []string{ws + "/.envrc"}
+	p.Limits.OpenFiles = 200
+	check := try("verify", secret, fmt.Sprint(os.Getpid()), ws)
+	for _, kind := range namespaceKinds {
+		ns, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check = append(check, ns)
+	}
 	begun := time.Now()
 	jobs := make(chan struct{}, launches)
 	for range launches {

@@ -485,28 +485,61 @@ func probeLimit(a []string) (string, error) {
 	return fmt.Sprint(l.Cur, l.Max), err
 }
 
-// probeVerify looks from inside whether this jail holds: a.[0] is a file of the
-// host, a[1] a process of it.
+// probeVerify looks from inside whether this jail holds: a[0] is a file of the
+// host, a[1] a process of it, a[2] a directory that is granted but for "masked",
+// "ro" and the absent ".envrc" in it; the rest are the namespaces of the launcher.
 func probeVerify(a []string) error {
+	const none = "0000000000000000"
 	for _, c := range []struct {
 		try  attempt
 		want outcome
 	}{
-		{try("status", "NoNewPrivs", "Seccomp", "CapEff", "CapPrm", "CapBnd"), "ok 1 2 0000000000000000 0000000000000000 0000000000000000"},
-		{try("read", a[0]), "ENOENT"},
+		{try("status", "NoNewPrivs", "Seccomp"), "ok 1 2"},
+		{try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), "ok " + strings.Join([]string{none, none, none, none, none}, " ")},
+		{try("fds"), "ok 0 1 2"},
+		{try("env"), "ok PATH=/usr/bin"},
+		{try("limit", fmt.Sprint(unix.RLIMIT_CORE)), "ok 1 1"},
+		{try("limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 200 200"},
+		{try("read", "/etc/hostname"), "ok mcp-jail\n"},
 		{try("list", "/"), "EACCES"},
+		// Files.
+		{try("read", a[0]), "ENOENT"},
+		{try("read", a[2]+"/masked"), "EACCES"},
+		{try("read", a[2]+"/ro/x"), "ok x"},
+		{try("write", a[2]+"/ro/x"), "EROFS"},
+		{try("rename", a[2]+"/ro", a[2]+"/rw"), "EBUSY"},
+		{try("exec", a[2]+"/plain"), "EACCES"}, // Landlock, and nothing else
+		{try("create", "/x"), "EROFS"},
+		// Processes and the kernel.
 		{try("kill", a[1]), "ESRCH"},
+		{try("kill", "1"), "EPERM"},
+		{try("open", "/proc/1/environ"), "EACCES"},
 		{try("unshare", fmt.Sprint(unix.CLONE_NEWUSER)), "EPERM"},
+		{try("mount", "/tmp"), "EPERM"},
+		{try("setns", "/proc/self/ns/uts"), "EPERM"},
+		{try("keyring"), "EPERM"},
+		{try("ptrace"), "EPERM"},
+		// The network.
 		{try("socket", fmt.Sprint(unix.AF_PACKET), "3", "0"), "EAFNOSUPPORT"},
 		{try("dial", "udp", "198.51.100.1:9"), "ENETUNREACH"},
-		{try("create", "/x"), "EROFS"},
 	} {
 		if got := makeAttempt(c.try); got != c.want {
 			return fmt.Errorf("%v: %s, want %s", c.try, got, c.want)
 		}
 	}
+	if got := makeAttempt(try("create", a[2]+"/.envrc")); strings.HasPrefix(got, succeeded) {
+		return fmt.Errorf("a protected name was made")
+	}
+	for i, kind := range namespaceKinds {
+		if ns, err := os.Readlink("/proc/self/ns/" + kind); err != nil || ns == a[3+i] {
+			return fmt.Errorf("the namespace %s is the launcher's (%v)", ns, err)
+		}
+	}
 	return nil
 }
+
+// namespaceKinds are those that every jail has of its own.
+var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
 
 // child starts a process that only waits.
 func child() (*exec.Cmd, error) {

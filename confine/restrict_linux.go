@@ -201,8 +201,8 @@ func (s *shim) probes() []probe {
 		probes = append(probes, s.bareProbes()...)
 	} else {
 		probes = append(probes, probe{"see the launcher's process", func() error {
-			if s.order.HostPID == os.Getpid() {
-				return unix.ESRCH // an init itself, of a container: the number is this process's here
+			if unix.Tgkill(os.Getpid(), s.order.HostPID, 0) == nil {
+				return unix.ESRCH // a small number, as in a container: here it is that of a thread of our own
 			}
 			return unix.Kill(s.order.HostPID, 0)
 		}})

@@ -1,0 +1,248 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A fault is one system call of the shim that the kernel answers with an errno. A
+// filter does it, which a copy of the test binary puts on itself before it becomes
+// the shim: nothing in the shim knows of it. The copy's name tells which fault.
+type fault struct {
+	step   string
+	what   string
+	call   uintptr
+	arg    int // of the call, if when is not nil
+	when   []uint32
+	errno  syscall.Errno // 0: the call seems to succeed
+	detail string        // of the refusal, if it is not the step alone that matters
+}
+
+const faultPrefix = "probe-fault-"
+
+// shimFaults has at least one for every step of a jail's start.
+func shimFaults() []fault {
+	return []fault{
+		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
+		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
+		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
+		{step: "loopback", what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
+		{step: "private mounts", what: "mount_setattr of the old root", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE}, errno: unix.EPERM},
+		{step: "own filesystems", what: "fsopen", call: unix.SYS_FSOPEN, errno: unix.EPERM},
+		{step: "own filesystems", what: "fsconfig", call: unix.SYS_FSCONFIG, errno: unix.ENOMEM},
+		{step: "own filesystems", what: "fsmount", call: unix.SYS_FSMOUNT, errno: unix.ENOSPC},
+		{step: "own filesystems", what: "symlinkat", call: unix.SYS_SYMLINKAT, errno: unix.ENOSPC},
+		{step: "own filesystems", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.ENOSPC},
+		{step: "own filesystems", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
+		{step: "own filesystems", what: "open_tree", call: unix.SYS_OPEN_TREE, errno: unix.EPERM},
+		{step: "own filesystems", what: "mount_setattr of a device", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE | unix.AT_EMPTY_PATH}, errno: unix.EPERM},
+		{step: "keyring", what: "keyctl", call: unix.SYS_KEYCTL, errno: unix.EDQUOT},
+		{step: "order", what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
+		{step: "order", what: "dup3", call: unix.SYS_DUP3, errno: unix.EMFILE},
+		{step: "mounts", what: "mount_setattr of what is read-only", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_EMPTY_PATH}, errno: unix.EPERM},
+		{step: "mounts", what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EINVAL},
+		{step: "mounts", what: "fchdir", call: unix.SYS_FCHDIR, errno: unix.EACCES},
+		{step: "mounts", what: "pivot_root", call: unix.SYS_PIVOT_ROOT, errno: unix.EINVAL},
+		{step: "mounts", what: "umount2", call: unix.SYS_UMOUNT2, errno: unix.EBUSY},
+		{step: "mounts", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
+		{step: "mounts", what: "unlinkat", call: unix.SYS_UNLINKAT, errno: unix.EIO},
+		{step: "mounts", what: "sethostname", call: unix.SYS_SETHOSTNAME, errno: unix.EPERM},
+		{step: "carve-outs", what: "fstatfs", call: unix.SYS_FSTATFS, errno: unix.EIO},
+		{step: "limits", what: "prlimit64(RLIMIT_CORE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_CORE}, errno: unix.EPERM},
+		{step: "landlock rules", what: "landlock_create_ruleset", call: unix.SYS_LANDLOCK_CREATE_RULESET, errno: unix.ENOMEM},
+		{step: "landlock rules", what: "landlock_add_rule", call: unix.SYS_LANDLOCK_ADD_RULE, errno: unix.ENOMEM},
+		{step: "capabilities", what: "prctl(PR_CAP_AMBIENT)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAP_AMBIENT}, errno: unix.EPERM},
+		{step: "capabilities", what: "prctl(PR_CAPBSET_DROP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAPBSET_DROP}, errno: unix.EPERM},
+		{step: "capabilities", what: "prctl(PR_SET_SECUREBITS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_SECUREBITS}, errno: unix.EPERM},
+		{step: "capabilities", what: "capset", call: unix.SYS_CAPSET, errno: unix.EPERM},
+		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, errno: unix.EINVAL},
+		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
+		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
+		{step: "threads of the init", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
+		{step: "seccomp", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},
+		{step: "self-test", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0, detail: "see the launcher's process"},
+		{step: "self-test", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL, detail: "capabilities"},
+		{step: "self-test", what: "prctl(PR_GET_SECCOMP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_GET_SECCOMP}, errno: unix.EINVAL, detail: "seccomp"},
+		{step: "self-test", what: "prctl(PR_GET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_GET_NO_NEW_PRIVS}, errno: unix.EINVAL, detail: "no_new_privs"},
+		{step: StepExec, what: "execve", call: unix.SYS_EXECVE, errno: unix.EACCES},
+	}
+}
+
+// bareFaults are those of a jail without namespaces, where they differ.
+func bareFaults() []fault {
+	list := []fault{
+		{step: "parent", what: "prctl(PR_SET_CHILD_SUBREAPER)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_CHILD_SUBREAPER}, errno: unix.EINVAL},
+		{step: "private directory", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.EDQUOT},
+		{step: "directory", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
+		{step: "capabilities", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL},
+		{step: "seccomp", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
+		{step: "signals", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0},
+	}
+	for _, f := range shimFaults() {
+		switch {
+		case f.what == "capget", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
+		case slices.Contains([]string{"keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "parent", StepExec}, f.step):
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func allFaults() []fault { return append(shimFaults(), bareFaults()...) }
+
+// faultShim puts the fault that the name of this program tells on all its threads.
+// What follows is the shim as it is.
+func faultShim() {
+	self, _ := os.Readlink("/proc/self/exe")
+	index, ok := strings.CutPrefix(filepath.Base(self), faultPrefix)
+	if !ok || os.Args[0] != shimName {
+		return
+	}
+	runtime.LockOSThread()
+	n, err := strconv.Atoi(index)
+	if err == nil {
+		err = allFaults()[n].install()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fault:", err)
+		os.Exit(7)
+	}
+}
+
+func (f *fault) install() error {
+	answer := errnoNode(uint32(f.errno))
+	if f.when != nil {
+		answer = whenOneOf(low(f.arg), f.when, answer, allow)
+	}
+	prog, err := bpf.Assemble(emitFilter(whenEqual(filterWord{dataNr, allBits}, uint32(f.call), answer, allow), nil))
+	if err != nil {
+		return err
+	}
+	var caps [2]unix.CapUserData
+	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &caps[0]); err != nil {
+		return err
+	}
+	if caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+		// Without a namespace: the kernel asks for it before it takes a filter, and
+		// brings the other threads along.
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	_, err = applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+// TestJailFaults: whatever call of the shim fails, the start is refused with the
+// name of the step, nothing of the program has run, and nothing is left.
+func TestJailFaults(t *testing.T) {
+	needsJail(t)
+	// A copy of one's own: who owns it may link it.
+	own := filepath.Join(t.TempDir(), "own")
+	self, err := os.ReadFile(testBinary)
+	if err == nil {
+		err = os.WriteFile(own, self, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("with namespaces", func(t *testing.T) {
+		covered := []string{"directory"} // TestJailStartErrors: a working directory that is not there
+		for i, f := range shimFaults() {
+			covered = append(covered, f.step)
+			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
+		}
+		everyStep(t, (&shim{}).steps(), covered)
+	})
+	t.Run("without", func(t *testing.T) {
+		var covered []string
+		for i, f := range bareFaults() {
+			covered = append(covered, f.step)
+			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(shimFaults())+i, f, true) })
+		}
+		everyStep(t, (&shim{}).bareSteps(), covered)
+	})
+}
+
+func everyStep(t *testing.T, steps []shimStep, covered []string) {
+	t.Helper()
+	for _, s := range steps {
+		if !slices.Contains(covered, s.name) {
+			t.Errorf("no fault is tried in the step %q", s.name)
+		}
+	}
+}
+
+func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
+	dir := plant(t, "ws/masked", "ws/ro/x", "ws/sub/")
+	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
+	if err := os.Link(own, program); err != nil {
+		t.Fatal(err)
+	}
+	p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/masked", 0}, grant{dir + "/ws/ro", r})
+	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true})
+	sortEntries(p)
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
+	facts := hostFacts().with(yes(""))
+	if bare {
+		facts = hostFacts().with(no("for this test", ""))
+	}
+	before, mounts, places := hostTree(t, dir), mountinfo(t), rootNames(t)
+
+	start := func(path string) (*Process, error) {
+		pipe := newWitness(t)
+		defer pipe.gone(t)
+		plan, err := allGaps.compile(p, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := shimOwnNet
+		if bare {
+			kind = shimBare
+		}
+		process, err := Launcher{Shim: path}.spawn(kind).start(t.Context(), plan, Stdio{Out: pipe.w, Err: pipe.w})
+		if err == nil {
+			process.Wait()
+		}
+		return process, err
+	}
+	_, err := start(program)
+	os.Remove(program)
+	var se *StartError
+	switch {
+	case !errors.As(err, &se) || se.Step != f.step:
+		t.Errorf("%#v (%v), want a refusal at %q", err, err, f.step)
+	case f.errno != 0 && se.Errno != f.errno && f.detail == "":
+		t.Errorf("%v: errno %v, want %v", err, se.Errno, f.errno)
+	case !strings.Contains(se.Detail, f.detail):
+		t.Errorf("%q, want the words %q", se.Detail, f.detail)
+	}
+	if after := hostTree(t, dir); after != before {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+	}
+	if mountinfo(t) != mounts {
+		t.Error("the host's mounts have changed")
+	}
+	if now := rootNames(t); now != places {
+		t.Errorf("names were left on the host:\n%s\nwere\n%s", now, places)
+	}
+	// The control: without the fault the same jail starts, and the program runs.
+	if _, err := start(testBinary); err != nil {
+		t.Errorf("without the fault: %v", err)
+	} else if _, err := os.Stat(dir + "/ws/ran"); err != nil {
+		t.Errorf("without the fault the program did nothing: %v", err)
+	}
+}

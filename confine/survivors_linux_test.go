@@ -1,0 +1,233 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// ownProcEnv is set where the test is alone in a PID namespace, so that everything
+// that it finds in /proc is its own.
+const ownProcEnv = "MCPJAIL_TEST_OWN_PROC"
+
+// TestJailSurvivors kills the launcher, the jail's init (which is also its
+// supervisor), and the server, each a hundred times and at any moment. Nothing of
+// the jail may be left: no process, thread or namespace, no mount, no file.
+func TestJailSurvivors(t *testing.T) {
+	if os.Getenv(ownProcEnv) != "" {
+		// Nothing of the new namespace may show elsewhere, and nobody else writes here.
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Fatal(err)
+		}
+		for place, kind := range map[string]string{"/proc": "proc", "/dev/shm": "tmpfs", "/tmp": "tmpfs"} {
+			if err := unix.Mount("none", place, kind, 0, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	needsJail(t)
+	if os.Getuid() == 0 && os.Getenv(ownProcEnv) == "" {
+		cmd := exec.Command(testBinary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=10m")
+		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+testBinary, ownProcEnv+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailSurvivors") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+		return
+	}
+	for _, victim := range []string{"launcher", "init", "server"} {
+		t.Run(victim, func(t *testing.T) {
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 2))
+			s := newSurvivors(t)
+			for i := range 100 {
+				moment := time.Duration(random.IntN(40_000)) * time.Microsecond
+				if i == 0 {
+					moment = time.Second // once with everything up for certain
+				}
+				s.once(t, victim, moment, i == 0)
+			}
+		})
+	}
+}
+
+// survivors is a jail to be killed, and all of the host that it could leave
+// something on.
+type survivors struct {
+	dir    string // its places
+	order  []byte
+	before string
+}
+
+func newSurvivors(t *testing.T) *survivors {
+	t.Helper()
+	s := &survivors{dir: plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
+	p := jailProfile(t, grant{s.dir + "/ws", rw}, grant{s.dir + "/ws/masked", 0}, grant{s.dir + "/ws/ro", r})
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true,
+	})
+	sortEntries(p)
+	if err := os.MkdirAll(s.dir+"/state/servers/test/home", 0o700); err != nil { // as after the first start
+		t.Fatal(err)
+	}
+	p.Limits = policy.Limits{MemoryMB: 512, Processes: 100}
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("daemon", "2"), try("wait")})...)
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode([]*policy.Profile{p}); err != nil {
+		t.Fatal(err)
+	}
+	s.order, s.before = b.Bytes(), ""
+	s.before = s.host(t)
+	return s
+}
+
+// host is what a jail could leave behind: processes with their namespaces, mounts,
+// files where jails or the launcher have any, cgroups.
+func (s *survivors) host(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, p := range processes() {
+		fmt.Fprintf(&b, "process %s\n", p)
+	}
+	var left []string
+	if os.Getenv(ownProcEnv) != "" { // else others are at work there
+		left, _ = filepath.Glob("/tmp/*")
+	}
+	fmt.Fprintf(&b, "mounts\n%s\nnames\n%s\n%s\n%s", mountinfo(t), rootNames(t), left, hostTree(t, s.dir))
+	filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), "mcp-jail") {
+			fmt.Fprintf(&b, "cgroup %s\n", p)
+		}
+		return nil
+	})
+	return b.String()
+}
+
+// processes lists the processes and the namespaces that they are in: all that show
+// when the test is alone, else those of the user. What is of this very process and
+// of whoever started it does not change.
+func processes() []string {
+	var out []string
+	names, _ := os.ReadDir("/proc")
+	for _, d := range names {
+		pid, err := strconv.Atoi(d.Name())
+		var st unix.Stat_t
+		if err != nil || unix.Stat("/proc/"+d.Name(), &st) != nil || pid == os.Getpid() {
+			continue
+		}
+		if os.Getenv(ownProcEnv) == "" && int(st.Uid) != os.Getuid() {
+			continue
+		}
+		comm, err := os.ReadFile(filepath.Join("/proc", d.Name(), "comm"))
+		if err != nil {
+			continue
+		}
+		line := d.Name() + " " + strings.TrimSpace(string(comm))
+		for _, kind := range []string{"mnt", "net", "pid", "ipc", "user", "uts", "cgroup"} {
+			ns, _ := os.Readlink(filepath.Join("/proc", d.Name(), "ns", kind))
+			line += " " + ns
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// once starts a launcher with one jail and kills a part of it.
+func (s *survivors) once(t *testing.T, victim string, moment time.Duration, control bool) {
+	t.Helper()
+	pipe := newWitness(t)
+	cmd := exec.Command(testBinary)
+	cmd.Args = []string{launcherName}
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir+"/tmp")
+	cmd.Stdin = bytes.NewReader(s.order)
+	cmd.ExtraFiles = []*os.File{pipe.w}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	launcher := cmd.Process.Pid
+	target := launcher
+	if victim != "launcher" {
+		target = awaitChild(t, launcher) // the init
+	}
+	if victim == "server" {
+		target = awaitChild(t, target)
+	}
+	time.Sleep(moment)
+	if target == 0 {
+		t.Fatalf("there is no %s to kill: %s", victim, out.String())
+	}
+	if control && len(processes()) < 5 {
+		t.Errorf("the control: %q were up: %s", processes(), out.String())
+	}
+	syscall.Kill(target, syscall.SIGKILL)
+	if victim != "launcher" {
+		// The jail is gone while its launcher lives.
+		eventually(t, "the end of the jail", func() bool { return len(startedBy(launcher)) == 0 })
+		cmd.Process.Kill()
+	}
+	cmd.Wait()
+	pipe.gone(t)
+	now := ""
+	for range 200 { // the kernel takes a moment for what has been killed
+		for os.Getpid() == 1 { // orphans are ours to reap
+			if pid, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 {
+				break
+			}
+		}
+		if now = s.host(t); now == s.before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("after %v, %s killed, this is left:\n%s\nand this is gone:\n%s", moment, victim, linesBeyond(now, s.before), linesBeyond(s.before, now))
+}
+
+// linesBeyond are the lines of a that b has not.
+func linesBeyond(a, b string) string {
+	known := strings.Split(b, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(a, "\n"), func(l string) bool { return slices.Contains(known, l) }), "\n")
+}
+
+// startedBy lists the processes that a process has started, of all its threads.
+func startedBy(pid int) (out []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range tasks {
+		b, _ := os.ReadFile(name)
+		for _, f := range strings.Fields(string(b)) {
+			out = append(out, number(f))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func awaitChild(t *testing.T, pid int) int {
+	t.Helper()
+	for range 5000 {
+		if c := startedBy(pid); len(c) > 0 {
+			return c[0]
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return 0
+}
