@@ -40,19 +40,20 @@ type need struct {
 type commands struct {
 	f      *finder
 	h      *Host
-	dir    string   // where a relative command is looked for
-	work   string   // where the server will be, and read its arguments
-	space  string   // the workspace, "" without one
-	path   []string // the directories of PATH, absolute and clean
-	wide   []string // a directory that holds one of these is never widened to: home, mcp-jail's own
-	secret []string // nor is one that holds, or is inside of, one of these
+	dir    string            // where a relative command is looked for
+	work   string            // where the server will be, and read its arguments
+	space  string            // the workspace, "" without one
+	writes func(string) bool // the rules let the server write there
+	path   []string          // the directories of PATH, absolute and clean
+	wide   []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
+	secret []string          // nor is one that holds, or is inside of, one of these
 
 	needs   []need
 	links   []Link
 	files   []string          // canonical, in the order found: what has to be executable
 	named   string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed map[string]string // a directory of shims -> the directory of the real programs
-	strayed []Link            // links of the workspace that lead a script out of it
+	strayed []Link            // links of the server's that lead out of its places
 }
 
 // searchPath is PATH without what a server must not be started from: relative
@@ -161,11 +162,12 @@ func (c *commands) start(command string, args []string) (string, error) {
 	if strings.HasPrefix(command, "/") && found != command {
 		c.named = found
 	}
-	return c.follow(command, found, args, 0)
+	return c.follow(command, found, args, 0, false)
 }
 
-// follow walks from a file to everything that has to be there to run it.
-func (c *commands) follow(command, found string, args []string, depth int) (string, error) {
+// follow walks from a file to everything that has to be there to run it. chosen
+// says that the server named the file, in the #! line of a script of its own.
+func (c *commands) follow(command, found string, args []string, depth int, chosen bool) (string, error) {
 	if depth > maxChain {
 		return "", &CommandError{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
 	}
@@ -177,14 +179,19 @@ func (c *commands) follow(command, found string, args []string, depth int) (stri
 	if err != nil {
 		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
 	}
-	if strings.HasPrefix(string(head), "#!") && c.strays(at) {
-		return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace to a script outside of it", Hint: "name that script itself: " + at.path}
+	if strings.HasPrefix(string(head), "#!") {
+		switch {
+		case c.leaves(at) != nil:
+			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that the server may write to, to a script outside of it", Hint: "name that script itself: " + at.path}
+		case chosen && !c.theirs(at.path) && !inSystem(at.path):
+			return "", &CommandError{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.path, Hint: "name the interpreter in the command"}
+		}
 	}
 	c.links = append(c.links, at.links...)
 	c.files = append(c.files, at.path)
 	c.need(at.path, "the program "+path.Base(at.path), false)
-	c.venv(found, at)
-	c.prefix(at.path)
+	c.venv(found, at, chosen)
+	c.prefix(at.path, chosen || c.leaves(at) != nil)
 
 	switch line, script := strings.CutPrefix(string(head), "#!"); {
 	case script:
@@ -200,7 +207,8 @@ func (c *commands) follow(command, found string, args []string, depth int) (stri
 		}
 	}
 	if loader := elfInterpreter(head); loader != "" {
-		if l, err := c.f.find(loader); err == nil && c.executable(l.path) == "" {
+		// A loader is what a file says that the server may have written.
+		if l, err := c.f.find(loader); err == nil && c.executable(l.path) == "" && (inSystem(l.path) || !c.theirs(at.path)) {
 			c.files = append(c.files, l.path)
 			c.links = append(c.links, l.links...)
 			c.need(l.path, "the loader of "+path.Base(at.path), false)
@@ -238,14 +246,15 @@ func (c *commands) interpreter(command, script, line string, depth int) error {
 	if found == "" {
 		found = words[0]
 	}
-	name := path.Base(words[0])
+	name, chosen := path.Base(words[0]), c.theirs(script)
 	if name == "env" {
-		if _, err := c.follow(command, found, nil, depth+1); err != nil {
+		if _, err := c.follow(command, found, nil, depth+1, chosen); err != nil {
 			return err
 		}
 		if name = envProgram(words[1:]); name == "" {
 			return nil
 		}
+		chosen = chosen && strings.Contains(name, "/") // PATH is the user's
 		if found, err = c.locate(name); err != nil {
 			if ce, ok := err.(*CommandError); ok {
 				ce.Command = command
@@ -255,7 +264,7 @@ func (c *commands) interpreter(command, script, line string, depth int) error {
 		}
 	}
 	c.script(path.Base(found), script)
-	_, err = c.follow(command, found, nil, depth+1)
+	_, err = c.follow(command, found, nil, depth+1, chosen)
 	return err
 }
 
@@ -287,22 +296,39 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// strays tells whether a path left the workspace by a symbolic link of the
-// workspace. The baseline does not follow those to scripts: the server, or who
-// wrote the repository, would choose what it grants.
-func (c *commands) strays(at place) bool {
-	if c.space == "" || Within(at.path, c.space) || inSystem(at.path) {
-		return false
+// theirs tells whether what is at a canonical path may be the server's work, or
+// that of who wrote the repository. What it says must not widen what the next
+// start grants.
+func (c *commands) theirs(p string) bool {
+	return c.space != "" && Within(p, c.space) || c.writes != nil && c.writes(p)
+}
+
+// leaves finds the link by which a path left those places, nil where none did.
+// The baseline does not follow it.
+func (c *commands) leaves(at place) *Link {
+	if c.theirs(at.path) || inSystem(at.path) {
+		return nil
 	}
-	for _, l := range at.links {
-		if Within(l.Path, c.space) {
-			c.strayed = append(c.strayed, Link{l.Path, at.path})
-			return true
+	for i, l := range at.links {
+		if c.theirs(l.Path) {
+			return &at.links[i]
 		}
 	}
-	return false
+	return nil
+}
+
+// strays is leaves with a warning.
+func (c *commands) strays(at place) bool {
+	l := c.leaves(at)
+	if l != nil {
+		c.strayed = append(c.strayed, Link{l.Path, at.path})
+	}
+	return l != nil
 }
 
 func (c *commands) need(p, rule string, walk bool) {
+	if at, err := c.f.find(p); err == nil && c.strays(at) {
+		return
+	}
 	c.needs = append(c.needs, need{p, rule, walk})
 }

@@ -33,6 +33,8 @@ type Host struct {
 	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
 	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
 	Executable   string // the binary of mcp-jail; "" where it is not known
+	// Configs are files, absolute and clean, that the user named as configuration.
+	Configs []string
 }
 
 // FileInfo is what this package needs to know of a file. Links and UID are for

@@ -26,9 +26,10 @@ func language(name string) string {
 }
 
 // prefix adds the installation that a runtime lives in: the parent of bin/
-// (docs/policy.md "Runtime baseline").
-func (c *commands) prefix(file string) {
-	if inSystem(file) {
+// (docs/policy.md "Runtime baseline"). chosen says that the server chose the file:
+// then an environment is somebody's project as likely as an installation.
+func (c *commands) prefix(file string, chosen bool) {
+	if inSystem(file) || chosen && !c.theirs(file) && c.f.exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
 		return
 	}
 	// Package managers that keep libraries apart from programs.
@@ -62,20 +63,24 @@ func (c *commands) prefix(file string) {
 
 // venv adds a Python virtual environment: python finds its packages by the name
 // it was started by, so the directory around every link that was crossed counts.
-func (c *commands) venv(found string, at place) {
-	names := []string{found}
-	if dir, err := c.f.find(path.Dir(found)); err == nil {
-		names = append(names, path.Join(dir.path, path.Base(found)))
+// Behind a link of the server's only those in its own places do.
+func (c *commands) venv(found string, at place, chosen bool) {
+	try := func(name string) {
+		env := path.Dir(path.Dir(name))
+		if chosen && !c.theirs(env) || env == "/" || inSystem(env) || !c.f.exists(path.Join(env, "pyvenv.cfg")) || c.guards(env) {
+			return
+		}
+		c.need(env, "the virtual environment of "+path.Base(found), false)
+	}
+	try(found)
+	if dir, err := c.f.find(path.Dir(found)); err == nil && c.leaves(dir) == nil {
+		try(path.Join(dir.path, path.Base(found)))
 	}
 	for _, l := range at.links {
-		names = append(names, l.Path)
+		try(l.Path)
+		chosen = chosen || c.theirs(l.Path)
 	}
-	for _, n := range append(names, at.path) {
-		env := path.Dir(path.Dir(n))
-		if env != "/" && !inSystem(env) && c.f.exists(path.Join(env, "pyvenv.cfg")) && !c.guards(env) {
-			c.need(env, "the virtual environment of "+path.Base(found), false)
-		}
-	}
+	try(at.path)
 }
 
 // guards tells whether a directory must not be widened to: it is or holds the
@@ -107,7 +112,7 @@ func (c *commands) arguments(name, found string, args []string, depth int) {
 		if program := envProgram(args); program != "" {
 			i := slices.Index(args, program)
 			if file, err := c.locate(program); err == nil && i >= 0 {
-				_, _ = c.follow(program, file, args[i+1:], depth+1) // env reports what is missing
+				_, _ = c.follow(program, file, args[i+1:], depth+1, false) // env reports what is missing
 			}
 		}
 		return
@@ -251,7 +256,7 @@ func (c *commands) script(interpreter, file string) {
 		}
 		for d := dir; d != "/" && !c.guards(d); d = path.Dir(d) {
 			if c.f.exists(path.Join(d, "package.json")) {
-				if Within(file, c.space) && !Within(d, c.space) && c.space != "" {
+				if c.theirs(file) && !c.theirs(d) {
 					// The server can remove the one in its workspace, to be granted what is
 					// around that: of a package outside only what node looks for.
 					c.need(path.Join(d, "package.json"), "the package of "+path.Base(file), false)

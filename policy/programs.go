@@ -11,7 +11,11 @@ func (b *builder) commands(out *Profile) *commands {
 	if b.p.InPlace {
 		dir = b.h.Dir // as a shell reads it
 	}
-	return &commands{f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
+	writes := func(p string) bool {
+		e, ok := b.find(p)
+		return ok && e.Rights&Write != 0 || out.HomePrivate && Within(p, out.Home)
+	}
+	return &commands{writes: writes, f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
 }
 
 // programs computes Profile.Programs (docs/policy.md "Command rules"): what the

@@ -59,8 +59,10 @@ func (b *builder) protect() {
 	for _, own := range b.own() {
 		b.protectPath(own, own)
 	}
-	if b.h.Executable != "" {
-		b.protectPath(b.h.Executable, b.h.Executable)
+	for _, file := range append([]string{b.h.Executable}, b.h.Configs...) {
+		if file != "" {
+			b.protectPath(file, file)
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
+	host.Configs = absolute(files)
 	config, warnings, err := policy.Load(policy.LoadOptions{Files: files})
 	if err != nil {
 		return k.broken(c, err)

@@ -79,6 +79,16 @@ func typed(files []string) ([]string, error) {
 	return out, nil
 }
 
+// absolute are the same files for those who do not know the working directory.
+func absolute(files []string) (out []string) {
+	for _, f := range files {
+		if abs, err := filepath.Abs(f); err == nil {
+			out = append(out, abs)
+		}
+	}
+	return out
+}
+
 func (f commonFlags) axes() ([]policy.Axis, error) {
 	var axes []policy.Axis
 	for _, w := range f.Waive {

@@ -62,7 +62,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 		t.policy, err = t.configured(common, flags, name, tool, axes)
 	}
 	if err == nil {
-		t.profile, t.warnings, err = resolve(t.policy, host, t.warnings)
+		t.profile, t.warnings, err = resolve(t.policy, t.host, t.warnings)
 	}
 	if server.given && isConfigError(err) {
 		err = usageErrorf("%s", err) // all of its policy stands on the command line
@@ -75,6 +75,7 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 	if err != nil {
 		return nil, err
 	}
+	t.host.Configs = absolute(files)
 	config, warnings, err := policy.Load(policy.LoadOptions{Files: files, Workspace: flags.Workspace})
 	t.warnings = warnings
 	if err != nil {
