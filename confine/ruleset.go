@@ -42,8 +42,11 @@ func (c *compiler) ruleset(o *order) {
 	compiled := compileLandlock(c.landlock(o))
 	o.Landlock = compiled.landlockRules
 	for _, u := range compiled.Unhandled {
+		if u.Name == "refer" {
+			c.plan.Notes = append(c.plan.Notes, "before Linux 5.19 nothing can be moved or linked from one directory into another (EXDEV: most programs copy instead)")
+		}
 		if u.Name != "truncate" || c.supervised {
-			continue // the namespaces or the supervisor hold it, or nothing is lost (refer)
+			continue // the namespaces or the supervisor hold it
 		}
 		for _, e := range c.p.Entries {
 			if e.Rights&(policy.Create|policy.Delete) != 0 && !e.Rights.Has(policy.Update) {

@@ -125,7 +125,7 @@ func (tr *tree) ask(random *rand.Rand) {
 	for _, f := range tr.files {
 		simple(p.Allows(policy.OpRead, f), "read", f)
 		simple(p.Allows(policy.OpWrite, f), "write", f)
-		if allowed := p.Allows(policy.OpTruncate, f); allowed || hostFacts().LandlockABI >= 3 {
+		if allowed := p.Allows(policy.OpTruncate, f); allowed || refusesTruncating() {
 			simple(allowed, "truncate", f) // else a gap may be in the way of it: see notTruncating
 		}
 		simple(p.AllowsRename(f, f+".away"), "rename-undo", f, f+".away")
