@@ -13,18 +13,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// managerHere is the private socket of the service manager of a user, and the
-// cgroup that is the manager's. The way by a message bus costs a second hop.
+// managerHere is the private socket of a user's service manager, and the cgroup that
+// is the manager's. The way by a message bus costs a second hop. The system's own
+// manager is not asked: root has a cgroup of its own, or the sampler.
 func managerHere(mount string, uid int) (socket, root string) {
-	socket, root = "/run/systemd/private", mount
-	if uid != 0 {
-		runtime := os.Getenv("XDG_RUNTIME_DIR")
-		if runtime == "" {
-			runtime = "/run/user/" + strconv.Itoa(uid)
-		}
-		socket = filepath.Join(runtime, "systemd/private")
-		root = filepath.Join(mount, fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", uid, uid))
+	if uid == 0 {
+		return "", ""
 	}
+	runtime := os.Getenv("XDG_RUNTIME_DIR")
+	if runtime == "" {
+		runtime = "/run/user/" + strconv.Itoa(uid)
+	}
+	socket = filepath.Join(runtime, "systemd/private")
+	root = filepath.Join(mount, fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", uid, uid))
 	if unix.Access(socket, unix.W_OK) != nil || !hasControllers(filepath.Join(root, "cgroup.controllers")) {
 		return "", ""
 	}
