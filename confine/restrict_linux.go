@@ -151,7 +151,12 @@ func openRules(rules *landlockRules) (int, error) {
 	return ruleset, err
 }
 
-func (s *shim) landlock() error { return restrictThread(s.ruleset) }
+func (s *shim) landlock() error {
+	if len(s.order.Hooks) > 0 {
+		s.supervisor = newSupervisor(s)
+	}
+	return restrictThread(s.ruleset)
+}
 
 // seccomp puts the filter on every thread of the shim, and the one that hands calls
 // over on this thread alone, from which the server comes.
@@ -164,7 +169,7 @@ func (s *shim) seccomp() error {
 	if err != nil {
 		return on("listener", err)
 	}
-	go newSupervisor(s, listener(fd)).receive()
+	go s.supervisor.receive(listener(fd))
 	return nil
 }
 

@@ -83,18 +83,19 @@ func onOtherThread(f func()) {
 }
 
 type shim struct {
-	order   *order
-	status  *os.File
-	root    rootBuilder
-	ruleset int
-	making  int           // the ruleset of the supervisor's workers
-	program chan int      // its process number, once it runs
-	watch   chan struct{} // closed when the limits are to be watched
-	spare   chan struct{} // closed when the init has all the threads that it will need
-	bare    bool          // without namespaces
-	pidfd   int           // bare: of the program
-	tmp     string        // bare: the directory that was made for it
-	scoped  int           // the thread that can signal nobody but the jail's processes, or 0
+	order      *order
+	status     *os.File
+	root       rootBuilder
+	ruleset    int
+	making     int           // the ruleset of the supervisor's workers
+	supervisor *supervisor   // nil where no call is handed over
+	program    chan int      // its process number, once it runs
+	watch      chan struct{} // closed when the limits are to be watched
+	spare      chan struct{} // closed when the init has all the threads that it will need
+	bare       bool          // without namespaces
+	pidfd      int           // bare: of the program
+	tmp        string        // bare: the directory that was made for it
+	scoped     int           // the thread that can signal nobody but the jail's processes, or 0
 }
 
 // A shimStep is one part of building the jail; its name is what a StartError

@@ -56,22 +56,28 @@ type request struct {
 // server has taken all that there may be, the supervisor still answers.
 const maxWorkers = 4
 
-func newSupervisor(s *shim, l listener) *supervisor {
+// newSupervisor starts the first worker too, which needs nothing of the steps that
+// follow and takes some of the time that they take.
+func newSupervisor(s *shim) *supervisor {
 	arch, _ := archOf(runtime.GOARCH)
 	programs := s.order.Programs
 	if s.order.AnyProgram {
 		programs = nil
 	}
-	return &supervisor{
-		listener: l, ruleset: s.making, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
+	v := &supervisor{
+		ruleset: s.making, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		todo:    make(chan *request), idle: make(chan struct{}, maxWorkers),
+		workers: 1,
 	}
+	go v.work(nil)
+	return v
 }
 
 // receive is the receiver. It ends with the jail.
-func (v *supervisor) receive() {
+func (v *supervisor) receive(l listener) {
+	v.listener = l
 	v.listener.tune()
 	for {
 		var n notification
@@ -138,7 +144,9 @@ func (v *supervisor) work(r *request) {
 		v.end()
 	}
 	for {
-		if v.carryOut(r) {
+		if r == nil {
+			// The first one waits.
+		} else if v.carryOut(r) {
 			r.close()
 		} else {
 			go v.later(r)
