@@ -28,7 +28,7 @@ func Diagnose(ev Evidence) Diagnosis {
 	redact := NewRedactor(env)
 	ev.Text = redact.Redact(cut(ev.Text, tailBytes))
 	ev.Stderr = redacted(ev.Stderr, redact)
-	ev.Denials = redactedDenials(ev.Denials, redact)
+	ev.Denials = redact.Denials(ev.Denials)
 
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: what(&ev)}
 	if ev.Exit != nil {
@@ -209,10 +209,12 @@ func redacted(lines []string, r *Redactor) []string {
 	return out
 }
 
-func redactedDenials(denials []Denial, r *Redactor) []Denial {
+// Denials returns denials without the secret values: a server can put them into
+// the names of what it asks for.
+func (r *Redactor) Denials(denials []Denial) []Denial {
 	out := make([]Denial, len(denials))
 	for i, d := range denials {
-		d.Target = r.Redact(d.Target)
+		d.Target, d.Program = r.Redact(d.Target), r.Redact(d.Program)
 		out[i] = d
 	}
 	return out

@@ -141,7 +141,7 @@ func (r *run) sink() {
 	r.recording.Lock()
 	record := r.record
 	r.recording.Unlock()
-	record.Denials = r.denials(time.Time{})
+	record.Denials = r.redact.Denials(r.denials(time.Time{}))
 	r.Sink(record)
 }
 

@@ -223,6 +223,28 @@ func TestDenialDuringASuccess(t *testing.T) {
 	p.ended()
 }
 
+// TestRecordedDenials: what a server puts into names does not reach the disk.
+func TestRecordedDenials(t *testing.T) {
+	const secret = "sk-0123456789abcdef"
+	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + secret, Program: "/home/" + secret, Count: 1}
+	p := begin(t, &fake{server: "polite", denials: []confine.Denial{denial}}, func(s *Session) {
+		s.Profile.Env = []policy.Variable{{Name: "TOKEN", Value: secret, Secret: true}}
+	})
+	p.send(callLine)
+	p.line()
+	p.in.Close()
+	p.rest()
+	p.ended()
+	for _, d := range p.record.Denials {
+		if d.Target != "/[redacted TOKEN]" || d.Program != "/home/[redacted TOKEN]" {
+			t.Errorf("recorded: %+v", d)
+		}
+	}
+	if b, err := p.record.Encode(); err != nil || len(p.record.Denials) != 1 || strings.Contains(string(b), secret) {
+		t.Errorf("%v: %s", err, b)
+	}
+}
+
 // BenchmarkCall is one tools/call through a session and a real process, and
 // without one: the difference is what a call costs.
 func BenchmarkCall(b *testing.B) {
