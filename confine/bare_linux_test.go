@@ -620,6 +620,13 @@ func TestBareCarveOuts(t *testing.T) {
 	}
 }
 
+func TestBareDevices(t *testing.T) {
+	needsBare(t)
+	if got := inBare(t, jailProfile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EACCES]" {
+		t.Errorf("in the jail: %v", got)
+	}
+}
+
 // TestBareGaps: what the plan says does not hold does not hold indeed, with and
 // without a supervisor, and with one there are no other gaps.
 func TestBareGaps(t *testing.T) {

@@ -48,7 +48,9 @@ func (f *ownFilesystems) make() (err error) {
 		if err != nil {
 			return on(node, err)
 		}
-		if f.devices[node], err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
+		// A device is written to on a read-only mount as well; but its mode, owner and
+		// times are the host's.
+		if f.devices[node], err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
 			return on(node, err)
 		}
 		unix.Close(fd)

@@ -314,6 +314,20 @@ func TestJailHostDevices(t *testing.T) {
 	}
 }
 
+// deviceAttempts: everybody may write to /dev/full, and so set its times, which
+// stand for what root could do to its mode: those of the host's node.
+var deviceAttempts = []attempt{try("write", "/dev/full"), try("touch", "/dev/full")}
+
+func TestJailDevices(t *testing.T) {
+	needsJail(t)
+	if got := unconfined(t, "/", deviceAttempts...); fmt.Sprint(got) != "[ok ok]" {
+		t.Errorf("unconfined: %v", got)
+	}
+	if got := inJail(t, jailProfile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
+		t.Errorf("in the jail: %v", got)
+	}
+}
+
 // TestJailPrograms: with a list of programs nothing else is started, also not a
 // copy without a path, which Landlock would let pass.
 func TestJailPrograms(t *testing.T) {
