@@ -627,6 +627,18 @@ func TestBareDevices(t *testing.T) {
 	}
 }
 
+// TestBareInitIsNotSignalled: neither the init as a whole, nor the one thread of it
+// that is in the server's Landlock domain.
+func TestBareInitIsNotSignalled(t *testing.T) {
+	needsBare(t)
+	if hostFacts().LandlockABI < 6 {
+		t.Skip("Landlock knows no signals here, and the plan says so")
+	}
+	if got := inBare(t, jailProfile(t), try("signal-init"))[0]; got != "EPERM" {
+		t.Errorf("in the jail: %s", got)
+	}
+}
+
 // TestBareGaps: what the plan says does not hold does not hold indeed, with and
 // without a supervisor, and with one there are no other gaps.
 func TestBareGaps(t *testing.T) {

@@ -24,3 +24,29 @@ func compileGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 	root := whenEqual(filterWord{dataArch, allBits}, arch.audit(), whenOneOf(filterWord{dataNr, allBits}, numbers, guard, allow), allow)
 	return bpf.Assemble(emitFilter(root, nil))
 }
+
+// compileSignalGuard is a filter that refuses to signal one thread of the init: the
+// one that is in the server's Landlock domain, so that it alone reaches everybody in
+// it at the end, and everybody in it would reach the init through that thread.
+// A signal's way to a thread is its number, at once, in a pidfd, or as the owner of
+// a file. Owners that stand in memory are refused altogether.
+func compileSignalGuard(arch Arch, tid uint32) ([]bpf.RawInstruction, error) {
+	const (
+		setOwner, setOwnerEx = 8, 15          // F_SETOWN, F_SETOWN_EX
+		fioSetOwn, siocSPGRP = 0x8901, 0x8902 // the same of a socket
+	)
+	eperm := errnoNode(linuxEPERM)
+	first, second := whenEqual(low(0), tid, eperm, allow), whenEqual(low(1), tid, eperm, allow)
+	node := allow
+	for _, rule := range []seccompRule{
+		{"kill", first}, {"tkill", first}, {"tgkill", second},
+		{"rt_sigqueueinfo", first}, {"rt_tgsigqueueinfo", second}, {"pidfd_open", first},
+		{"fcntl", whenEqual(low(1), setOwner, whenEqual(low(2), tid, eperm, allow), whenEqual(low(1), setOwnerEx, eperm, allow))},
+		{"ioctl", whenOneOf(low(1), []uint32{fioSetOwn, siocSPGRP}, eperm, allow)},
+	} {
+		if nr, ok := callNumber(arch, rule.call); ok {
+			node = whenEqual(filterWord{dataNr, allBits}, nr, rule.node, node)
+		}
+	}
+	return bpf.Assemble(emitFilter(whenEqual(filterWord{dataArch, allBits}, arch.audit(), node, allow), nil))
+}

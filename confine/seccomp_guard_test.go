@@ -44,3 +44,50 @@ func TestGuardRefusesOnlyTheThreadsOfTheInit(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalGuard: no way leads to the guarded thread, and every one to all others.
+func TestSignalGuard(t *testing.T) {
+	const tid = 348
+	for _, arch := range bothArchs {
+		raw, err := compileSignalGuard(arch, tid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, _ := bpf.Disassemble(raw)
+		vm, err := bpf.NewVM(prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const any = 7 // what an argument is that does not matter
+		for _, c := range []struct {
+			call    string
+			args    [3]uint64
+			refused bool
+		}{
+			{"kill", [3]uint64{tid, 9}, true}, {"kill", [3]uint64{tid | 1<<32, 9}, true}, {"kill", [3]uint64{any, tid}, false},
+			{"kill", [3]uint64{^uint64(0), 9}, false},
+			{"tkill", [3]uint64{tid, 9}, true}, {"tkill", [3]uint64{any, tid}, false},
+			{"tgkill", [3]uint64{any, tid, 9}, true}, {"tgkill", [3]uint64{tid, any, 9}, false},
+			{"rt_sigqueueinfo", [3]uint64{tid, 9}, true}, {"rt_sigqueueinfo", [3]uint64{any, 9}, false},
+			{"rt_tgsigqueueinfo", [3]uint64{any, tid, 9}, true}, {"rt_tgsigqueueinfo", [3]uint64{any, any, 9}, false},
+			{"pidfd_open", [3]uint64{tid, 0x80}, true}, {"pidfd_open", [3]uint64{any, tid}, false},
+			{"fcntl", [3]uint64{any, 8, tid}, true}, {"fcntl", [3]uint64{any, 8, any}, false}, {"fcntl", [3]uint64{any, 15, any}, true},
+			{"fcntl", [3]uint64{tid, 4, tid}, false},
+			{"ioctl", [3]uint64{any, 0x8901}, true}, {"ioctl", [3]uint64{any, 0x8902}, true}, {"ioctl", [3]uint64{tid, 0x5413, tid}, false},
+			{"execve", [3]uint64{tid, tid, tid}, false},
+		} {
+			nr, ok := callNumber(arch, c.call)
+			if !ok {
+				t.Fatalf("%s has no number on %s", c.call, arch)
+			}
+			want := verdictAllow
+			if c.refused {
+				want = verdictErrno | linuxEPERM
+			}
+			got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{c.args[0], c.args[1], c.args[2]}))
+			if err != nil || uint32(got) != want {
+				t.Errorf("%s: %s%v: %#x, %v; want %#x", arch, c.call, c.args, got, err, want)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,24 @@ func (s *shim) checkScope() error {
 	if err := unix.Kill(s.order.HostPID, 0); !errors.Is(err, unix.EPERM) {
 		return on("signal the launcher", errHeldNot)
 	}
-	s.scoped = unix.Gettid()
+	return s.guardScoped(unix.Gettid())
+}
+
+// guardScoped keeps the server's hands off the thread that Landlock lets it signal:
+// what ends a thread ends its process.
+func (s *shim) guardScoped(tid int) error {
+	arch, _ := archOf(runtime.GOARCH)
+	filter, err := compileSignalGuard(arch, uint32(tid))
+	if err != nil {
+		return err
+	}
+	if _, err := applySeccomp(filterRecords(filter), 0); err != nil {
+		return err
+	}
+	if err := unix.Tgkill(os.Getpid(), tid, 0); !errors.Is(err, unix.EPERM) {
+		return on("signal the init", errHeldNot)
+	}
+	s.scoped = tid
 	return nil
 }
 
