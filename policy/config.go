@@ -39,6 +39,23 @@ type Server struct {
 	// "arguments", "variables" and "waive".
 	Merge map[string]Strategy
 	Where string
+	// Project is the project's file that has a part in what runs, "" where there is
+	// none: then it is not the user's server of that name. Load sets it.
+	Project string
+}
+
+// runsOther tells whether a layer has a part in what code a server runs, rather than
+// in what it may do.
+func (s *Server) runsOther() bool {
+	if s.Command != "" || s.Arguments != nil || s.Variables != nil || s.Access != nil && s.Access.Env != nil {
+		return true
+	}
+	for _, t := range s.Tools {
+		if t.Access != nil && t.Access.Env != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.

@@ -21,6 +21,7 @@ type InPlaceOptions struct {
 	Home      string   // --home: "", "private" or "real"
 	Name      string   // --name; "" derives one from Command
 	Waive     []Axis   // --waive
+	Dir       string   // the working directory
 }
 
 // InPlace builds the policy of a server that is given on the command line. The
@@ -41,7 +42,7 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 	}
 	name := o.Name
 	if name == "" {
-		name = DefaultName(o.Command)
+		name = DefaultName(o.Command, o.Dir)
 	} else if !validName(name) {
 		bad("--name "+clip(name), "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
 	}
@@ -97,11 +98,40 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 
 // DefaultName names a server that was given in place: the base name of the
 // program, or of the package that npx or uvx start, and a short hash of the
-// whole command, so that two servers do not share a private HOME. It is always
-// a valid server name.
-func DefaultName(argv []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(argv, "\x00")))
-	return safeName(baseOf(argv)) + "-" + hex.EncodeToString(sum[:4])
+// whole command, so that two servers do not share a private HOME: with the working
+// directory where the program or its script is looked for there. It is always a
+// valid server name.
+func DefaultName(argv []string, dir string) string {
+	text := strings.Join(argv, "\x00")
+	if hasRelativeCode(argv) {
+		text += "\x00\x00" + dir
+	}
+	return safeName(baseOf(argv)) + "-" + shortHash(text)
+}
+
+// shortHash tells texts apart, also those that somebody chose to be alike.
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// hasRelativeCode tells whether the program, or the script that it interprets,
+// depends on the working directory.
+func hasRelativeCode(argv []string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
+	if strings.Contains(argv[0], "/") && !outside(argv[0]) {
+		return true
+	}
+	name := path.Base(argv[0])
+	lang := language(name)
+	if lang == "" && !isShell(name) {
+		return false
+	}
+	script := scriptArgument(lang, argv[1:])
+	return script != "" && !strings.HasPrefix(script, "/")
 }
 
 func baseOf(argv []string) string {

@@ -61,6 +61,11 @@ func Load(o LoadOptions) (*Config, []Warning, error) {
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
 			merged.overlay(c)
+			for name, s := range c.Servers {
+				if l.project && s.runsOther() {
+					merged.Servers[name].Project = l.path
+				}
+			}
 		}
 	}
 	if len(problems) == 0 {

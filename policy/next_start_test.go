@@ -109,3 +109,37 @@ func TestNamedConfigIsProtected(t *testing.T) {
 		t.Error("a rule does not grant it")
 	}
 }
+
+// A project that calls its server like one of the user's does not get that one's
+// HOME to prepare.
+func TestProjectsHome(t *testing.T) {
+	for project, own := range map[string]bool{
+		"command = 'bash'": true, "arguments = ['x']": true, "variables = ['A']": true, "access.env = [{ name = 'A', read = true }]": true,
+		"access.fs = [{ path = '.', read = true }]": false, "description = 'x'": false,
+	} {
+		o, file := layersIn(t)
+		put(t, o.User, "[servers.s]\ncommand = 'server'\n")
+		if err := (TrustStore{o.Trust}).Trust(file, put(t, file, "[servers.s]\n"+project+"\n")); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := Load(o)
+		if err != nil {
+			t.Errorf("%s: %v", project, err)
+			continue
+		}
+		if got := c.Servers["s"].Project; (got == file) != own || got != "" && !own {
+			t.Errorf("%s: from %q", project, got)
+		}
+		p, err := c.Policy("s", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolved, _, err := Resolve(p, newFake(aSystem, "d /home/u/proj").host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if users := "/home/u/.local/state/mcp-jail/servers/s/home"; (resolved.Home == users) == own || !strings.HasPrefix(resolved.Home, users) {
+			t.Errorf("%s: HOME is %s", project, resolved.Home)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Policy struct {
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
+	Project            string        // the project's file that has a part in what runs
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
 	// default policy then, as rules like any other: who enforces, shows or
@@ -145,6 +146,7 @@ func (s *Server) policy() *Policy {
 		Roots:              s.Roots,
 		Advertise:          s.Advertise != nil && *s.Advertise,
 		HomeReal:           s.Home == "real",
+		Project:            s.Project,
 		Net:                []NetRule{},
 		Env:                slices.Clone(s.Variables),
 		Limits: Limits{

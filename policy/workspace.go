@@ -133,7 +133,12 @@ func (b *builder) home() (string, error) {
 	if !strings.HasPrefix(b.h.StateDir, "/") {
 		return "", fmt.Errorf("mcp-jail has no state directory for the server's private HOME; set XDG_STATE_HOME, or home = \"real\"")
 	}
-	at, err := b.f.find(path.Join(b.h.StateDir, "servers", b.p.Server, "home"))
+	name := "home"
+	if b.p.Project != "" {
+		// A project may call its server like one of the user's.
+		name += "-" + shortHash(b.p.Project)
+	}
+	at, err := b.f.find(path.Join(b.h.StateDir, "servers", b.p.Server, name))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the server's private HOME cannot be found: %w; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", err)
