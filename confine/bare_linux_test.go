@@ -481,6 +481,25 @@ func TestBareInitIsKilled(t *testing.T) {
 	}
 }
 
+// TestBareTrees: what a server may make in its private places does not come into a
+// grant by being moved there.
+func TestBareTrees(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
+	p := jailProfile(t, grant{dir + "/work", rw}, grant{dir + "/home", rw})
+	for i := range p.Entries {
+		if p.Entries[i].Path == dir+"/home" {
+			p.Entries[i].Origin = policy.OriginHome
+		}
+	}
+	got := inBare(t, p, try("rename", dir+"/home/repo", dir+"/work/repo"), try("exchange", dir+"/home/repo", dir+"/work/d"),
+		try("exchange", dir+"/work/d", dir+"/home/repo"), try("create", dir+"/home/.envrc"), try("rename", dir+"/home/plain", dir+"/work/plain"))
+	want := []outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
 // TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
 func TestBareSwappedObjects(t *testing.T) {
 	needsBare(t)

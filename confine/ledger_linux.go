@@ -108,10 +108,10 @@ func (v *supervisor) witnessCall(r *request) {
 }
 
 func (v *supervisor) witnessExec(r *request) {
+	defer r.close()
 	if v.read(r) != 0 {
 		return
 	}
-	defer r.close()
 	w := &walker{tid: int(r.n.tid), tgid: int(r.n.tid), open: openOutside}
 	at, errno := w.find(r.bases[0], r.names[0])
 	defer at.close()

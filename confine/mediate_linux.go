@@ -125,6 +125,9 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno := v.keepsRights(from, to); errno != 0 {
 		return errno
 	}
+	if errno := v.keepsShut(r, source, to); errno != 0 {
+		return errno
+	}
 	name := "/proc/self/fd/" + strconv.Itoa(source)
 	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW)))
 }
@@ -194,6 +197,22 @@ func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
 	}
 	dst, errno := to.full()
 	if errno == 0 && v.profile.Gains(src, dst) {
+		errno = unix.EXDEV
+	}
+	return errno
+}
+
+// keepsShut refuses, as the edge of a mount would, another name for a file that may
+// not be written by the one that it has. A protected file that the host made or
+// replaced since the start has no mount.
+func (v *supervisor) keepsShut(r *request, source int, to *place) syscall.Errno {
+	src, errno := pathOf(source)
+	if errno != 0 {
+		return errno
+	}
+	dst, errno := to.full()
+	if errno == 0 && v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
+		v.ledger.refused(r, policy.OpWrite.String(), src)
 		errno = unix.EXDEV
 	}
 	return errno

@@ -117,7 +117,9 @@ func TestJailHostReplaces(t *testing.T) {
 		try("rename", dir+"/sub", dir+"/config"), try("read", dir+"/config"),
 		try("write", dir+"/.envrc"), try("unlink", dir+"/.envrc"), try("rename", dir+"/.envrc", dir+"/x"), try("read", dir+"/.envrc"),
 		try("write", dir+"/notyet"), try("unlink", dir+"/notyet"), try("create", dir+"/notyet/x"),
-		try("create", dir+"/src/new"), try("write", dir+"/sub/x"))
+		try("create", dir+"/src/new"), try("write", dir+"/sub/x"),
+		try("link", dir+"/.envrc", dir+"/x"), try("link", dir+"/config", dir+"/y"), try("link-fd", dir+"/.envrc", dir+"/z"),
+		try("link", dir+"/sub/x", dir+"/linked"), try("link-fd", dir+"/sub/x", dir+"/linked2"))
 	for _, f := range [][2]string{{"config", "new"}, {".envrc", "mine"}, {"notyet", "mine"}, {"go", ""}} {
 		tmp := filepath.Join(dir, "sub", ".tmp")
 		if err := os.WriteFile(tmp, []byte(f[1]), 0o644); err != nil {
@@ -128,12 +130,14 @@ func TestJailHostReplaces(t *testing.T) {
 		}
 	}
 	s.finish()
-	got := outcomes(t, make([]attempt, 16), s.out.Bytes(), "")
+	got := outcomes(t, make([]attempt, 21), s.out.Bytes(), "")
 	want := []outcome{
 		"ok", "EACCES", "EACCES", "EACCES", "EBUSY", "EBUSY", "ok new",
 		"EACCES", "EACCES", "EACCES", "ok mine",
 		"EACCES", "EACCES", "ENOTDIR",
 		"EROFS", "ok",
+		// Another name for them would be one to write them by.
+		"EXDEV", "EXDEV", "EXDEV", "ok", "ok",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -232,6 +236,48 @@ func TestJailParallelOpens(t *testing.T) {
 	dir := plant(t, "x/")
 	p := jailProfile(t, grant{dir, rw})
 	expect(t, "in the jail", jailed(t, p, "many-opens", dir), "ok 8000")
+}
+
+// TestJailInitStaysShut: what the init may open of itself, it does not open for the
+// server, whatever the call is that is handed over.
+func TestJailInitStaysShut(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	dir := plant(t, "f")
+	var attempts []attempt
+	for _, name := range []string{"1/mem", "1/maps", "1/environ", "1/fdinfo/4", "1/task/1/mem", "1/fd/4", "1/cwd/etc", "3/mem", "3/task/3/maps"} {
+		attempts = append(attempts, try("open-creat", "/proc/"+name))
+	}
+	attempts = append(attempts, try("by-dir-creat", "/proc/1", "mem"))
+	own := []attempt{try("open-creat", "/proc/self/status"), try("open-creat", "/proc/meminfo"), try("open-creat", dir+"/f")}
+	for i, got := range inJail(t, jailProfile(t, grant{dir, rw}), append(attempts, own...)...) {
+		if want := outcome("EACCES"); i < len(attempts) {
+			expect(t, attempts[i].String(), got, want)
+		} else {
+			expect(t, own[i-len(attempts)].String(), got, succeeded)
+		}
+	}
+	for _, a := range append([]attempt{try("open-creat", fmt.Sprintf("/proc/%d/maps", os.Getpid())), try("by-dir-creat", "/proc/self", "maps")}, own...) {
+		expect(t, "unconfined, "+a.String(), unconfined(t, "/", a)[0], succeeded)
+	}
+}
+
+// TestRepeatsAreBounded: how often a server is refused the same thing costs the
+// launcher nothing, and the first time and the latest are kept.
+func TestRepeatsAreBounded(t *testing.T) {
+	var p Process
+	for n := 1; n <= 100; n++ {
+		for _, target := range []string{"/a", "/b"} {
+			p.record(message{kind: saysRefused, step: "fs", detail: "write", target: target, num: n})
+		}
+	}
+	var got []string
+	for _, d := range p.Denials() {
+		got = append(got, fmt.Sprint(d.Target, d.Count))
+	}
+	if want := []string{"/a1", "/b1", "/a100", "/b100"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestJailDenials: a refusal is recorded once for what it is, and nothing is

@@ -41,6 +41,9 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
 		return -1, unix.EISDIR
 	}
+	if w.ofOthers(at) {
+		return -1, unix.EACCES
+	}
 	for range maxSymlinks + 8 { // a name can change between two looks at it
 		var st unix.Stat_t
 		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -64,6 +67,9 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 			if fd >= 0 { // a magic link led to an object
 				defer unix.Close(fd)
 				return v.reopen(r, fd, flags)
+			}
+			if w.ofOthers(at) {
+				return -1, unix.EACCES
 			}
 			continue
 		case kind != unix.S_IFDIR && at.tail != "":

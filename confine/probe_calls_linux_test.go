@@ -42,6 +42,22 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"by-fd": silent(func(a []string) error {
 		return inDir(a[0], func(dir int) error { return unix.Mkdir(fmt.Sprintf("/proc/self/fd/%d/%s", dir, a[1]), 0o755) })
 	}),
+	"by-dir-creat": silent(func(a []string) error {
+		return inDir(a[0], func(dir int) error {
+			return closing(unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))
+		})
+	}),
+	"open-creat": silent(func(a []string) error {
+		return closing(unix.Open(a[0], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))
+	}),
+	"link-fd": silent(func(a []string) error {
+		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[1], unix.AT_SYMLINK_FOLLOW)
+	}),
 	"connect-tcp": silent(func(a []string) error {
 		c, err := net.Dial("tcp", a[0])
 		if err == nil {

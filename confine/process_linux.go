@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type Process struct {
 	control *os.File // the init's socket: its order, then signals, a byte each
 	notes   []string
 	denials []Denial
+	repeats map[[3]string]int // where in denials the latest of a repeated refusal is
 	exit    Exit
 	exited  bool  // exit is what the init saw
 	killed  bool  // Kill came, perhaps before there was anything to kill
@@ -86,10 +88,24 @@ func (p *Process) refusal(m message) {
 			}
 		}
 	}
-	p.denials = append(p.denials, Denial{
+	d := Denial{
 		Axis: policy.Axis(m.step), Operation: m.detail, Target: m.target,
 		PID: m.pid, Program: m.program, Count: m.num, Time: time.Now(),
-	})
+	}
+	// The first time and the latest are kept: the server decides how often it is
+	// refused.
+	if d.Count > 1 {
+		key := [3]string{m.step, m.detail, m.target}
+		if i, again := p.repeats[key]; again {
+			p.denials[i] = d
+			return
+		}
+		if p.repeats == nil {
+			p.repeats = make(map[[3]string]int)
+		}
+		p.repeats[key] = len(p.denials)
+	}
+	p.denials = append(p.denials, d)
 }
 
 // PID is the process number of the jail's init on the host.
@@ -152,7 +168,9 @@ func (p *Process) Denials() []Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()
-	return append([]Denial(nil), p.denials...)
+	latest := slices.Clone(p.denials)
+	slices.SortStableFunc(latest, func(a, b Denial) int { return a.Time.Compare(b.Time) })
+	return latest
 }
 
 // Notes are remarks of the jail about itself, worth showing with --log-level.

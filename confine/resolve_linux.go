@@ -221,6 +221,21 @@ func (w *walker) follow(dir int, name string) (int, syscall.Errno) {
 	return w.open(dir, name)
 }
 
+// ofOthers tells a place in /proc that belongs to another process than the one
+// that asks. To the supervisor its own are open, which are not the server's to read.
+func (w *walker) ofOthers(at *place) bool {
+	if !inProc(at.dir) {
+		return false
+	}
+	full, errno := at.full()
+	if errno != 0 {
+		return true
+	}
+	owner, _, _ := strings.Cut(strings.TrimPrefix(full, "/proc/"), "/")
+	pid, err := strconv.Atoi(owner)
+	return err == nil && pid != w.tgid
+}
+
 func inProc(fd int) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // What mounts and Landlock cannot hold is decided by name, one call at a time:
@@ -54,8 +55,12 @@ func (p *Profile) Guards(op Op, path string) bool {
 	default:
 		return false
 	}
-	if slices.ContainsFunc(p.Unprotected, func(u string) bool { return Within(path, u) }) {
-		return true
+	for _, u := range p.Unprotected {
+		// Where the way to such a name is still missing, nothing but a directory may
+		// stand there: a symlink would lead to one that has the name.
+		if Within(path, u) || op == OpCreate && Within(u, path) {
+			return true
+		}
 	}
 	e, ok := p.Find(path)
 	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
@@ -86,15 +91,29 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	if !ok || e.Origin == OriginHome || op == OpCreate {
 		return Granted
 	}
-	below, _ := protectedNames(strings.ToLower(path.Base(dst)))
-	if e.Path != dst && slices.ContainsFunc(below, holds) {
+	below, _ := protectedNames(folded(path.Base(dst)))
+	if e.Path != dst && slices.ContainsFunc(below, holds) || besidesGit(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
-	// What was made where nobody minds must not come to where somebody does.
-	if exempt(src) && !exempt(dst) && holds("**") {
+	// What was made where nobody minds must not come to where somebody does, nor go
+	// there to be changed.
+	if (p.unminded(src) || exempt(dst)) && !(exempt(src) && exempt(dst)) && holds("**") {
 		return Forbidden
 	}
 	return Granted
+}
+
+// unminded tells a place in which protected names may be made.
+func (p *Profile) unminded(path string) bool {
+	e, ok := p.Find(path)
+	return exempt(path) || ok && e.Origin == OriginHome
+}
+
+// besidesGit tells a place for the git directories of worktrees and submodules:
+// one that is made elsewhere must not be moved there.
+func besidesGit(rel string) bool {
+	rel = folded(rel) + "/"
+	return strings.Contains(rel, "/.git/modules/") || strings.Contains(rel, "/.git/worktrees/")
 }
 
 // guarded reports whether a path, relative to the grant that it lies in and with
@@ -107,11 +126,13 @@ func guarded(rel string, op Op) bool {
 	if exempt(rel) {
 		return false
 	}
-	names := strings.Split(strings.ToLower(rel), "/")[1:]
+	names := strings.Split(folded(rel), "/")[1:]
 	for i, name := range names {
 		below, protected := protectedNames(name)
 		switch {
 		case !protected:
+		case name == ".git" && i < len(names)-1 && linked(names[i+1:]):
+			return true
 		case below == nil:
 			return true
 		case i == len(names)-1:
@@ -120,6 +141,34 @@ func guarded(rel string, op Op) bool {
 			return name == ".git" || op != OpMkdir && op != OpRemove
 		case slices.Contains(below, names[i+1]):
 			return true
+		}
+	}
+	return false
+}
+
+// linked reports whether a path below a git directory is, or makes, what git
+// believes in the directories of submodules and worktrees. A new one of a submodule
+// is refused as a whole: git takes it for what it has cloned before.
+func linked(names []string) bool {
+	parts := gitParts
+	switch names[0] {
+	case "modules":
+		if len(names) <= 2 {
+			return true
+		}
+	case "worktrees":
+		parts = linkParts
+	default:
+		return false
+	}
+	for i, name := range names[min(2, len(names)):] {
+		if slices.Contains(parts, name) {
+			return true
+		}
+		if name == "heads" || name == "remotes" || name == "tags" {
+			if names[i+1] == "refs" {
+				return false // the name of a branch
+			}
 		}
 	}
 	return false
@@ -141,14 +190,29 @@ func packaged(entries []Entry, file string) bool {
 // brings one along, and a prompt that asks git is enough to run what it names.
 func exempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")
-	return found && !strings.Contains("/"+strings.ToLower(below), "/.git/")
+	return found && !strings.Contains("/"+folded(below), "/.git/")
 }
 
 // ProtectedName reports whether a name, in whatever directory of a writable grant,
 // is one that the host executes or trusts what it holds.
 func ProtectedName(name string) bool {
-	_, protected := protectedNames(strings.ToLower(name))
+	_, protected := protectedNames(folded(name))
 	return protected
+}
+
+// folded is a name as filesystems see it that fold case: they also take ligatures
+// apart, and leave out what does not show (Linux: fs/unicode, which ext4 and f2fs go by).
+func folded(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return strings.ToLower(s)
+	}
+	s = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+	return strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
 }
 
 // MediateAttributes decides whether a server may change the mode, the owner, the

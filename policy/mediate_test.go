@@ -45,6 +45,11 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
 		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
 		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
+		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to where the rest is
+		{OpMkdir, "/w/r/.git/modules", Forbidden}, {OpMkdir, "/w/r/.git/modules/sub", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/HEAD", Granted},
+		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
+		{OpCreate, "/w/r/.git/worktrees/x/commondir", Forbidden}, {OpMkdir, "/w/r/.git/worktrees/x", Granted}, {OpCreate, "/w/r/.git/refs/heads/modules", Granted},
+		{OpMkdir, "/w/.v\u017fcode", Forbidden}, {OpMkdir, "/w/.g\u200dit", Forbidden}, {OpCreate, "/w/repo/.git/con\ufb01g", Forbidden}, {OpMkdir, "/w/.vs\u00e9code", Granted},
 	} {
 		if got := p.Mediate(tt.op, tt.path); got != tt.want {
 			t.Errorf("%s %s: %d, want %d", tt.op, tt.path, got, tt.want)
@@ -75,6 +80,11 @@ func TestMediateRename(t *testing.T) {
 		{"/w/node_modules/p", "/w/x/node_modules/p", "dir **", Granted},
 		{"/w/node_modules", "/w/x", "dir **", Forbidden},
 		{"/w/ro/a", "/w/b", "", Forbidden},
+		{"/home/.private/a", "/w/a", "dir **", Forbidden}, {"/home/.private/a", "/w/a", "dir", Granted},
+		{"/home/.private/a", "/w/node_modules/a", "dir **", Forbidden}, {"/w/a", "/home/.private/a", "dir **", Granted},
+		{"/w/a", "/w/node_modules/a", "dir **", Forbidden}, {"/w/a", "/w/node_modules/a", "dir", Granted},
+		{"/w/a", "/w/r/.git/modules", "dir", Forbidden}, {"/w/a", "/w/r/.GIT/modules/x/y", "dir", Forbidden}, {"/w/a", "/w/r/.git/worktrees/x", "dir", Forbidden},
+		{"/w/r/.git/modules/x/index.lock", "/w/r/.git/modules/x/index", "", Granted},
 	} {
 		has := strings.Fields(tt.holds)
 		holds := func(name string) bool {

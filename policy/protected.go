@@ -25,6 +25,9 @@ func protectedNames(name string) (below []string, protected bool) {
 // commondir says where the others are, in every git directory that has one.
 var gitParts = []string{"hooks", "config", "config.worktree", "commondir"}
 
+// linkParts are what of a worktree says where its git directory and its settings are.
+var linkParts = []string{"commondir", "gitdir", "config.worktree"}
+
 // everyProtected lists the same as paths relative to a grant's root.
 func everyProtected() []string {
 	return []string{
@@ -163,7 +166,7 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 // they are checked out, read from its git directory.
 func (b *builder) protectLinked(git string) {
 	for _, name := range b.names(path.Join(git, "worktrees")) {
-		for _, n := range []string{"commondir", "gitdir", "config.worktree"} {
+		for _, n := range linkParts {
 			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
 		}
 	}

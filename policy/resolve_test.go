@@ -307,7 +307,7 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
 	}
-	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir"} {
+	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir", ".git/worktrees/new/commondir", ".git/modules/new"} {
 		if p.Allows(OpCreate, "/home/u/proj/"+path) {
 			t.Errorf("%s can be made", path)
 		}
@@ -318,7 +318,7 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s can be moved away", path)
 		}
 	}
-	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/commondir", "a/b/c", ".github/x", "elsewhere/.gitx"} {
+	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/HEAD", "a/b/c", ".github/x", "elsewhere/.gitx"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(OpCreate, path) || !p.Allows(OpWrite, path) || !p.Allows(OpRemove, path) {
 			t.Errorf("%s is out of reach", path)
