@@ -49,6 +49,11 @@ func (j *judge) workspace() verdict {
 // newRepository is what there is to do about a repository that git could not make.
 const newRepository = "no rule lets a server make a repository, a worktree or a submodule where the host's git would believe what it holds: make it outside of the jail, or in the server's HOME"
 
+// besidesGit tells a path where git keeps its directories for worktrees and submodules.
+func besidesGit(path string) bool {
+	return strings.Contains(path+"/", "/.git/worktrees/") || strings.Contains(path+"/", "/.git/modules/")
+}
+
 // gitDir is the git directory that path lies in, unless path is a protected name
 // of it. A rule for the directory leaves those protected.
 func (j *judge) gitDir(path string) (dir string, ok bool) {

@@ -190,7 +190,7 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 // it. One rule decides alone, so the new one repeats the rights that hold
 // already.
 func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, string) {
-	if filepath.Base(path) == ".git" && j.exists(path) != present {
+	if (filepath.Base(path) == ".git" || besidesGit(path) && j.profile.Guards(policy.OpCreate, path)) && j.exists(path) != present {
 		return need{}, newRepository
 	}
 	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
