@@ -41,9 +41,12 @@ var testBinary string
 const ordinaryUser = 61234
 
 func TestMain(m *testing.M) {
+	wallShim()
 	faultShim()
 	ShimMain()
 	switch os.Args[0] {
+	case behindName:
+		runBehind(os.Args[1:])
 	case probeName:
 		runProbe(os.Args[1:])
 	case launcherName:
@@ -86,6 +89,11 @@ var makePlace = sync.OnceValue(func() error {
 	testBinary = filepath.Join(testPlace, "probe")
 	if err := os.WriteFile(testBinary, self, 0o755); err != nil {
 		return err
+	}
+	for _, wall := range []world{wallNamespaces, wallMediation} {
+		if err := os.Link(testBinary, testBinary+"-"+string(wall)); err != nil {
+			return err
+		}
 	}
 	os.Setenv("TMPDIR", testPlace)
 	return errors.Join(os.Chmod(testPlace, 0o755), os.Chmod(testBinary, 0o755)) // whatever the umask
@@ -293,6 +301,12 @@ func hostTree(t testing.TB, dir string) string {
 func plant(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
+	plantBelow(t, dir, names...)
+	return dir
+}
+
+func plantBelow(t testing.TB, dir string, names ...string) {
+	t.Helper()
 	for _, name := range names {
 		link, target, isLink := strings.Cut(name, " -> ")
 		hard, other, isHard := strings.Cut(name, " = ")
@@ -314,7 +328,6 @@ func plant(t testing.TB, names ...string) string {
 			t.Fatal(err)
 		}
 	}
-	return dir
 }
 
 func expect(t testing.TB, what string, got, want outcome) {
@@ -346,6 +359,11 @@ func runDrop(argv []string) {
 	fail := func(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if os.Getenv(suiteNetEnv) != "" {
+		if err := makeTestNetwork(); err != nil {
+			fail(err)
+		}
 	}
 	if err := syscall.Setgroups(nil); err != nil {
 		fail(err)

@@ -1,0 +1,25 @@
+package confine
+
+import (
+	"maps"
+	"runtime"
+)
+
+// The verbs of the attacks: what a program would do to get at something. Each
+// succeeds only when it has what it came for.
+
+func attackVerbs() map[string]func([]string) (string, error) {
+	verbs := map[string]func([]string) (string, error){
+		"call": callThrough(nativeGate), "reaches": reachThrough(nativeGate),
+	}
+	if runtime.GOARCH == "amd64" {
+		for name, g := range map[string]gate{"i386-": i386Gate, "x32-": x32Gate} {
+			verbs[name+"call"], verbs[name+"reaches"] = callThrough(g), reachThrough(g)
+		}
+	}
+	maps.Copy(verbs, fileVerbs())
+	maps.Copy(verbs, processVerbs())
+	maps.Copy(verbs, kernelVerbs())
+	maps.Copy(verbs, networkVerbs())
+	return verbs
+}

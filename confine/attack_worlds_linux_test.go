@@ -1,0 +1,130 @@
+package confine
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// make makes attempts in one world.
+func (st *stage) make(t *testing.T, w world, tries []attempt) []outcome {
+	t.Helper()
+	var p *policy.Profile
+	if w != unjailed {
+		p = st.profile(t)
+	}
+	switch a := tries[0]; {
+	case a[0] == "read-moved":
+		go st.mover()
+	case strings.Contains(a.String(), "/late"):
+		st.handOut(t, st.root+"/home/ws/late") // the policy has not seen it
+	}
+	switch w {
+	case unjailed:
+		cmd := exec.Command(testBinary)
+		cmd.Args = append([]string{probeName}, probeArgs(t, tries)...)
+		return st.careless(t, cmd, tries)
+	case jail:
+		return st.start(t, Launcher{}, p, tries)
+	case bareJail:
+		return st.inBareJail(t, p, tries)
+	case wallNamespaces, wallMediation:
+		return st.start(t, Launcher{Shim: testBinary + "-" + string(w)}, p, tries)
+	}
+	return st.behind(t, w, p, tries)
+}
+
+// start runs a jail. A file of the host that somebody replaces meanwhile (useradd
+// does it to /etc/passwd) has the start refused, and is resolved again.
+func (st *stage) start(t *testing.T, l Launcher, p *policy.Profile, tries []attempt) []outcome {
+	t.Helper()
+	for again := 0; ; again++ {
+		out, err := runJail(t, l, p, tries)
+		switch {
+		case err == nil:
+			return out
+		case again == 5 || !strings.Contains(err.Error(), errSwapped.Error()):
+			t.Fatal(err)
+		}
+		p = st.profile(t)
+	}
+}
+
+// careless runs a program as a careless launcher would: with its descriptors and
+// its environment. What root mounts or renames in it stays in namespaces of its
+// own.
+func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attempt) []outcome {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	cmd.Dir = st.root + "/home/ws"
+	cmd.ExtraFiles = []*os.File{null, null}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Unshareflags = unix.CLONE_NEWNS | unix.CLONE_NEWUTS
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	return outcomes(t, tries, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
+}
+
+// inBareJail makes attempts in the jail that this host would build if it forbade
+// user namespaces, with every gap waived.
+func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attempt) []outcome {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{probeName}, probeArgs(t, tries)...)
+	plan, err := allGaps.compile(&q, hostFacts().with(no("for this test", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	process, err := Launcher{}.spawn(shimBare).start(t.Context(), plan, Stdio{Out: w})
+	w.Close()
+	if err != nil && strings.Contains(err.Error(), errSwapped.Error()) {
+		return st.inBareJail(t, st.profile(t), tries)
+	}
+	if err != nil {
+		t.Fatalf("without namespaces: %v", err)
+	}
+	out, _ := io.ReadAll(r)
+	exit, _ := process.Wait()
+	return outcomes(t, tries, out, fmt.Sprintf("exit %+v", exit))
+}
+
+// behind makes attempts behind one wall alone, which is no namespace.
+func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attempt) []outcome {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{probeName}, probeArgs(t, tries)...)
+	if w != wallEnvironment {
+		for _, v := range os.Environ() {
+			name, value, _ := strings.Cut(v, "=")
+			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
+		}
+	}
+	f := hostFacts().with(yes(""))
+	f.SeccompNotify = no("for this test", "") // nobody would answer
+	plan := compile(&q, f)
+	cmd := exec.Command(testBinary)
+	cmd.Args = []string{behindName, string(w)}
+	cmd.Stdin = bytes.NewReader(plan.order.encode())
+	return st.careless(t, cmd, tries)
+}
