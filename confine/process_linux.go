@@ -61,6 +61,9 @@ func (p *Process) listen(status io.Reader, started chan<- error) error {
 }
 
 func (p *Process) record(m message) {
+	if m.kind == saysAbsent && !soon(func() bool { return onHost(m) }) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch m.kind {
@@ -75,19 +78,34 @@ func (p *Process) record(m message) {
 	}
 }
 
-// refusal records what the supervisor saw refused. What does not exist in the jail
-// was refused only if it exists here.
-func (p *Process) refusal(m message) {
-	if m.kind == saysAbsent {
-		if _, err := os.Lstat(path.Dir(m.target)); err != nil {
-			return
-		}
-		if m.detail == "connect" {
-			if _, err := os.Lstat(m.target); err != nil {
-				return
-			}
-		}
+// onHost tells whether what does not exist in the jail exists here: only then was it
+// refused. The name is the server's choice.
+func onHost(m message) bool {
+	if _, err := os.Lstat(path.Dir(m.target)); err != nil {
+		return false
 	}
+	if m.detail != "connect" {
+		return true
+	}
+	_, err := os.Lstat(m.target)
+	return err == nil
+}
+
+// soon is f, or false when that takes long: a name can lead to a filesystem whose
+// other end is gone, and what the init has to say comes through here.
+func soon(f func() bool) bool {
+	answer := make(chan bool, 1)
+	go func() { answer <- f() }()
+	select {
+	case a := <-answer:
+		return a
+	case <-time.After(200 * time.Millisecond):
+		return false
+	}
+}
+
+// refusal records what the supervisor saw refused.
+func (p *Process) refusal(m message) {
 	d := Denial{
 		Axis: policy.Axis(m.step), Operation: m.detail, Target: m.target,
 		PID: m.pid, Program: m.program, Count: m.num, Time: time.Now(),
