@@ -15,7 +15,7 @@ func protectedNames(name string) (below []string, protected bool) {
 		return gitParts, true
 	case ".github":
 		return []string{"workflows"}, true
-	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky":
+	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
 		return nil, true
 	}
 	return nil, false
@@ -32,7 +32,7 @@ var linkParts = []string{"commondir", "gitdir", "config.worktree"}
 func everyProtected() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
-		".codex", ".gemini", ".idea", ".husky", ".github/workflows",
+		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows",
 	}
 }
 
