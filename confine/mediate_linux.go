@@ -13,7 +13,8 @@ import (
 )
 
 // nameLock keeps a path true between the moment it is judged and the moment it is
-// used: whoever may move a directory is alone.
+// used: whoever may move a directory is alone. Other jails have their own, so what
+// was done is looked at once more, and taken back where one of them came between.
 type nameLock struct{ sync.RWMutex }
 
 // carryOut decides a call by its names, does it and answers it, unless it has to be
@@ -73,7 +74,27 @@ func (v *supervisor) change(r *request, w *walker) syscall.Errno {
 	if errno := v.judge(r, op, &at); errno != 0 {
 		return errno
 	}
-	return v.told(r, op, &at, changeName(r, &at))
+	errno = changeName(r, &at)
+	if errno == 0 && r.op != hookRemove {
+		errno = v.keepOut(r, op, &at)
+	}
+	return v.told(r, op, &at, errno)
+}
+
+// keepOut removes again what was made at a place whose directory has been moved, by
+// another jail, to where it must not be.
+func (v *supervisor) keepOut(r *request, op policy.Op, at *place) syscall.Errno {
+	full, errno := at.full()
+	if errno == 0 && v.profile.Mediate(op, full) == policy.Granted {
+		return 0
+	}
+	flags := 0
+	if op == policy.OpMkdir {
+		flags = unix.AT_REMOVEDIR
+	}
+	unix.Unlinkat(at.dir, at.name, flags)
+	v.ledger.refused(r, op.String(), full)
+	return unix.EACCES
 }
 
 // changeName is the call itself.
@@ -129,7 +150,11 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 		return errno
 	}
 	name := "/proc/self/fd/" + strconv.Itoa(source)
-	return v.told(r, policy.OpCreate, to, asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW)))
+	errno = asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	if errno == 0 {
+		errno = v.keepOut(r, policy.OpCreate, to)
+	}
+	return v.told(r, policy.OpCreate, to, errno)
 }
 
 // source opens what a link is to be made to.
@@ -180,8 +205,37 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 		if errno := v.keepsRights(to, from); errno != 0 {
 			return errno
 		}
+		if v.profile.Emerges(src, dst) || v.profile.Emerges(dst, src) {
+			return unix.EXDEV // it could not be taken back: see keepBack
+		}
 	}
-	return v.told(r, policy.OpRemove, to, asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags)))
+	errno = asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
+	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
+		errno = v.keepBack(r, from, to, src)
+	}
+	return v.told(r, policy.OpRemove, to, errno)
+}
+
+// keepBack moves back what another jail has put a protected name into, or the place
+// of which it has moved, while it was being moved. Nothing else comes along: where the
+// old name is taken by now, a new one is found beside it.
+func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.Errno {
+	dst, errno := to.full()
+	if errno == 0 && to.holds("") && !v.profile.Emerges(src, dst) {
+		return 0
+	}
+	if errno == 0 && v.profile.MediateRename(src, dst, to.holds) == policy.Granted {
+		return 0
+	}
+	name := from.name
+	for n := range 100 {
+		if unix.Renameat2(to.dir, to.name, from.dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
+			break
+		}
+		name = from.name + "." + strconv.Itoa(n)
+	}
+	v.ledger.refused(r, "rename", dst)
+	return unix.EACCES
 }
 
 // keepsRights refuses, as the edge of a mount would, to bring a file to where it

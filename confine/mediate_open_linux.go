@@ -95,7 +95,14 @@ func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Er
 	}
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.mode))) // O_EXCL follows no symlink
-	return fd, v.told(r, policy.OpCreate, at, asErrno(err))
+	errno := asErrno(err)
+	if errno == 0 {
+		if errno = v.keepOut(r, policy.OpCreate, at); errno != 0 {
+			unix.Close(fd)
+			fd = -1
+		}
+	}
+	return fd, v.told(r, policy.OpCreate, at, errno)
 }
 
 // openThere opens what exists at a place and is no symlink.

@@ -42,6 +42,27 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"by-fd": silent(func(a []string) error {
 		return inDir(a[0], func(dir int) error { return unix.Mkdir(fmt.Sprintf("/proc/self/fd/%d/%s", dir, a[1]), 0o755) })
 	}),
+	"race-maker": func(a []string) (string, error) {
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			unix.Mkdir(a[0]+"/node_modules/p/.vscode", 0o755)
+			unix.Rmdir(a[0] + "/node_modules/p/.vscode")
+		}
+		return "", nil
+	},
+	"race-mover": func(a []string) (string, error) {
+		p, q := a[0]+"/node_modules/p", a[0]+"/q"
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			unix.Rename(p, q)
+			if _, err := os.Lstat(q + "/.vscode"); err == nil {
+				time.Sleep(50 * time.Millisecond) // what is taken back shows for a moment
+				if _, err := os.Lstat(q + "/.vscode"); err == nil {
+					return "left", nil
+				}
+			}
+			unix.Rename(q, p)
+		}
+		return "", nil
+	},
 	"by-dir-creat": silent(func(a []string) error {
 		return inDir(a[0], func(dir int) error {
 			return closing(unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))

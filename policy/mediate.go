@@ -109,6 +109,10 @@ func (p *Profile) unminded(path string) bool {
 	return exempt(path) || ok && e.Origin == OriginHome
 }
 
+// Emerges reports whether what is moved comes from where protected names may be made
+// to where they may not.
+func (p *Profile) Emerges(src, dst string) bool { return p.unminded(src) && !p.unminded(dst) }
+
 // besidesGit tells a place for the git directories of worktrees and submodules:
 // one that is made elsewhere must not be moved there.
 func besidesGit(rel string) bool {
