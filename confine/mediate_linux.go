@@ -1,9 +1,7 @@
 package confine
 
 import (
-	"os"
 	"path"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -122,156 +120,6 @@ func (r *request) removeFlags() int {
 	return int(int32(r.arg(r.flags)))
 }
 
-func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno {
-	flags := int(int32(r.arg(r.flags)))
-	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return unix.EINVAL
-	}
-	source, errno := w.source(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
-	if errno != 0 {
-		return errno
-	}
-	defer unix.Close(source)
-	v.names.RLock()
-	defer v.names.RUnlock()
-	switch {
-	case exists(to):
-		return unix.EEXIST
-	case !oneMount(source, to.dir):
-		return unix.EXDEV
-	}
-	if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
-		return errno
-	}
-	if errno := v.keepsRights(from, to); errno != 0 {
-		return errno
-	}
-	if errno := v.keepsShut(r, source, to); errno != 0 {
-		return errno
-	}
-	name := "/proc/self/fd/" + strconv.Itoa(source)
-	errno = asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
-	if errno == 0 {
-		errno = v.keepOut(r, policy.OpCreate, to)
-	}
-	return v.told(r, policy.OpCreate, to, errno)
-}
-
-// source opens what a link is to be made to.
-func (w *walker) source(from *place, follow bool) (int, syscall.Errno) {
-	if follow {
-		return w.object(from)
-	}
-	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if from.tail != "" {
-		flags |= unix.O_DIRECTORY
-	}
-	fd, err := unix.Openat(from.dir, from.name, flags, 0)
-	return fd, asErrno(err)
-}
-
-func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
-	flags := uint(r.arg(r.flags))
-	v.names.Lock()
-	defer v.names.Unlock()
-	if from.special() || to.special() {
-		return asErrno(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
-	}
-	src, errno := from.full()
-	if errno != 0 {
-		return errno
-	}
-	dst, errno := to.full()
-	if errno != 0 {
-		return errno
-	}
-	if !oneMount(from.dir, to.dir) {
-		return unix.EXDEV // before anything else, as the kernel says it
-	}
-	if exists(from) {
-		if errno := v.verdict(r, "rename", dst, from, v.profile.MediateRename(src, dst, from.holds)); errno != 0 {
-			return errno
-		}
-		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
-			if errno := v.verdict(r, "rename", src, to, v.profile.MediateRename(dst, src, to.holds)); errno != 0 {
-				return errno
-			}
-		}
-	}
-	if errno := v.keepsRights(from, to); errno != 0 {
-		return errno
-	}
-	if flags&unix.RENAME_EXCHANGE != 0 {
-		if errno := v.keepsRights(to, from); errno != 0 {
-			return errno
-		}
-		if v.profile.Emerges(src, dst) || v.profile.Emerges(dst, src) {
-			return unix.EXDEV // it could not be taken back: see keepBack
-		}
-	}
-	errno = asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
-	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
-		errno = v.keepBack(r, from, to, src)
-	}
-	return v.told(r, policy.OpRemove, to, errno)
-}
-
-// keepBack moves back what another jail has put a protected name into, or the place
-// of which it has moved, while it was being moved. Nothing else comes along: where the
-// old name is taken by now, a new one is found beside it.
-func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.Errno {
-	dst, errno := to.full()
-	if errno == 0 && to.holds("") && !v.profile.Emerges(src, dst) {
-		return 0
-	}
-	if errno == 0 && v.profile.MediateRename(src, dst, to.holds) == policy.Granted {
-		return 0
-	}
-	name := from.name
-	for n := range 100 {
-		if unix.Renameat2(to.dir, to.name, from.dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
-			break
-		}
-		name = from.name + "." + strconv.Itoa(n)
-	}
-	v.ledger.refused(r, "rename", dst)
-	return unix.EACCES
-}
-
-// keepsRights refuses, as the edge of a mount would, to bring a file to where it
-// has more rights. Landlock looks after that too, but knows nothing of what a
-// narrower entry takes away.
-func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
-	if !v.bare || from.special() || to.special() {
-		return 0
-	}
-	src, errno := from.full()
-	if errno != 0 {
-		return errno
-	}
-	dst, errno := to.full()
-	if errno == 0 && v.profile.Gains(src, dst) {
-		errno = unix.EXDEV
-	}
-	return errno
-}
-
-// keepsShut refuses, as the edge of a mount would, another name for a file that may
-// not be written by the one that it has. A protected file that the host made or
-// replaced since the start has no mount.
-func (v *supervisor) keepsShut(r *request, source int, to *place) syscall.Errno {
-	src, errno := pathOf(source)
-	if errno != 0 {
-		return errno
-	}
-	dst, errno := to.full()
-	if errno == 0 && v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
-		v.ledger.refused(r, policy.OpWrite.String(), src)
-		errno = unix.EXDEV
-	}
-	return errno
-}
-
 // judge decides one name.
 func (v *supervisor) judge(r *request, op policy.Op, at *place) syscall.Errno {
 	if at.special() {
@@ -310,16 +158,6 @@ func (v *supervisor) verdict(r *request, operation, full string, at *place, verd
 	return unix.EACCES
 }
 
-// oneMount tells whether two directories lie on the same mount.
-func oneMount(a, b int) bool {
-	var at, bt unix.Statx_t
-	const mask = unix.STATX_MNT_ID
-	if unix.Statx(a, "", unix.AT_EMPTY_PATH, mask, &at) != nil || unix.Statx(b, "", unix.AT_EMPTY_PATH, mask, &bt) != nil {
-		return true // judge it
-	}
-	return at.Mask&bt.Mask&mask == 0 || at.Mnt_id == bt.Mnt_id
-}
-
 func readOnly(fd int) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
@@ -351,46 +189,4 @@ func (v *supervisor) lost(r *request, name int, errno syscall.Errno) syscall.Err
 func exists(at *place) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-}
-
-// holds answers what MediateRename asks about the object at a place.
-func (p *place) holds(name string) bool {
-	switch name {
-	case "":
-		var st unix.Stat_t
-		return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
-	case "**":
-		left := maxScan
-		return protectedBelow(p.dir, p.name, &left)
-	}
-	dir, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(dir)
-	var st unix.Stat_t
-	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-}
-
-// maxScan is how many names are looked at in a tree that is moved out of a place
-// where protected names may be made. A larger tree counts as one that has them.
-const maxScan = 20000
-
-func protectedBelow(dir int, name string, left *int) bool {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err != unix.ENOTDIR && err != unix.ELOOP // not a directory: nothing is in it
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return true
-	}
-	for _, e := range entries {
-		if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
-			return true
-		}
-	}
-	return false
 }
