@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"io"
 	"os"
 	"path"
 	"slices"
@@ -20,6 +19,7 @@ type Process struct {
 	pid     int // of the jail's init, as the host sees it
 	pidfd   int
 	control *os.File // the init's socket: its order, then signals, a byte each
+	words   *words   // the init's; nil before there is an order
 	notes   []string
 	denials []Denial
 	repeats map[[3]string]int // where in denials the latest of a repeated refusal is
@@ -36,28 +36,33 @@ type Process struct {
 	limits policy.Limits
 }
 
-// listen reads what the shim says until it ends. It returns the error of a
-// start that failed; started gets nil as soon as the program runs.
-func (p *Process) listen(status io.Reader, started chan<- error) error {
-	running := false
-	for {
-		m, err := readMessage(status)
-		if err != nil {
-			if running {
-				return nil
-			}
-			return &StartError{Step: "init", Detail: "the shim ended without saying why"}
-		}
+// listen hears what the shim says until it ends. It returns the error of a start
+// that failed; started gets nil as soon as the program runs.
+func (p *Process) listen(status *os.File, started chan<- error) error {
+	var running bool
+	var failed error
+	w, err := newWords(status, func(m message) {
 		switch m.kind {
 		case saysStarted:
 			running = true
 			started <- nil
 		case saysFailed:
-			return &StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}
+			failed = &StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}
 		default:
 			p.record(m)
 		}
+	})
+	if err != nil {
+		return err
 	}
+	p.mu.Lock()
+	p.words = w
+	p.mu.Unlock()
+	w.listen()
+	if !running && failed == nil {
+		failed = &StartError{Step: "init", Detail: "the shim ended without saying why"}
+	}
+	return failed
 }
 
 func (p *Process) record(m message) {
@@ -183,6 +188,12 @@ func (p *Process) Wait() (Exit, error) {
 
 // Denials are the refusals that the jail recorded so far.
 func (p *Process) Denials() []Denial {
+	p.mu.Lock()
+	words := p.words
+	p.mu.Unlock()
+	if words != nil {
+		words.catchUp()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()

@@ -266,18 +266,19 @@ func decodeMessage(b []byte) (m message, err error) {
 	return m, c.err
 }
 
-func readMessage(r io.Reader) (message, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return message{}, err
+// nextMessage takes the first message off what was read; io.ErrUnexpectedEOF means
+// that there is more to come of it.
+func nextMessage(b []byte) (m message, rest []byte, err error) {
+	if len(b) < 4 {
+		return message{}, b, io.ErrUnexpectedEOF
 	}
-	n := binary.BigEndian.Uint32(size[:])
+	n := binary.BigEndian.Uint32(b)
 	if n > 64<<10 {
-		return message{}, errOrder
+		return message{}, b, errOrder
 	}
-	b := make([]byte, n)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return message{}, err
+	if uint64(len(b)) < 4+uint64(n) {
+		return message{}, b, io.ErrUnexpectedEOF
 	}
-	return decodeMessage(b)
+	m, err = decodeMessage(b[4 : 4+n])
+	return m, b[4+n:], err
 }

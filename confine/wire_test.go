@@ -3,7 +3,6 @@ package confine
 import (
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -78,12 +77,15 @@ func TestTruncatedOrders(t *testing.T) {
 
 func TestMessageRoundTrip(t *testing.T) {
 	m := message{kind: saysLimit, step: "memory_mb", num: -1, detail: "memory", pid: 7, program: "node\n"}
-	got, err := readMessage(strings.NewReader(string(m.encode())))
+	got, rest, err := nextMessage(append(m.encode(), "next"...))
+	if string(rest) != "next" {
+		t.Errorf("what follows is %q", rest)
+	}
 	if err != nil || got != m {
 		t.Errorf("%+v became %+v, %v", m, got, err)
 	}
 	for _, bad := range []string{"", "\x00\x00\x00", "\x7f\xff\xff\xff", "\x00\x00\x00\x05abcde", "\x00\x00\x00\x05ab"} {
-		if _, err := readMessage(strings.NewReader(bad)); err == nil {
+		if _, _, err := nextMessage([]byte(bad)); err == nil {
 			t.Errorf("%q passes for a message", bad)
 		}
 	}
@@ -117,5 +119,5 @@ func FuzzOrder(f *testing.F) {
 
 func FuzzMessage(f *testing.F) {
 	f.Add(string(message{kind: saysFailed, step: "mounts", num: 2}.encode()))
-	f.Fuzz(func(t *testing.T, s string) { readMessage(strings.NewReader(s)) })
+	f.Fuzz(func(t *testing.T, s string) { nextMessage([]byte(s)) })
 }
