@@ -69,8 +69,12 @@ failures() {
 	tail -5 "$1"
 }
 
+# Root's run is followed by one as an ordinary user: what root's tests do as such a
+# user themselves, is done once.
+once='^$'
+[ "$(id -u)" != 0 ] || once='^TestOrdinaryUser$'
 say "all packages, as $(id -un)"
-CGO_ENABLED=0 go test -v -timeout 15m ./... >"$work/log" 2>&1 || {
+CGO_ENABLED=0 go test -v -timeout 15m -skip "$once" ./... >"$work/log" 2>&1 || {
 	failures "$work/log"
 	exit 1
 }
@@ -99,7 +103,7 @@ if [ "$(id -u)" = 0 ]; then
 		log=$work/log.${package//\//-}
 		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-			./tests -test.v -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
+			./tests -test.v -test.skip '^TestAttackTable$' -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
 		echo "ok  	$package	$(grep -ac '^ *--- PASS' "$log") passed"
 		verdict "$log" "$work/log"
 	done
