@@ -48,12 +48,13 @@ cleanup() {
 trap cleanup EXIT
 
 # A skipped test is a failure where MCPJAIL_REQUIRE is set, unless the same test
-# passed in the run that the second argument is the log of: some need root.
+# passed in the run that the second argument is the log of, since some need root, or
+# in one that another test has made, as those do that need a host without namespaces.
 verdict() {
 	local log=$1 other=${2:-/dev/null} name unearned=
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
 	while read -r name; do
-		grep -aqF -- "--- PASS: $name " "$other" || unearned="$unearned $name"
+		grep -aqF -- "--- PASS: $name " "$log" "$other" || unearned="$unearned $name"
 	done < <(grep -aoE -- '--- SKIP: [^ ]+' "$log" | cut -d' ' -f3)
 	if [ -n "$unearned" ]; then
 		echo "tests were skipped, and MCPJAIL_REQUIRE is set:$unearned" >&2
@@ -103,7 +104,7 @@ if [ "$(id -u)" = 0 ]; then
 		log=$work/log.${package//\//-}
 		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-			./tests -test.v -test.skip '^TestAttackTable$' -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
+			./tests -test.v -test.skip '^(TestAttackTable|TestOrdinaryUser)$' -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
 		echo "ok  	$package	$(grep -ac '^ *--- PASS' "$log") passed"
 		verdict "$log" "$work/log"
 	done
