@@ -156,7 +156,7 @@ func (s *shim) signal(program int, sig syscall.Signal) {
 
 // end ends the jail, from another thread than the one that reaps.
 func (s *shim) end() {
-	if s.bare {
+	if s.bare && s.pidfd >= 0 {
 		s.signal(0, syscall.SIGKILL)
 		select {} // reap sees it, and ends the others
 	}

@@ -54,7 +54,7 @@ func ShimMain() {
 }
 
 func newShim() *shim {
-	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1)}
+	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1}
 }
 
 // passSignals passes on what the launcher sends for the program. The end of the
@@ -147,6 +147,11 @@ func (s *shim) say(m message) { s.status.Write(m.encode()) }
 
 // fail reports the step and ends. Nothing of the server has run.
 func (s *shim) fail(step string, err error) {
+	s.report(step, err)
+	unix.Exit(1)
+}
+
+func (s *shim) report(step string, err error) {
 	m := message{kind: saysFailed, step: step, detail: err.Error()}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -164,7 +169,6 @@ func (s *shim) fail(step string, err error) {
 		s.endBare()
 	}
 	s.say(m)
-	unix.Exit(1)
 }
 
 // readOrder waits for the launcher's word: one byte that says which of the

@@ -26,7 +26,7 @@ type supervisor struct {
 	ruleset  int
 	bare     bool   // without mounts: names are all that decides
 	end      func() // of the jail
-	say      func(message)
+	failed   func(step string, err error)
 	ledger   ledger
 	names    nameLock
 	todo     chan *request
@@ -48,7 +48,7 @@ func newSupervisor(s *shim) *supervisor {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, end: s.end, say: s.say, calls: hookedByNumber(arch),
+		ruleset: s.making, bare: s.bare, end: s.end, failed: s.report, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		todo:    make(chan *request), idle: make(chan struct{}, maxWorkers),
@@ -88,7 +88,7 @@ func (v *supervisor) take(n *notification) {
 		return
 	}
 	if call.op == hookConnect || call.op == hookExec {
-		// What the kernel decides must not wait for what we make of it.
+		// The kernel decides. A refusal is on record before the server can know of it.
 		v.witnessCall(r)
 		v.listener.proceed(n.id)
 		return
@@ -122,8 +122,8 @@ func (v *supervisor) pass(r *request) {
 // work is a worker. Its thread is its own and ends with it.
 func (v *supervisor) work(r *request) {
 	runtime.LockOSThread()
-	if err := becomeWorker(v.ruleset); err != nil {
-		v.say(message{kind: saysNote, detail: "the supervisor: " + err.Error()})
+	if step, err := becomeWorker(v.ruleset); err != nil {
+		v.failed(step, err)
 		v.end()
 	}
 	for {
@@ -152,25 +152,25 @@ func (v *supervisor) later(r *request) {
 }
 
 // becomeWorker takes from the thread what the server does not have either, gives it
-// a umask of its own, and keeps signals from it (see listener.hand).
-func becomeWorker(ruleset int) error {
+// a umask of its own, and keeps signals from it (see listener.hand). It names the
+// step that failed.
+func becomeWorker(ruleset int) (step string, err error) {
 	var all unix.Sigset_t
 	for i := range all.Val {
 		all.Val[i] = ^all.Val[i]
 	}
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil); err != nil {
-		return on("sigprocmask", err)
-	}
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return on("unshare", err)
-	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	if err := unix.Capset(&hdr, &none[0]); err != nil {
-		return on("capset", err)
+	for _, s := range []shimStep{
+		{"supervisor", func() error { return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil) }},
+		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
+		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
+		{"no_new_privs", noNewPrivileges},
+		{"landlock", func() error { return restrictThread(ruleset) }},
+	} {
+		if err := s.run(); err != nil {
+			return s.name, err
+		}
 	}
-	if err := noNewPrivileges(); err != nil {
-		return on("no_new_privs", err)
-	}
-	return on("landlock", restrictThread(ruleset))
+	return "", nil
 }
