@@ -46,9 +46,9 @@ func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 
 // splices reports whether something can be added such that every reader of the
 // message sees the same.
-func (r *run) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+func (i *instance) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.Strict() || e.Params.Present() && e.Params.Kind != '{' {
-		r.Log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
+		i.Log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
 		return false
 	}
 	return true
@@ -58,11 +58,11 @@ func (r *run) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 // _meta, which is legal but which SDKs hide from servers, an experimental
 // capability, which all of them show, and the capability roots when the client
 // has none and we answer for it.
-func (r *run) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	ours := r.roots == rootsAdvertise && !e.Roots.Present()
+func (i *instance) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := i.roots == rootsAdvertise && !e.Roots.Present()
 	var experimental, capabilities []byte
-	if r.statement != nil {
-		experimental = object(metaPolicy, r.statement)
+	if i.statement != nil {
+		experimental = object(metaPolicy, i.statement)
 		capabilities = object("experimental", experimental)
 	}
 	switch {
@@ -74,35 +74,35 @@ func (r *run) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if capabilities == nil {
 		return
 	}
-	if r.statement != nil {
+	if i.statement != nil {
 		f.Cut(e.Own, &e.ParamsMeta, &e.Experimental)
 	}
 	switch {
 	case !e.Params.Present():
 		params := append([]byte(`{"capabilities":`), capabilities...)
-		if r.statement != nil {
+		if i.statement != nil {
 			params = append(append(params, `,"_meta":`...), experimental...)
 		}
 		f.AddMember(&e.Self, "params", append(params, '}'))
-		r.rootsOurs.Store(ours)
+		i.rootsOurs.Store(ours)
 		return
-	case r.statement != nil:
-		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+	case i.statement != nil:
+		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
 	}
 	if !e.Capabilities.Present() {
 		f.AddMember(&e.Params, "capabilities", capabilities)
-		r.rootsOurs.Store(ours)
+		i.rootsOurs.Store(ours)
 		return
 	}
 	switch {
-	case r.statement == nil:
+	case i.statement == nil:
 	case e.Experimental.Present():
-		f.AddMember(&e.Experimental, metaPolicy, r.statement)
+		f.AddMember(&e.Experimental, metaPolicy, i.statement)
 	default:
 		f.AddMember(&e.Capabilities, "experimental", experimental)
 	}
 	if ours {
-		r.rootsOurs.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+		i.rootsOurs.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
 	}
 }
 

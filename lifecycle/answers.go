@@ -11,8 +11,8 @@ import (
 
 // open takes the requests that match out of the client's reach: they will be
 // answered by us. The oldest comes first.
-func (r *run) open(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
-	calls := r.proxy.Requests.Answer(match)
+func (c *front) open(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
+	calls := c.proxy.Requests.Answer(match)
 	slices.SortStableFunc(calls, func(a, b mcpproxy.Call) int { return a.Start.Compare(b.Start) })
 	return calls
 }
@@ -21,11 +21,11 @@ func everything(*mcpproxy.Call) bool { return true }
 
 // answer sends the client one error for each call. JSON-RPC 2.0, "Batch": the
 // answers to a batch stand in one array.
-func (r *run) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
+func (c *front) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
 	for len(calls) > 0 {
 		first := &calls[0]
 		if first.Batch == 0 {
-			r.proxy.Client.Inject(diagnose(first).ErrorFrame(first.ID))
+			c.proxy.Client.Inject(diagnose(first).ErrorFrame(first.ID))
 			calls = calls[1:]
 			continue
 		}
@@ -45,15 +45,15 @@ func (r *run) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagno
 			}
 		}
 		if len(batch) > 1 {
-			r.proxy.Client.Inject(append(batch, "]\n"...))
+			c.proxy.Client.Inject(append(batch, "]\n"...))
 		}
 		calls = rest
 	}
 }
 
 // refuse answers everything that is open with one diagnosis.
-func (r *run) refuse(d diagnostics.Diagnosis) {
-	r.answer(r.open(everything), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
+func (c *front) refuse(d diagnostics.Diagnosis) {
+	c.answer(c.open(everything), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
 }
 
 // timedOut answers the calls that have waited longer than the profile allows,

@@ -19,17 +19,17 @@ const (
 
 // evidence is what is known at this moment about a failure. c is nil when no
 // request is concerned; since is when the failing thing began.
-func (r *run) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
+func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage:    stage,
-		Server:   r.Profile.Server,
-		Profile:  r.Profile,
-		InPlace:  r.InPlace,
-		Stderr:   r.tail.Lines(tailLines),
-		Denials:  r.denials(since),
-		Unset:    r.Unset,
-		UserHome: r.UserHome,
-		Exists:   r.Exists,
+		Server:   i.Profile.Server,
+		Profile:  i.Profile,
+		InPlace:  i.InPlace,
+		Stderr:   i.tail.Lines(tailLines),
+		Denials:  i.denials(since),
+		Unset:    i.Unset,
+		UserHome: i.UserHome,
+		Exists:   i.Exists,
 	}
 	if c != nil {
 		ev.Method, ev.Tool = string(c.Method), string(c.Tool)
@@ -38,9 +38,9 @@ func (r *run) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Tim
 }
 
 // denials returns what the jail recorded from since on.
-func (r *run) denials(since time.Time) []diagnostics.Denial {
+func (i *instance) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
-	for _, d := range r.procs.denials() {
+	for _, d := range i.procs.denials() {
 		if !d.Time.Before(since) {
 			out = append(out, diagnostics.Denial(d))
 		}
@@ -49,21 +49,21 @@ func (r *run) denials(since time.Time) []diagnostics.Denial {
 }
 
 // startFailure is the diagnosis of a failed start, and the exit status for it.
-func (r *run) startFailure(err error) (diagnostics.Diagnosis, int) {
+func (i *instance) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		return r.note(gapFailure(r.Profile.Server, gaps)), statusJail
+		return i.note(gapFailure(i.Profile.Server, gaps)), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
-		return r.note(diagnostics.JailFailure(r.Profile.Server, err.Error(), nil)), statusJail
+		return i.note(diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)), statusJail
 	}
-	ev := r.evidence(diagnostics.StageExec, nil, time.Time{})
+	ev := i.evidence(diagnostics.StageExec, nil, time.Time{})
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
 	if start.Step == confine.StepExec {
-		return r.report(ev), statusFailed
+		return i.report(ev), statusFailed
 	}
-	return r.report(ev), statusJail
+	return i.report(ev), statusJail
 }
 
 // gapFailure names the first gap as the cause, since a client shows one line, and
@@ -96,22 +96,22 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 }
 
 // report diagnoses, and tells stderr and the record.
-func (r *run) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	return r.note(diagnostics.Diagnose(ev))
+func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
+	return i.note(diagnostics.Diagnose(ev))
 }
 
 // note tells stderr and the record about a diagnosis.
-func (r *run) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	r.errs.Say(d.Text())
-	r.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
-	r.recording.Lock()
-	if len(r.record.Diagnoses) == maxRecords {
-		r.record.Diagnoses = append(r.record.Diagnoses[:0:0], r.record.Diagnoses[1:]...)
+func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	c.errs.Say(d.Text())
+	c.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	c.recording.Lock()
+	if len(c.record.Diagnoses) == maxRecords {
+		c.record.Diagnoses = append(c.record.Diagnoses[:0:0], c.record.Diagnoses[1:]...)
 	}
-	r.record.Diagnoses = append(r.record.Diagnoses, d)
-	r.recording.Unlock()
+	c.record.Diagnoses = append(c.record.Diagnoses, d)
+	c.recording.Unlock()
 	select {
-	case r.unsaved <- struct{}{}:
+	case c.unsaved <- struct{}{}:
 	default:
 	}
 	return d
@@ -119,14 +119,14 @@ func (r *run) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 
 // saveRecords hands the record out whenever there is something new, aside:
 // what is on its way to the client does not wait for a disk.
-func (r *run) saveRecords() {
-	defer close(r.saved)
+func (c *front) saveRecords() {
+	defer close(c.saved)
 	for {
 		select {
-		case <-r.unsaved:
-			r.sink()
-		case <-r.finished:
-			r.sink()
+		case <-c.unsaved:
+			c.sink()
+		case <-c.finished:
+			c.sink()
 			return
 		}
 	}
@@ -134,15 +134,15 @@ func (r *run) saveRecords() {
 
 // sink hands the record out. Diagnoses is only ever appended to or replaced, so
 // the copy is not written to.
-func (r *run) sink() {
-	if r.Sink == nil {
+func (c *front) sink() {
+	if c.Sink == nil {
 		return
 	}
-	r.recording.Lock()
-	record := r.record
-	r.recording.Unlock()
-	record.Denials = r.redact.Denials(r.denials(time.Time{}))
-	r.Sink(record)
+	c.recording.Lock()
+	record := c.record
+	c.recording.Unlock()
+	record.Denials = c.denied()
+	c.Sink(record)
 }
 
 // textOf returns what a failed answer says, for the diagnosis to read. Decoding

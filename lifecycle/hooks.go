@@ -15,7 +15,7 @@ func (r *run) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		Request:     r.request,
 		Reply:       r.reply,
-		Asked:       r.ownAnswer,
+		Asked:       func(e *mcpproxy.Envelope) bool { return r.ownAnswer(e, r.link.server.Load()) },
 		Crowded:     r.crowded,
 		FirstAnswer: r.firstAnswer,
 		Forged:      forged,
@@ -65,16 +65,16 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 // calls" promises, and nothing else: denials to its _meta if it failed or if there
 // are any, and a block of text if it failed, even to say that nothing points at
 // the jail.
-func (r *run) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
-	if !failed && len(r.denials(c.Start)) == 0 {
+	if !failed && len(i.denials(c.Start)) == 0 {
 		return
 	}
-	ev := r.evidence(diagnostics.StageCall, c, c.Start)
+	ev := i.evidence(diagnostics.StageCall, c, c.Start)
 	if failed {
 		ev.Text = textOf(f, e)
 	}
-	d := r.report(ev)
+	d := i.report(ev)
 	if e.Error.Present() {
 		return
 	}
@@ -114,14 +114,13 @@ func isProbeAnswer(method, code string) bool {
 	return false
 }
 
-// oversized answers in place of a message beyond the limit, for its id alone: the
-// session goes on.
-func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+// tooLarge is the diagnosis of a message beyond the limit.
+func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
 		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
 		// says whose it is.
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: r.Profile.Server,
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: i.Profile.Server,
 	}
 	whose := "a message to it"
 	if from == mcpproxy.FromServer {
@@ -131,16 +130,23 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		}
 	}
 	if f.Err != nil {
-		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", r.Profile.Server, whose, f.Size/mb, f.Err)
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.Profile.Server, whose, f.Size/mb, f.Err)
 	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", r.Profile.Server, whose, (f.Size+mb-1)/mb, r.limit()/mb)
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.Profile.Server, whose, (f.Size+mb-1)/mb, i.limit()/mb)
 		d.Fix = fmt.Sprintf("declare the server in a configuration file, with limits.message_mb = %d", f.Size/mb+1)
-		if !r.InPlace {
-			d.Grant = []string{"[servers." + r.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+		if !i.InPlace {
+			d.Grant = []string{"[servers." + i.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]
 		}
 	}
 
+	return d
+}
+
+// oversized answers in place of a message beyond the limit, for its id alone: the
+// session goes on.
+func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+	d := r.tooLarge(from, f)
 	back := r.proxy.Client // where the error goes: to whoever asked
 	var call mcpproxy.Call
 	told := false
@@ -188,21 +194,21 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 
 // junk shows what a server printed to its stdout by mistake. It also counts as
 // stderr for a diagnosis: it is often the reason why nothing else follows.
-func (r *run) junk(f *mcpproxy.Frame) {
+func (i *instance) junk(f *mcpproxy.Frame) {
 	now := time.Now()
-	if now.Sub(r.lastJunk) > burst && !f.Blank() {
-		r.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", r.Profile.Server))
+	if now.Sub(i.lastJunk) > burst && !f.Blank() {
+		i.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.Profile.Server))
 	}
 	if !f.Blank() {
-		r.lastJunk = now
+		i.lastJunk = now
 	}
 	line := f.Bytes()
 	if line == nil {
-		r.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		i.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
 		return
 	}
-	r.tail.Write(line)
-	shown := diagnostics.NewForward(r.errs, r.redact)
+	i.tail.Write(line)
+	shown := diagnostics.NewForward(i.errs, i.redact)
 	shown.Write(line)
 	shown.Flush()
 }

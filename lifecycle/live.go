@@ -29,15 +29,13 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 	})
 	r.tasks.Go(func() {
 		defer close(stderrEnded)
-		shown := diagnostics.NewForward(r.errs, r.redact)
-		io.Copy(io.MultiWriter(r.tail, shown), pipes.stderr)
-		shown.Flush()
+		r.pumpStderr(pipes.stderr)
 	})
 	replayed := make(chan struct{})
 	if r.clientEnded == nil {
 		close(replayed)
 		r.link.server.Store(server)
-		r.goClient()
+		r.goClient(&r.link)
 	} else {
 		r.tasks.Go(func() {
 			defer close(replayed)

@@ -20,46 +20,46 @@ const (
 )
 
 // reply looks at an answer of the client on its way to the server.
-func (r *run) reply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if r.roots != rootsOff && string(c.Method) == "roots/list" && e.Result.Present() && f.Flaws.Strict() {
-		r.narrowIn(f, e.Result)
+func (i *instance) reply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if i.roots != rootsOff && string(c.Method) == "roots/list" && e.Result.Present() && f.Flaws.Strict() {
+		i.narrowIn(f, e.Result)
 	}
 }
 
 // ownAnswer answers a roots/list of the server from the policy, where we have
 // declared the capability and not the client: who declares it has to answer
 // (2025-11-25, "Roots, Capabilities").
-func (r *run) ownAnswer(e *mcpproxy.Envelope) bool {
-	if string(e.Method) != "roots/list" || !e.Trackable() || !r.rootsOurs.Load() {
+func (i *instance) ownAnswer(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !i.rootsOurs.Load() {
 		return false
 	}
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	answer = append(answer, `,"result":{"roots":`...)
-	answer = append(append(answer, rootList(grantedRoots(r.Profile, "/"))...), "}}\n"...)
-	r.tell(r.link.server.Load(), answer)
+	answer = append(append(answer, rootList(grantedRoots(i.Profile, "/"))...), "}}\n"...)
+	i.tell(server, answer)
 	return true
 }
 
 // narrowInputs narrows the lists of roots among the answers that a retried
 // request carries (2026-07-28, "Multi round-trip requests"): a map from names to
 // results, of which the one with roots is that of a roots/list.
-func (r *run) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (i *instance) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	eachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
 			start := e.Inputs.Start + at
-			r.narrowIn(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+			i.narrowIn(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
 		}
 	})
 }
 
 // narrowIn narrows the roots of one result. A list of which all may be read keeps
 // its bytes.
-func (r *run) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
+func (i *instance) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
 	eachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
 			return
 		}
-		if list, changed := r.narrow(value); changed {
+		if list, changed := i.narrow(value); changed {
 			start := result.Start + at
 			f.Replace(mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '['}, list)
 		}
@@ -68,7 +68,7 @@ func (r *run) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
 
 // narrow returns the roots of list that the profile lets the server read. One
 // that is wider than what is granted becomes what is granted inside of it.
-func (r *run) narrow(list []byte) (narrowed []byte, changed bool) {
+func (i *instance) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
@@ -81,15 +81,15 @@ func (r *run) narrow(list []byte) (narrowed []byte, changed bool) {
 			changed = true
 			continue
 		}
-		if r.Canonical != nil {
-			dir = r.Canonical(dir)
+		if i.Canonical != nil {
+			dir = i.Canonical(dir)
 		}
-		if r.Profile.RightsAt(dir).Has(policy.Read) {
+		if i.Profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)
 			continue
 		}
 		changed = true
-		inside = append(inside, grantedRoots(r.Profile, dir)...)
+		inside = append(inside, grantedRoots(i.Profile, dir)...)
 	}
 	for _, root := range inside {
 		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {

@@ -32,7 +32,7 @@ func FuzzTell(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		r := &run{roots: rootsOff}
+		r := &run{instance: instance{front: &front{}, roots: rootsOff}}
 		r.asked.c = make(chan struct{})
 		if advertise {
 			r.statement = []byte(`{"version":1}`)

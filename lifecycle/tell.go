@@ -9,14 +9,14 @@ const tellMax = 1 << 20
 // not be reading before we have read on, and of one that hangs the other calls
 // have to time out. One that reads nothing loses what is beyond tellMax. The
 // caller is a task.
-func (r *run) tell(server *mcpproxy.Conn, line []byte) {
+func (i *instance) tell(server *mcpproxy.Conn, line []byte) {
 	n := int64(len(line))
-	if waiting := r.telling.Add(n); server == nil || waiting > tellMax && waiting > n {
-		r.telling.Add(-n)
+	if waiting := i.telling.Add(n); server == nil || waiting > tellMax && waiting > n {
+		i.telling.Add(-n)
 		return
 	}
-	r.tasks.Go(func() {
-		defer r.telling.Add(-n)
+	i.tasks.Go(func() {
+		defer i.telling.Add(-n)
 		server.Inject(line)
 	})
 }
