@@ -8,7 +8,12 @@ const (
 
 // captures are the tokens of one envelope, as ranges of Scanner.text. The zero
 // range is an absent token: see Scanner.Finish.
-type captures struct{ id, method, name, code, version, cancels [2]int }
+type captures struct {
+	id, method, name, code, version, cancels, token [2]int
+
+	progress   [2]int // params.progressToken
+	progressAt Span
+}
 
 // place returns what the innermost open container is.
 func (s *Scanner) place() place {
@@ -38,26 +43,23 @@ func (s *Scanner) envelope() (*Envelope, *captures) {
 func (s *Scanner) begin(c byte, at int64) place {
 	p, m := s.place(), s.next
 	s.next, s.value, s.capturing, s.want = unknown, nil, false, unknown
-	if p == nowhere && s.depth > 0 {
+	switch {
+	case p == nowhere && s.depth > 0:
 		return nowhere
-	}
-	if s.depth == 0 {
+	case s.depth == 0:
 		s.top = c
 		if c == '{' {
 			return s.message(at)
 		}
 		return inBatch
-	}
-	if p == inBatch {
+	case p == inBatch:
 		if c == '{' {
 			return s.message(at)
 		}
 		return nowhere
-	}
-	if m == unknown {
+	case m == unknown:
 		return nowhere
-	}
-	if s.folded {
+	case s.folded:
 		s.folded = false
 		if s.shadow == 0 {
 			if c != '{' && c != '[' {
@@ -66,74 +68,7 @@ func (s *Scanner) begin(c byte, at int64) place {
 			s.shadow = s.depth + 1
 		}
 	}
-	e, _ := s.envelope()
-	var span *Span
-	inside := nowhere
-	switch {
-	case p == inEnvelope && m == mParams:
-		span, inside = &e.Params, inParams
-		if e.Params.Present() { // a second one
-			e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
-			s.drop(mName, mVersion, mRequestID)
-		}
-	case p == inEnvelope && m == mResult:
-		span, inside = &e.Result, inResult
-		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
-	case p == inEnvelope && m == mError:
-		span, inside = &e.Error, inError
-		s.drop(mCode)
-	case p == inParams && m == mMeta:
-		span, inside = &e.ParamsMeta, inParamsMeta
-		s.drop(mVersion)
-	case p == inParams && m == mCapabilities:
-		span, inside = &e.Capabilities, inCapabilities
-		e.Roots, e.Experimental = Span{}, Span{}
-	case p == inCapabilities && m == mExperimental:
-		span, inside = &e.Experimental, inExperimental
-	case p == inCapabilities && m == mRoots:
-		span = &e.Roots
-	case p == inParams && m == mInputs:
-		span = &e.Inputs
-	case p == inError && m == mData:
-		inside = inErrorData
-	case m == mOwn:
-		if own := &s.msgs[len(s.msgs)-1].Own; len(*own) < MaxOwn {
-			*own = append(*own, &Span{})
-			span = (*own)[len(*own)-1]
-		} else {
-			s.flaws |= FlawBounds
-		}
-	case p == inResult && m == mMeta:
-		span, inside = &e.ResultMeta, inResultMeta
-	case p == inResult && m == mContent:
-		span, inside = &e.Content, inContent
-	case p == inResult && m == mIsError:
-		e.IsError = c == 't'
-	case p == inEnvelope && m == mJSONRPC:
-		e.JSONRPC = true
-	case m == mRequestID:
-		s.drop(mRequestID)
-		if c == '"' || c == '-' || '0' <= c && c <= '9' {
-			s.want, s.capturing = mRequestID, true
-		}
-	case m == mID:
-		s.drop(mID)
-		if c != '"' && c != '-' && c != 'n' && (c < '0' || c > '9') {
-			s.flaws |= FlawID
-			break
-		}
-		s.want, s.capturing = mID, true
-	case m == mMethod || m == mName || m == mVersion:
-		s.drop(m)
-		if c == '"' {
-			s.want, s.capturing = m, true
-		}
-	case m == mCode:
-		s.drop(mCode)
-		if c == '-' || '0' <= c && c <= '9' {
-			s.want, s.capturing = mCode, true
-		}
-	}
+	span, inside := s.member(p, m, c)
 	if span != nil {
 		*span = Span{Start: at, Kind: c}
 		s.value = span
@@ -161,31 +96,6 @@ func (s *Scanner) message(at int64) place {
 	}
 	s.msgs[len(s.msgs)-1].Self = Span{Start: at, Kind: '{'}
 	return inEnvelope
-}
-
-// drop forgets captured members: of two values for one name the last one counts,
-// as it does for encoding/json and for JavaScript.
-func (s *Scanner) drop(ms ...member) {
-	_, c := s.envelope()
-	for _, m := range ms {
-		*c.of(m) = [2]int{}
-	}
-}
-
-func (c *captures) of(m member) *[2]int {
-	switch m {
-	case mID:
-		return &c.id
-	case mMethod:
-		return &c.method
-	case mName:
-		return &c.name
-	case mCode:
-		return &c.code
-	case mRequestID:
-		return &c.cancels
-	}
-	return &c.version
 }
 
 // push opens a container.
@@ -284,16 +194,7 @@ func (s *Scanner) endScalar(b []byte, mark, i int) state {
 	}
 	if s.capturing {
 		s.capturing = false
-		if s.want != mID && s.want != mCode && s.want != mRequestID { // a string: without quotes, decoded
-			s.from++
-			inner := s.text[s.from : len(s.text)-1]
-			if s.esc {
-				inner = s.unescape(inner)
-			}
-			s.text = s.text[:s.from+len(inner)]
-		}
-		_, c := s.envelope()
-		*c.of(s.want) = [2]int{s.from, len(s.text)}
+		s.keep()
 	}
 	return s.after()
 }

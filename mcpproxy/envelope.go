@@ -9,10 +9,14 @@ type Envelope struct {
 	Code    []byte // error.code, the raw token
 	Version []byte // the modern protocol version in params._meta, decoded
 	Cancels []byte // params.requestId of a notifications/cancelled, the raw token
+	Token   []byte // progressToken, the raw token: of notifications/progress in params, of all else in params._meta
 
 	JSONRPC bool // there is a jsonrpc member
 	IsError bool // result.isError is true
 
+	IDAt         Span // where ID stands
+	CancelsAt    Span // where Cancels stands
+	TokenAt      Span // where Token stands
 	Self         Span // the message itself
 	Params       Span // members of the message
 	Capabilities Span // params.capabilities

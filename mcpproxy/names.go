@@ -51,7 +51,9 @@ const (
 	mInputs
 	mRoots
 	mExperimental
-	mOwn // any name that begins with OwnPrefix
+	mToken    // params._meta.progressToken
+	mProgress // params.progressToken
+	mOwn      // any name that begins with OwnPrefix
 )
 
 // known lists the members of each place. A name that differs from one of them
@@ -65,8 +67,9 @@ var known = [places][]struct {
 	inParams: {
 		{"name", mName}, {"arguments", mArguments}, {"_meta", mMeta},
 		{"requestId", mRequestID}, {"capabilities", mCapabilities}, {"inputResponses", mInputs},
+		{"progressToken", mProgress},
 	},
-	inParamsMeta:   {{VersionKey, mVersion}},
+	inParamsMeta:   {{VersionKey, mVersion}, {"progressToken", mToken}},
 	inResult:       {{"content", mContent}, {"isError", mIsError}, {"_meta", mMeta}, {"structuredContent", mStructured}},
 	inError:        {{"code", mCode}, {"message", mMessage}, {"data", mData}},
 	inCapabilities: {{"roots", mRoots}, {"experimental", mExperimental}},

@@ -187,7 +187,7 @@ func (t *serverTrack) track(f *Frame) bool {
 			}
 		case Notification:
 			switch string(e.Method) {
-			case "notifications/progress":
+			case progress:
 				if p.Hooks.Progress != nil {
 					p.Hooks.Progress(e)
 				}

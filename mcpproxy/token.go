@@ -11,6 +11,24 @@ func (s *Scanner) capture(part []byte) {
 	s.text = append(s.text, part...)
 }
 
+// keep notes the token that ends s.text: a method, name or version without its
+// quotes and decoded, everything else as it is.
+func (s *Scanner) keep() {
+	if s.want == mMethod || s.want == mName || s.want == mVersion {
+		s.from++
+		inner := s.text[s.from : len(s.text)-1]
+		if s.esc {
+			inner = s.unescape(inner)
+		}
+		s.text = s.text[:s.from+len(inner)]
+	}
+	_, t := s.envelope()
+	*t.of(s.want) = [2]int{s.from, len(s.text)}
+}
+
+// progress is the notification whose token is that of another message.
+const progress = "notifications/progress"
+
 // Finish ends the frame.
 func (s *Scanner) Finish() ([]Envelope, Flaw) {
 	if s.state >= sMinus && s.state <= sExpDigits && number(s.state, ' ') == sDone {
@@ -25,7 +43,10 @@ func (s *Scanner) Finish() ([]Envelope, Flaw) {
 	for i := range s.msgs {
 		e, c := &s.msgs[i], &s.caps[i]
 		e.ID, e.Method, e.Name, e.Code, e.Version = s.token(c.id), s.token(c.method), s.token(c.name), s.token(c.code), s.token(c.version)
-		e.Cancels = s.token(c.cancels)
+		e.Cancels, e.Token = s.token(c.cancels), s.token(c.token)
+		if string(e.Method) == progress {
+			e.Token, e.TokenAt = s.token(c.progress), c.progressAt
+		}
 	}
 	return s.msgs, s.flaws
 }
