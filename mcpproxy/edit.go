@@ -44,14 +44,13 @@ func (f *Frame) AppendTo(dst []byte) ([]byte, bool) {
 // writeTo writes the frame with its edits. scratch is used, and returned grown,
 // to make one write of a small frame that has some.
 func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
-	if f.spill != nil {
-		return scratch, f.writeParts(w, io.NewSectionReader(f.spill, 0, f.Size))
-	}
-	if len(f.edits) == 0 {
+	switch {
+	case f.spill != nil:
+		return scratch, f.writeParts(w, io.NewSectionReader(f.spill, f.base, f.Size))
+	case len(f.edits) == 0:
 		_, err := w.Write(f.line)
 		return scratch, err
-	}
-	if len(f.line) > 1<<16 {
+	case len(f.line) > 1<<16:
 		return scratch, f.writeParts(w, bytes.NewReader(f.line))
 	}
 	scratch, _ = f.AppendTo(scratch[:0])
@@ -86,7 +85,7 @@ func (f *Frame) at(i int64) byte {
 	case i < 0 || i >= f.Size:
 	case f.spill != nil:
 		var b [1]byte
-		f.spill.ReadAt(b[:], i)
+		f.spill.ReadAt(b[:], f.base+i)
 		return b[0]
 	case i < int64(len(f.line)):
 		return f.line[i]

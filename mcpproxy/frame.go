@@ -1,11 +1,8 @@
 package mcpproxy
 
-import (
-	"os"
-)
-
 // Frame is one line of a stream, its end included, with what its envelope says.
-// It is valid until the next call of the Reader that returned it.
+// One that a Reader returned is valid until the next call of that Reader: see
+// Detach. What is said here of frames holds for one goroutine at a time.
 type Frame struct {
 	// Messages is one message, several for a batch, none for a line that is no
 	// JSON-RPC. It is filled in for an oversized frame too.
@@ -19,10 +16,12 @@ type Frame struct {
 	Oversized bool
 	Err       error
 
-	line  []byte   // the bytes, unless they are in the spill
-	spill *os.File // an unlinked file with all of them
+	line  []byte // the bytes, unless they are in the spill
+	spill *spill
+	base  int64 // where they begin in it
 	top   byte
 	edits []edit
+	own   bool // line and Messages are no reader's: see Detach
 }
 
 // Junk reports whether the frame is no MCP message and never was meant to be
@@ -55,9 +54,7 @@ func (f *Frame) ended() bool { return f.at(f.Size-1) == '\n' }
 
 // reset makes the frame ready for the next line.
 func (f *Frame) reset() {
-	if f.spill != nil {
-		f.spill.Close()
-	}
+	f.Close()
 	clear(f.edits)
 	*f = Frame{edits: f.edits[:0]}
 }

@@ -2,9 +2,7 @@ package mcpproxy
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"os"
 )
 
 const (
@@ -100,7 +98,7 @@ func (r *Reader) spillOut() {
 	part := r.buf[r.start:r.scanned]
 	r.start = r.scanned
 	if f.Size == 0 {
-		f.spill, f.Err = namelessFile()
+		f.spill, f.Err = newSpill()
 		f.Oversized = f.Err != nil
 	}
 	f.Size += int64(len(part))
@@ -112,9 +110,8 @@ func (r *Reader) spillOut() {
 			f.Oversized = true
 		}
 	}
-	if f.Oversized && f.spill != nil {
-		f.spill.Close()
-		f.spill = nil
+	if f.Oversized {
+		f.Close()
 	}
 }
 
@@ -161,17 +158,4 @@ func (r *Reader) shrink() {
 	fresh := make([]byte, 2*chunk)
 	r.end = copy(fresh, r.buf[r.start:r.end])
 	r.buf, r.start, r.small = fresh, 0, 0
-}
-
-// unlinkedFile returns a file that has lost its name again. Where an open file
-// cannot be removed (Windows) it fails, and such a frame counts as oversized.
-func unlinkedFile() (*os.File, error) {
-	f, err := os.CreateTemp("", "mcp-jail-frame-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return f, nil
 }

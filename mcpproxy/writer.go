@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"errors"
 	"io"
 	"sync"
 )
@@ -16,12 +17,19 @@ type Writer struct {
 	scratch []byte
 }
 
+// ErrGone says that a frame has no bytes to be sent: it was Oversized, or closed.
+var ErrGone = errors.New("the bytes of the frame are gone")
+
 // NewWriter returns a Writer to dst.
 func NewWriter(dst io.Writer) *Writer { return &Writer{dst: dst} }
 
 // Send writes a frame with what was inserted into it. After the first error
-// every call returns that error: part of a frame may have been written.
+// every call returns that error: part of a frame may have been written. ErrGone
+// is not one of those.
 func (w *Writer) Send(f *Frame) error {
+	if f.line == nil && f.spill == nil {
+		return ErrGone
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.boundary(); err != nil {
