@@ -116,45 +116,15 @@ func (p *Proxy) cut(f *Frame, cuts []*Span) bool {
 // an answer to a request that is already answered is dropped.
 func (p *Proxy) RunServer(server *Conn) error {
 	t := serverTrack{p: p}
-	for {
-		f, err := server.Next()
-		if err != nil {
-			return clean(err)
-		}
-		switch {
-		case f.Oversized || !f.Junk() && overmarked(f):
-			if p.Hooks.Oversized != nil {
-				p.Hooks.Oversized(FromServer, f)
-			}
-			continue
-		case f.Junk():
-			if p.Hooks.Junk != nil {
-				p.Hooks.Junk(f)
-			}
-			continue
-		}
+	return p.Hooks.Receive(server.Reader, func(f *Frame) error {
 		if !t.track(f) {
-			continue
+			return nil
 		}
 		if err := p.Client.Send(f); err != nil {
 			return fmt.Errorf("%w: %w", ErrClientGone, err)
 		}
-	}
-}
-
-// ErrForged is the Err of a frame with more members of ours than are looked into:
-// no server has a reason to write one.
-var ErrForged = errors.New("it has too many members whose names begin with " + OwnPrefix)
-
-// overmarked refuses such a frame: a member that is not found is not taken out.
-func overmarked(f *Frame) bool {
-	for i := range f.Messages {
-		if len(f.Messages[i].Own) == MaxOwn {
-			f.Oversized, f.Err = true, ErrForged
-			return true
-		}
-	}
-	return false
+		return nil
+	})
 }
 
 // serverTrack is what RunServer keeps from frame to frame.
