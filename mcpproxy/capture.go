@@ -56,6 +56,7 @@ func (s *Scanner) begin(c byte, at int64) place {
 		if c == '{' {
 			return s.message(at)
 		}
+		s.stray++
 		return nowhere
 	case m == unknown:
 		return nowhere
@@ -86,6 +87,7 @@ func (s *Scanner) begin(c byte, at int64) place {
 func (s *Scanner) message(at int64) place {
 	if len(s.msgs) == maxBatch {
 		s.flaws |= FlawBounds
+		s.stray++
 		return nowhere
 	}
 	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.caps) { // in place: they are large

@@ -20,7 +20,7 @@ func parse(s *Scanner, line []byte) *Frame {
 		f.line = []byte{}
 	}
 	f.Messages, f.Flaws = s.Scan(line)
-	f.top = s.top
+	f.top, f.stray = s.top, s.stray
 	f.Batch = f.top == '['
 	return f
 }

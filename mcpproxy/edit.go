@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"io"
 	"slices"
 )
@@ -45,37 +44,40 @@ func (f *Frame) AppendTo(dst []byte) ([]byte, bool) {
 // to make one write of a small frame that has some.
 func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
 	switch {
-	case f.spill != nil:
-		return scratch, f.writeParts(w, io.NewSectionReader(f.spill, f.base, f.Size))
+	case f.spill != nil || len(f.line) > 1<<16 && len(f.edits) > 0:
+		return scratch, f.writePart(w, 0, f.Size)
 	case len(f.edits) == 0:
 		_, err := w.Write(f.line)
 		return scratch, err
-	case len(f.line) > 1<<16:
-		return scratch, f.writeParts(w, bytes.NewReader(f.line))
 	}
 	scratch, _ = f.AppendTo(scratch[:0])
 	_, err := w.Write(scratch)
 	return scratch, err
 }
 
-func (f *Frame) writeParts(w io.Writer, r io.ReadSeeker) error {
-	var done int64
+// writePart writes the bytes from done to end with the edits that lie within.
+func (f *Frame) writePart(w io.Writer, done, end int64) error {
 	for _, e := range f.edits {
-		if e.at < done {
+		if e.at < done || e.to > end {
 			continue
 		}
-		if _, err := io.CopyN(w, r, e.at-done); err != nil {
+		if err := f.writeBytes(w, done, e.at); err != nil {
 			return err
 		}
 		if _, err := w.Write(e.text); err != nil {
 			return err
 		}
-		if _, err := r.Seek(e.to, io.SeekStart); err != nil {
-			return err
-		}
 		done = e.to
 	}
-	_, err := io.Copy(w, r)
+	return f.writeBytes(w, done, end)
+}
+
+func (f *Frame) writeBytes(w io.Writer, from, to int64) error {
+	if f.spill != nil {
+		_, err := io.Copy(w, io.NewSectionReader(f.spill, f.base+from, to-from))
+		return err
+	}
+	_, err := w.Write(f.line[from:to])
 	return err
 }
 

@@ -21,6 +21,7 @@ type Frame struct {
 	base  int64 // where they begin in it
 	top   byte
 	edits []edit
+	stray int  // elements of a batch that are not among Messages
 	own   bool // line and Messages are no reader's: see Detach
 }
 

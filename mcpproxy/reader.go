@@ -74,7 +74,7 @@ func (r *Reader) finish(to int) *Frame {
 	f := &r.frame
 	r.scan.Feed(r.buf[r.scanned:to])
 	f.Messages, f.Flaws = r.scan.Finish()
-	f.top = r.scan.top
+	f.top, f.stray = r.scan.top, r.scan.stray
 	f.Batch = f.top == '['
 	r.scanned = to
 	switch {

@@ -79,8 +79,9 @@ type Scanner struct {
 	rune  [4]byte // an unfinished character at the end of the last chunk
 	runes int
 
-	msgs []Envelope
-	caps []captures
+	msgs  []Envelope
+	caps  []captures
+	stray int // elements of a batch that are no messages, or too many
 
 	scratch     Envelope // in a shadow
 	scratchCaps captures
@@ -98,7 +99,7 @@ func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.top, s.depth = sValue, 0, 0, 0, 0
 	s.next, s.value, s.capturing, s.runes = unknown, nil, false, 0
 	s.folded, s.shadow, s.marks = false, 0, 0
-	s.msgs, s.caps = s.msgs[:0], s.caps[:0]
+	s.msgs, s.caps, s.stray = s.msgs[:0], s.caps[:0], 0
 	if cap(s.text) > keepText {
 		s.text = nil
 	}

@@ -1,0 +1,140 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestSplit(t *testing.T) {
+	for in, want := range map[string]struct {
+		messages []string
+		stray    int
+		flaws    Flaw
+	}{
+		`[{"id":1},{"id":2}]`:                              {[]string{`{"id":1}`, `{"id":2}`}, 0, 0},
+		` [ {"id":9007199254740993 } ,{ } ] ` + "\r":       {[]string{`{"id":9007199254740993 }`, `{ }`}, 0, 0},
+		`[{"a":[{}]}, 7, "x", [{"id":1}], null, {"id":3}]`: {[]string{`{"a":[{}]}`, `{"id":3}`}, 4, 0},
+		`[]`:                         {nil, 0, 0},
+		`[1]`:                        {nil, 1, 0},
+		`[{"id":1},{"id":2,"id":3}]`: {[]string{`{"id":1}`, `{"id":2,"id":3}`}, 0, FlawDuplicate},
+		`[{"id":1}] x`:               {[]string{`{"id":1}`}, 0, FlawTrailing},
+		`[{"id":1},{"id":`:           {nil, 0, FlawMalformed},
+		`{"id":1}`:                   {[]string{`{"id":1}`}, 0, 0},
+	} {
+		f := frameOf(t, in+"\n")
+		whole := f.Batch
+		messages, stray := f.Split()
+		if len(messages) != len(want.messages) || stray != want.stray {
+			t.Errorf("%s: %d messages, %d strays", in, len(messages), stray)
+			continue
+		}
+		for i, m := range messages {
+			if got := sent(t, m); got != want.messages[i]+"\n" || m.Batch || len(m.Messages) != 1 || m.Flaws != want.flaws || m.Junk() {
+				t.Errorf("%s (batch: %v): message %d is sent as %q, with %+v", in, whole, i, got, m)
+			}
+		}
+	}
+	many := frameOf(t, "["+strings.Repeat(`{"id":1},`, maxBatch)+`{"id":2},{"id":3}]`)
+	if messages, stray := many.Split(); len(messages) != maxBatch || stray != 2 || messages[0].Flaws != FlawBounds {
+		t.Errorf("%d messages, %d strays", len(messages), stray)
+	}
+}
+
+// TestSplitEdited: edits go with the message that they are in.
+func TestSplitEdited(t *testing.T) {
+	f := frameOf(t, `[{"id":1,"params":{}},{"id":2},{"id":3,"params":{"a":1}}]`)
+	f.Replace(f.Messages[0].IDAt, []byte(`"one"`))
+	f.AddMember(&f.Messages[2].Params, "b", []byte("2"))
+	f.Cut([]*Span{&f.Messages[1].Self})
+	messages, _ := f.Split()
+	var got string
+	for _, m := range messages {
+		got += sent(t, m)
+	}
+	if got != `{"id":"one","params":{}}`+"\n"+`{"id":3,"params":{"a":1,"b":2}}`+"\n" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestSplitSpill: the messages of a batch that is too large for memory share its
+// file, which is closed with the last one.
+func TestSplitSpill(t *testing.T) {
+	pad := strings.Repeat("x", memoryMax)
+	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
+	f, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := f.spill.File
+	messages, stray := f.Split()
+	if len(messages) != 3 || stray != 0 {
+		t.Fatalf("%d messages, %d strays", len(messages), stray)
+	}
+	r.Next()
+	messages[1].Replace(messages[1].Messages[0].IDAt, []byte("22"))
+	for i, want := range []string{`{"id":1,"method":"m","pad":"` + pad + `"}` + "\n", `{"method":"n","id":22}` + "\n", `{"id":3}` + "\n"} {
+		m := messages[i]
+		if got := sent(t, m); got != want || len(m.Messages) != 1 || m.Flaws != 0 || !m.ended() {
+			t.Errorf("message %d is sent as %.80q, with %+v", i, got, m)
+		}
+		if _, err := file.Stat(); err != nil {
+			t.Errorf("closed before message %d: %v", i, err)
+		}
+		m.Close()
+	}
+	if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("still open: %v", err)
+	}
+}
+
+// FuzzSplit: each message has its bytes, and together they make the answer.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{`[{"id":1,"result":{}},{"id":2,"error":{}}]`, ` [ {"result":1 } , 7,{} ]`, `[[{}],{"id":"\u0061","result":[{}]}]`, `{"id":1,"result":null}`, `[{}]{}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data, _, _ = bytes.Cut(data, []byte("\n"))
+		r := NewReader(io.MultiReader(bytes.NewReader(data), strings.NewReader("\n#################################################################")), 0)
+		fr, err := r.Next()
+		if err != nil || !fr.Batch || fr.Flaws.Has(FlawMalformed) {
+			return
+		}
+		var each [][]byte
+		answers := 0
+		for _, e := range fr.Messages {
+			each = append(each, bytes.Clone(fr.Slice(e.Self)))
+			if e.Kind() == Response {
+				answers++
+			}
+		}
+		messages, _ := fr.Split()
+		r.Next()
+		if len(messages) != len(each) {
+			t.Fatalf("%q: %d messages", data, len(messages))
+		}
+		var out bytes.Buffer
+		b := NewBatch(NewWriter(&out), answers, 0)
+		var want []byte
+		for i, m := range messages {
+			if got := sent(t, m); got != string(each[i])+"\n" {
+				t.Fatalf("%q: message %d is %q", data, i, got)
+			}
+			if err := b.Send(m); (err == nil) != (m.Messages[0].Kind() == Response) {
+				t.Fatalf("%q: message %d: %v", data, i, err)
+			} else if err == nil {
+				want = append(append(want, ','), each[i]...)
+			}
+		}
+		if len(want) > 0 {
+			want[0] = '['
+			want = append(want, "]\n"...)
+		}
+		if !bytes.Equal(out.Bytes(), want) {
+			t.Fatalf("%q: joined as %q", data, out.Bytes())
+		}
+	})
+}
