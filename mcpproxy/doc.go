@@ -13,8 +13,14 @@
 // id and calls [Hooks] at the few places at which somebody may want to speak up.
 //
 // Where something has to be added to a message, it is spliced into the original
-// bytes, or cut out of them: see [Frame.AddMember], [Frame.Cut]. Numbers such as 9007199254740993, unknown
-// members, the order of members, white space and line ends stay what they were.
+// bytes, or cut out of them: see [Frame.AddMember], [Frame.Cut], [Frame.Replace].
+// Numbers such as 9007199254740993, unknown members, the order of members, white
+// space and line ends stay what they were.
+//
+// Who sends the messages of one client to several servers needs frames that
+// outlive the Reader ([Frame.Detach]), the messages of a batch one by one
+// ([Frame.Split], [Batch]), and must know when a server could see another call in
+// a frame than the envelope says: [Flaw.Ambiguous].
 //
 // # Memory
 //
@@ -34,11 +40,14 @@
 //     who replaces one marks them by Pending.Answer.
 //   - A server's requests that wait for the client's answers may take 4 MiB, some
 //     ten thousand of the usual size: further ones are not forwarded.
-//   - Of a batch, the first 4096 members are looked into; of all texts that a
+//   - Of a batch, the first 4096 members are looked into, and none that are arrays; of all texts that a
 //     frame's envelope captures (ids, methods, names), 1 MiB.
 //   - Duplicate names are looked for where a message is told apart from another:
 //     in the envelope, in params, result, error and the _meta of both. What lies
 //     deeper is only checked for being JSON.
+//   - A line ends with a newline, and for some readers with a carriage return
+//     (FlawLine). One that cuts lines elsewhere, such as at the size of its buffer,
+//     may see messages in the middle of others.
 //   - NaN, the infinities and a byte order mark are no JSON, but some peers agree
 //     on them: such frames pass, with a flaw.
 //   - Containers nested deeper than 10000 are malformed, as for encoding/json.

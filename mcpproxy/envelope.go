@@ -79,25 +79,3 @@ func (e *Envelope) Kind() Kind {
 // Trackable reports whether an answer could be matched to the id. MCP, "Base
 // Protocol, Requests": "Unlike base JSON-RPC, the ID MUST NOT be null".
 func (e *Envelope) Trackable() bool { return e.ID != nil && e.ID[0] != 'n' }
-
-// Flaw is a set of properties that could make two readers of one frame see
-// different messages. A frame with flaws can still be forwarded: the caller
-// decides.
-type Flaw uint8
-
-const (
-	FlawMalformed Flaw = 1 << iota // not JSON, or cut off
-	FlawTrailing                   // something follows the first value
-	FlawDuplicate                  // a name stands twice in one object
-	FlawCase                       // a name differs from another or a known one only in case
-	FlawText                       // invalid UTF-8, a byte order mark, or a lone surrogate in a name, id or method
-	FlawID                         // the id is neither string, number nor null
-	FlawBounds                     // more names, members or text than are looked into
-	FlawNumber                     // NaN or an infinity, which Python writes and reads, and few others do
-)
-
-// Strict reports whether every reader of JSON sees the same message.
-func (f Flaw) Strict() bool { return f == 0 }
-
-// Has reports whether f contains any of the flaws in g.
-func (f Flaw) Has(g Flaw) bool { return f&g != 0 }

@@ -58,6 +58,9 @@ func (s *Scanner) ofEnvelope(e *Envelope, t *captures, m member, c byte) (*Span,
 		return span, nowhere
 	case mMethod:
 		s.wantText(&t.method, m, c)
+		if c != '"' && c != 'n' {
+			s.flaws |= FlawShape
+		}
 	case mParams:
 		if e.Params.Present() { // a second one
 			e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}

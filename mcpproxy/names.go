@@ -57,8 +57,8 @@ const (
 )
 
 // known lists the members of each place. A name that differs from one of them
-// only in case is a flaw, because some decoders (encoding/json) take it for that
-// one.
+// only in case is a flaw, because some decoders (encoding/json, which folds as
+// bytes.EqualFold does) take it for that one.
 var known = [places][]struct {
 	name string
 	m    member
@@ -102,8 +102,9 @@ func (s *names) add(p place, name []byte) (member, Flaw) {
 			return k.m, 0
 		}
 	}
+	plain := undotted(name)
 	for _, k := range known[p] {
-		if bytes.EqualFold(name, []byte(k.name)) {
+		if bytes.EqualFold(plain, []byte(k.name)) {
 			return k.m, FlawCase
 		}
 	}

@@ -74,7 +74,7 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	c.ID = append(c.ID[:0], e.ID...)
 	c.Method = append(c.Method[:0], e.Method...)
 	c.Tool = c.Tool[:0]
-	if string(e.Method) == "tools/call" {
+	if string(e.Method) == toolsCall {
 		c.Tool = append(c.Tool, e.Name...)
 	}
 	c.Start, c.Batch, c.Answered, c.Noted = start, batch, false, false
@@ -192,6 +192,13 @@ func copyCall(dst, src *Call) {
 	dst.Method = append(dst.Method[:0], src.Method...)
 	dst.Tool = append(dst.Tool[:0], src.Tool...)
 	dst.Start, dst.Batch, dst.Answered, dst.Noted = src.Start, src.Batch, src.Answered, src.Noted
+}
+
+// IDKey returns what ids, and progress tokens, are compared by: the same for two
+// raw tokens that stand for one id.
+func IDKey(id []byte) string {
+	var room [64]byte
+	return string(appendKey(room[:0], id))
 }
 
 // appendKey appends what an id is compared by. A number is its raw token:

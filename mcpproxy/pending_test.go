@@ -48,6 +48,19 @@ func testKeys(t *testing.T, p *Pending) {
 	}
 }
 
+func TestIDKey(t *testing.T) {
+	for _, same := range [][2]string{{`"é"`, `"\u00e9"`}, {`1`, `1`}, {`"a/b"`, `"a\/b"`}} {
+		if IDKey([]byte(same[0])) != IDKey([]byte(same[1])) {
+			t.Errorf("%s is not %s", same[0], same[1])
+		}
+	}
+	for _, other := range [][2]string{{`1`, `"1"`}, {`1`, `1.0`}, {`"a"`, `"A"`}, {`"\u0022"`, `""`}} {
+		if IDKey([]byte(other[0])) == IDKey([]byte(other[1])) {
+			t.Errorf("%s is %s", other[0], other[1])
+		}
+	}
+}
+
 // TestPendingSameID: a client that uses an id twice gets two answers, in order.
 func TestPendingSameID(t *testing.T) {
 	p := NewPending()

@@ -171,6 +171,7 @@ loop:
 				}
 				st = sString
 			case isSpace(c):
+				s.space(c)
 				i++
 			case c == '}' && st == sKeyOrEnd:
 				i++
@@ -184,6 +185,7 @@ loop:
 				i++
 				st = sValue
 			case isSpace(c):
+				s.space(c)
 				i++
 			default:
 				st = sBad
@@ -200,6 +202,7 @@ loop:
 				i++
 				st = s.close(s.off+int64(i), false)
 			case isSpace(c):
+				s.space(c)
 				i++
 			default:
 				st = sBad
@@ -227,6 +230,7 @@ loop:
 				st = s.push(c, s.off+int64(i))
 				i++
 			case isSpace(c):
+				s.space(c)
 				i++
 			case c == ']' && st == sValueOrEnd:
 				i++

@@ -13,6 +13,13 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
+// space notes white space between tokens.
+func (s *Scanner) space(c byte) {
+	if (c == '\r' || c == '\n') && s.depth > 0 {
+		s.flaws |= FlawLine
+	}
+}
+
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
@@ -20,7 +27,8 @@ func isHex(c byte) bool {
 var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // appendUnescaped appends the decoded content of a string that the scanner has
-// found well-formed. ok is false for a lone surrogate, which decoders disagree on.
+// found well-formed. ok is false for a lone surrogate, which decoders disagree on,
+// and for NUL, which ends a string of C.
 func appendUnescaped(dst, b []byte) (out []byte, ok bool) {
 	ok = true
 	for i := 0; i < len(b); i++ {
@@ -54,6 +62,7 @@ func appendUnescaped(dst, b []byte) (out []byte, ok bool) {
 					i += 6
 				}
 			}
+			ok = ok && r != 0
 			dst = utf8.AppendRune(dst, r)
 		default:
 			dst = append(dst, b[i])

@@ -21,6 +21,11 @@ func (s *Scanner) keep() {
 			inner = s.unescape(inner)
 		}
 		s.text = s.text[:s.from+len(inner)]
+	} else if s.esc && s.text[s.from] == '"' {
+		end := len(s.text)
+		if _, ok := appendUnescaped(s.text[end:], s.text[s.from+1:end-1]); !ok {
+			s.flaws |= FlawText
+		}
 	}
 	_, t := s.envelope()
 	*t.of(s.want) = [2]int{s.from, len(s.text)}
@@ -47,6 +52,7 @@ func (s *Scanner) Finish() ([]Envelope, Flaw) {
 		if string(e.Method) == progress {
 			e.Token, e.TokenAt = s.token(c.progress), c.progressAt
 		}
+		s.flaws |= e.shape()
 	}
 	return s.msgs, s.flaws
 }
