@@ -55,7 +55,7 @@ func (s *site) furnish(ctx context.Context, servers string) (err error) {
 		return err
 	}
 	// The user's own configuration and private HOMEs stay out of it.
-	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"} {
+	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache"} {
 		if err := os.Setenv(variable, filepath.Join(s.dir, name)); err != nil {
 			return err
 		}

@@ -102,6 +102,10 @@ func fileAttacks() []attackGroup {
 				"create HOME/.config/mcp-jail/new", "unlink HOME/.config/mcp-jail/config.toml", "read STATE/trust.toml", "write STATE/trust.toml", "create-renamed HOME/x STATE/trust.toml", "unlink STATE/trust.toml", "rename STATE HOME/m", "swap-dir STATE",
 				"rename HOME/.local HOME/l", "swap-dir HOME/.local", "list STATE", "read STATE/servers/other/last.json", "create STATE/new",
 			}},
+			{what: "what other servers answered, in mcp-jail's cache", forms: []string{
+				"read HOME/.cache/mcp-jail/catalog/other", "write HOME/.cache/mcp-jail/catalog/other", "unlink HOME/.cache/mcp-jail/catalog/other", "create HOME/.cache/mcp-jail/catalog/new", "create-renamed HOME/x HOME/.cache/mcp-jail/catalog/other",
+				"list HOME/.cache/mcp-jail/catalog", "list HOME/.cache/mcp-jail", "rename HOME/.cache/mcp-jail HOME/m", "swap-dir HOME/.cache/mcp-jail", "rename HOME/.cache HOME/c", "swap-dir HOME/.cache",
+			}},
 			{what: "the private HOME of another server", forms: []string{
 				"read STATE/servers/other/home/token", "list STATE/servers", "list STATE/servers/other/home", "write STATE/servers/other/home/token", "create STATE/servers/other/home/new", "read STATE/servers/attacker/home/../../other/home/token",
 				"read-dotdot STATE/servers/attacker/home ../../other/home/token", "rename STATE/servers/other STATE/servers/attacker/home/stolen", "read-symlink STATE/servers/other/home/token WS/l",

@@ -35,7 +35,7 @@ var stageTree = []string{
 	"home/.mcp.json", "home/.claude.json", "home/.cursor/mcp.json", "home/.codex/config.toml",
 	"home/.config/mcp-jail/config.toml", "home/.config/gh/hosts.yml",
 	"home/.local/state/mcp-jail/trust.toml", "home/.local/state/mcp-jail/servers/other/home/token", "home/.local/state/mcp-jail/servers/other/last.json",
-	"home/bin/mcp-jail", "home/note",
+	"home/.cache/mcp-jail/catalog/other", "home/bin/mcp-jail", "home/note",
 	// The workspace in it.
 	"home/ws/a", "home/ws/b", "home/ws/empty/", "home/ws/full/inner", "home/ws/out -> ../../out/secret", "home/ws/outdir -> ../../out",
 	"home/ws/.env", "home/ws/pkg/.env.local", "home/ws/pkg/code", "home/ws/.env-link -> a", "home/ws/hard = home/ws/.env",
@@ -151,7 +151,7 @@ func (st *stage) untouchable(t *testing.T) string {
 	var b strings.Builder
 	for _, dir := range []string{
 		"out", "home-secret", "home/.ssh", "home/.cursor", "home/.codex", "home/.config/mcp-jail", "home/bin", "home/ws/src/code",
-		"home/.local/state/mcp-jail/trust.toml", "home/.local/state/mcp-jail/servers/other", "home/ws/.git/hooks", "home/ws/.git/config",
+		"home/.local/state/mcp-jail/trust.toml", "home/.local/state/mcp-jail/servers/other", "home/.cache/mcp-jail", "home/ws/.git/hooks", "home/ws/.git/config",
 		"home/ws/.vscode", "home/ws/sub/dir/.git/hooks", "home/ws/sub/dir/.git/config", "home/ws/src/generated/hidden", "home/ws/tools",
 	} {
 		fmt.Fprintf(&b, "%s:\n%s", dir, hostTree(t, filepath.Join(st.root, dir)))
@@ -228,6 +228,7 @@ func (st *stage) profile(t *testing.T) *policy.Profile {
 	}
 	host.Home, host.Dir = st.root+"/home", st.root+"/home/ws"
 	host.ConfigDir, host.StateDir = st.root+"/home/.config/mcp-jail", st.root+"/home/.local/state/mcp-jail"
+	host.CacheDir = st.root + "/home/.cache/mcp-jail"
 	host.Executable = st.root + "/home/bin/mcp-jail"
 	profile, _, err := policy.Resolve(p, host)
 	if err != nil {

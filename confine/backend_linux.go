@@ -63,15 +63,16 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 }
 
 // makeDirs creates the directories that the profile asks for, with their
-// parents, and returns those that were not there, deepest last. The private HOME
-// and what leads to it are for the user alone.
+// parents, and returns those that were not there, deepest last. Those that no rule
+// asked for (the private HOME, mcp-jail's own) and what leads to them are for the
+// user alone.
 func makeDirs(p *policy.Profile) (made []string, err error) {
 	for _, e := range p.Entries {
 		if !e.Make {
 			continue
 		}
 		mode := fs.FileMode(0o777)
-		if e.Origin == policy.OriginHome {
+		if e.Origin != policy.OriginRule {
 			mode = 0o700
 		}
 		var missing []string

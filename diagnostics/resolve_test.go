@@ -55,7 +55,7 @@ func fakeHost(files []string) policy.Host {
 		ReadHead: func(string, int) ([]byte, error) { return []byte("\x7fELF"), nil },
 		OS:       "linux", UID: 1000, User: "u", Home: "/home/u", Dir: "/home/u/work",
 		Environ:   []string{"HOME=/home/u", "PATH=/usr/bin:/opt/tools/bin", "FOO_TOKEN=abcdefgh", "EDITOR=vi"},
-		ConfigDir: "/home/u/.config/mcp-jail", StateDir: "/home/u/.local/state/mcp-jail", Executable: "/usr/local/bin/mcp-jail",
+		ConfigDir: "/home/u/.config/mcp-jail", StateDir: "/home/u/.local/state/mcp-jail", CacheDir: "/home/u/.cache/mcp-jail", Executable: "/usr/local/bin/mcp-jail",
 	}
 }
 

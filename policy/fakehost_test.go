@@ -139,7 +139,7 @@ func (h fakeHost) host() Host {
 		},
 		OS: "linux", UID: 1000, User: "u", Home: "/home/u", Dir: "/home/u/proj",
 		Environ:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/u", "LANG=de_DE.UTF-8", "GH_TOKEN=ghp_x", "SECRET=s", "EDITOR=vi"},
-		ConfigDir: "/home/u/.config/mcp-jail", StateDir: "/home/u/.local/state/mcp-jail", Executable: "/usr/local/bin/mcp-jail",
+		ConfigDir: "/home/u/.config/mcp-jail", StateDir: "/home/u/.local/state/mcp-jail", CacheDir: "/home/u/.cache/mcp-jail", Executable: "/usr/local/bin/mcp-jail",
 	}
 }
 

@@ -32,6 +32,7 @@ type Host struct {
 	KernelPlaces []string
 	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
 	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
+	CacheDir     string // mcp-jail's own: $XDG_CACHE_HOME/mcp-jail
 	Executable   string // the binary of mcp-jail; "" where it is not known
 	// Configs are files, absolute and clean, that the user named as configuration.
 	Configs []string

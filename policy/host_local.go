@@ -32,7 +32,7 @@ func LocalHost() (Host, error) {
 		return Host{}, err
 	}
 	h.User = userName(&h)
-	h.ConfigDir, h.StateDir = ownDirs(&h)
+	h.ConfigDir, h.StateDir, h.CacheDir = ownDirs(&h)
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = filepath.Clean(exe)
 	}
@@ -66,16 +66,16 @@ func userName(h *Host) string {
 	return ""
 }
 
-// ownDirs are mcp-jail's configuration and state directories. A relative XDG
+// ownDirs are mcp-jail's configuration, state and cache directories. A relative XDG
 // variable is invalid and ignored, as that specification demands.
-func ownDirs(h *Host) (config, state string) {
+func ownDirs(h *Host) (config, state, cache string) {
 	dir := func(variable, preset string) string {
 		if v, ok := h.getenv(variable); ok && filepath.IsAbs(v) {
 			return filepath.Join(v, "mcp-jail")
 		}
 		return filepath.Join(h.Home, preset, "mcp-jail")
 	}
-	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state"))
+	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state")), dir("XDG_CACHE_HOME", ".cache")
 }
 
 func readHead(path string, n int) ([]byte, error) {

@@ -125,7 +125,7 @@ func userDirs() (config, state string, err error) {
 	if h.Home, err = homeDir(); err != nil {
 		return "", "", err
 	}
-	config, state = ownDirs(&h)
+	config, state, _ = ownDirs(&h)
 	return config, state, nil
 }
 

@@ -152,11 +152,13 @@ func TestUnsafeWorkspace(t *testing.T) {
 		d /usr/src/app
 		d /etc/x
 		l /home/u/sneaky /
-		d /home/u/.local/state/mcp-jail/servers`)
+		d /home/u/.local/state/mcp-jail/servers
+		d /home/u/.cache/mcp-jail/catalog
+		d /home/u/.cache/other`)
 	for dir, safe := range map[string]bool{
 		"/": false, "/home/u": false, "/home": false, "/usr": false, "/usr/bin": false, "/etc/x": false, "/tmp": false, "/home/u/sneaky": false,
-		"/home/u/.config/mcp-jail": false, "/home/u/.config": false, "/home/u/.local": false, "/home/u/.local/state/mcp-jail/servers": false, "/home/u/.ssh": false, "/home/u/.ssh/x": false,
-		"/home/u/proj": true, "/var/www/site": true, "/usr/src/app": true,
+		"/home/u/.config/mcp-jail": false, "/home/u/.config": false, "/home/u/.local": false, "/home/u/.local/state/mcp-jail/servers": false, "/home/u/.cache": false, "/home/u/.cache/mcp-jail/catalog": false, "/home/u/.ssh": false, "/home/u/.ssh/x": false,
+		"/home/u/proj": true, "/var/www/site": true, "/usr/src/app": true, "/home/u/.cache/other": true,
 	} {
 		p, ws := mustResolve(t, h, aServer, func(h *Host) { h.Dir = dir })
 		if got := p.Workspace != "" && p.RightsAt(p.Workspace).Has(Read|Write); got != safe {
@@ -390,6 +392,48 @@ func TestOwnFilesAreProtected(t *testing.T) {
 		t.Errorf("the private HOME: %s", p.RightsAt(home))
 	}
 	checkProfile(t, p)
+}
+
+// What servers answered is kept where none of them can read or write it, and a
+// directory that is not there yet cannot be made by one.
+func TestCacheIsHidden(t *testing.T) {
+	const own = "/home/u/.cache/mcp-jail"
+	there := newFake(aSystem, "f "+own+"/catalog/x.json\nf /home/u/.cache/other/x")
+	linked := newFake(aSystem, "f /home/u/disk/catalog/x.json\nf /home/u/.cache/other/x\nl "+own+" ../disk")
+	for name, c := range map[string]struct {
+		h    fakeHost
+		rule string
+		want bool // the rule reaches the cache
+	}{
+		"the home":              {there, "~:rw", false},
+		"the cache":             {there, "~/.cache:rw", false},
+		"reading only":          {there, "~/.cache:r", false},
+		"by a link":             {linked, "~:rw", false},
+		"not there":             {newFake(aSystem, "f /home/u/.cache/other/x"), "~/.cache:rw", false},
+		"nor what it is in":     {newFake(aSystem), "~:rw", false},
+		"a rule that names it":  {there, own + ":rw", true},
+		"a rule for the inside": {there, own + "/catalog:rw", true},
+	} {
+		p, ws := mustResolve(t, c.h, fsRules(c.rule))
+		file := own + "/catalog/x.json"
+		if name == "by a link" {
+			file = "/home/u/disk/catalog/x.json"
+		}
+		for op, got := range map[string]bool{"read": p.Allows(OpRead, file), "write": p.Allows(OpWrite, file), "create": p.Allows(OpCreate, file+"2"), "mkdir": p.Allows(OpMkdir, own)} {
+			if c.want && (op == "mkdir" || op == "read" || strings.HasSuffix(c.rule, ":r")) {
+				continue
+			}
+			if got != c.want && !(c.want && op == "mkdir") {
+				t.Errorf("%s: %s: %v, want %v", name, op, got, c.want)
+			}
+		}
+		if c.want != strings.Contains(codes(ws), "sensitive-granted") {
+			t.Errorf("%s: warnings %s", name, codes(ws))
+		}
+		if !c.want && c.rule != "~/.cache:r" && name != "nor what it is in" && !p.Allows(OpWrite, "/home/u/.cache/other/x") {
+			t.Errorf("%s: the rule grants nothing at all", name)
+		}
+	}
 }
 
 func TestBaselineUnion(t *testing.T) {

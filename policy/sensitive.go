@@ -141,10 +141,28 @@ func (b *builder) masks() {
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
 		b.sensitive(b.h.StateDir, path.Clean(b.h.StateDir))
 	}
+	if strings.HasPrefix(b.h.CacheDir, "/") {
+		b.hideCache(path.Clean(b.h.CacheDir))
+	}
 	for _, p := range b.h.KernelPlaces { // a container's or a chroot's: who can write there, as root, commands the kernel
 		b.sensitive(p, p)
 	}
 	b.nameWarnings()
+}
+
+// hideCache masks what servers answered: one that could write it would answer in
+// the others' names. Where it is not there yet it is made before the start, since
+// another session will make it while this one runs, inside of the grant.
+func (b *builder) hideCache(dir string) {
+	b.sensitive(dir, dir)
+	at, err := b.f.find(dir)
+	if err != nil || at.exists() || at.reason != "" {
+		return
+	}
+	if e, ok := b.find(at.path); ok && e.Rights != 0 && e.Origin != OriginHome && e.Path != at.path {
+		delete(b.absent, at.path)
+		b.at[at.path] = Entry{Path: at.path, Kind: KindDir, Origin: OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
+	}
 }
 
 func (b *builder) workspaceOrDir() string {

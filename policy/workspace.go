@@ -90,9 +90,9 @@ func systemPlace(dir string) bool {
 	}, dir)
 }
 
-// own lists mcp-jail's configuration and state directories.
+// own lists mcp-jail's configuration, state and cache directories.
 func (b *builder) own() (dirs []string) {
-	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, SystemConfigDir} {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, SystemConfigDir} {
 		if strings.HasPrefix(d, "/") {
 			dirs = append(dirs, path.Clean(d))
 		}
