@@ -54,6 +54,24 @@ func systemGlobs(name string) bool {
 	return false
 }
 
+// parts lists what a command led to, before it is known which of it is an entry.
+func (b *builder) parts(c *commands) []Part {
+	work := map[string]bool{}
+	for _, file := range c.files {
+		work[file] = false
+	}
+	for _, n := range c.needs {
+		if at, err := b.f.find(n.path); err == nil && at.exists() {
+			work[at.path] = work[at.path] || n.walk && at.info.Mode.IsDir()
+		}
+	}
+	var out []Part
+	for _, p := range sortedKeys(work) {
+		out = append(out, Part{p, work[p]})
+	}
+	return out
+}
+
 // baseline resolves the needs of every program and adds them to the entries.
 func (b *builder) baseline(extra []need) {
 	var needs []need

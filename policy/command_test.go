@@ -266,3 +266,27 @@ func TestEnvProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestParts(t *testing.T) {
+	h := newFake(aSystem, "f /opt/a/s/package.json\nf /opt/a/s/dist/index.js\nf /opt/a/node_modules/x/package.json\nx /opt/venv/bin/python3\nf /opt/venv/pyvenv.cfg\nf /home/u/proj/package.json\nf /home/u/proj/a.js\nx /srv/uv\nd /srv/project")
+	for command, want := range map[string]string{
+		`command = "server"`: "/usr/bin/server",
+		`command = "npx"`:    "/usr/bin/env /usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js",
+		"command = \"node\"\narguments = [\"/opt/a/s/dist/index.js\"]":                           "/opt/a/node_modules /opt/a/s/ /opt/a/s/dist/index.js /usr/bin/node",
+		"command = \"node\"\narguments = [\"a.js\"]":                                             "/home/u/proj/ /home/u/proj/a.js /usr/bin/node",
+		`command = "/opt/venv/bin/python3"`:                                                      "/opt/venv /opt/venv/bin/python3",
+		"command = \"/srv/uv\"\narguments = [\"--directory\", \"/srv/project\", \"run\", \"x\"]": "/srv/project/ /srv/uv",
+	} {
+		p, _ := mustResolve(t, h, "[servers.s]\n"+command)
+		var got []string
+		for _, part := range p.Parts {
+			if part.Work {
+				part.Path += "/"
+			}
+			got = append(got, part.Path)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+}

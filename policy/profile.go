@@ -19,6 +19,10 @@ type Profile struct {
 	Argv    []string // Argv[0] is the command as it was written, or what a shim stands for
 	Dir     string   // working directory of the server, absolute
 
+	// Parts are what the program was found to be made of, sorted by path. They say
+	// where to look for a change of it, and grant nothing.
+	Parts []Part
+
 	Workspace   string // canonical; "" when the server runs without one
 	Home        string // the server's HOME, absolute, same path inside and outside
 	HomePrivate bool   // Home is the server's alone, not the user's
@@ -54,6 +58,15 @@ type Profile struct {
 	Roots   string        // "off", "narrow" or "advertise"
 	// Advertise: messages tell the server its Statement too, not only the variable.
 	Advertise bool
+}
+
+// Part is a path that belongs to what is started: the file of the command, an
+// interpreter, a script, or the package, environment or installation around it.
+type Part struct {
+	Path string // canonical
+	// Work is a directory with the program's own files (a package, a project) and
+	// not an installation that holds more than them.
+	Work bool
 }
 
 // Kind is what a path was when it was resolved.

@@ -81,6 +81,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 		b.warn("stray-script", b.p.Where, "%s leads out of the workspace, to %s, which is not granted for that: name that path itself", l.Path, l.Target)
 	}
 	b.programs(c, out)
+	out.Parts = b.parts(c)
 	b.baseline(c.needs)
 	b.links = append(b.links, c.links...)
 	b.privateHome(out)
