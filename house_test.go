@@ -24,9 +24,11 @@ var mayImport = map[string][]string{
 	"mcpproxy":    {},
 	"diagnostics": {module + "policy"},
 	"confine":     {module + "policy", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"lifecycle":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"lifecycle":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
+
+	"lifecycle/catalog": {module + "policy"},
 	"cmd/mcp-jail": {
-		module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle",
+		module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/alecthomas/kong", "github.com/rs/zerolog",
 	},
 }
@@ -114,6 +116,8 @@ func TestFaults(t *testing.T) {
 		{"helpers/x.go", "package helpers", "says nothing"},
 		{"newcomer/x.go", "package newcomer", "no line"},
 		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
+		{"lifecycle/catalog/x.go", "package catalog\nimport _ \"" + module + "mcpproxy\"", "may not import"},
+		{"lifecycle/y.go", "package lifecycle\nimport _ \"" + module + "lifecycle/catalog\"", ""},
 		{"policy/y.go", "package policy\nimport _ \"os\"", ""},
 		{"examples/y.go", "package main\nimport _ \"github.com/mark3labs/mcp-go/mcp\"", ""},
 	} {

@@ -1,0 +1,105 @@
+package catalog
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Catalog keeps entries in a directory. It may be used by several goroutines, and
+// the directory by several programs: of two that put the same entry the last one
+// wins, whole. A nil Catalog keeps nothing.
+type Catalog struct {
+	// Dir is made when something is first put: policy.Host.CacheDir + "/catalog".
+	// "" keeps everything in memory, for the life of the Catalog.
+	Dir string
+	Now func() time.Time // nil is time.Now
+
+	mu     sync.Mutex
+	memory map[string][]byte // files by name
+}
+
+func (c *Catalog) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// Get returns the answers of a server that are still fresh; ok is false where
+// there are none. A file that cannot be trusted or read counts as none.
+func (c *Catalog) Get(server, key string) (e *Entry, ok bool) {
+	if c == nil || !isKey(key) {
+		return nil, false
+	}
+	text, err := c.load(fileName(server, key))
+	if err != nil {
+		return nil, false
+	}
+	if e, err = decode(encodeName(server), key, text); err != nil {
+		return nil, false
+	}
+	now := c.now() // not before: another program may just have written the file
+	for name, a := range e.Answers {
+		if !a.Fresh(now) {
+			delete(e.Answers, name)
+		}
+	}
+	return e, len(e.Answers) > 0
+}
+
+// Put replaces the entry of a server and a key, and removes files that were not
+// used for MaxAge or are too many. An error leaves what was there before.
+func (c *Catalog) Put(server, key string, e *Entry) error {
+	if c == nil {
+		return nil
+	}
+	if !isKey(key) {
+		return fmt.Errorf("the catalogue of server %q: %q is no key", server, key)
+	}
+	text, err := encode(encodeName(server), key, e)
+	if err == nil {
+		err = c.store(fileName(server, key), text)
+	}
+	if err != nil {
+		return fmt.Errorf("the catalogue of server %q was not written: %w", server, err)
+	}
+	return nil
+}
+
+func (c *Catalog) load(name string) ([]byte, error) {
+	if c.Dir == "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.memory[name], nil // none does not decode
+	}
+	d, err := openDir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return d.read(name, c.now())
+}
+
+func (c *Catalog) store(name string, text []byte) error {
+	if c.Dir == "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.memory == nil || len(c.memory) >= maxFiles {
+			c.memory = map[string][]byte{}
+		}
+		c.memory[name] = text
+		return nil
+	}
+	d, err := makeDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	now := c.now()
+	if err := d.write(name, text, now); err != nil {
+		return err
+	}
+	d.prune(name, now)
+	return nil
+}

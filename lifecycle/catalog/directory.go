@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of a directory. A server has a file for each of its clients, their
+// versions and working directories.
+const (
+	maxPerServer = 32
+	maxFiles     = 256
+	maxTotal     = 64 << 20 // bytes
+)
+
+// directory is an open directory of catalogue files. Names are looked up in it,
+// not in what somebody put in its place meanwhile.
+type directory struct{ root *os.Root }
+
+func (d directory) close() { d.root.Close() }
+
+// openDir opens a directory that is nobody else's to write.
+func openDir(dir string) (directory, error) {
+	named, err := os.Lstat(dir)
+	if err != nil {
+		return directory{}, err
+	}
+	if !named.IsDir() { // nor a symbolic link
+		return directory{}, fmt.Errorf("%s is not a directory", dir)
+	}
+	if err := trusted(named); err != nil {
+		return directory{}, fmt.Errorf("%s %w", dir, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return directory{}, err
+	}
+	opened, err := root.Stat(".")
+	if err != nil || !os.SameFile(named, opened) {
+		root.Close()
+		return directory{}, errors.Join(err, fmt.Errorf("%s changed while it was opened", dir))
+	}
+	return directory{root}, nil
+}
+
+func makeDir(dir string) (directory, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return directory{}, err
+	}
+	return openDir(dir)
+}
+
+// trusted is an error for what others own or may write.
+func trusted(fi os.FileInfo) error {
+	switch {
+	case !owned(fi):
+		return errors.New("belongs to another user")
+	case fi.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("may be written by others (mode %s)", fi.Mode().Perm())
+	}
+	return nil
+}
+
+// read returns a file that is to be trusted, and notes that it was used.
+func (d directory) read(name string, now time.Time) ([]byte, error) {
+	f, fi, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := trusted(fi); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil || len(text) > MaxFile {
+		return nil, errors.Join(err, errTooLarge)
+	}
+	if age := now.Sub(fi.ModTime()); age > 24*time.Hour || age < 0 {
+		_ = d.root.Chtimes(name, now, now) // prune goes by it; once a day is enough
+	}
+	return text, nil
+}
+
+// open opens a regular file, and no symbolic link to one: os.Root follows those
+// that stay in it. One that a writer replaces meanwhile is looked at again.
+func (d directory) open(name string) (*os.File, os.FileInfo, error) {
+	for range 20 {
+		named, err := d.root.Lstat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !named.Mode().IsRegular() {
+			return nil, nil, errors.New("not a regular file")
+		}
+		f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		if opened, err := f.Stat(); err == nil && os.SameFile(named, opened) {
+			return f, opened, nil
+		}
+		f.Close()
+	}
+	return nil, nil, errors.New("it is replaced all the time")
+}
+
+// write replaces a file as a whole. There is no fsync: what a power cut tears does
+// not decode, and is discovered again.
+func (d directory) write(name string, text []byte, now time.Time) error {
+	tmp := temporary + strings.ToLower(rand.Text())
+	f, err := d.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = d.root.Chtimes(tmp, now, now)
+	}
+	if err == nil {
+		err = d.root.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = d.root.Remove(tmp)
+	}
+	return err
+}
+
+// prune removes files that nobody used for MaxAge, the least recently used of too
+// many, and what writers that were killed left behind. It takes nothing that has
+// not the name of a catalogue's file, and not the one just written.
+func (d directory) prune(written string, now time.Time) {
+	type file struct {
+		name, server string
+		size         int64
+		used         time.Time
+	}
+	var files []file
+	names, err := fs.ReadDir(d.root.FS(), ".")
+	if err != nil {
+		return // the next Put tries again
+	}
+	for _, n := range names {
+		server, ok := splitName(n.Name())
+		left := strings.HasPrefix(n.Name(), temporary)
+		fi, err := d.root.Lstat(n.Name())
+		if err != nil || !fi.Mode().IsRegular() || !owned(fi) || !ok && !left || n.Name() == written {
+			continue
+		}
+		age := now.Sub(fi.ModTime())
+		switch {
+		case left && age > -time.Hour && age < time.Hour: // may still be written
+		case left, age > MaxAge, age < -24*time.Hour: // the last: under a clock that was wrong
+			_ = d.root.Remove(n.Name())
+		default:
+			files = append(files, file{n.Name(), server, fi.Size(), fi.ModTime()})
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int { return b.used.Compare(a.used) })
+	own, _ := splitName(written)
+	each, count, total := map[string]int{own: 1}, 1, int64(MaxFile)
+	for _, f := range files {
+		each[f.server]++
+		count++
+		total += f.size
+		if each[f.server] > maxPerServer || count > maxFiles || total > maxTotal {
+			_ = d.root.Remove(f.name)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+)
+
+// Entry is what a server answered to the discovery of one kind of client.
+type Entry struct {
+	Answers map[string]Answer // by the name that Request gives
+}
+
+// Answer is one answer, in the bytes that the server sent: a result or an error.
+type Answer struct {
+	Result json.RawMessage // the value of "result", a JSON object
+	Error  json.RawMessage // or that of "error"
+	Stored time.Time       // when it was received
+	TTL    time.Duration   // how long it may be used, where HasTTL
+	HasTTL bool            // the server said how long; otherwise it has to be verified
+}
+
+// Fresh tells whether the answer may still be used. One from the future is not:
+// the clock was set back, and nobody knows how old it is.
+func (a Answer) Fresh(now time.Time) bool {
+	limit := MaxAge
+	if a.HasTTL {
+		limit = min(a.TTL, MaxTTL)
+	}
+	age := now.Round(0).Sub(a.Stored.Round(0)) // by the wall clock: others read it later
+	return age >= 0 && age < limit
+}
+
+// MaxAge bounds the life of what has no TTL, and of files that nobody used.
+const MaxAge = 30 * 24 * time.Hour
+
+// MaxFile bounds a file, in bytes.
+const MaxFile = 8 << 20
+
+// format is the version of the form below. A file of another one is not there.
+const format = 1
+
+// content is the form of a file: JSON. Answers are base64 in it, since encoding
+// JSON inside of JSON would not keep their bytes.
+type content struct {
+	Format  int                `json:"format"`
+	Server  string             `json:"server"` // as in the file's name
+	Key     string             `json:"key"`
+	Answers map[string]written `json:"answers"`
+}
+
+type written struct {
+	Result []byte    `json:"result,omitempty"`
+	Error  []byte    `json:"error,omitempty"`
+	Stored time.Time `json:"stored"`
+	TTL    *int64    `json:"ttl_ms,omitempty"`
+}
+
+// encode writes an entry, and refuses one that decode would.
+func encode(server, key string, e *Entry) ([]byte, error) {
+	c := content{Format: format, Server: server, Key: key, Answers: map[string]written{}}
+	size := 0
+	for name, a := range e.Answers {
+		w := written{Result: a.Result, Error: a.Error, Stored: a.Stored.Round(0).UTC()}
+		if a.HasTTL {
+			ms := a.TTL.Milliseconds()
+			w.TTL = &ms
+		}
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("the name of a request is no Unicode: %q", name)
+		}
+		if err := w.check(); err != nil {
+			return nil, fmt.Errorf("the answer to %q: %w", name, err)
+		}
+		c.Answers[name] = w
+		if size += len(name) + (len(a.Result)+len(a.Error))/3*4; size > MaxFile {
+			return nil, errTooLarge
+		}
+	}
+	text, err := json.Marshal(c)
+	if err == nil && len(text) > MaxFile {
+		err = errTooLarge
+	}
+	return text, err
+}
+
+var errTooLarge = fmt.Errorf("the answers take more than %d MiB", MaxFile>>20)
+
+func (w written) check() error {
+	object := w.Result
+	switch {
+	case (len(w.Result) == 0) == (len(w.Error) == 0):
+		return errors.New("neither or both of a result and an error")
+	case len(w.Error) > 0:
+		object = w.Error
+	}
+	if !json.Valid(object) || bytes.TrimSpace(object)[0] != '{' {
+		return errors.New("no JSON object")
+	}
+	if w.TTL != nil && (*w.TTL <= 0 || *w.TTL > MaxTTL.Milliseconds()) {
+		return fmt.Errorf("a time to live of %d ms", *w.TTL)
+	}
+	return nil
+}
+
+// decode reads a file of a server and a key. Whatever is not to the letter what
+// encode writes is an error.
+func decode(server, key string, text []byte) (*Entry, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	var c content
+	if err := dec.Decode(&c); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows the end")
+	}
+	switch {
+	case c.Format != format:
+		return nil, fmt.Errorf("format %d", c.Format)
+	case c.Server != server || c.Key != key:
+		return nil, errors.New("it belongs under another name")
+	}
+	e := &Entry{Answers: make(map[string]Answer, len(c.Answers))}
+	for name, w := range c.Answers {
+		if err := w.check(); err != nil {
+			return nil, err
+		}
+		a := Answer{Result: w.Result, Error: w.Error, Stored: w.Stored}
+		if w.TTL != nil {
+			a.TTL, a.HasTTL = time.Duration(*w.TTL)*time.Millisecond, true
+		}
+		e.Answers[name] = a
+	}
+	return e, nil
+}

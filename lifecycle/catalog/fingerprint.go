@@ -1,0 +1,163 @@
+package catalog
+
+import (
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// ErrNotCacheable says that a change of the server's program would not be seen,
+// so that nothing may be kept for another session.
+var ErrNotCacheable = errors.New("what the server consists of cannot be told")
+
+// Fingerprint digests what a server's program and its package are right now: the
+// files of the command, the interpreters, the package, project and environment
+// around them, and the files that arguments name; each by path, size, times and
+// inode. It is taken before the process whose answers it stands for is started:
+// what changes in between is then stored under a fingerprint that nothing has.
+//
+// The error matches ErrNotCacheable: the program starts what cannot be seen from
+// here (a shell, a container, a language whose packages are not known), or there
+// are too many files to look at.
+func Fingerprint(p *policy.Profile) (string, error) {
+	s := newSurvey(p)
+	kinds := s.program()
+	s.variables()
+	s.arguments(kinds)
+	s.runners(kinds)
+	if s.err != nil {
+		return "", s.err
+	}
+	return hex.EncodeToString(s.sum.Sum(nil)), nil
+}
+
+// opaque are programs that run code of which a profile does not say where it is.
+var opaque = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "ruby", "perl", "php", "lua", "julia", "Rscript",
+	"deno", "go", "cargo", "dotnet", "make", "pnpm", "yarn", "corepack", "pipx", "poetry", "pdm", "pipenv", "hatch", "rye", "conda", "mamba", "micromamba",
+	"docker", "podman", "nerdctl", "kubectl", "ssh", "nix", "wsl", "flatpak", "snap", "systemd-run",
+	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "xvfb-run", "sudo", "doas", "strace", "bwrap", "firejail",
+}
+
+// known maps programs that bring code from elsewhere to their kinds; any other is
+// taken for what its own file is.
+var known = map[string]string{
+	"node": "node", "nodejs": "node", "bun": "bun", "bunx": "bunx", "python": "python", "pypy": "python", "java": "java",
+	"npx": "npx", "npx-cli.js": "npx", "npm": "npm", "npm-cli.js": "npm", "uv": "uv", "uvx": "uvx",
+}
+
+// stem is the name of a program without its version: python3.11.
+func stem(file string) string { return strings.TrimRight(filepath.Base(file), "0123456789.-") }
+
+// program notes the parts of the program, and returns what kinds they are of.
+func (s *survey) program() (kinds []string) {
+	parts := slices.Clone(s.profile.Parts)
+	if !slices.ContainsFunc(parts, func(p policy.Part) bool { return p.Path == s.profile.Program }) {
+		parts = append(parts, policy.Part{Path: s.profile.Program})
+	}
+	kind := func(file string) {
+		if slices.Contains(opaque, stem(file)) {
+			s.fail("%s runs code that cannot be seen from outside", file)
+		}
+		if k := known[stem(file)]; k != "" && !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(s.profile.Argv) > 0 {
+		kind(s.profile.Argv[0])
+	}
+	var scripts []string
+	for _, part := range parts {
+		switch fi, ok := s.file(part.Path); {
+		case !ok:
+			s.fail("%s is not there any more", part.Path)
+		case !fi.IsDir():
+			kind(part.Path)
+			scripts = append(scripts, part.Path)
+		case exists(filepath.Join(part.Path, "pyvenv.cfg")):
+			s.environment(part.Path)
+		case part.Work:
+			s.tree(part.Path)
+		}
+	}
+	for _, file := range scripts {
+		if known[stem(file)] == "python" {
+			s.environment(filepath.Dir(filepath.Dir(file)))
+		}
+		if s.isScript(file) && !strings.Contains(file, "/node_modules/npm/") {
+			s.around(file)
+		}
+	}
+	return kinds
+}
+
+// codeSuffixes are those of files that bring the files around them along.
+var codeSuffixes = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".py", ".pyz", ".jar"}
+
+func (s *survey) isScript(file string) bool {
+	if slices.Contains(codeSuffixes, filepath.Ext(file)) {
+		return true
+	}
+	text, err := readSmall(file)
+	return err == nil && strings.HasPrefix(string(text), "#!")
+}
+
+// around notes the package that a file belongs to, and each node_modules from
+// which it takes others. It looks neither into the home directory as a whole nor
+// above: that holds everything.
+func (s *survey) around(file string) {
+	if i := strings.LastIndex(file, "/node_modules/"); i >= 0 {
+		modules := file[:i+len("/node_modules")]
+		parts := strings.SplitN(file[len(modules)+1:], "/", 3)
+		n := 1
+		if strings.HasPrefix(parts[0], "@") {
+			n = 2
+		}
+		if len(parts) > n {
+			s.tree(filepath.Join(modules, filepath.Join(parts[:n]...)))
+		}
+		s.hoisted(filepath.Dir(file))
+		return
+	}
+	if root := s.root(filepath.Dir(file)); root != "" {
+		s.tree(root)
+	}
+	s.hoisted(filepath.Dir(file))
+}
+
+// above lists a directory and those above it, up to what is everybody's.
+func (s *survey) above(dir string) (dirs []string) {
+	for ; len(dirs) < 32 && dir != "/" && dir != "." && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// root is the nearest directory that is the root of a package, "" without one. A
+// package.json without a name only says how the files beside it are to be read.
+func (s *survey) root(dir string) string {
+	for _, d := range s.above(dir) {
+		if exists(filepath.Join(d, "pyproject.toml")) || exists(filepath.Join(d, "setup.py")) {
+			return d
+		}
+		if text, err := readSmall(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
+			return d
+		}
+	}
+	return ""
+}
+
+// hoisted notes every node_modules that code in a directory looks into.
+func (s *survey) hoisted(dir string) {
+	for _, d := range s.above(dir) {
+		if filepath.Base(d) == "node_modules" {
+			s.modules(d)
+		} else {
+			s.modules(filepath.Join(d, "node_modules"))
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// site is a home directory with a workspace, a PATH and an /opt of its own.
+type site struct {
+	t    testing.TB
+	root string
+	env  []string
+}
+
+func newSite(t testing.TB, files ...string) *site {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, root: root}
+	s.plant(append(files, "home/ws/", "bin/")...)
+	return s
+}
+
+// plant makes files whose content is their name, directories (a trailing slash),
+// links ("a -> b"), files with content ("a = text") and programs ("a !").
+func (s *site) plant(files ...string) {
+	s.t.Helper()
+	for _, f := range files {
+		name, text, _ := strings.Cut(f, " = ")
+		name, target, link := strings.Cut(name, " -> ")
+		name, program := strings.CutSuffix(name, " !")
+		path := filepath.Join(s.root, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		switch {
+		case err != nil:
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(path, 0o755)
+		case link:
+			err = os.Symlink(target, path)
+		case program:
+			var elf []byte
+			if elf, err = os.ReadFile("/usr/bin/true"); err == nil {
+				err = os.WriteFile(path, elf, 0o755)
+			}
+		default:
+			if text == "" {
+				text = name
+			}
+			err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "ROOT", s.root)), 0o755)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// profile resolves the default policy for a command as for a real start.
+func (s *site) profile(command ...string) *policy.Profile {
+	s.t.Helper()
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], "ROOT", s.root)
+	}
+	ws := filepath.Join(s.root, "home/ws")
+	p, err := policy.InPlace(policy.InPlaceOptions{Command: command, Workspace: ws, Dir: ws, Name: "s"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, v := range s.env {
+		name, _, _ := strings.Cut(v, "=")
+		p.Env = append(p.Env, policy.EnvRule{Name: name, Read: true, Where: "--env"})
+	}
+	host, err := policy.LocalHost()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	host.Home, host.Dir = filepath.Join(s.root, "home"), ws
+	host.ConfigDir, host.StateDir, host.CacheDir = host.Home+"/.config/mcp-jail", host.Home+"/.local/state/mcp-jail", host.Home+"/.cache/mcp-jail"
+	host.Environ = append([]string{"PATH=" + s.root + "/bin:/usr/bin:/bin"}, s.env...)
+	profile, _, err := policy.Resolve(p, host)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return profile
+}
+
+// tick is longer than one of the clock that kernels stamp files with.
+const tick = 12 * time.Millisecond
+
+const private = "home/.local/state/mcp-jail/servers/s/home/"
+
+// packaged is a package with everything that does and does not belong to it.
+func packaged(root string) []string {
+	return []string{
+		root + `package.json = {"name":"x"}`, root + "dist/index.js", root + `dist/package.json = {"type":"module"}`, root + "dist/lib/a.js", root + ".git/HEAD", root + "README.md",
+	}
+}
+
+var fingerprintRows = map[string]struct {
+	files   []string
+	command []string
+	// changes are what is planted anew, one after the other, each of which has to be
+	// seen; same are those that must not be.
+	changes, same []string
+}{
+	"a binary": {
+		[]string{"bin/server !", "bin/other"}, []string{"server", "--verbose"},
+		[]string{"bin/server !"}, []string{"bin/other", "bin/new", "home/ws/new", "home/ws/package.json"},
+	},
+	"an argument that names a file": {
+		[]string{"bin/server !", "home/ws/conf.json", "opt/data.db"}, []string{"server", "--config=conf.json", "ROOT/opt/data.db"},
+		[]string{"home/ws/conf.json", "opt/data.db"}, []string{"home/ws/other.json", "opt/other.db"},
+	},
+	"an argument that names a file later": {
+		[]string{"bin/server !"}, []string{"server", "conf.json"}, []string{"home/ws/conf.json"}, nil,
+	},
+	"an argument that is a link": {
+		[]string{"bin/server !", "opt/a", "opt/b", "home/ws/conf -> ../../opt/a"}, []string{"server", "conf"}, []string{"opt/a"}, []string{"opt/b"},
+	},
+	"a directory of data": {
+		[]string{"bin/server !", "home/notes/a"}, []string{"server", "ROOT/home/notes", "."}, nil,
+		[]string{"home/notes/a", "home/notes/b", "home/ws/new", "home/ws/package.json"},
+	},
+	"a script in a package": {
+		append(packaged("opt/app/"), "bin/node !", "opt/app/node_modules/.package-lock.json", "opt/app/node_modules/dep/index.js"), []string{"node", "ROOT/opt/app/dist/index.js"},
+		[]string{"bin/node !", "opt/app/dist/index.js", "opt/app/dist/lib/a.js", "opt/app/dist/lib/new.js", `opt/app/package.json = {"name":"y"}`, "opt/app/node_modules/.package-lock.json", "opt/app/.npmrc"},
+		[]string{"opt/app/.git/HEAD", "opt/app/node_modules/dep/index.js", "opt/other/x", "opt/app/dist/__pycache__/x"},
+	},
+	"a package in node_modules, with hoisted ones": {
+		append(packaged("opt/node_modules/@s/app/"), "bin/node !", "opt/node_modules/.package-lock.json", "opt/node_modules/dep/index.js", "opt/node_modules/.bin/app -> ../@s/app/dist/index.js"), []string{"node", "ROOT/opt/node_modules/.bin/app"},
+		[]string{"opt/node_modules/@s/app/dist/lib/a.js", "opt/node_modules/.package-lock.json"},
+		[]string{"opt/node_modules/dep/index.js", "opt/node_modules/@s/other/index.js"},
+	},
+	"a node_modules without a lock file": {
+		append(packaged("opt/app/"), "bin/node !", "opt/app/node_modules/dep/package.json", "opt/app/node_modules/@s/dep/package.json", "opt/app/node_modules/dep/index.js"), []string{"node", "ROOT/opt/app/dist/index.js"},
+		[]string{"opt/app/node_modules/dep/package.json", "opt/app/node_modules/@s/dep/package.json", "opt/app/node_modules/more/", "opt/app/node_modules/@s/more/"},
+		[]string{"opt/app/node_modules/dep/index.js"},
+	},
+	"a script that is the command": {
+		append(packaged("opt/node_modules/app/"), "bin/node !", "opt/node_modules/.package-lock.json", "opt/node_modules/app/cli = #!/usr/bin/env node", "bin/app -> ../opt/node_modules/app/cli"), []string{"app"},
+		[]string{"opt/node_modules/app/dist/index.js", "opt/node_modules/.package-lock.json", "bin/node !"}, []string{"bin/x"},
+	},
+	"node DIR": {
+		append(packaged("home/ws/app/"), "bin/node !"), []string{"node", "app"}, []string{"home/ws/app/dist/index.js"}, []string{"home/ws/x.js"},
+	},
+	"a preloaded script": {
+		append(packaged("opt/app/"), "bin/node !", "opt/hook/hook.js", `opt/hook/package.json = {"name":"h"}`, "opt/hook/a.js"), []string{"node", "--import=ROOT/opt/hook/hook.js", "ROOT/opt/app/dist/index.js"},
+		[]string{"opt/hook/a.js", "opt/hook/hook.js", "opt/app/dist/index.js"}, nil,
+	},
+	"a virtual environment": {
+		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/bin/python -> ../../py/bin/python3.11", "opt/venv/bin/server = #!ROOT/opt/venv/bin/python", "opt/venv/lib/python3.11/site-packages/server/main.py", "opt/venv/lib/python3.11/site-packages/server-1.dist-info/METADATA", "opt/venv/lib/python3.11/site-packages/ed.pth = ROOT/opt/src", "opt/src/main.py"}, []string{"ROOT/opt/venv/bin/server"},
+		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/lib/python3.11/site-packages/server-2.dist-info/", "opt/venv/lib/python3.11/site-packages/one.py", "opt/src/main.py"},
+		[]string{"opt/venv/lib/python3.11/site-packages/__pycache__/one.pyc", "opt/venv/bin/other"},
+	},
+	"python -m": {
+		[]string{"opt/py/bin/python3.11 !", "opt/py/lib/python3.11/site-packages/a.py", "home/ws/pkg/__main__.py"}, []string{"ROOT/opt/py/bin/python3.11", "-m", "pkg.sub"},
+		[]string{"home/ws/pkg/__main__.py", "opt/py/lib/python3.11/site-packages/b.py", private + ".local/lib/python3.11/site-packages/c.py", "home/ws/pkg.py"}, []string{"home/ws/a.py", "home/ws/pkg/__pycache__/x"},
+	},
+	"a Python script": {
+		[]string{"bin/python3 !", "opt/s/server.py", "opt/s/part.py"}, []string{"python3", "ROOT/opt/s/server.py"}, []string{"opt/s/server.py", "opt/s/part.py"}, []string{"opt/t.py"},
+	},
+	"npx": {
+		[]string{"bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "opt/lib/node_modules/npm/lib/x.js", `opt/lib/node_modules/npm/package.json = {"name":"npm"}`, "opt/lib/node_modules/server/package.json", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js", private + ".npm/_npx/1/package.json", private + ".npm/_npx/1/node_modules/.package-lock.json", private + ".npm/_logs/1", "home/ws/package.json", "home/ws/index.js"}, []string{"npx", "-y", "server"},
+		[]string{private + ".npm/_npx/1/node_modules/.package-lock.json", private + ".npm/_npx/2/package.json", private + ".npm/_npx/1/package.json", "opt/lib/node_modules/server/package.json", "home/ws/package.json", "home/ws/node_modules/.package-lock.json", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node\n"},
+		[]string{private + ".npm/_logs/2", "home/ws/index.js", "opt/lib/node_modules/npm/lib/x.js"},
+	},
+	"npx in the package itself": {
+		[]string{"bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js", `home/ws/package.json = {"name":"server"}`, "home/ws/index.js"}, []string{"npx", "server@latest"},
+		[]string{"home/ws/index.js"}, []string{"home/ws/.git/HEAD"},
+	},
+	"npx DIR": {
+		append(packaged("home/ws/app/"), "bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js"), []string{"npx", "./app"}, []string{"home/ws/app/dist/index.js"}, []string{"home/ws/x"},
+	},
+	"npm start": {
+		[]string{"bin/npm !", "home/ws/package.json", "home/ws/index.js"}, []string{"npm", "start"}, []string{"home/ws/index.js", "home/ws/package.json"}, []string{"home/x"},
+	},
+	"uvx": {
+		[]string{"bin/uvx !", private + ".cache/uv/archive-v0/a/x", private + ".local/share/uv/tools/t/pyvenv.cfg", "home/ws/pyproject.toml"}, []string{"uvx", "server"},
+		[]string{private + ".cache/uv/archive-v0/b/", private + ".cache/uv/environments-v2/e/", private + ".local/share/uv/tools/t/pyvenv.cfg", private + ".local/share/uv/tools/t/lib/python3.12/site-packages/x.py", "bin/uvx !"}, []string{private + ".cache/uv/wheels/x", "home/ws/pyproject.toml"},
+	},
+	"uv run": {
+		[]string{"bin/uv !", "opt/p/pyproject.toml", "opt/p/server.py", "opt/p/.venv/pyvenv.cfg", "opt/p/.venv/lib/python3.12/site-packages/a.py"}, []string{"uv", "--directory", "ROOT/opt/p", "run", "server.py"},
+		[]string{"opt/p/server.py", "opt/p/pyproject.toml", "opt/p/.venv/lib/python3.12/site-packages/b.py"}, []string{"opt/p/.venv/bin/x"},
+	},
+	"uv run here": {
+		[]string{"bin/uv !", "home/ws/pyproject.toml", "home/ws/pkg/server.py"}, []string{"uv", "run", "server"}, []string{"home/ws/pkg/server.py"}, []string{"home/x"},
+	},
+	"bunx": {
+		[]string{"bin/bunx !", private + ".bun/install/cache/a/x", "home/ws/index.ts"}, []string{"bunx", "server"}, []string{private + ".bun/install/cache/b/", "bin/bunx !"}, []string{"home/ws/index.ts"},
+	},
+	"java": {
+		[]string{"bin/java !", "opt/a.jar"}, []string{"java", "-jar", "ROOT/opt/a.jar"}, []string{"opt/a.jar", "bin/java !"}, []string{"other/b.jar"},
+	},
+}
+
+func TestFingerprint(t *testing.T) {
+	for name, row := range fingerprintRows {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, row.files...)
+			take := func() string {
+				t.Helper()
+				f, err := Fingerprint(s.profile(append([]string{}, row.command...)...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			}
+			last := take()
+			if again := take(); again != last {
+				t.Error("it differs although nothing changed")
+			}
+			for _, change := range row.same {
+				s.plant(change)
+				if now := take(); now != last {
+					t.Errorf("%s: it changed", change)
+					last = now
+				}
+			}
+			for _, change := range row.changes {
+				time.Sleep(tick)
+				s.plant(change)
+				now := take()
+				if now == last {
+					t.Errorf("%s: it did not change", change)
+				}
+				last = now
+			}
+		})
+	}
+}
+
+// What is set back to its old size and time is seen all the same.
+func TestFingerprintSeesWhatIsHidden(t *testing.T) {
+	s := newSite(t, "bin/server !", "home/ws/conf = abc")
+	conf := filepath.Join(s.root, "home/ws/conf")
+	old := time.Unix(1e9, 0)
+	for _, how := range []func() error{
+		func() error { return os.Chtimes(conf, old, old) },
+		func() error { return errors.Join(os.WriteFile(conf, []byte("abd"), 0o755), os.Chtimes(conf, old, old)) },
+		func() error {
+			return errors.Join(os.Rename(conf, conf+"2"), os.WriteFile(conf, []byte("abc"), 0o755), os.Chtimes(conf, old, old))
+		},
+		func() error { return os.Remove(conf) },
+	} {
+		before, err := Fingerprint(s.profile("server", "conf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(tick)
+		if err := how(); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := Fingerprint(s.profile("server", "conf")); err != nil || after == before {
+			t.Errorf("it did not change (%v)", err)
+		}
+	}
+}
+
+func TestNotCacheable(t *testing.T) {
+	many := packaged("opt/app/")
+	for i := range maxSurvey {
+		many = append(many, fmt.Sprintf("opt/app/gen/%d", i))
+	}
+	node := append(packaged("opt/app/"), "bin/node !")
+	for name, row := range map[string]struct {
+		files   []string
+		command []string
+		env     string
+		want    string // "" is cacheable: the control
+	}{
+		"a package":                  {node, []string{"node", "ROOT/opt/app/dist/index.js"}, "", ""},
+		"too many files":             {append(many, "bin/node !"), []string{"node", "ROOT/opt/app/dist/index.js"}, "", "more than 4096 files"},
+		"a shell":                    {nil, []string{"sh", "-c", "server"}, "", "cannot be seen"},
+		"a shell script":             {[]string{"bin/server = #!/bin/sh"}, []string{"server"}, "", "cannot be seen"},
+		"a container":                {[]string{"bin/docker !"}, []string{"docker", "run", "x"}, "", "cannot be seen"},
+		"another language":           {[]string{"bin/ruby3.1 !"}, []string{"ruby3.1", "x.rb"}, "", "cannot be seen"},
+		"inline code":                {node, []string{"node", "-e", "1"}, "", "brings code"},
+		"inline code behind env":     {append(node, "bin/env !"), []string{"env", "A=1", "node", "-e", "1"}, "", "brings code"},
+		"the script's own -e":        {node, []string{"node", "ROOT/opt/app/dist/index.js", "-e", "1"}, "", ""},
+		"inline Python":              {[]string{"bin/python3 !"}, []string{"python3", "-c", "1"}, "", "brings code"},
+		"classes":                    {[]string{"bin/java !", "opt/a.jar"}, []string{"java", "-cp", "ROOT/opt/a.jar", "-jar", "x"}, "", "brings code"},
+		"a variable that loads":      {[]string{"bin/server !"}, []string{"server"}, "NODE_OPTIONS=--import=x", "NODE_OPTIONS"},
+		"a variable that does not":   {[]string{"bin/server !"}, []string{"server"}, "DEBUG=1", ""},
+		"editable":                   {[]string{"opt/py/bin/python3 !", "opt/py/lib/python3.11/site-packages/__editable___x_finder.py", "opt/s.py"}, []string{"ROOT/opt/py/bin/python3", "ROOT/opt/s.py"}, "", "elsewhere"},
+		"a path file of a megabyte":  {[]string{"opt/py/bin/python3 !", "opt/py/lib/python3.11/site-packages/x.pth = " + strings.Repeat("x", 1<<20), "opt/s.py"}, []string{"ROOT/opt/py/bin/python3", "ROOT/opt/s.py"}, "", "not a small file"},
+		"a site-packages without it": {[]string{"opt/py/bin/python3 !", "opt/py/lib/python3.11/site-packages/x.py", "opt/s.py"}, []string{"ROOT/opt/py/bin/python3", "ROOT/opt/s.py"}, "", ""},
+	} {
+		s := newSite(t, row.files...)
+		if row.env != "" {
+			s.env = []string{row.env}
+		}
+		f, err := Fingerprint(s.profile(row.command...))
+		switch {
+		case row.want == "" && (err != nil || len(f) != 64):
+			t.Errorf("%s: %q, %v", name, f, err)
+		case row.want != "" && (!errors.Is(err, ErrNotCacheable) || !strings.Contains(err.Error(), row.want) || f != ""):
+			t.Errorf("%s: %q, %v, want %q", name, f, err, row.want)
+		}
+	}
+	s := newSite(t, "bin/server !")
+	p := s.profile("server")
+	if err := os.Remove(s.root + "/bin/server"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fingerprint(p); !errors.Is(err, ErrNotCacheable) {
+		t.Errorf("a program that is gone: %v", err)
+	}
+}
+
+// npmServers is where the real servers are installed.
+func npmServers(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("MCPJAIL_SERVERS")
+	if dir == "" {
+		dir = "../../testdata/npm"
+	}
+	modules, err := filepath.Abs(filepath.Join(dir, "node_modules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol")); err != nil {
+		t.Skip("MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; testdata/test.sh installs them")
+	}
+	return modules
+}
+
+func TestRealPackages(t *testing.T) {
+	s, npm := newSite(t, "bin/node !"), npmServers(t)
+	prints := map[string]string{}
+	for _, script := range []string{"server-filesystem/dist/index.js", "server-everything/dist/index.js", "server-memory/dist/index.js"} {
+		script = "@modelcontextprotocol/" + script
+		first, err := Fingerprint(s.profile("node", filepath.Join(npm, script), "."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := Fingerprint(s.profile("node", filepath.Join(npm, script), ".")); err != nil || second != first {
+			t.Errorf("%s: another one at once, %v", script, err)
+		}
+		if prints[first] != "" {
+			t.Errorf("%s has that of %s", script, prints[first])
+		}
+		prints[first] = script
+	}
+
+	// A copy, to install things in.
+	const server = "@modelcontextprotocol/server-filesystem"
+	modules := filepath.Join(s.root, "opt/node_modules")
+	if err := os.CopyFS(filepath.Join(modules, server), os.DirFS(filepath.Join(npm, server))); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.ReadFile(filepath.Join(npm, ".package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	for _, change := range []string{".package-lock.json", server + "/package.json", server + "/dist/lib.js", server + "/dist/index.js", ""} {
+		time.Sleep(tick)
+		if change != "" {
+			if err := os.WriteFile(filepath.Join(modules, change), lock, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now, err := Fingerprint(s.profile("node", filepath.Join(modules, server, "dist/index.js"), "."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (now != last) != (change != "") {
+			t.Errorf("after %q: changed %v", change, now != last)
+		}
+		last = now
+	}
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	s, npm := newSite(b, "bin/node !"), npmServers(b)
+	for _, script := range []string{"server-filesystem/dist/index.js", "server-everything/dist/index.js"} {
+		p := s.profile("node", filepath.Join(npm, "@modelcontextprotocol", script), ".")
+		b.Run(strings.TrimSuffix(script, "/dist/index.js"), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Fingerprint(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package catalog
+
+import "os"
+
+// owned is never certain here, so that nothing is kept on disk.
+func owned(os.FileInfo) bool { return false }
+
+const openFlags = 0
