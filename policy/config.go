@@ -62,6 +62,7 @@ func (s *Server) runsOther() bool {
 type Tool struct {
 	Name   string
 	Access *Access
+	Warm   *int // nil: the server's
 	Where  string
 }
 
@@ -185,6 +186,7 @@ func (s *Server) overlay(l *Server) {
 			s.Tools[name] = t
 		}
 		t.Where = last(t.Where, lt.Where)
+		t.Warm = last(t.Warm, lt.Warm)
 		if lt.Access != nil {
 			if t.Access == nil {
 				t.Access = &Access{}

@@ -46,7 +46,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		},
 		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
 		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
-		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, 64) },
+		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, maxWarm) },
 		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.pointer(n, key, 1, 4096) },
 		"access":               func(n *node, key string) { s.Access = d.access(n, key) },
 		"limits":               func(n *node, key string) { s.Limits = d.limits(n, key) },
@@ -55,12 +55,18 @@ func (d *decoder) server(n *node, key, name string) *Server {
 			d.each(n, key, func(name string, n *node, key string) {
 				t := &Tool{Name: name, Where: where(d.file, n.line)}
 				s.Tools[name] = t
-				d.table(n, key, fields{"access": func(n *node, key string) { t.Access = d.access(n, key) }})
+				d.table(n, key, fields{
+					"access": func(n *node, key string) { t.Access = d.access(n, key) },
+					"warm":   func(n *node, key string) { t.Warm = d.pointer(n, key, 0, maxWarm) },
+				})
 			})
 		},
 	})
 	return s
 }
+
+// maxWarm bounds the spares of one tool.
+const maxWarm = 64
 
 func axisNames() (names []string) {
 	for _, a := range Axes() {

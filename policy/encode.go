@@ -85,6 +85,7 @@ func (e *encoder) server(s *Server) {
 	for _, name := range sortedKeys(s.Tools) {
 		tool := key + ".tools." + bareOrQuoted(name)
 		e.header("[%s]", tool)
+		e.number("warm", s.Tools[name].Warm)
 		if a := s.Tools[name].Access; a != nil {
 			e.access(tool+".access", a)
 		}

@@ -104,6 +104,9 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 		access = nil
 		if t := s.Tools[tool]; t != nil {
 			access = t.Access
+			if t.Warm != nil {
+				p.Warm = *t.Warm
+			}
 		}
 	}
 	if access == nil {
@@ -122,6 +125,15 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 		}
 	}
 	return p, p.validate()
+}
+
+// Declared lists the tools of a server that have a table, sorted.
+func (c *Config) Declared(server string) []string {
+	s := c.Servers[server]
+	if s == nil {
+		return nil
+	}
+	return sortedKeys(s.Tools)
 }
 
 // policy fills in everything but the access rules.
