@@ -19,28 +19,33 @@ func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		default:
 		}
 	}
-	if r.statement == nil && r.roots == rootsOff {
+	r.tellLimits(f, e)
+}
+
+// tellLimits puts into a request what the server is to be told of its limits.
+func (i *instance) tellLimits(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if i.statement == nil && i.roots == rootsOff {
 		return
 	}
 	switch string(e.Method) {
 	case "initialize":
-		r.rootsOurs.Store(false)
-		if r.splices(f, e) {
-			r.tellInitialize(f, e)
+		i.rootsOurs.Store(false)
+		if i.splices(f, e) {
+			i.tellInitialize(f, e)
 		}
 	case "server/discover", "tools/call":
 		// 2026-07-28 has no handshake: every request stands for itself.
-		if r.statement != nil && e.Era() == mcpproxy.Modern && r.splices(f, e) {
+		if i.statement != nil && e.Era() == mcpproxy.Modern && i.splices(f, e) {
 			f.Cut(e.Own, &e.ParamsMeta)
 			if !e.Params.Present() {
-				f.AddMember(&e.Self, "params", object("_meta", object(metaPolicy, r.statement)))
+				f.AddMember(&e.Self, "params", object("_meta", object(metaPolicy, i.statement)))
 			} else {
-				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
 			}
 		}
 	}
-	if r.roots != rootsOff && e.Inputs.Present() && r.splices(f, e) {
-		r.narrowInputs(f, e)
+	if i.roots != rootsOff && e.Inputs.Present() && i.splices(f, e) {
+		i.narrowInputs(f, e)
 	}
 }
 

@@ -21,15 +21,16 @@ const (
 // request is concerned; since is when the failing thing began.
 func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
-		Stage:    stage,
-		Server:   i.Profile.Server,
-		Profile:  i.Profile,
-		InPlace:  i.InPlace,
-		Stderr:   i.tail.Lines(tailLines),
-		Denials:  i.denials(since),
-		Unset:    i.Unset,
-		UserHome: i.UserHome,
-		Exists:   i.Exists,
+		Stage:     stage,
+		Server:    i.Profile.Server,
+		Profile:   i.Profile,
+		InPlace:   i.InPlace,
+		Stateless: i.stateless,
+		Stderr:    i.tail.Lines(tailLines),
+		Denials:   i.denials(since),
+		Unset:     i.unset,
+		UserHome:  i.UserHome,
+		Exists:    i.Exists,
 	}
 	if c != nil {
 		ev.Method, ev.Tool = string(c.Method), string(c.Tool)
@@ -97,7 +98,11 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 
 // report diagnoses, and tells stderr and the record.
 func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	return i.note(diagnostics.Diagnose(ev))
+	d := diagnostics.Diagnose(ev)
+	if i.quiet.Load() {
+		return d
+	}
+	return i.note(d)
 }
 
 // note tells stderr and the record about a diagnosis.

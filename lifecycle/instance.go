@@ -23,6 +23,9 @@ type instance struct {
 	redact *diagnostics.Redactor
 	tail   *diagnostics.Tail
 
+	quiet     atomic.Bool  // nobody waits for it: its failures are not told
+	stateless bool         // there are others beside it: see diagnostics.Evidence
+	unset     []string     // granted and not set
 	statement []byte       // what messages tell the server of its limits; nil: nothing
 	roots     string       // the mode
 	rootsOurs atomic.Bool  // we have declared the capability in the client's name
@@ -31,7 +34,7 @@ type instance struct {
 }
 
 func (i *instance) init(c *front, p *policy.Profile) {
-	i.front, i.Profile = c, p
+	i.front, i.Profile, i.unset = c, p, c.Unset
 	if i.roots = p.Roots; i.roots == "" {
 		i.roots = rootsOff
 	}
@@ -42,21 +45,9 @@ func (i *instance) init(c *front, p *policy.Profile) {
 	i.tail = diagnostics.NewTail(i.redact)
 }
 
-// accepted tells, at each start, which gaps of the plan the user has accepted, and
-// first of all that there are no namespaces.
+// accepted tells, at each start, which gaps of the plan the user has accepted.
 func (i *instance) accepted(plan *confine.Plan) {
-	if plan == nil {
-		return
-	}
-	var lines []string
-	if plan.Bare.Answer == confine.No {
-		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.Bare.Detail)
-	}
-	for _, g := range plan.Gaps {
-		if g.Waived {
-			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
-		}
-	}
+	lines := waived(plan)
 	i.recording.Lock()
 	i.record.Waived = lines
 	i.recording.Unlock()
@@ -66,10 +57,41 @@ func (i *instance) accepted(plan *confine.Plan) {
 	}
 }
 
-// pumpStderr shows what the server writes to its stderr, and keeps the end of it
-// for a diagnosis.
-func (i *instance) pumpStderr(stderr io.Reader) {
+// waived says in words which gaps of a plan the user has accepted, and first of all
+// that there are no namespaces.
+func waived(plan *confine.Plan) (lines []string) {
+	if plan == nil {
+		return nil
+	}
+	if plan.Bare.Answer == confine.No {
+		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.Bare.Detail)
+	}
+	for _, g := range plan.Gaps {
+		if g.Waived {
+			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
+		}
+	}
+	return lines
+}
+
+// pumpStderr shows what the server writes to its stderr, while shows says so, and
+// keeps the end of it for a diagnosis.
+func (i *instance) pumpStderr(stderr io.Reader, shows func() bool) {
 	shown := diagnostics.NewForward(i.errs, i.redact)
-	io.Copy(io.MultiWriter(i.tail, shown), stderr)
+	io.Copy(io.MultiWriter(i.tail, gate{shown, shows}), stderr)
 	shown.Flush()
+}
+
+// gate lets through what is written while it is open.
+type gate struct {
+	to   io.Writer
+	open func() bool
+}
+
+// Write implements io.Writer.
+func (g gate) Write(b []byte) (int, error) {
+	if !g.open() {
+		return len(b), nil
+	}
+	return g.to.Write(b)
 }

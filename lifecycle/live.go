@@ -29,7 +29,7 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 	})
 	r.tasks.Go(func() {
 		defer close(stderrEnded)
-		r.pumpStderr(pipes.stderr)
+		r.pumpStderr(pipes.stderr, func() bool { return true })
 	})
 	replayed := make(chan struct{})
 	if r.clientEnded == nil {

@@ -193,6 +193,7 @@ var servers = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		io.Copy(io.Discard, os.Stdin)
 	},
+	"shop":          shop,
 	"unreading":     func() { time.Sleep(time.Hour) },
 	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
 	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },

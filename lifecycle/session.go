@@ -58,6 +58,12 @@ type times struct {
 	again    time.Duration // from one such note to the next
 	probe    time.Duration // for which a server may ignore an opening server/discover
 	quiet    time.Duration // after the last request that was refused
+
+	// Where each call has a process of its own:
+	rest      time.Duration // for a process that has answered to end by itself
+	discovery time.Duration // of silence that ends a discovery process
+	spare     time.Duration // without a call of its tool that ends a spare
+	tick      time.Duration // of the background
 }
 
 func (s Session) withDefaults() Session {
@@ -90,6 +96,10 @@ func (s Session) withDefaults() Session {
 		{&s.times.again, 15 * time.Second},
 		{&s.times.probe, 2 * time.Second},
 		{&s.times.quiet, 3 * time.Second},
+		{&s.times.rest, 500 * time.Millisecond},
+		{&s.times.discovery, time.Minute},
+		{&s.times.spare, 10 * time.Minute},
+		{&s.times.tick, 5 * time.Second},
 	} {
 		if *d.to == 0 {
 			*d.to = d.is

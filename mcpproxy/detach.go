@@ -34,6 +34,12 @@ func (f *Frame) Detach() *Frame {
 	if f.own {
 		return f
 	}
+	return f.Clone()
+}
+
+// Clone returns a frame with the same bytes, envelopes and edits that has its own
+// life: what is done to one, or closing it, does nothing to the other.
+func (f *Frame) Clone() *Frame {
 	d := *f
 	d.own = true
 	d.line = bytes.Clone(f.line)

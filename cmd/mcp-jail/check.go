@@ -167,9 +167,6 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 		return fail(exitHost, err)
 	}
 	r.Warnings = append(r.Warnings, words(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
-	if err := t.unsupported(); err != nil {
-		return fail(exitUsage, err)
-	}
 	if k.Probe {
 		if err := t.probe(c, &r, k.Timeout); err != nil {
 			return fail(exitFindings, err)

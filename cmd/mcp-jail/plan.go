@@ -35,9 +35,6 @@ func (p *planCmd) Run(c console, server command) error {
 	if err != nil {
 		return err
 	}
-	if err := t.unsupported(); err != nil {
-		t.warnings = append(t.warnings, policy.Warning{Code: "unsupported", Message: "run refuses this server: " + err.Error()})
-	}
 	plan, err := t.compile()
 	var gaps *confine.GapError // stays nil where nothing is open
 	if err != nil && !errors.As(err, &gaps) {

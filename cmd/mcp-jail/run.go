@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -46,9 +47,6 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 		}
 	}
 	t, err := findTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
-	if err == nil {
-		err = t.unsupported()
-	}
 	if err != nil {
 		return r.refuse(c, t, err)
 	}
@@ -57,21 +55,14 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	}
 	session := t.session(c, launcher)
 	session.Log = log
+	if !t.policy.Stateful {
+		return silent(lifecycle.RunStateless(context.Background(), session, t.stateless()))
+	}
 	status, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {
 		log.Error().Err(err).Msg("start failed")
 	}
 	return silent(status)
-}
-
-// unsupported are settings that the configuration knows and this version cannot
-// act on: accepting them in silence would promise what is not held.
-func (t *target) unsupported() error {
-	if p := t.policy; !p.Stateful {
-		return configErrorf("%s: server %q has stateful = false, and a process for every call is not built yet.\n"+
-			"Set  stateful = true  and declare its access in  [servers.%s.access]", p.Where, p.Server, p.Server)
-	}
-	return nil
 }
 
 // session wires the parts together for one profile.
@@ -109,12 +100,54 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 	for _, w := range t.warned() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
-	for _, r := range t.policy.Env {
-		if r.Read && !slices.ContainsFunc(t.profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
-			s.Unset = append(s.Unset, r.Name)
+	s.Unset = unset(t.policy, t.profile)
+	return s
+}
+
+// unset are the variables that a policy grants and the host does not have.
+func unset(p *policy.Policy, profile *policy.Profile) (names []string) {
+	for _, r := range p.Env {
+		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
+			names = append(names, r.Name)
 		}
 	}
-	return s
+	return names
+}
+
+// stateless is what a server needs each of whose calls has a process of its own.
+func (t *target) stateless() lifecycle.Stateless {
+	server := t.policy.Server
+	o := lifecycle.Stateless{
+		Declared: t.config.Declared(server),
+		MaxCalls: t.policy.MaxConcurrentCalls,
+		Version:  version,
+		Tool: func(name string) (lifecycle.Tool, error) {
+			tool := target{host: t.host}
+			var err error
+			if tool.policy, err = t.of(name); err != nil {
+				return lifecycle.Tool{}, err
+			}
+			if tool.profile, tool.warnings, err = resolve(tool.policy, t.host, nil); err != nil {
+				return lifecycle.Tool{}, err
+			}
+			lt := lifecycle.Tool{Profile: tool.profile, Unset: unset(tool.policy, tool.profile)}
+			for _, w := range tool.warned() {
+				lt.Warnings = append(lt.Warnings, "warning: "+w)
+			}
+			return lt, nil
+		},
+		Warm: func(name string) int {
+			p, err := t.of(name)
+			if err != nil {
+				return 0
+			}
+			return p.Warm
+		},
+	}
+	if t.host.CacheDir != "" {
+		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.host.CacheDir, "catalog")}
+	}
+	return o
 }
 
 // refuse ends a run that never started a server, and tells the client.

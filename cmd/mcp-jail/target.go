@@ -10,6 +10,8 @@ import (
 // target is one server as the command line and the configuration describe it:
 // resolved against this host, not yet compiled for its kernel.
 type target struct {
+	config   *policy.Config                            // nil for a command given in place
+	of       func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
 	policy   *policy.Policy
 	profile  *policy.Profile
 	warnings []policy.Warning
@@ -81,15 +83,19 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 	if err != nil {
 		return nil, err
 	}
-	p, err := config.Policy(name, tool)
-	if err != nil {
-		return nil, err
+	t.config = config
+	t.of = func(tool string) (*policy.Policy, error) {
+		p, err := config.Policy(name, tool)
+		if err != nil {
+			return nil, err
+		}
+		if flags.Workspace != "" {
+			p.Workspace = flags.Workspace
+		}
+		p.Waive = append(p.Waive, axes...)
+		return p, nil
 	}
-	if flags.Workspace != "" {
-		p.Workspace = flags.Workspace
-	}
-	p.Waive = append(p.Waive, axes...)
-	return p, nil
+	return t.of(tool)
 }
 
 func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {

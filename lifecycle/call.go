@@ -1,0 +1,197 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// What bounds the calls that wait for a slot.
+const (
+	maxQueue  = 4096
+	maxQueued = 64 << 20 // bytes
+)
+
+// enqueue gives a call a slot, or its place in the queue: first in, first out.
+func (p *perCall) enqueue(ctx context.Context, rq *request) {
+	// Its time runs while it waits.
+	context.AfterFunc(ctx, p.limitTime(rq))
+	p.mu.Lock()
+	switch {
+	case p.running < p.MaxCalls:
+		p.running++
+		p.mu.Unlock()
+		p.tasks.Go(func() { p.call(ctx, rq) })
+		return
+	case len(p.queue) == 0 || len(p.queue) < maxQueue && p.queued+rq.frame.Size <= maxQueued:
+		p.queue = append(p.queue, waiting{ctx, rq})
+		p.queued += rq.frame.Size
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.fail(rq, p.note(diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name, Tool: rq.tool,
+		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", p.name, p.MaxCalls),
+		Fix:  "raise max_concurrent_calls, or send fewer at a time",
+	}))
+}
+
+// waiting is a call in the queue.
+type waiting struct {
+	ctx context.Context
+	rq  *request
+}
+
+// next gives a slot that has become free to the call that has waited longest.
+func (p *perCall) next() {
+	for {
+		p.mu.Lock()
+		if len(p.queue) == 0 {
+			p.running--
+			p.mu.Unlock()
+			return
+		}
+		w := p.queue[0]
+		p.queue[0] = waiting{}
+		p.queue = p.queue[1:]
+		p.queued -= w.rq.frame.Size
+		p.mu.Unlock()
+		if !isClosed(w.rq.done) { // not cancelled, nor out of time
+			p.tasks.Go(func() { p.call(w.ctx, w.rq) })
+			return
+		}
+	}
+}
+
+// call runs one call in a process of its own.
+func (p *perCall) call(ctx context.Context, rq *request) {
+	defer p.next()
+	for {
+		c, d := p.process(ctx, rq)
+		if d != nil {
+			if ctx.Err() == nil {
+				p.fail(rq, *d)
+			} else {
+				p.drop(rq)
+			}
+			return
+		}
+		again := p.serve(ctx, c, rq)
+		p.ending <- struct{}{} // there are never more on their way out than may run
+		p.tasks.Go(func() {
+			c.end()
+			<-p.ending
+		})
+		if !again {
+			p.calledTool(rq.tool)
+			return
+		}
+	}
+}
+
+// process returns a process for a call: a spare if there is one, else a new one, past
+// its handshake.
+func (p *perCall) process(ctx context.Context, rq *request) (*child, *diagnostics.Diagnosis) {
+	if d := p.unlisted(ctx, rq); d != nil {
+		return nil, d
+	}
+	h := p.handshakeFor(rq.era)
+	if c := p.takeSpare(rq.tool, h); c != nil {
+		return c, nil
+	}
+	p.booting.Add(1)
+	defer func() {
+		p.booting.Add(-1)
+		p.poke()
+	}()
+	t, d := p.resolve(rq.tool)
+	if d != nil {
+		return nil, d
+	}
+	c, d := p.spawn(ctx, rq.tool, t, false)
+	if d != nil {
+		return nil, d
+	}
+	if _, d = c.greet(ctx, h); d != nil {
+		c.kill()
+		return nil, d
+	}
+	return c, nil
+}
+
+// resolve finds the policy of a tool on the host as it is now.
+func (p *perCall) resolve(tool string) (Tool, *diagnostics.Diagnosis) {
+	t, err := p.Tool(tool)
+	if err == nil {
+		return t, nil
+	}
+	d := diagnostics.ConfigFailure(p.name, err.Error())
+	d.Tool = tool
+	p.note(d)
+	return t, &d
+}
+
+// serve has a process do a call. again: a spare has ended before it had read any of
+// it, which is no failure of the call.
+func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool) {
+	if !c.assign(rq) {
+		return false
+	}
+	select {
+	case <-rq.done:
+		return false
+	case <-ctx.Done(): // the session ends
+		p.drop(rq)
+		return false
+	case <-c.ended:
+	}
+	if c.spare && c.unheard() && !isClosed(rq.done) {
+		return true
+	}
+	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	ev.Exit = &diagnostics.Exit{Code: c.exit.Code, Signal: c.exit.Signal}
+	if !isClosed(rq.done) {
+		p.fail(rq, c.report(ev))
+	}
+	return false
+}
+
+// limitTime answers a call when it has taken longer than it may. The function that it
+// returns ends that.
+func (p *perCall) limitTime(rq *request) (stop func()) {
+	limit := p.Session.Profile.Call
+	if limit <= 0 {
+		return func() {}
+	}
+	late := time.AfterFunc(limit, func() {
+		if !isClosed(rq.done) {
+			p.fail(rq, p.late(rq, limit))
+		}
+	})
+	slow := time.AfterFunc(limit/2, func() {
+		p.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", p.name, rq.tool, limit))
+	})
+	return func() { late.Stop(); slow.Stop() }
+}
+
+// late is the diagnosis of a call that takes too long; its process is asked to stop
+// working on it (MCP, "Cancellation").
+func (p *perCall) late(rq *request, limit time.Duration) diagnostics.Diagnosis {
+	p.mu.Lock()
+	c := rq.child
+	p.mu.Unlock()
+	if c == nil {
+		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: p.name, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
+		d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.MaxCalls)
+		return p.note(d)
+	}
+	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
+	c.post(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
+	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	ev.Timeout = limit
+	return c.report(ev)
+}

@@ -1,0 +1,257 @@
+package lifecycle
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Stateless is what a session needs beyond its Session when each call has a process
+// of its own. Only Tool is required.
+type Stateless struct {
+	// Tool resolves the policy of a tool on the host as it is now. It is asked for
+	// each process, on several goroutines.
+	Tool func(name string) (Tool, error)
+	// Declared are the tools that the configuration names.
+	Declared []string
+	// Warm is how many spare processes of a tool to keep ready; nil is none.
+	Warm func(tool string) int
+	// MaxCalls is how many calls run at once; 0 means policy.DefaultMaxConcurrentCalls.
+	MaxCalls int
+	// Catalog keeps what the server lists from session to session; nil is a session
+	// that keeps it for itself.
+	Catalog *catalog.Catalog
+	// Version is that of the program: what another one has kept is not used.
+	Version string
+}
+
+// Tool is what one tool's processes run under.
+type Tool struct {
+	Profile  *policy.Profile
+	Warnings []string
+	Unset    []string // granted and not set: see diagnostics.Evidence
+}
+
+// RunStateless runs one client session in which each tools/call has a process of
+// its own, under the policy of its tool, and everything else is answered from the
+// catalogue or by a discovery process under s.Profile. It returns the status to exit
+// with: 0 when the client has left, 128 and the signal's number after a signal, and,
+// when no process could be started at all, 1 or 3 as RunStateful does.
+func RunStateless(ctx context.Context, s Session, o Stateless) (status int) {
+	ends, stop := listen()
+	defer stop()
+	p := newPerCall(s, o)
+	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer p.finish(ctx, ends, func() {})
+	defer cancel()
+	p.goClient(upstream(func(f *mcpproxy.Frame) error { p.dispatch(working, f); return nil }))
+	p.tasks.Go(func() { p.background(working) })
+	return p.attend(ctx, ends)
+}
+
+type upstream func(*mcpproxy.Frame) error
+
+// Send implements mcpproxy.Upstream.
+func (u upstream) Send(f *mcpproxy.Frame) error { return u(f) }
+
+// perCall is the session of a stateless server under way.
+//
+// Invariant: a request of the client is in requests until somebody claims it, and
+// only who has claimed it answers. So each is answered once, or, when the client has
+// cancelled it, not at all.
+type perCall struct {
+	*front
+	Stateless
+	name    string // of the server
+	private string // how the ids of our own requests begin
+
+	mu       sync.Mutex
+	idle     sync.Cond // requests has become empty
+	requests map[string]*request
+	queue    []waiting          // calls that wait for a slot
+	queued   int64              // bytes of theirs
+	running  int                // calls that have one
+	over     bool               // the session is: requests that still come are dropped
+	reversed map[int64]*reverse // of processes, by the ids that the client sees
+	lastAsk  int64
+	lastOwn  int64
+	last     *hello // of the two below, that which was seen last
+	legacy   *hello // the client's handshake; nil before it
+	modern   *hello // what its requests say of it in 2026-07-28
+	level    []byte // of the last logging/setLevel
+	said     map[string]bool
+	denials  []diagnostics.Denial // of processes that are gone
+	children map[*child]bool
+	started  bool         // a process has become ready
+	booting  atomic.Int32 // calls whose process is being started
+	status   int          // to exit with when none has
+
+	hurried     flag // the session has to end soon
+	wake        chan struct{}
+	discoveries [2]discovery
+	lists       listing
+	spares      spares
+	ending      chan struct{} // a place for each process that is on its way out
+}
+
+func newPerCall(s Session, o Stateless) *perCall {
+	if s.Profile == nil {
+		s.Profile = &policy.Profile{}
+	}
+	if o.MaxCalls <= 0 {
+		o.MaxCalls = policy.DefaultMaxConcurrentCalls
+	}
+	p := &perCall{
+		Stateless: o, name: s.Profile.Server, private: "mcp-jail/" + rand.Text() + "/",
+		requests: map[string]*request{}, reversed: map[int64]*reverse{}, said: map[string]bool{}, children: map[*child]bool{},
+		ending: make(chan struct{}, o.MaxCalls), wake: make(chan struct{}, 1),
+	}
+	p.idle.L = &p.mu
+	p.hurried.c = make(chan struct{})
+	p.lists.tools = map[string]bool{}
+	p.spares.tools = map[string]*spareTool{}
+	p.front = newFront(s, mcpproxy.Hooks{
+		Request:   func(*mcpproxy.Frame, *mcpproxy.Envelope) { p.front.asked.set() },
+		Oversized: p.oversized,
+	}, p.allDenials)
+	return p
+}
+
+// attend waits for the end of the session. Calls under way when the client has closed
+// its end have the time that a server would have.
+func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int) {
+	select {
+	case <-p.clientEnded:
+		answered := make(chan struct{})
+		p.tasks.Go(func() {
+			defer close(answered)
+			p.untilAnswered()
+		})
+		timer := time.NewTimer(p.times.term)
+		defer timer.Stop()
+		select {
+		case <-answered:
+		case <-timer.C:
+			p.abandon(diagnostics.Diagnosis{
+				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.name,
+				What: "the client closed its end, and there was no answer within " + p.times.term.String(),
+			})
+		case <-p.gone.c:
+		case sig := <-ends:
+			status = statusOf(sig)
+		case <-ctx.Done():
+			status = statusOf(syscall.SIGTERM)
+		}
+	case <-p.gone.c:
+	case sig := <-ends:
+		status = statusOf(sig)
+	case <-ctx.Done():
+		status = statusOf(syscall.SIGTERM)
+	}
+	if status != 0 || p.gone.isSet() {
+		p.hurry()
+		p.hurried.set()
+	}
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	for _, rq := range p.unanswered() { // nobody waits for it any more
+		p.drop(rq)
+	}
+	if status != 0 {
+		return status
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started {
+		return 0
+	}
+	return p.status
+}
+
+// untilAnswered waits until every request of the client is answered.
+func (p *perCall) untilAnswered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.requests) > 0 {
+		p.idle.Wait()
+	}
+}
+
+// abandon answers everything that is open with one diagnosis.
+func (p *perCall) abandon(d diagnostics.Diagnosis) {
+	for _, rq := range p.unanswered() {
+		p.fail(rq, d)
+	}
+}
+
+func (p *perCall) unanswered() (all []*request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, rq := range p.requests {
+		all = append(all, rq)
+	}
+	return all
+}
+
+// accepted tells, once, which gaps the user has accepted.
+func (p *perCall) accepted(plan *confine.Plan) {
+	for _, line := range waived(plan) {
+		p.recording.Lock()
+		if !slices.Contains(p.record.Waived, line) {
+			p.record.Waived = append(p.record.Waived, line)
+		}
+		p.recording.Unlock()
+		p.say(line)
+	}
+}
+
+// say tells a line once in a session: many processes have the same to say.
+func (p *perCall) say(line string) {
+	p.mu.Lock()
+	known := p.said[line]
+	if len(p.said) < maxRecords {
+		p.said[line] = true
+	}
+	p.mu.Unlock()
+	if !known {
+		p.errs.Say("mcp-jail: " + line + "\n")
+	}
+}
+
+// maxDenials bounds what is remembered of the jails that are gone.
+const maxDenials = 1000
+
+// allDenials are those of all processes, for the record.
+func (p *perCall) allDenials() []diagnostics.Denial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.denials[:len(p.denials):len(p.denials)]
+	for c := range p.children {
+		all = append(all, c.redact.Denials(c.instance.denials(time.Time{}))...)
+	}
+	return all
+}
+
+// forget takes out a process.
+func (p *perCall) forget(c *child) {
+	denials := c.redact.Denials(c.instance.denials(time.Time{}))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.children, c)
+	p.denials = append(p.denials, denials...)
+	if n := len(p.denials) - maxDenials; n > 0 {
+		p.denials = append(p.denials[:0:0], p.denials[n:]...)
+	}
+}
