@@ -14,6 +14,10 @@
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles.
+//   - A process for each call (stateful = false): a call whose process has to be
+//     started, against the start, handshake and call of the same program bare; a
+//     call whose process was started ahead, against one of a process for the whole
+//     session in its jail; eight at once; a thousand in a row, and what they leave.
 //   - Throughput: large answers, requested without waiting for one another.
 //
 // # How
@@ -61,6 +65,7 @@ type options struct {
 	runs    int
 	format  string
 	servers string
+	only    string
 }
 
 func main() {
@@ -78,6 +83,7 @@ func parse(args []string) (o options, err error) {
 	flags.IntVar(&o.runs, "runs", 30, "`rounds` of every measure; a round is one value for each side")
 	flags.StringVar(&o.format, "format", "markdown", "markdown or json")
 	flags.StringVar(&o.servers, "servers", os.Getenv("MCPJAIL_SERVERS"), "`directory` with the node_modules that hold server-filesystem")
+	flags.StringVar(&o.only, "only", "", "one `measure`, by the name that progress shows")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -120,7 +126,11 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		{"call", measureCalls},
 		{"memory", measureMemory},
 		{"throughput", measureThroughput},
+		{"a process for each call", measurePerCall},
 	} {
+		if o.only != "" && o.only != m.name {
+			continue
+		}
 		say("measuring %s ...", m.name)
 		rows, err := m.run(ctx, s)
 		if ctx.Err() != nil {

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A server with stateful = false gets a process for each call. These measures say
+// what that costs, with the default policy for all tools.
+
+// tooled is a server with the call that is measured.
+type tooled struct {
+	name string
+	argv []string
+	call string // tools/call's params
+	note string // why it cannot be measured
+}
+
+func (s *site) tooled() []tooled {
+	return []tooled{
+		{name: "a server in Go", argv: []string{s.echo}, call: `{"name":"echo","arguments":{"bytes":200}}`},
+		{name: "server-filesystem (node)", argv: []string{s.node, s.files, s.workspace}, call: `{"name":"list_allowed_directories","arguments":{}}`, note: s.noNode},
+	}
+}
+
+// configured starts a server through a configuration, statefully or not.
+func (s *site) configured(stateful bool, warm int, argv []string) (start, error) {
+	var args string
+	for _, a := range argv[1:] {
+		args += fmt.Sprintf("%q, ", a)
+	}
+	file := filepath.Join(s.dir, fmt.Sprintf("%s-%t-%d.toml", filepath.Base(argv[0]), stateful, warm))
+	text := fmt.Sprintf("version = 1\n[servers.bench]\ncommand = %q\narguments = [%s]\nworkspace = %q\nstateful = %t\n", argv[0], args, s.workspace, stateful)
+	if warm > 0 {
+		text += fmt.Sprintf("warm = %d\n", warm)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return start{}, err
+	}
+	return start{argv: []string{s.jail, "run", "--config", file, "bench"}}, nil
+}
+
+// measurePerCall compares calls that have a process of their own with those of one
+// process for the session, and with what the process costs bare.
+func measurePerCall(ctx context.Context, s *site) ([]row, error) {
+	var rows []row
+	for _, server := range s.tooled() {
+		if server.note != "" {
+			rows = append(rows, row{Measure: "calls of " + server.name, Note: server.note})
+			continue
+		}
+		for _, m := range []struct {
+			name, budget string
+			run          func(context.Context, tooled) (pairs, error)
+		}{
+			{"a call, cold", "≤ +10 ms", s.coldCall},
+			{"8 calls at once, cold", "–", s.eightCalls},
+			{"a call, `warm = 1`", "≤ × 1.5 or +1 ms", s.warmCall},
+		} {
+			p, err := m.run(ctx, server)
+			if err != nil {
+				return rows, fmt.Errorf("%s: %s: %w", server.name, m.name, err)
+			}
+			rows = append(rows, p.row(m.name+", "+server.name, "ms", m.budget))
+		}
+	}
+	long, err := s.manyCalls(ctx, s.tooled()[0])
+	return append(rows, long), err
+}
+
+// coldCall pairs a call with what its process costs without a jail: its start, the
+// handshake and the call.
+func (s *site) coldCall(ctx context.Context, server tooled) (p pairs, err error) {
+	without, err := s.bare(server.argv...)
+	if err != nil {
+		return p, err
+	}
+	how, err := s.configured(false, 0, server.argv)
+	if err != nil {
+		return p, err
+	}
+	c, err := s.listed(ctx, how)
+	if err != nil {
+		return p, err
+	}
+	defer c.close()
+	for range s.runs + 1 {
+		bare, err := s.startAndCall(ctx, without, server.call)
+		if err != nil {
+			return p, err
+		}
+		cold, err := c.params(server.call)
+		if err != nil {
+			return p, err
+		}
+		p.add(bare, ms(cold))
+	}
+	return p.withoutFirst(), nil
+}
+
+func (s *site) startAndCall(ctx context.Context, how start, call string) (float64, error) {
+	began := time.Now()
+	c, err := s.open(ctx, how)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	_, err = c.params(call)
+	return ms(time.Since(began)), err
+}
+
+// eightCalls is coldCall with eight of each at once, up to the last answer.
+func (s *site) eightCalls(ctx context.Context, server tooled) (p pairs, err error) {
+	const many = 8
+	without, err := s.bare(server.argv...)
+	if err != nil {
+		return p, err
+	}
+	how, err := s.configured(false, 0, server.argv)
+	if err != nil {
+		return p, err
+	}
+	c, err := s.listed(ctx, how)
+	if err != nil {
+		return p, err
+	}
+	defer c.close()
+	for range s.runs + 1 {
+		var failed error
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		began := time.Now()
+		for range many {
+			all.Go(func() {
+				if _, err := s.startAndCall(ctx, without, server.call); err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		bare := time.Since(began)
+		if failed != nil {
+			return p, failed
+		}
+		began = time.Now()
+		for range many {
+			if err := c.write("tools/call", server.call); err != nil {
+				return p, c.explain(err)
+			}
+		}
+		if err := c.answers(many); err != nil {
+			return p, c.explain(err)
+		}
+		p.add(ms(bare), ms(time.Since(began)))
+	}
+	return p.withoutFirst(), nil
+}
+
+// warmCall pairs a call of a process that was started ahead with one of a process
+// for the whole session. Before each, the time of a start passes.
+func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error) {
+	one, err := s.configured(true, 0, server.argv)
+	if err != nil {
+		return p, err
+	}
+	each, err := s.configured(false, 1, server.argv)
+	if err != nil {
+		return p, err
+	}
+	stateful, err := s.listed(ctx, one)
+	if err != nil {
+		return p, err
+	}
+	defer stateful.close()
+	stateless, err := s.listed(ctx, each)
+	if err != nil {
+		return p, err
+	}
+	defer stateless.close()
+	// For the spare to be ready, or all of them that there are at the beginning.
+	pause := max(3*stateful.started, 50*time.Millisecond)
+	time.Sleep(8 * pause)
+	for range s.runs + 1 {
+		time.Sleep(pause)
+		a, err := stateful.params(server.call)
+		if err != nil {
+			return p, err
+		}
+		b, err := stateless.params(server.call)
+		if err != nil {
+			return p, err
+		}
+		p.add(ms(a), ms(b))
+	}
+	return p.withoutFirst(), nil
+}
+
+// manyCalls makes a thousand calls in a row and looks at what they leave.
+func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) {
+	const calls, settle = 1000, 100
+	r = row{Measure: "1000 calls in a row, cold, " + server.name, Unit: "ms"}
+	how, err := s.configured(false, 0, server.argv)
+	if err != nil {
+		return r, err
+	}
+	c, err := s.listed(ctx, how)
+	if err != nil {
+		return r, err
+	}
+	defer c.close()
+	var took []float64
+	var before, after residue
+	for i := range calls {
+		if i == settle {
+			time.Sleep(2 * time.Second) // for the last processes to be gone
+			before = s.residue(c.cmd.Process.Pid)
+		}
+		d, err := c.params(server.call)
+		if err != nil {
+			return r, err
+		}
+		took = append(took, ms(d))
+	}
+	time.Sleep(2 * time.Second)
+	after = s.residue(c.cmd.Process.Pid)
+	sum := summarize(took)
+	r.Jailed = &sum
+	r.Note = fmt.Sprintf("from the %dth call to the last: %v becomes %v", settle, before, after)
+	return r, nil
+}
+
+// residue is what a session holds.
+type residue struct {
+	pss                             float64
+	files, threads, processes, dirs int
+	mounts                          int
+}
+
+func (s *site) residue(pid int) (r residue) {
+	r.pss, _ = pss(pid)
+	count := func(dir string) int {
+		entries, _ := os.ReadDir(dir)
+		return len(entries)
+	}
+	r.files = count(fmt.Sprintf("/proc/%d/fd", pid))
+	r.threads = count(fmt.Sprintf("/proc/%d/task", pid))
+	r.processes = len(children(pid))
+	filepath.WalkDir(s.dir, func(string, os.DirEntry, error) error { r.dirs++; return nil })
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for _, b := range mounts {
+		if b == '\n' {
+			r.mounts++
+		}
+	}
+	return r
+}
+
+func (r residue) String() string {
+	return fmt.Sprintf("%.1f MB, %d descriptors, %d threads, %d children, %d files, %d mounts", r.pss, r.files, r.threads, r.processes, r.dirs, r.mounts)
+}
+
+// listed opens a session and lists the tools, as clients do.
+func (s *site) listed(ctx context.Context, how start) (*session, error) {
+	c, err := s.open(ctx, how)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.write("tools/list", "{}"); err == nil {
+		err = c.answers(1)
+	}
+	if err != nil {
+		c.close()
+		return nil, c.explain(err)
+	}
+	return c, nil
+}
+
+// write sends a request.
+func (c *session) write(method, params string) error {
+	c.lastID++
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID, method, params)
+	return err
+}
+
+// answers reads as many answers as there are, whatever their order.
+func (c *session) answers(n int) error {
+	first := c.lastID - n + 1
+	open := map[int]bool{}
+	for id := first; id <= c.lastID; id++ {
+		open[id] = true
+	}
+	for len(open) > 0 {
+		line, err := c.out.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		for id := range open {
+			if names(line, fmt.Appendf(nil, `"id":%d`, id)) {
+				delete(open, id)
+			}
+		}
+	}
+	return nil
+}
+
+// params is one tools/call; it returns how long it took.
+func (c *session) params(params string) (time.Duration, error) {
+	began := time.Now()
+	err := c.write("tools/call", params)
+	if err == nil {
+		err = c.answers(1)
+	}
+	if err != nil {
+		return 0, c.explain(err)
+	}
+	return time.Since(began), nil
+}
+
+func (p pairs) withoutFirst() pairs { return pairs{p.bare[1:], p.jailed[1:]} }
