@@ -246,10 +246,25 @@ func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 			c.session.recheck(c.hello.eraOf())
 		}
 		return false
-	case "notifications/resources/updated":
+	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":
 		return false
+	case "notifications/progress":
+		return c.owns(e.Token)
 	}
 	return active
+}
+
+// owns reports whether a progress token is that of a request which the process works
+// on: of others' it has nothing to say.
+func (c *child) owns(token []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rq := range c.work {
+		if t := rq.frame.Messages[0].Token; t != nil && mcpproxy.IDKey(t) == mcpproxy.IDKey(token) {
+			return true
+		}
+	}
+	return false
 }
 
 // post sends the process a message of somebody else's, behind what waits already.
