@@ -346,6 +346,9 @@ func TestJailMakes(t *testing.T) {
 	}
 	p := jailProfile(t)
 	p.Entries = append(p.Entries, entry(dir+"/state/server/home", policy.OriginHome), entry(dir+"/workspace/out/deep", policy.OriginRule))
+	hidden := entry(dir+"/workspace/cache/own", policy.OriginSensitive)
+	hidden.Rights = 0
+	p.Entries = append(p.Entries, hidden)
 	sortEntries(p)
 	got := inJail(t, p, try("create", dir+"/state/server/home/x"), try("create", dir+"/workspace/out/deep/x"), try("create", dir+"/workspace/x"))
 	if fmt.Sprint(got) != "[ok ok EROFS]" {
@@ -353,6 +356,9 @@ func TestJailMakes(t *testing.T) {
 	}
 	if fi, err := os.Stat(dir + "/state/server/home"); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("the private HOME: %v, %v", fi, err)
+	}
+	if fi, err := os.Stat(hidden.Path); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("what is made to be hidden: %v, %v", fi, err)
 	}
 
 	// A link that was planted since does not choose the place.
