@@ -265,11 +265,11 @@ func pruned(result []byte, modern bool) []byte {
 	})
 }
 
-// amended is an object with the value of a member, where it is an object, changed.
+// amended is an object with the value of a member changed, where there is one.
 func amended(object []byte, member string, change func([]byte) []byte) []byte {
 	out, found := []byte{'{'}, false
 	eachMember(object, func(name string, _ int64, value []byte) {
-		if name == member && len(value) > 0 && value[0] == '{' {
+		if name == member {
 			found = true
 			value = change(value)
 		}

@@ -206,6 +206,9 @@ func (p *perCall) logLevel() []byte {
 // members is an object with those members of another that are to be kept, each with
 // its own bytes.
 func members(object []byte, keep func(name string) bool) []byte {
+	if len(object) > 0 && object[0] != '{' {
+		return object
+	}
 	kept := []byte{'{'}
 	eachMember(object, func(name string, _ int64, value []byte) {
 		if !keep(name) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,10 +105,20 @@ func (l *listing) get(p *perCall, h *hello, rq *request) (kept, bool) {
 		known.doubt(name)
 		p.poke()
 	}
-	if a.Error != nil {
+	switch {
+	case a.Error != nil:
 		return kept{a.Error, true}, true
+	case a.HasTTL:
+		return kept{aged(a, time.Now()), false}, true
 	}
 	return kept{a.Result, false}, true
+}
+
+// aged is a result with what is left of its time: the client counts from when it
+// gets it.
+func aged(a catalog.Answer, now time.Time) []byte {
+	left := max(a.TTL-now.Sub(a.Stored), 0).Milliseconds()
+	return amended(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
 }
 
 // put keeps an answer.
@@ -120,7 +132,7 @@ func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *m
 	case e.Result.Present():
 		a.Result = bytes.Clone(f.Slice(e.Result))
 		var store bool
-		if a.TTL, a.HasTTL, store = catalog.TTL(a.Result); !store || a.Result == nil {
+		if a.TTL, a.HasTTL, store = catalog.TTL(a.Result); !store || paged(name, a.Result) {
 			return
 		}
 	case rq.method == "server/discover" && catalog.KeepError(f.Slice(e.Error)):
@@ -132,6 +144,14 @@ func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *m
 	defer l.mu.Unlock()
 	l.learn(rq.method, a.Result)
 	l.store(p, l.of(p, h), name, a)
+}
+
+// paged reports whether an answer is part of a list only: what a cursor means,
+// another process may not know.
+func paged(name string, result []byte) bool {
+	part := strings.Contains(name, `"cursor"`)
+	eachMember(result, func(name string, _ int64, _ []byte) { part = part || name == "nextCursor" })
+	return part
 }
 
 // store puts an answer into the catalogue, and that to disk, aside. The caller holds
