@@ -89,7 +89,7 @@ func (d *decoder) table(n *node, key string, known fields) {
 			continue
 		}
 		message := "is not a known key"
-		if near := nearest(name, sortedKeys(known)); near != "" {
+		if near := Nearest(name, sortedKeys(known)); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		} else {
 			message += "; known here: " + strings.Join(sortedKeys(known), ", ")

@@ -406,8 +406,8 @@ func FuzzDecode(f *testing.F) {
 func TestNearest(t *testing.T) {
 	known := []string{"command", "arguments", "workspace", "warm"}
 	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest(%.20q) = %q, want %q", word, got, want)
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package policy
 
-// nearest returns the candidate that is most likely meant by word: the one with
+// Nearest returns the candidate that is most likely meant by word: the one with
 // the smallest edit distance, if that is at most a third of its length (and at
 // least two). Ties go to the candidate listed first; "" is "no idea".
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return "" // a hostile key is not a typing error
 	}

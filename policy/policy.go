@@ -45,7 +45,9 @@ type Policy struct {
 	// InPlace tells that the policy comes from the command line: a relative
 	// command is then meant from the working directory, as a shell reads it.
 	InPlace bool
-	Where   string // the server's table, or the command line
+	Where   string // the server's table, the tool's access table, or the command line
+
+	idle []Warning // what the configuration says and this policy makes no use of
 }
 
 // Defaults of a server that does not say otherwise (docs/reference.md).
@@ -71,7 +73,7 @@ type UnknownServerError struct {
 
 func (e *UnknownServerError) Error() string {
 	msg := fmt.Sprintf("there is no server %q in the configuration", e.Server)
-	switch near := nearest(e.Server, e.Known); {
+	switch near := Nearest(e.Server, e.Known); {
 	case near != "":
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	case len(e.Known) > 0:
@@ -103,7 +105,9 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 	if p.Tool = tool; tool != "" {
 		access = nil
 		if t := s.Tools[tool]; t != nil {
-			access = t.Access
+			if access = t.Access; access != nil {
+				p.Where = access.Where
+			}
 			if t.Warm != nil {
 				p.Warm = *t.Warm
 			}
@@ -170,6 +174,7 @@ func (s *Server) policy() *Policy {
 		},
 		Waive: sortAxes(s.Waive),
 		Where: s.Where,
+		idle:  s.idle(),
 	}
 	if p.Roots == "" {
 		p.Roots = "off"
@@ -209,8 +214,27 @@ func (p *Policy) Remarks() (ws []Warning) {
 	if p.Commands != nil {
 		add("commands", "access.commands confines which programs the kernel starts; what a started program does is confined by the other axes")
 	}
-	if p.Stateful && p.Warm > 0 {
-		add("no-effect", "warm has no effect: server %q is stateful", p.Server)
+	return append(ws, p.idle...)
+}
+
+// idle are the keys that only a server with a process for each call makes use of.
+func (s *Server) idle() (ws []Warning) {
+	if !s.IsStateful() {
+		return nil
+	}
+	add := func(key, where string) {
+		ws = append(ws, Warning{"no-effect", fmt.Sprintf("%s has no effect: server %q is stateful, so one process serves all calls", key, s.Name), where})
+	}
+	if s.Warm != nil && *s.Warm > 0 {
+		add("warm", s.Where)
+	}
+	if s.MaxConcurrentCalls != nil {
+		add("max_concurrent_calls", s.Where)
+	}
+	for _, name := range sortedKeys(s.Tools) {
+		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {
+			add("tools."+bareOrQuoted(name)+".warm", t.Where)
+		}
 	}
 	return ws
 }
