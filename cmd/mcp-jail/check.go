@@ -44,12 +44,8 @@ type serverReport struct {
 	Tools    []toolReport  `json:"tools,omitempty"`
 	Probed   string        `json:"probed,omitempty"` // what the server calls itself
 
-	status int
-}
-
-type toolReport struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	stateless bool
+	status    int
 }
 
 func (k *checkCmd) Run(c console) error {
@@ -150,11 +146,11 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 		return r
 	}
 	var err error
-	if t.policy, err = config.Policy(name, ""); err != nil {
+	t.configure(config, name, "", axes)
+	if t.policy, err = t.of(""); err != nil {
 		return fail(exitUsage, err)
 	}
-	t.policy.Waive = append(t.policy.Waive, axes...)
-	r.Policy, r.Remarks = describe(t.policy), remarks(t.policy)
+	r.Policy, r.Remarks, r.stateless = describe(t.policy), remarks(t.policy), !t.policy.Stateful
 	if t.profile, t.warnings, err = resolve(t.policy, t.host, nil); err != nil {
 		return fail(statusOf(err), err)
 	}
@@ -168,11 +164,15 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 	}
 	r.Warnings = append(r.Warnings, words(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
 	if k.Probe {
-		if err := t.probe(c, &r, k.Timeout); err != nil {
-			return fail(exitFindings, err)
-		}
+		err = t.probe(c, &r, k.Timeout)
 	}
-	r.OK = true
+	if !t.policy.Stateful {
+		r.status = t.reportTools(&r)
+	}
+	if err != nil {
+		return fail(exitFindings, err)
+	}
+	r.OK = r.status == exitFine
 	return r
 }
 
@@ -209,7 +209,28 @@ func (r serverReport) text(c console) string {
 			plural = ":"
 		}
 		fmt.Fprintf(&b, "    %s offers %d tool%s\n", printable(r.Probed), len(r.Tools), plural)
+	}
+	if !r.stateless {
 		paragraph(&b, "      ", toolNames(r.Tools))
+		return b.String()
+	}
+	if r.Probed == "" && len(r.Tools) > 0 {
+		b.WriteString("    tools with a table\n")
+	}
+	b.WriteString(toolTable("      ", r.Tools))
+	for _, t := range r.Tools {
+		tool := "tool " + printable(t.Name) + ": "
+		for _, e := range t.Errors {
+			line(red, "error:", tool+e)
+		}
+		for _, w := range t.Warnings {
+			line(yellow, "warning:", tool+w)
+		}
+		for _, g := range t.Gaps {
+			if g.Waived {
+				line(yellow, "waived:", fmt.Sprintf("%s%s: %s: %s", tool, g.Axis, g.What, g.Why))
+			}
+		}
 	}
 	return b.String()
 }

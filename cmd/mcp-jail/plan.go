@@ -35,24 +35,31 @@ func (p *planCmd) Run(c console, server command) error {
 	if err != nil {
 		return err
 	}
+	if p.Tool != "" && !slices.Contains(t.config.Declared(t.policy.Server), p.Tool) {
+		t.warnings = append(t.warnings, t.undeclared(p.Tool))
+	}
 	plan, err := t.compile()
 	var gaps *confine.GapError // stays nil where nothing is open
 	if err != nil && !errors.As(err, &gaps) {
 		return err
 	}
+	tools, worst := t.declared()
 	if p.Format == "json" {
-		c.printf("%s", planJSON(t, plan))
+		c.printf("%s", planJSON(t, plan, tools))
 	} else {
-		c.printf("%s", planText(c, t, plan, gaps))
+		c.printf("%s", planText(c, t, plan, gaps, tools))
 	}
 	if gaps != nil {
-		return silent(exitHost)
+		worst = exitHost
+	}
+	if worst != exitFine {
+		return silent(worst)
 	}
 	return nil
 }
 
 // planJSON is the machine's form of a plan.
-func planJSON(t *target, plan *confine.Plan) []byte {
+func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	out := struct {
 		Profile  *policy.Profile       `json:"profile"`
 		Enforced []confine.Enforcement `json:"enforced"`
@@ -60,7 +67,8 @@ func planJSON(t *target, plan *confine.Plan) []byte {
 		Notes    []string              `json:"notes"`
 		Warnings []string              `json:"warnings"`
 		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why
-	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned(), nil}
+		Tools    []toolReport          `json:"tools,omitempty"`
+	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned(), nil, tools}
 	if plan.Bare.Answer == confine.No {
 		out.Bare = &plan.Bare
 	}
@@ -81,7 +89,7 @@ func list[T any](s []T) []T {
 
 // planText prints the stages: the policy resolved, then what enforces it, then
 // what does not hold.
-func planText(c console, t *target, plan *confine.Plan, open *confine.GapError) string {
+func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
 	p := t.profile
 	var b strings.Builder
 	head := func(title, how string) {
@@ -184,8 +192,23 @@ func planText(c console, t *target, plan *confine.Plan, open *confine.GapError) 
 			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(lines(l), "\n", "\n    "))
 		}
 	}
+	if !t.policy.Stateful && t.policy.Tool == "" {
+		head("tools", "each call in a process of its own")
+		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.policy.Warm}
+		b.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
+	}
 	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
-	section("warnings", yellow, t.warned())
+	warnings, broken := t.warned(), []string(nil)
+	for _, r := range tools {
+		for _, w := range r.Warnings {
+			warnings = append(warnings, "tool "+r.Name+": "+w)
+		}
+		for _, e := range r.Errors {
+			broken = append(broken, "tool "+r.Name+": "+e)
+		}
+	}
+	section("warnings", yellow, warnings)
+	section("cannot be called", red, broken)
 	section("no namespaces", red, bareWords(plan, open))
 	section("does not hold", red, gapWords(plan.Gaps))
 	return b.String()
@@ -218,8 +241,11 @@ func describe(p *policy.Policy) string {
 	if !p.Stateful {
 		s = "stateless: a fresh process for every call"
 	}
-	if p.Tool != "" {
+	switch {
+	case p.Tool != "":
 		s += ", tool " + p.Tool
+	case !p.Stateful:
+		return s + "; what is no call runs under the default policy"
 	}
 	if p.Default {
 		return s + "; the default policy"

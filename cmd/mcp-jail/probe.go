@@ -62,6 +62,10 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 		defer close(ended)
 		defer sessionOut.Close()
 		defer sessionIn.Close()
+		if !t.policy.Stateful {
+			lifecycle.RunStateless(ctx, s, t.discovered())
+			return
+		}
 		lifecycle.RunStateful(ctx, s)
 	}()
 	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: starting %s ...\n", r.Server) })
@@ -78,9 +82,25 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 		// Not from the wire: a server could put it there.
 		d := record.Diagnoses[n-1]
 		lines := append([]string{strings.TrimPrefix(d.Message(), "mcp-jail: ")}, d.Grant...)
-		return errors.New(strings.Join(lines, "\n"))
+		err = errors.New(strings.Join(lines, "\n"))
+	}
+	if err != nil && !t.policy.Stateful {
+		err = fmt.Errorf("%w\n%s", err, onlyDefault)
 	}
 	return err
+}
+
+// onlyDefault is what to do about a stateless server that does not list its tools.
+const onlyDefault = "With stateful = false the tools are listed under the default policy, and no table adds to that. " +
+	"A server that needs more for it has to be stateful, with its access declared for the whole server; " +
+	"variables can be granted to every process, and so can limits."
+
+// discovered is what a probe asks the server itself, and not what an earlier session
+// has kept, with no process started ahead.
+func (t *target) discovered() lifecycle.Stateless {
+	o := t.stateless()
+	o.Catalog, o.Warm, o.Declared = nil, nil, nil
+	return o
 }
 
 type prober struct {

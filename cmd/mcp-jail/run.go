@@ -122,12 +122,8 @@ func (t *target) stateless() lifecycle.Stateless {
 		MaxCalls: t.policy.MaxConcurrentCalls,
 		Version:  version,
 		Tool: func(name string) (lifecycle.Tool, error) {
-			tool := target{host: t.host}
-			var err error
-			if tool.policy, err = t.of(name); err != nil {
-				return lifecycle.Tool{}, err
-			}
-			if tool.profile, tool.warnings, err = resolve(tool.policy, t.host, nil); err != nil {
+			tool, err := t.tool(name)
+			if err != nil {
 				return lifecycle.Tool{}, err
 			}
 			lt := lifecycle.Tool{Profile: tool.profile, Unset: unset(tool.policy, tool.profile)}

@@ -83,19 +83,24 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 	if err != nil {
 		return nil, err
 	}
+	t.configure(config, name, flags.Workspace, axes)
+	return t.of(tool)
+}
+
+// configure makes t the target of a configured server.
+func (t *target) configure(config *policy.Config, name, workspace string, axes []policy.Axis) {
 	t.config = config
 	t.of = func(tool string) (*policy.Policy, error) {
 		p, err := config.Policy(name, tool)
 		if err != nil {
 			return nil, err
 		}
-		if flags.Workspace != "" {
-			p.Workspace = flags.Workspace
+		if workspace != "" {
+			p.Workspace = workspace
 		}
 		p.Waive = append(p.Waive, axes...)
 		return p, nil
 	}
-	return t.of(tool)
 }
 
 func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {

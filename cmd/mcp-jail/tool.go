@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// toolReport is what is known of one tool: of a stateful server its name and what
+// the server says of it, of a stateless one the policy that its processes run under,
+// too. What the tool shares with the server is said of the server alone.
+type toolReport struct {
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Policy      string        `json:"policy,omitempty"` // in words
+	Where       string        `json:"where,omitempty"`  // its access table; "" under the default policy
+	Warm        int           `json:"warm,omitempty"`
+	Errors      []string      `json:"errors,omitempty"`
+	Gaps        []confine.Gap `json:"gaps,omitempty"`
+	Warnings    []string      `json:"warnings,omitempty"`
+	Remarks     []string      `json:"remarks,omitempty"`
+}
+
+// tool is the target of one tool: its policy, resolved on the host as it is now.
+func (t *target) tool(name string) (*target, error) {
+	tool := &target{config: t.config, of: t.of, host: t.host}
+	var err error
+	if tool.policy, err = t.of(name); err != nil {
+		return tool, err
+	}
+	tool.profile, tool.warnings, err = resolve(tool.policy, t.host, nil)
+	return tool, err
+}
+
+// reportTool resolves and compiles the policy of a tool. server is what was said of
+// the server already.
+func (t *target) reportTool(name string, server *serverReport) (r toolReport, status int) {
+	r = toolReport{Name: name}
+	tool, err := t.tool(name)
+	if p := tool.policy; p != nil {
+		r.Policy, r.Warm, r.Remarks = access(p), p.Warm, remarks(p)
+		if !p.Default {
+			r.Where = p.Where
+		}
+	}
+	if err != nil {
+		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
+		return r, statusOf(err)
+	}
+	r.Warnings = tool.warned()
+	if r.Where != "" {
+		r.Warnings = append(r.Warnings, words(policy.HardLinks(tool.profile, t.host, maxHardLinkFiles))...)
+	}
+	plan, err := tool.compile()
+	if plan != nil {
+		r.Gaps = plan.Gaps
+	}
+	if err != nil {
+		r.Errors, status = []string{err.Error()}, exitHost
+	}
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(server.Warnings, w) })
+	r.Gaps = slices.DeleteFunc(r.Gaps, func(g confine.Gap) bool {
+		return slices.ContainsFunc(server.Gaps, func(s confine.Gap) bool { return s.Axis == g.Axis && s.What == g.What && s.Why == g.Why })
+	})
+	return r, status
+}
+
+// reportTools reports the tools that the server offers, or, where it was not asked,
+// those that the configuration names.
+func (t *target) reportTools(r *serverReport) (status int) {
+	if r.Probed == "" {
+		for _, name := range t.config.Declared(r.Server) {
+			r.Tools = append(r.Tools, toolReport{Name: name})
+		}
+	} else {
+		missing := t.missing(r)
+		r.Errors = append(r.Errors, missing...)
+		if len(missing) > 0 {
+			status = exitFindings
+		}
+	}
+	for i, offered := range r.Tools {
+		tool, failed := t.reportTool(offered.Name, r)
+		tool.Description = offered.Description
+		r.Tools[i] = tool
+		status = max(status, failed)
+	}
+	return status
+}
+
+// missing are the tables for tools that the server does not offer. That is an error:
+// the tool that was meant runs under another policy than what the user wrote for it.
+func (t *target) missing(r *serverReport) (errs []string) {
+	var offered []string
+	for _, tool := range r.Tools {
+		offered = append(offered, tool.Name)
+	}
+	declared := t.config.Declared(r.Server)
+	for _, name := range declared {
+		if slices.Contains(offered, name) {
+			continue
+		}
+		msg := fmt.Sprintf("%s: there is a table for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
+		switch near := policy.Nearest(name, offered); {
+		case near == "":
+		case slices.Contains(declared, near):
+			msg += fmt.Sprintf("; %q has a table of its own", near)
+		default:
+			msg += fmt.Sprintf("; did you mean %q? It runs under the default policy", near)
+		}
+		errs = append(errs, msg)
+	}
+	return errs
+}
+
+// toolTable has a line for each tool.
+func toolTable(indent string, tools []toolReport) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	warm := slices.ContainsFunc(tools, func(t toolReport) bool { return t.Warm > 0 })
+	for _, t := range tools {
+		fmt.Fprintf(w, "%s%s\t%s", indent, printable(t.Name), printable(clip(t.Policy, 80)))
+		switch {
+		case t.Warm > 0:
+			fmt.Fprintf(w, "\t%d warm", t.Warm)
+		case warm && t.Where != "":
+			fmt.Fprint(w, "\t")
+		}
+		if t.Where != "" {
+			fmt.Fprintf(w, "\t%s", printable(t.Where))
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	return b.String()
+}
+
+// access says in a few words what a policy grants beyond what every program needs.
+func access(p *policy.Policy) string {
+	if p.Default {
+		return "the default policy"
+	}
+	var grants []string
+	for _, r := range p.Fs {
+		if r.Rights() == 0 {
+			grants = append(grants, "not "+r.Path)
+			continue
+		}
+		grants = append(grants, r.Rights().String()+" "+r.Path)
+	}
+	for _, r := range p.Net {
+		grants = append(grants, netWords(r))
+	}
+	for _, r := range p.Env {
+		if r.Read {
+			grants = append(grants, r.Name)
+		}
+	}
+	if p.Commands != nil {
+		var names []string
+		for _, r := range p.Commands {
+			names = append(names, r.Name)
+		}
+		grants = append(grants, strings.TrimSpace("start only "+strings.Join(names, " ")))
+	}
+	if len(grants) == 0 {
+		return "nothing"
+	}
+	return strings.Join(grants, ", ")
+}
+
+// undeclared explains a tool that the configuration does not name.
+func (t *target) undeclared(tool string) policy.Warning {
+	msg := fmt.Sprintf("no table is for the tool %q: if the server lists one, it runs under the default policy; if not, a call of it is refused", tool)
+	if near := policy.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.policy.Where}
+}
+
+// declared are the tools of a stateless server that the configuration names, for the
+// plan of the process that lists them, and the status that their mistakes have.
+func (t *target) declared() (tools []toolReport, status int) {
+	if t.policy.Stateful || t.policy.Tool != "" {
+		return nil, exitFine
+	}
+	server := serverReport{Server: t.policy.Server, Warnings: t.warned()}
+	for _, name := range t.config.Declared(t.policy.Server) {
+		r, failed := t.reportTool(name, &server)
+		tools, status = append(tools, r), max(status, failed)
+	}
+	return tools, status
+}
