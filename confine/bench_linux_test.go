@@ -2,13 +2,21 @@ package confine
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -96,4 +104,63 @@ func answerInitialize(b *testing.B, plan *Plan) {
 	proc.Wait()
 	ask.Close()
 	answer.Close()
+}
+
+// hookedCallsTimed are calls that the supervisor carries out, each as a program
+// makes it: see BenchmarkHookedCall.
+var hookedCallsTimed = map[string]func(dir string) error{
+	"open existing": func(dir string) error { return closing(unix.Open(dir+"/sub/file", unix.O_WRONLY|unix.O_CLOEXEC, 0)) },
+	"open relative": func(string) error { return closing(unix.Open("file", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644)) },
+	"open, unlink": func(dir string) error {
+		err := closing(unix.Open(dir+"/sub/new", unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644))
+		return errors.Join(err, unix.Unlink(dir+"/sub/new"))
+	},
+	"mkdir, rmdir": func(dir string) error {
+		return errors.Join(unix.Mkdir(dir+"/sub/new", 0o755), unix.Rmdir(dir+"/sub/new"))
+	},
+	"rename twice": func(dir string) error {
+		return errors.Join(unix.Rename(dir+"/sub/file", dir+"/sub/other"), unix.Rename(dir+"/sub/other", dir+"/sub/file"))
+	},
+}
+
+// probeTimed makes a call so many times and answers how long that took, in
+// nanoseconds.
+func probeTimed(a []string) (string, error) {
+	runtime.LockOSThread()
+	n, err := strconv.Atoi(a[1])
+	if err == nil {
+		err = unix.Chdir(a[2] + "/sub")
+	}
+	if err != nil {
+		return "", err
+	}
+	begun := time.Now()
+	for range n {
+		if err := hookedCallsTimed[a[0]](a[2]); err != nil {
+			return "", err
+		}
+	}
+	return strconv.FormatInt(time.Since(begun).Nanoseconds(), 10), nil
+}
+
+// BenchmarkHookedCall is what a call costs that the supervisor carries out, against
+// the same one without a jail. The start of the program is not in it.
+func BenchmarkHookedCall(b *testing.B) {
+	needsJail(b)
+	dir := plant(b, "sub/file")
+	p := jailProfile(b, grant{dir, rw})
+	for _, call := range slices.Sorted(maps.Keys(hookedCallsTimed)) {
+		timed := func(run func(a attempt) outcome) func(b *testing.B) {
+			return func(b *testing.B) {
+				got, ok := strings.CutPrefix(run(try("timed", call, strconv.Itoa(b.N), dir)), succeeded+" ")
+				ns, err := strconv.ParseFloat(got, 64)
+				if !ok || err != nil {
+					b.Fatal(got, err)
+				}
+				b.ReportMetric(ns/float64(b.N), "ns/op")
+			}
+		}
+		b.Run(call+"/bare", timed(func(a attempt) outcome { return unconfined(b, "/", a)[0] }))
+		b.Run(call+"/jail", timed(func(a attempt) outcome { return inJail(b, p, a)[0] }))
+	}
 }

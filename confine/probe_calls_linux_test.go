@@ -112,6 +112,7 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"race-symlink": probeRaceSymlink,
 	"many-opens":   probeManyOpens,
 	"calls":        probeCalls,
+	"timed":        probeTimed,
 }
 
 // fill writes to a file and leaves it open.
