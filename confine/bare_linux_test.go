@@ -713,6 +713,27 @@ func TestBareGaps(t *testing.T) {
 	}
 }
 
+// TestBareStandsNowhere: the supervisor does not stay in a directory that it changed
+// something in, which the host could not unmount then.
+func TestBareStandsNowhere(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "place/")
+	s := beginWith(t, allGaps, jailProfile(t, grant{dir, rw}), try("mkdir", dir+"/place/new"), try("wait"))
+	eventually(t, "the directory that is made", func() bool { return exists(&place{dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
+	eventually(t, "no thread of the init in it", func() bool {
+		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
+		if err != nil || len(stand) == 0 {
+			t.Fatal(stand, err)
+		}
+		return !slices.ContainsFunc(stand, func(link string) bool {
+			at, err := os.Readlink(link)
+			return err == nil && policy.Within(at, dir)
+		})
+	})
+	s.Kill()
+	s.finish()
+}
+
 // TestBareFill: with create and without update a file is made and filled, and not
 // written again; TMPDIR is no such place.
 func TestBareFill(t *testing.T) {

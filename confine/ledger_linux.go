@@ -102,6 +102,8 @@ func (v *supervisor) witnessCall(r *request) {
 	switch r.op {
 	case hookExec:
 		v.witnessExec(r)
+	case hookUmask:
+		v.umask = unknownUmask
 	case hookConnect:
 		v.witnessConnect(r)
 	}
@@ -112,7 +114,7 @@ func (v *supervisor) witnessExec(r *request) {
 	if v.read(r) != 0 {
 		return
 	}
-	w := &walker{tid: int(r.n.tid), tgid: int(r.n.tid), open: openOutside}
+	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { return int(r.n.tid) }}
 	at, errno := w.find(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {

@@ -18,12 +18,9 @@ type nameLock struct{ sync.RWMutex }
 // carryOut decides a call by its names, does it and answers it, unless it has to be
 // tried again later.
 func (v *supervisor) carryOut(r *request) (answered bool) {
-	w := &walker{tid: int(r.n.tid), tgid: r.tgid, open: openOutside}
-	if w.tgid == 0 {
-		w.tgid = int(r.n.tid)
-		if tgid, _, errno := statusOf(int(r.n.tid)); errno == 0 {
-			w.tgid = tgid
-		}
+	w := &walker{tid: int(r.n.tid), own: true, open: openOutside, process: func() int { return v.processOf(r) }}
+	if v.bare {
+		defer unix.Chdir("/") // what it stands in is in use, to the host as well
 	}
 	switch r.op {
 	case hookOpen:
@@ -36,6 +33,18 @@ func (v *supervisor) carryOut(r *request) (answered bool) {
 		v.listener.finish(r.n.id, v.change(r, w))
 	}
 	return true
+}
+
+// processOf is the number of the process that makes a call, 0 when it is no more.
+func (v *supervisor) processOf(r *request) int {
+	if r.tgid == 0 {
+		var errno syscall.Errno
+		outside(func() { r.tgid, _, errno = statusOf(int(r.n.tid)) })
+		if errno != 0 || !v.listener.valid(r.n.id) {
+			r.tgid = -1
+		}
+	}
+	return max(0, r.tgid)
 }
 
 // openOutside opens the target of a magic link.
@@ -68,22 +77,29 @@ func (v *supervisor) change(r *request, w *walker) syscall.Errno {
 	}
 	v.names.RLock()
 	defer v.names.RUnlock()
-	op := map[hookedOp]policy.Op{hookMkdir: policy.OpMkdir, hookMknod: policy.OpCreate, hookSymlink: policy.OpCreate, hookRemove: policy.OpRemove}[r.op]
-	if errno := v.judge(r, op, &at); errno != 0 {
+	op := policy.OpCreate
+	switch r.op {
+	case hookMkdir:
+		op = policy.OpMkdir
+	case hookRemove:
+		op = policy.OpRemove
+	}
+	full, errno := v.judge(r, op, &at)
+	if errno != 0 {
 		return errno
 	}
 	errno = changeName(r, &at)
 	if errno == 0 && r.op != hookRemove {
-		errno = v.keepOut(r, op, &at)
+		errno = v.keepOut(r, op, &at, full)
 	}
 	return v.told(r, op, &at, errno)
 }
 
 // keepOut removes again what was made at a place whose directory has been moved, by
-// another jail, to where it must not be.
-func (v *supervisor) keepOut(r *request, op policy.Op, at *place) syscall.Errno {
+// another jail, from where it was judged to where it must not be.
+func (v *supervisor) keepOut(r *request, op policy.Op, at *place, judged string) syscall.Errno {
 	full, errno := at.full()
-	if errno == 0 && v.profile.Mediate(op, full) == policy.Granted {
+	if errno == 0 && (full == judged || v.profile.Mediate(op, full) == policy.Granted) {
 		return 0
 	}
 	flags := 0
@@ -120,25 +136,24 @@ func (r *request) removeFlags() int {
 	return int(int32(r.arg(r.flags)))
 }
 
-// judge decides one name.
-func (v *supervisor) judge(r *request, op policy.Op, at *place) syscall.Errno {
+// judge decides one name, and tells the path that it judged.
+func (v *supervisor) judge(r *request, op policy.Op, at *place) (full string, errno syscall.Errno) {
 	if at.special() {
-		return 0
+		return "", 0
 	}
-	full, errno := at.full()
-	if errno != 0 {
-		return errno
+	if full, errno = at.full(); errno != 0 {
+		return "", errno
 	}
 	verdict := v.profile.Mediate(op, full)
 	switch {
 	case verdict == policy.Granted:
-		return 0
+		return full, 0
 	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
-		return unix.EEXIST
+		return full, unix.EEXIST
 	case op == policy.OpRemove && !exists(at):
-		return unix.ENOENT
+		return full, unix.ENOENT
 	}
-	return v.verdict(r, op.String(), full, at, verdict)
+	return full, v.verdict(r, op.String(), full, at, verdict)
 }
 
 // verdict turns a decision into the error that the kernel would give if a mount

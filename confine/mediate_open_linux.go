@@ -90,14 +90,15 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Errno) {
 	v.names.RLock()
 	defer v.names.RUnlock()
-	if errno := v.judge(r, policy.OpCreate, at); errno != 0 {
+	full, errno := v.judge(r, policy.OpCreate, at)
+	if errno != 0 {
 		return -1, errno
 	}
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.mode))) // O_EXCL follows no symlink
-	errno := asErrno(err)
+	errno = asErrno(err)
 	if errno == 0 {
-		if errno = v.keepOut(r, policy.OpCreate, at); errno != 0 {
+		if errno = v.keepOut(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)
 			fd = -1
 		}
@@ -111,9 +112,10 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 	defer v.names.RUnlock()
 	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
 	op := policy.OpWrite
+	full := ""
 	if !unnamed {
-		full, errno := at.full()
-		if errno == 0 {
+		var errno syscall.Errno
+		if full, errno = at.full(); errno == 0 {
 			errno = v.mayRead(r, full, flags) // also of "."
 		}
 		if errno != 0 {
@@ -121,10 +123,6 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 		}
 	}
 	if !unnamed && !at.special() {
-		full, errno := at.full()
-		if errno != 0 {
-			return -1, errno
-		}
 		if flags&oAccMode == unix.O_RDONLY {
 			op = policy.OpTruncate
 		}

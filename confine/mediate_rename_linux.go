@@ -28,7 +28,8 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	case !oneMount(source, to.dir):
 		return unix.EXDEV
 	}
-	if errno := v.judge(r, policy.OpCreate, to); errno != 0 {
+	full, errno := v.judge(r, policy.OpCreate, to)
+	if errno != 0 {
 		return errno
 	}
 	if errno := v.keepsRights(from, to); errno != 0 {
@@ -40,7 +41,7 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	name := "/proc/self/fd/" + strconv.Itoa(source)
 	errno = asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
-		errno = v.keepOut(r, policy.OpCreate, to)
+		errno = v.keepOut(r, policy.OpCreate, to, full)
 	}
 	return v.told(r, policy.OpCreate, to, errno)
 }

@@ -7,7 +7,8 @@ package confine
 //     writing. The supervisor decides it by name and carries it out itself, so that
 //     what it looked at is what happens.
 //   - witnessed calls: the kernel decides them, the supervisor only sees what it
-//     will refuse. Continuing such a call is no permission.
+//     will refuse. Continuing such a call is no permission. From umask it learns that
+//     what files are made with is no longer what the server was started with.
 
 // A hookedOp is what a hooked call does.
 type hookedOp uint8
@@ -26,6 +27,7 @@ const (
 	hookMode
 	hookOwner
 	hookTimes
+	hookUmask
 )
 
 // noArg stands for an argument that a call does not have.
@@ -88,6 +90,7 @@ func hookedCalls() []hookedCall {
 		one("rmdir", hookRemove, atCwd, 0, noArg, noArg),
 		one("execve", hookExec, atCwd, 0, noArg, noArg), one("execveat", hookExec, 0, 1, 4, noArg),
 		one("connect", hookConnect, noArg, 1, noArg, noArg),
+		one("umask", hookUmask, noArg, noArg, noArg, noArg),
 	}
 }
 

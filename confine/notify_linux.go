@@ -58,9 +58,13 @@ func (l listener) tune() {
 	unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifSetFlags, notifSyncWakeUp)
 }
 
-// receive waits for the next call.
+// receive waits for the next call: at first until there seems to be one, because
+// NOTIF_RECV itself has no timeout and the call may be gone again.
 func (l listener) receive(n *notification) syscall.Errno {
 	*n = notification{} // the kernel insists
+	soon := unix.Timespec{Nsec: patience}
+	fds := [1]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}
+	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&soon)), 0, 0, 0)
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifRecv, uintptr(unsafe.Pointer(n)))
 	return errno
 }

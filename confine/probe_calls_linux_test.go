@@ -265,8 +265,10 @@ func probeCalls(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
 	}
-	unix.Umask(0o027)
 	c := &calls{dir: a[0]}
+	c.open("inherited", unix.O_WRONLY|unix.O_CREAT, 0o666)
+	c.note("mkdir", unix.Mkdir("own", 0o777))
+	unix.Umask(0o027)
 	c.opens()
 	c.names()
 	c.others()

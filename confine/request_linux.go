@@ -17,7 +17,7 @@ type request struct {
 	names [2]string
 	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
 	text  string // of a symlink
-	tgid  int    // 0 until it is needed
+	tgid  int    // 0 until it is needed, and -1 when it cannot be known any more
 	umask int
 	times []unix.Timespec // of hookTimes; nil is now
 	tries int
@@ -81,7 +81,7 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	if r.makes() {
+	if r.umask = v.umask; r.umask == unknownUmask && r.makes() {
 		if r.tgid, r.umask, errno = statusOf(int(r.n.tid)); errno != 0 {
 			return errno
 		}
@@ -91,6 +91,10 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 	}
 	return 0
 }
+
+// unknownUmask is that of a caller when any process of the jail may have changed its
+// own: it has to be asked for, and a look into /proc is what costs most then.
+const unknownUmask = -1
 
 // makes tells whether the caller's umask counts.
 func (r *request) makes() bool {

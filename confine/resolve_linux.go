@@ -15,6 +15,8 @@ type place struct {
 	dir  int    // O_PATH; closed by close
 	name string // one component, "." or ".."
 	tail string // the slashes behind it
+	proc bool   // dir is in a proc(5)
+	own  bool   // the thread that looks has a working directory of its own
 }
 
 func (p *place) close() {
@@ -29,11 +31,28 @@ func (p *place) special() bool { return p.name == "." || p.name == ".." }
 
 // full is the canonical path of the place, as the jail sees it.
 func (p *place) full() (string, syscall.Errno) {
-	dir, errno := pathOf(p.dir)
-	if errno != 0 {
+	dir, errno := p.path()
+	switch {
+	case errno != 0:
 		return "", errno
+	case p.special():
+		return path.Join(dir, p.name), 0
+	case dir == "/":
+		return "/" + p.name, 0
 	}
-	return path.Join(dir, p.name), 0
+	return dir + "/" + p.name, 0
+}
+
+// path is that of the directory. To go there and ask is a fifth of what it takes to
+// have /proc look for a descriptor.
+func (p *place) path() (string, syscall.Errno) {
+	if p.own && unix.Fchdir(p.dir) == nil {
+		var b [unix.PathMax]byte
+		if n, err := unix.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
+			return string(b[:n-1]), 0
+		}
+	}
+	return pathOf(p.dir) // also of what was removed, or may not be entered
 }
 
 func pathOf(fd int) (string, syscall.Errno) {
@@ -60,11 +79,14 @@ const (
 // A walker resolves names for one thread of the jail, as the kernel would for it.
 // Symlinks that lead through "self" mean that thread, not the supervisor.
 type walker struct {
-	tid, tgid int
+	tid   int
+	own   bool // see place
+	links int
 	// open opens what only a thread outside of every Landlock domain may: the
 	// descriptors and directories of the process that asks.
-	open  func(dir int, name string) (int, syscall.Errno)
-	links int
+	open func(dir int, name string) (int, syscall.Errno)
+	// process is the number of that process: see supervisor.processOf.
+	process func() int
 }
 
 // find resolves name from base, which it does not close, and closes nothing else.
@@ -76,24 +98,25 @@ func (w *walker) find(base int, name string) (place, syscall.Errno) {
 	trimmed := strings.TrimRight(name, "/")
 	tail := name[len(trimmed):]
 	if trimmed == "" {
-		dir, errno := w.directory(base, "/")
-		return place{dir, ".", ""}, errno
+		dir, proc, errno := w.directory(base, "/")
+		return place{dir, ".", "", proc, w.own}, errno
 	}
 	i := strings.LastIndexByte(trimmed, '/')
-	dir, errno := w.directory(base, name[:i+1])
-	return place{dir, trimmed[i+1:], tail}, errno
+	dir, proc, errno := w.directory(base, name[:i+1])
+	return place{dir, trimmed[i+1:], tail, proc, w.own}, errno
 }
 
-// directory opens a directory by its path. The kernel does it at once, unless the
-// way leads through /proc, where a link can mean whoever follows it.
-func (w *walker) directory(base int, name string) (int, syscall.Errno) {
+// directory opens a directory by its path, and tells whether it is in a proc(5). The
+// kernel does it at once, unless the way leads there, where a link can mean whoever
+// follows it.
+func (w *walker) directory(base int, name string) (dir int, proc bool, errno syscall.Errno) {
 	if name == "" {
 		name = "."
 	}
 	if base < 0 {
 		base = unix.AT_FDCWD
 		if name[0] != '/' {
-			return -1, unix.ENOENT
+			return -1, false, unix.ENOENT
 		}
 	}
 	fd, err := unix.Openat2(base, name, &unix.OpenHow{
@@ -101,11 +124,12 @@ func (w *walker) directory(base int, name string) (int, syscall.Errno) {
 	})
 	if err == nil {
 		if !inProc(fd) {
-			return fd, 0
+			return fd, false, 0
 		}
 		unix.Close(fd)
 	}
-	return w.step(base, name) // whose error is the right one, too
+	dir, errno = w.step(base, name) // whose error is the right one, too
+	return dir, errno == 0 && inProc(dir), errno
 }
 
 // step is directory, component by component.
@@ -183,9 +207,9 @@ func (w *walker) link(dir int, name string) (string, syscall.Errno) {
 	if inProc(dir) {
 		switch name {
 		case "self":
-			return strconv.Itoa(w.tgid), 0
+			return strconv.Itoa(w.process()), 0
 		case "thread-self":
-			return strconv.Itoa(w.tgid) + "/task/" + strconv.Itoa(w.tid), 0
+			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(w.tid), 0
 		}
 	}
 	var b [unix.PathMax]byte
@@ -211,7 +235,7 @@ func (w *walker) follow(dir int, name string) (int, syscall.Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	own := "/proc/" + strconv.Itoa(w.tgid) + "/"
+	own := "/proc/" + strconv.Itoa(w.process()) + "/"
 	if !strings.HasPrefix(at+"/", own) {
 		return -1, unix.EACCES
 	}
@@ -224,7 +248,7 @@ func (w *walker) follow(dir int, name string) (int, syscall.Errno) {
 // ofOthers tells a place in /proc that belongs to another process than the one
 // that asks. To the supervisor its own are open, which are not the server's to read.
 func (w *walker) ofOthers(at *place) bool {
-	if !inProc(at.dir) {
+	if !at.proc {
 		return false
 	}
 	full, errno := at.full()
@@ -233,7 +257,7 @@ func (w *walker) ofOthers(at *place) bool {
 	}
 	owner, _, _ := strings.Cut(strings.TrimPrefix(full, "/proc/"), "/")
 	pid, err := strconv.Atoi(owner)
-	return err == nil && pid != w.tgid
+	return err == nil && pid != w.process()
 }
 
 func inProc(fd int) bool {

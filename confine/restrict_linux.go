@@ -25,7 +25,7 @@ func freshKeyring() error {
 }
 
 // initThreads is what the shim's own threads take of RLIMIT_NPROC: see spareThreads.
-const initThreads = 16
+const initThreads = 18
 
 func (s *shim) limits() error {
 	l := s.order.Limits

@@ -160,6 +160,7 @@ var seccompCalls = [...]seccompCall{
 	{"tgkill", 234, 131},
 	{"tkill", 200, 130},
 	{"truncate", 76, 45},
+	{"umask", 95, 166},
 	{"umount2", 166, 39},
 	{"unlink", 87, absent},
 	{"unlinkat", 263, 35},

@@ -302,7 +302,7 @@ func loopback() error {
 //
 // While this thread waits for the exec it keeps its place in Go's scheduler, and the
 // supervisor has to answer that very exec. So there is room for others, and nothing
-// that stops the world: the launcher starts the shim with GOMAXPROCS=3 and the
+// that stops the world: the launcher starts the shim with GOMAXPROCS=4 and the
 // collector off.
 func (s *shim) startProgram() {
 	attr := &syscall.SysProcAttr{Setsid: true}

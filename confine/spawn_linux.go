@@ -167,7 +167,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	}
 	pid, err := s.forkIntoCgroup(path, []string{shimName, s.kind}, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
-		Env:   []string{"GOMAXPROCS=3", "GOGC=off"}, // see spareThreads and startProgram
+		Env:   []string{"GOMAXPROCS=4", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,
 	})
 	if err != nil {

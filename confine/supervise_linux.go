@@ -29,9 +29,9 @@ type supervisor struct {
 	failed   func(step string, err error)
 	ledger   ledger
 	names    nameLock
-	todo     chan *request
-	idle     chan struct{} // a token for every worker that waits for todo
+	umask    int // of all that has been started, or unknownUmask
 	workers  int
+	idle     *idleWorkers
 }
 
 // maxWorkers bounds the calls that are carried out at once. They block only on
@@ -51,15 +51,19 @@ func newSupervisor(s *shim) *supervisor {
 		ruleset: s.making, bare: s.bare, end: s.end, failed: s.report, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
-		todo:    make(chan *request), idle: make(chan struct{}, maxWorkers),
+		umask:   unix.Umask(0o777), // there is no way to ask alone
 		workers: 1,
+		idle:    newIdleWorkers(),
 	}
+	unix.Umask(v.umask)
 	go v.work(nil)
 	return v
 }
 
-// receive is the receiver. It ends with the jail.
+// receive is the receiver. It ends with the jail. Its thread is its own, so that the
+// caller wakes it and nobody else.
 func (v *supervisor) receive(l listener) {
+	runtime.LockOSThread()
 	v.listener = l
 	v.listener.tune()
 	for {
@@ -87,7 +91,7 @@ func (v *supervisor) take(n *notification) {
 		v.listener.proceed(n.id)
 		return
 	}
-	if call.op == hookConnect || call.op == hookExec {
+	if call.op == hookConnect || call.op == hookExec || call.op == hookUmask {
 		// The kernel decides. A refusal is on record before the server can know of it.
 		v.witnessCall(r)
 		v.listener.proceed(n.id)
@@ -104,19 +108,13 @@ func (v *supervisor) take(n *notification) {
 // pass gives a request to a worker that waits, or to a new one: never to one that
 // may be kept waiting itself.
 func (v *supervisor) pass(r *request) {
-	select {
-	case <-v.idle:
-		v.todo <- r
-		return
-	default:
-	}
-	if v.workers < maxWorkers {
+	w := v.idle.pop(v.workers == maxWorkers)
+	if w == nil {
 		v.workers++
 		go v.work(r)
 		return
 	}
-	<-v.idle
-	v.todo <- r
+	w.give(r)
 }
 
 // work is a worker. Its thread is its own and ends with it.
@@ -126,6 +124,7 @@ func (v *supervisor) work(r *request) {
 		v.failed(step, err)
 		v.end()
 	}
+	w := &worker{}
 	for {
 		if r == nil {
 			// The first one waits.
@@ -134,8 +133,8 @@ func (v *supervisor) work(r *request) {
 		} else {
 			go v.later(r)
 		}
-		v.idle <- struct{}{}
-		r = <-v.todo
+		v.idle.push(w)
+		r = w.await()
 	}
 }
 
@@ -147,30 +146,5 @@ func (v *supervisor) later(r *request) {
 		r.close()
 		return
 	}
-	<-v.idle
-	v.todo <- r
-}
-
-// becomeWorker takes from the thread what the server does not have either, gives it
-// a umask of its own, and keeps signals from it (see listener.hand). It names the
-// step that failed.
-func becomeWorker(ruleset int) (step string, err error) {
-	var all unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	for _, s := range []shimStep{
-		{"supervisor", func() error { return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil) }},
-		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
-		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
-		{"no_new_privs", noNewPrivileges},
-		{"landlock", func() error { return restrictThread(ruleset) }},
-	} {
-		if err := s.run(); err != nil {
-			return s.name, err
-		}
-	}
-	return "", nil
+	v.idle.pop(true).give(r)
 }

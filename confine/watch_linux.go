@@ -37,7 +37,7 @@ func (s *shim) startWatch() {
 // (the leader, the one that builds the jail and reaps, the one that watches, and the
 // runtime's own two) the receiver and maxWorkers take one each, and GOMAXPROCS run.
 func spareThreads() {
-	const n = 1 + maxWorkers + 3
+	const n = 1 + maxWorkers + 4
 	var there, gone sync.WaitGroup
 	there.Add(n)
 	gone.Add(n)
