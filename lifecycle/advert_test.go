@@ -20,7 +20,7 @@ func TestTellLarge(t *testing.T) {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `,"arguments":{"x":"` + strings.Repeat("y", 5<<20) + `"}}}`)
 	p.line()
-	io.WriteString(p.in, `{"id":2,"method":"tools/call","params":{"arguments":{"x":"`+strings.Repeat("z", 5<<20)+`"},`+meta+`}}`)
+	io.WriteString(p.in, `{"id":2,"method":"tools/call","params":{"name":"x","arguments":{"x":"`+strings.Repeat("z", 5<<20)+`"},`+meta+`}}`)
 	p.in.Close()
 	if rest := p.rest(); !strings.Contains(rest, `"id":2,"result"`) {
 		t.Errorf("got %q", rest)
@@ -35,7 +35,7 @@ func TestTellLarge(t *testing.T) {
 func TestTellInABatch(t *testing.T) {
 	p := begin(t, &fake{server: "polite"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
-	p.send(`[{"id":1,"method":"tools/call","params":{` + meta + `}}, {"id":2,"method":"tools/list","params":{` + meta + `}}, {"id":3,"method":"tools/call","params":{` + meta + `}}]`)
+	p.send(`[{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `}}, {"id":2,"method":"tools/list","params":{` + meta + `}}, {"id":3,"method":"tools/call","params":{"name":"x",` + meta + `}}]`)
 	if got := p.line(); strings.Count(got, "dev.mcp-jail/policy") != 2 {
 		t.Errorf("got %q", got)
 	}
