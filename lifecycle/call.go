@@ -99,7 +99,7 @@ func (p *perCall) process(ctx context.Context, rq *request) (*child, *diagnostic
 	if d := p.unlisted(ctx, rq); d != nil {
 		return nil, d
 	}
-	h := p.handshakeFor(rq.era)
+	h := rq.hello
 	if c := p.takeSpare(rq.tool, h); c != nil {
 		return c, nil
 	}
@@ -112,11 +112,11 @@ func (p *perCall) process(ctx context.Context, rq *request) (*child, *diagnostic
 	if d != nil {
 		return nil, d
 	}
-	c, d := p.spawn(ctx, rq.tool, t, false)
+	c, d := p.spawn(ctx, rq.tool, t, h, false)
 	if d != nil {
 		return nil, d
 	}
-	if _, d = c.greet(ctx, h); d != nil {
+	if _, d = c.greet(ctx); d != nil {
 		c.kill()
 		return nil, d
 	}

@@ -21,7 +21,7 @@ type child struct {
 	proc    Process
 	conn    *mcpproxy.Conn
 	began   time.Time
-	hello   *hello // the handshake that it went through; nil: none
+	hello   *hello // the handshake that it goes through; nil: none
 	tool    string // "" for the discovery
 	spare   bool   // it was started before there was a call for it
 
@@ -38,8 +38,8 @@ type child struct {
 }
 
 // spawn starts a process. When it cannot be started the client is to be told d.
-func (p *perCall) spawn(ctx context.Context, tool string, t Tool, spare bool) (c *child, d *diagnostics.Diagnosis) {
-	c = &child{session: p, tool: tool, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan *mcpproxy.Frame{}, ended: make(chan struct{})}
+func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spare bool) (c *child, d *diagnostics.Diagnosis) {
+	c = &child{session: p, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan *mcpproxy.Frame{}, ended: make(chan struct{})}
 	c.init(p.front, t.Profile)
 	c.stateless, c.unset = true, t.Unset
 	c.quiet.Store(spare)

@@ -22,8 +22,8 @@ type discovery struct {
 
 // discoverer returns the running discovery process of an era, and its answer to the
 // client's handshake.
-func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	d, h := &p.discoveries[eraIndex(era)], p.handshakeFor(era)
+func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	d := &p.discoveries[eraIndex(era)]
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.child != nil {
@@ -34,12 +34,12 @@ func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era) (*child, *mc
 		p.tasks.Go(d.child.end)
 		d.child = nil
 	}
-	c, failed := p.spawn(ctx, "", Tool{Profile: p.Session.Profile, Unset: p.Session.Unset}, false)
+	c, failed := p.spawn(ctx, "", Tool{Profile: p.Session.Profile, Unset: p.Session.Unset}, h, false)
 	if failed != nil {
 		return nil, nil, failed
 	}
 	c.touch()
-	greeting, failed := c.greet(ctx, h)
+	greeting, failed := c.greet(ctx)
 	if failed != nil {
 		p.tasks.Go(c.end)
 		return nil, greeting, failed
@@ -106,37 +106,38 @@ func (c *child) idleSince(now time.Time) time.Duration {
 // initialize answers a client's handshake: from the catalogue, or with what the
 // discovery process has answered to the same.
 func (p *perCall) initialize(ctx context.Context, rq *request) {
-	h := p.handshakeFor(mcpproxy.Legacy)
+	h := rq.hello
+	if h == nil {
+		p.decline(rq, "the handshake is too large to be repeated to each process")
+		return
+	}
 	if a, ok := p.lists.get(p, h, rq); ok {
 		p.result(rq, a.member(), pruned(a.value, false))
 		return
 	}
-	_, greeting, d := p.discoverer(ctx, mcpproxy.Legacy)
-	switch {
-	case greeting == nil && d != nil:
+	_, greeting, d := p.discoverer(ctx, mcpproxy.Legacy, h)
+	if greeting == nil {
 		p.fail(rq, *d)
-	case greeting == nil: // the handshake could not be kept: it is beyond what is held in memory
-		p.decline(rq, "the handshake is too large to be repeated to each process")
-	default:
-		e := &greeting.Messages[0]
-		if e.Error.Present() {
-			p.result(rq, "error", greeting.Slice(e.Error))
-			return
-		}
-		p.lists.put(p, h, rq, greeting, e)
-		p.result(rq, "result", pruned(greeting.Slice(e.Result), false))
+		return
 	}
+	e := &greeting.Messages[0]
+	if e.Error.Present() {
+		p.result(rq, "error", greeting.Slice(e.Error))
+		return
+	}
+	p.lists.put(p, h, rq, greeting, e)
+	p.result(rq, "result", pruned(greeting.Slice(e.Result), false))
 }
 
 // discover answers server/discover, in the name of a server that ends on it or
 // ignores it, too: see shield.
 func (p *perCall) discover(ctx context.Context, rq *request) {
-	h := p.handshakeFor(mcpproxy.Modern)
+	h := rq.hello
 	if a, ok := p.lists.get(p, h, rq); ok {
 		p.result(rq, a.member(), pruned(a.value, true))
 		return
 	}
-	c, _, d := p.discoverer(ctx, mcpproxy.Modern)
+	c, _, d := p.discoverer(ctx, mcpproxy.Modern, h)
 	if d != nil {
 		p.fail(rq, *d)
 		return
@@ -196,7 +197,7 @@ func (p *perCall) shield(rq *request, why string) {
 
 // ask has the discovery process answer, unless the catalogue knows.
 func (p *perCall) ask(ctx context.Context, rq *request) {
-	h := p.handshakeFor(rq.era)
+	h := rq.hello
 	if isListed(rq.method) {
 		if a, ok := p.lists.get(p, h, rq); ok {
 			p.listed(rq, a.value)
@@ -211,7 +212,7 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 		}
 	}
 	for again := false; ; again = true {
-		c, _, d := p.discoverer(ctx, rq.era)
+		c, _, d := p.discoverer(ctx, rq.era, h)
 		if d != nil {
 			p.fail(rq, *d)
 			return

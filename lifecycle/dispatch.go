@@ -103,8 +103,13 @@ func (p *perCall) message(ctx context.Context, f *mcpproxy.Frame, batch *mcpprox
 // request begins the work on a request, in the order in which they came.
 func (p *perCall) request(ctx context.Context, rq *request) {
 	e := &rq.frame.Messages[0]
-	if rq.era == mcpproxy.Modern {
-		p.learnModern(rq.frame, e)
+	switch {
+	case rq.method == "initialize":
+		rq.era, rq.hello = mcpproxy.Legacy, p.learnLegacy(rq.frame, e)
+	case rq.era == mcpproxy.Modern:
+		rq.hello = p.learnModern(rq.frame, e)
+	default:
+		rq.hello = p.handshakeFor(rq.era)
 	}
 	switch rq.method {
 	case "tools/call":
@@ -118,7 +123,6 @@ func (p *perCall) request(ctx context.Context, rq *request) {
 	case "resources/subscribe", "resources/unsubscribe":
 		p.decline(rq, "each call has a process of its own, so there is none that could tell of changes")
 	case "initialize":
-		p.learnLegacy(rq.frame, e)
 		p.tasks.Go(func() { p.initialize(ctx, rq) })
 	case "server/discover":
 		p.tasks.Go(func() { p.discover(ctx, rq) })

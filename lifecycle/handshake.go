@@ -55,23 +55,25 @@ func (h *hello) request(name string) *mcpproxy.Frame {
 }
 
 // learnLegacy remembers the client's initialize, to be replayed to each process.
-func (p *perCall) learnLegacy(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+// One that is not held in memory cannot be: nil.
+func (p *perCall) learnLegacy(f *mcpproxy.Frame, e *mcpproxy.Envelope) *hello {
 	line, whole := f.AppendTo(nil)
 	if !whole {
-		return
+		return nil
 	}
 	h := &hello{era: mcpproxy.Legacy, line: line, key: members(f.Slice(e.Params), func(name string) bool { return name != "_meta" })}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.legacy.same(h) {
 		h = p.legacy
 	}
 	p.legacy, p.last = h, h
-	p.mu.Unlock()
+	return h
 }
 
 // learnModern remembers what a modern request says of the client (2026-07-28,
 // "Request metadata").
-func (p *perCall) learnModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (p *perCall) learnModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *hello {
 	const prefix = "io.modelcontextprotocol/"
 	key := members(f.Slice(e.ParamsMeta), func(name string) bool {
 		return name == mcpproxy.VersionKey || name == prefix+"clientCapabilities" || name == prefix+"clientInfo"
@@ -80,11 +82,12 @@ func (p *perCall) learnModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	defer p.mu.Unlock()
 	if p.modern != nil && bytes.Equal(p.modern.key, key) {
 		p.last = p.modern
-		return
+		return p.modern
 	}
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":%s}}`+"\n", key)
 	p.modern = &hello{era: mcpproxy.Modern, key: key, line: line}
 	p.last = p.modern
+	return p.modern
 }
 
 // latest is how the client has introduced itself last.
@@ -107,8 +110,8 @@ func (p *perCall) handshakeFor(era mcpproxy.Era) *hello {
 
 // greet takes a process through the client's handshake and returns the answer to it.
 // A modern one needs none.
-func (c *child) greet(ctx context.Context, h *hello) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
-	c.hello = h
+func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
+	h := c.hello
 	if h == nil || h.era == mcpproxy.Modern {
 		c.ready()
 		return nil, nil

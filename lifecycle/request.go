@@ -18,6 +18,7 @@ type request struct {
 	frame        *mcpproxy.Frame
 	start        time.Time
 	batch        *mcpproxy.Batch // of the batch that it came in; nil outside of one
+	hello        *hello          // how the client had introduced itself when it came; nil: not yet
 
 	done   chan struct{} // closed when it is answered or cancelled
 	keep   func(f *mcpproxy.Frame, e *mcpproxy.Envelope)

@@ -173,11 +173,11 @@ func (p *perCall) newSpare(ctx context.Context, tool string) *child {
 	if err != nil || h == nil {
 		return nil
 	}
-	c, d := p.spawn(ctx, tool, t, true)
+	c, d := p.spawn(ctx, tool, t, h, true)
 	if d != nil {
 		return nil
 	}
-	if _, d = c.greet(ctx, h); d == nil && h.era == mcpproxy.Modern {
+	if _, d = c.greet(ctx); d == nil && h.era == mcpproxy.Modern {
 		// There is no handshake to be past. That it answers shows that it is loaded.
 		f := mcpproxy.Parse(h.line)
 		c.tellLimits(f, &f.Messages[0])

@@ -76,11 +76,11 @@ func (p *perCall) unlisted(ctx context.Context, rq *request) *diagnostics.Diagno
 		defer p.lists.mu.Unlock()
 		return p.lists.tools[rq.tool]
 	}
-	h, cursor := p.handshakeFor(rq.era), ""
+	h, cursor := rq.hello, ""
 	if known() || slices.Contains(p.Declared, rq.tool) {
 		return nil
 	}
-	c, _, d := p.discoverer(ctx, rq.era)
+	c, _, d := p.discoverer(ctx, rq.era, h)
 	if d != nil {
 		return d
 	}

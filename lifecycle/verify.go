@@ -25,7 +25,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	if len(todo) == 0 {
 		return
 	}
-	c, greeting, d := p.discoverer(ctx, era)
+	c, greeting, d := p.discoverer(ctx, era, h)
 	if d != nil {
 		l.mu.Lock()
 		known.entry.Answers = map[string]catalog.Answer{} // the server does not even start: nothing of it is true
