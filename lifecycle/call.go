@@ -138,7 +138,8 @@ func (p *perCall) resolve(tool string) (Tool, *diagnostics.Diagnosis) {
 // serve has a process do a call. again: a spare has ended before it had read any of
 // it, which is no failure of the call.
 func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool) {
-	if !c.assign(rq) {
+	at := c.assign(rq)
+	if at == nil {
 		return false
 	}
 	select {
@@ -149,7 +150,7 @@ func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool)
 		return false
 	case <-c.ended:
 	}
-	if c.spare && c.unheard() && !isClosed(rq.done) {
+	if c.spare && c.unheard(at) && !isClosed(rq.done) {
 		return true
 	}
 	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
@@ -190,7 +191,7 @@ func (p *perCall) late(rq *request, limit time.Duration) diagnostics.Diagnosis {
 		return p.note(d)
 	}
 	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
-	c.post(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
+	c.out.offer(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
 	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
 	return c.report(ev)

@@ -27,9 +27,9 @@ type child struct {
 
 	mu     sync.Mutex
 	work   map[string]*request // by id
-	own    map[string]chan *mcpproxy.Frame
-	active bool // a request of the client has been sent to it
-	used   time.Time
+	own    map[string]chan told
+	active bool      // a request of the client has been sent to it
+	used   time.Time // when something was asked last, or answered
 
 	out   outbox
 	ended chan struct{} // it is gone, and all it said was read
@@ -39,7 +39,7 @@ type child struct {
 
 // spawn starts a process. When it cannot be started the client is to be told d.
 func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spare bool) (c *child, d *diagnostics.Diagnosis) {
-	c = &child{session: p, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan *mcpproxy.Frame{}, ended: make(chan struct{})}
+	c = &child{session: p, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan told{}, ended: make(chan struct{})}
 	c.init(p.front, t.Profile)
 	c.stateless, c.unset = true, t.Unset
 	c.quiet.Store(spare)
@@ -72,8 +72,9 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 	}
 	c.procs.set(c.proc)
 	p.accepted(c.proc.Plan())
-	c.conn = mcpproxy.NewConn(pipes.stdout, pipes.stdin, p.limit())
-	c.out.init()
+	written := &progress{dst: pipes.stdin}
+	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.limit())
+	c.out.init(written)
 	p.mu.Lock()
 	p.children[c] = true
 	p.mu.Unlock()
@@ -143,21 +144,24 @@ func (c *child) shows() bool {
 
 // unfit answers in place of an answer that cannot be passed on.
 func (c *child) unfit(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
-	told := false
+	said := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
-		if rq := c.take(e); rq != nil {
-			told = true
+		if waits := c.waits(e); waits != nil {
+			said = true
+			waits <- told{unfit: &d}
+		} else if rq := c.take(e); rq != nil {
+			said = true
 			d.Tool = rq.tool
 			c.note(d)
 			c.session.fail(rq, d)
 		} else if e.Kind() == mcpproxy.Request && e.Trackable() {
-			told = true
+			said = true
 			c.note(d)
 			c.post(mcpproxy.Parse(d.ErrorFrame(e.ID)))
 		}
 	}
-	if !told {
+	if !said {
 		c.errs.Say("mcp-jail: " + d.What + "; it was dropped\n")
 	}
 }
@@ -173,6 +177,28 @@ func (c *child) take(e *mcpproxy.Envelope) *request {
 	rq := c.work[mcpproxy.IDKey(e.ID)]
 	delete(c.work, mcpproxy.IDKey(e.ID))
 	return rq
+}
+
+// waits removes the place where the answer to a request of our own is waited for.
+func (c *child) waits(e *mcpproxy.Envelope) chan told {
+	if e.Kind() != mcpproxy.Response || !e.Trackable() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waits := c.own[mcpproxy.IDKey(e.ID)]
+	delete(c.own, mcpproxy.IDKey(e.ID))
+	return waits
+}
+
+// release forgets a request that somebody else has answered, or that was cancelled.
+func (c *child) release(rq *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.work[rq.key()] == rq {
+		delete(c.work, rq.key())
+	}
+	c.used = time.Now()
 }
 
 // heard takes one message of the process.
@@ -200,12 +226,19 @@ func (c *child) heard(f *mcpproxy.Frame) {
 
 // answered takes an answer of the process.
 func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	c.mu.Lock()
-	waits := c.own[mcpproxy.IDKey(e.ID)]
-	delete(c.own, mcpproxy.IDKey(e.ID))
-	c.mu.Unlock()
-	if waits != nil {
-		waits <- f.Clone()
+	if len(e.Own) > 0 {
+		forged(f, e)
+		if line, whole := f.AppendTo(nil); whole { // nor is it to be kept
+			f = mcpproxy.Parse(line)
+			e = &f.Messages[0]
+		}
+	}
+	if waits := c.waits(e); waits != nil {
+		if f.Slice(e.Self) == nil {
+			waits <- told{unfit: c.unheld(f)}
+		} else {
+			waits <- told{frame: f.Clone()}
+		}
 		return
 	}
 	rq := c.take(e)
@@ -215,9 +248,6 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	if rq.keep != nil {
 		rq.keep(f, e)
-	}
-	if len(e.Own) > 0 {
-		forged(f, e)
 	}
 	call := rq.call()
 	switch {
@@ -235,9 +265,6 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // process says to nobody's request, before its own or behind it, nothing is. That
 // lists have changed is said by us, when they have.
 func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	c.mu.Lock()
-	active := c.active
-	c.mu.Unlock()
 	switch string(e.Method) {
 	case "notifications/cancelled":
 		return c.session.withdrawn(c, f, e)
@@ -251,7 +278,9 @@ func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	case "notifications/progress":
 		return c.owns(e.Token)
 	}
-	return active
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.work) > 0 || c.active && c.tool == ""
 }
 
 // owns reports whether a progress token is that of a request which the process works
@@ -268,36 +297,63 @@ func (c *child) owns(token []byte) bool {
 }
 
 // post sends the process a message of somebody else's, behind what waits already.
-func (c *child) post(f *mcpproxy.Frame) { c.out.put(f) }
+func (c *child) post(f *mcpproxy.Frame) { c.out.put(f, nil) }
 
-// assign makes a request the process's, and sends it. It reports false when the
-// request has been answered or cancelled meanwhile.
-func (c *child) assign(rq *request) bool {
+// assign makes a request the process's, and sends it: at tells where. It is nil when
+// the request has been answered or cancelled meanwhile.
+func (c *child) assign(rq *request) (at *place) {
 	p := c.session
 	p.mu.Lock()
-	open := p.requests[rq.key()] == rq
-	if open {
-		rq.child = c
+	if p.requests[rq.key()] != rq {
+		p.mu.Unlock()
+		return nil
 	}
-	p.mu.Unlock()
-	if !open {
-		return false
-	}
+	rq.child = c
+	f := rq.frame.Clone() // while nobody can close it
 	c.mu.Lock()
 	c.work[rq.key()] = rq
 	c.active = true
 	c.mu.Unlock()
+	p.mu.Unlock()
 	c.quiet.Store(false)
-	f := rq.frame.Clone()
 	c.tellLimits(f, &f.Messages[0])
-	c.post(f)
-	return true
+	at = new(place)
+	c.out.put(f, at)
+	return at
 }
 
 var (
-	errEnded  = errors.New("the process has ended")
-	errSilent = errors.New("the process is silent")
+	errEnded   = errors.New("the process has ended")
+	errUnheard = errors.New("the process has ended and not read what it was asked")
+	errSilent  = errors.New("the process is silent")
 )
+
+// told is what has become of a request of our own: an answer that is held in memory,
+// or why it cannot be used.
+type told struct {
+	frame *mcpproxy.Frame
+	unfit *diagnostics.Diagnosis
+}
+
+// Error implements error.
+func (t told) Error() string { return t.unfit.What }
+
+// take returns the answer, if it is one.
+func (t told) take() (*mcpproxy.Frame, error) {
+	if t.unfit != nil {
+		return nil, t
+	}
+	return t.frame, nil
+}
+
+// unheld is the diagnosis of an answer to us that is beyond what is held in memory.
+func (c *child) unheld(f *mcpproxy.Frame) *diagnostics.Diagnosis {
+	return &diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: c.session.name, Tool: c.tool,
+		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake, or to what is asked for each session, cannot be looked at", c.session.name, f.Size>>20),
+		Fix:  "set stateful = true: then answers pass as they are",
+	}
+}
 
 // ask sends a request of our own and waits for the answer.
 func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
@@ -306,12 +362,19 @@ func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration)
 	p.lastOwn++
 	id := strconv.Quote(p.private + strconv.FormatInt(p.lastOwn, 10))
 	p.mu.Unlock()
-	answer := make(chan *mcpproxy.Frame, 1)
+	answer, key := make(chan told, 1), mcpproxy.IDKey([]byte(id))
 	c.mu.Lock()
-	c.own[mcpproxy.IDKey([]byte(id))] = answer
+	c.own[key] = answer
 	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.own, key)
+		c.used = time.Now()
+		c.mu.Unlock()
+	}()
 	f.Replace(f.Messages[0].IDAt, []byte(id))
-	c.post(f)
+	at := new(place)
+	c.out.put(f, at)
 	var late <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
@@ -320,14 +383,17 @@ func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration)
 	}
 	select {
 	case got := <-answer:
-		return got, nil
+		return got.take()
 	case <-c.ended:
 		select {
 		case got := <-answer:
-			return got, nil
+			return got.take()
 		default:
-			return nil, errEnded
 		}
+		if c.unheard(at) {
+			return nil, errUnheard
+		}
+		return nil, errEnded
 	case <-late:
 		return nil, errSilent
 	case <-ctx.Done():
@@ -363,11 +429,11 @@ func (c *child) kill() {
 	<-c.ended
 }
 
-// unheard reports whether a process that has ended has read nothing of the last that
-// it was sent.
-func (c *child) unheard() bool {
-	size, unsent := c.out.last()
-	return unsent || size > 0 && int64(c.left) >= size
+// unheard reports whether a process that has ended has read nothing of what it was
+// sent there. What it has read a byte of may have been done.
+func (c *child) unheard(at *place) bool {
+	before, begun := at.begun()
+	return !begun || c.out.written.n.Load()-int64(c.left) <= before
 }
 
 // whenIgnored tells when the process has read what it was sent and has been silent

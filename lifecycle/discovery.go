@@ -178,13 +178,13 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 		p.result(rq, "result", pruned(answer.Slice(e.Result), true))
 	case ctx.Err() != nil:
 		p.drop(rq)
-	case err == errEnded && c.unheard() || err == errSilent:
-		p.fail(rq, *c.bootFailure(ctx, err))
 	case err == errEnded:
 		p.shield(rq, fmt.Sprintf("ended on server/discover (%s)", exitWords(c.exit)))
-	default:
+	case asking.Err() != nil:
 		p.shield(rq, fmt.Sprintf("has ignored server/discover for %v", p.times.probe))
 		c.kill()
+	default:
+		p.fail(rq, *c.bootFailure(ctx, err))
 	}
 }
 
@@ -217,12 +217,12 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 			p.fail(rq, *d)
 			return
 		}
-		if !c.assign(rq) {
+		at := c.assign(rq)
+		if at == nil {
 			return
 		}
 		select {
 		case <-rq.done:
-			c.touch()
 			return
 		case <-ctx.Done():
 			p.drop(rq)
@@ -232,7 +232,7 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 		if isClosed(rq.done) {
 			return
 		}
-		if !again && c.unheard() { // it was on its way out
+		if !again && c.unheard(at) { // it was on its way out
 			continue
 		}
 		stage := diagnostics.StageCall

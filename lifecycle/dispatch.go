@@ -184,7 +184,7 @@ func (p *perCall) cancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	if c != nil {
-		c.post(f)
+		c.out.offer(f) // it is ended in any case
 	} else {
 		f.Close()
 	}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -161,6 +162,13 @@ func (c *child) forTool() string {
 
 // bootFailure is the diagnosis of a process that gave no first answer.
 func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
+	var answer told
+	if errors.As(err, &answer) {
+		if !c.quiet.Load() {
+			c.note(*answer.unfit)
+		}
+		return answer.unfit
+	}
 	ev := c.evidence(diagnostics.StageBoot, nil, time.Time{})
 	ev.Tool = c.tool
 	switch {

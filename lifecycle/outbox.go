@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -13,29 +14,62 @@ const outboxMax = 64 << 20
 // outbox are the frames that wait for a process, so that nobody else waits while one
 // of them is being read.
 type outbox struct {
-	mu     sync.Mutex
-	moved  sync.Cond
-	frames []*mcpproxy.Frame
-	size   int64
-	sent   int64 // size of the last frame that was sent
-	failed bool  // it could not be
-	closed bool
+	written *progress // to the process
+	mu      sync.Mutex
+	moved   sync.Cond
+	frames  []posted
+	size    int64
+	closed  bool
 }
 
-func (o *outbox) init() { o.moved.L = &o.mu }
+// posted is a frame in an outbox.
+type posted struct {
+	frame *mcpproxy.Frame
+	place *place // nil: nobody will ask
+}
+
+// place is where in the stream to a process a frame begins, once it has begun.
+type place struct{ after atomic.Int64 }
+
+// begun tells how many bytes stand before the frame; ok is false when none of it was
+// sent.
+func (p *place) begun() (at int64, ok bool) {
+	n := p.after.Load()
+	return n - 1, n > 0
+}
+
+func (o *outbox) init(written *progress) { o.moved.L, o.written = &o.mu, written }
 
 // put queues a frame, which is the outbox's from then on.
-func (o *outbox) put(f *mcpproxy.Frame) {
+func (o *outbox) put(f *mcpproxy.Frame, at *place) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.size > 0 && o.size+f.Size > outboxMax && !o.closed {
+	for o.full(f) && !o.closed {
 		o.moved.Wait()
 	}
+	o.take(f, at)
+}
+
+// offer is put for what may be lost: it waits for nobody.
+func (o *outbox) offer(f *mcpproxy.Frame) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.full(f) {
+		f.Close()
+		return
+	}
+	o.take(f, nil)
+}
+
+func (o *outbox) full(f *mcpproxy.Frame) bool { return o.size > 0 && o.size+f.Size > outboxMax }
+
+// take queues a frame. The caller holds mu.
+func (o *outbox) take(f *mcpproxy.Frame, at *place) {
 	if o.closed {
 		f.Close()
 		return
 	}
-	o.frames = append(o.frames, f)
+	o.frames = append(o.frames, posted{f, at})
 	o.size += f.Size
 	o.moved.Broadcast()
 }
@@ -59,19 +93,19 @@ func (o *outbox) write(to *mcpproxy.Conn) {
 			o.mu.Unlock()
 			return
 		}
-		f := o.frames[0]
+		next := o.frames[0]
+		o.frames[0] = posted{}
 		o.frames = o.frames[1:]
 		o.mu.Unlock()
+		if next.place != nil {
+			next.place.after.Store(o.written.n.Load() + 1)
+		}
+		to.Send(next.frame) // one that no longer reads is about to end
 		o.mu.Lock()
-		o.sent = f.Size
-		o.mu.Unlock()
-		err := to.Send(f) // one that no longer reads is about to end
-		o.mu.Lock()
-		o.size -= f.Size
-		o.failed = err != nil
+		o.size -= next.frame.Size
 		o.moved.Broadcast()
 		o.mu.Unlock()
-		f.Close()
+		next.frame.Close()
 	}
 }
 
@@ -80,12 +114,4 @@ func (o *outbox) waits() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.size > 0
-}
-
-// last tells the size of the last frame that was sent, and whether something could
-// not be.
-func (o *outbox) last() (size int64, unsent bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sent, o.failed || len(o.frames) > 0
 }

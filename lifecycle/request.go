@@ -83,6 +83,12 @@ func (p *perCall) close(rq *request) {
 	p.proxy.Requests.Take(rq.id, new(mcpproxy.Call)) // RunClient has put it there
 	close(rq.done)
 	rq.cancel()
+	p.mu.Lock()
+	c := rq.child
+	p.mu.Unlock()
+	if c != nil {
+		c.release(rq)
+	}
 	rq.frame.Close()
 }
 
