@@ -1,0 +1,176 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// read takes what the process says to where it belongs.
+func (c *child) read() {
+	hooks := mcpproxy.Hooks{
+		Junk:      c.junk,
+		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) { c.unfit(f, c.tooLarge(mcpproxy.FromServer, f)) },
+	}
+	hooks.Receive(c.conn.Reader, func(f *mcpproxy.Frame) error {
+		switch {
+		case f.Flaws.Ambiguous():
+			// Who asked must not be decided by which of two readings is taken.
+			c.unfit(f, diagnostics.Diagnosis{
+				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: c.session.name, Tool: c.tool,
+				What: fmt.Sprintf("server %q: a message of it can be read in more than one way", c.session.name),
+			})
+		case f.Batch:
+			parts, _ := f.Split()
+			for _, part := range parts {
+				c.heard(part)
+				part.Close()
+			}
+		default:
+			c.heard(f)
+		}
+		return nil
+	})
+}
+
+// shows reports whether the client is to see what the process writes to its stderr:
+// not what each says alike while it starts. That is told when something fails.
+func (c *child) shows() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.active || c.tool == ""
+}
+
+// unfit answers in place of an answer that cannot be passed on.
+func (c *child) unfit(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	said := false
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		if waits := c.waits(e); waits != nil {
+			said = true
+			waits <- told{unfit: &d}
+		} else if rq := c.take(e); rq != nil {
+			said = true
+			d.Tool = rq.tool
+			c.note(d)
+			c.session.fail(rq, d)
+		} else if e.Kind() == mcpproxy.Request && e.Trackable() {
+			said = true
+			c.note(d)
+			c.post(mcpproxy.Parse(d.ErrorFrame(e.ID)))
+		}
+	}
+	if !said {
+		c.errs.Say("mcp-jail: " + d.What + "; it was dropped\n")
+	}
+}
+
+// take removes the request that a message answers, if it is one of this process: no
+// process can answer what another was asked.
+func (c *child) take(e *mcpproxy.Envelope) *request {
+	if e.Kind() != mcpproxy.Response || !e.Trackable() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rq := c.work[mcpproxy.IDKey(e.ID)]
+	delete(c.work, mcpproxy.IDKey(e.ID))
+	return rq
+}
+
+// heard takes one message of the process.
+func (c *child) heard(f *mcpproxy.Frame) {
+	e := &f.Messages[0]
+	switch e.Kind() {
+	case mcpproxy.Response:
+		c.answered(f, e)
+	case mcpproxy.Request:
+		if c.ownAnswer(e, c.conn) {
+			return
+		}
+		if !c.session.pass(c, f, e) {
+			line := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
+			c.post(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...)))
+			return
+		}
+		c.session.sent(c.proxy.Client.Send(f))
+	case mcpproxy.Notification:
+		if c.relays(f, e) {
+			c.session.sent(c.proxy.Client.Send(f))
+		}
+	}
+}
+
+// answered takes an answer of the process.
+func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if len(e.Own) > 0 {
+		forged(f, e)
+		if line, whole := f.AppendTo(nil); whole { // nor is it to be kept
+			f = mcpproxy.Parse(line)
+			e = &f.Messages[0]
+		}
+	}
+	if waits := c.waits(e); waits != nil {
+		if f.Slice(e.Self) == nil {
+			waits <- told{unfit: c.unheld(f)}
+		} else {
+			waits <- told{frame: f.Clone()}
+		}
+		return
+	}
+	rq := c.take(e)
+	if rq == nil {
+		c.Log.Debug().Str("id", string(e.ID)).Msg("an answer that nobody waits for")
+		return
+	}
+	if rq.keep != nil {
+		rq.keep(f, e)
+	}
+	call := rq.call()
+	switch {
+	case rq.method == "tools/call":
+		c.callAnswered(f, e, call)
+	case e.Error.Present() && isDiscovery(rq.method) && !isProbeAnswer(rq.method, string(e.Code)):
+		ev := c.evidence(diagnostics.StageList, call, time.Time{})
+		ev.Text = textOf(f, e)
+		c.report(ev)
+	}
+	c.session.answer(rq, f)
+}
+
+// relays reports whether a notification of the process is for the client: of what a
+// process says to nobody's request, before its own or behind it, nothing is. That
+// lists have changed is said by us, when they have.
+func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	switch string(e.Method) {
+	case "notifications/cancelled":
+		return c.session.withdrawn(c, f, e)
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		if c.tool == "" {
+			c.session.recheck(c.hello.eraOf())
+		}
+		return false
+	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":
+		return false
+	case "notifications/progress":
+		return c.owns(e.Token)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.work) > 0 || c.active && c.tool == ""
+}
+
+// owns reports whether a progress token is that of a request which the process works
+// on: of others' it has nothing to say.
+func (c *child) owns(token []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rq := range c.work {
+		if t := rq.frame.Messages[0].Token; t != nil && mcpproxy.IDKey(t) == mcpproxy.IDKey(token) {
+			return true
+		}
+	}
+	return false
+}
