@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -24,11 +25,13 @@ func (p *perCall) enqueue(ctx context.Context, rq *request) {
 	case p.running < p.MaxCalls:
 		p.running++
 		p.mu.Unlock()
-		p.tasks.Go(func() { p.call(ctx, rq) })
+		p.begin(func() { p.call(ctx, rq) })
 		return
 	case len(p.queue) == 0 || len(p.queue) < maxQueue && p.queued+rq.frame.Size <= maxQueued:
-		p.queue = append(p.queue, waiting{ctx, rq})
-		p.queued += rq.frame.Size
+		if p.requests[rq.key()] == rq { // not cancelled meanwhile, nor out of time
+			p.queue = append(p.queue, waiting{ctx, rq})
+			p.queued += rq.frame.Size
+		}
 		p.mu.Unlock()
 		return
 	}
@@ -46,25 +49,26 @@ type waiting struct {
 	rq  *request
 }
 
+// unqueue takes out a request that no longer waits for a slot. The caller holds mu.
+func (p *perCall) unqueue(rq *request) {
+	i := slices.IndexFunc(p.queue, func(w waiting) bool { return w.rq == rq })
+	if i >= 0 {
+		p.queue = slices.Delete(p.queue, i, i+1)
+		p.queued -= rq.frame.Size
+	}
+}
+
 // next gives a slot that has become free to the call that has waited longest.
 func (p *perCall) next() {
-	for {
-		p.mu.Lock()
-		if len(p.queue) == 0 {
-			p.running--
-			p.mu.Unlock()
-			return
-		}
-		w := p.queue[0]
-		p.queue[0] = waiting{}
-		p.queue = p.queue[1:]
-		p.queued -= w.rq.frame.Size
-		p.mu.Unlock()
-		if !isClosed(w.rq.done) { // not cancelled, nor out of time
-			p.tasks.Go(func() { p.call(w.ctx, w.rq) })
-			return
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		p.running--
+		return
 	}
+	w := p.queue[0]
+	p.unqueue(w.rq)
+	p.tasks.Go(func() { p.call(w.ctx, w.rq) })
 }
 
 // call runs one call in a process of its own.

@@ -21,12 +21,15 @@ type child struct {
 	hello   *hello // the handshake that it goes through; nil: none
 	tool    string // "" for the discovery
 	spare   bool   // it was started before there was a call for it
+	greeted bool   // it is past its handshake; under perCall.mu
 
 	mu     sync.Mutex
 	work   map[string]*request // by id
 	own    map[string]chan told
 	active bool      // a request of the client has been sent to it
 	used   time.Time // when something was asked last, or answered
+	freed  sync.Cond // work or own has lost one
+	gone   bool      // for who waits for that
 
 	out   outbox
 	ended chan struct{} // it is gone, and all it said was read
@@ -38,6 +41,7 @@ type child struct {
 func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spare bool) (c *child, d *diagnostics.Diagnosis) {
 	c = &child{session: p, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan told{}, ended: make(chan struct{})}
 	c.init(p.front, t.Profile)
+	c.freed.L = &c.mu
 	c.stateless, c.unset = true, t.Unset
 	c.quiet.Store(spare)
 	for _, w := range t.Warnings {
@@ -101,6 +105,10 @@ func (c *child) live() {
 	c.pipes.closeOurs()
 	p.withdrawAll(c)
 	p.forget(c)
+	c.mu.Lock()
+	c.gone = true
+	c.freed.Broadcast()
+	c.mu.Unlock()
 	close(c.ended)
 }
 
@@ -136,6 +144,7 @@ func (c *child) release(rq *request) {
 	defer c.mu.Unlock()
 	if c.work[rq.key()] == rq {
 		delete(c.work, rq.key())
+		c.freed.Broadcast()
 	}
 	c.used = time.Now()
 }

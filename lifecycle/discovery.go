@@ -16,35 +16,59 @@ import (
 type discovery struct {
 	mu       sync.Mutex
 	child    *child
-	hello    *hello
 	greeting *mcpproxy.Frame // its answer to the handshake; nil in the modern era
+	failed   failedStart
+}
+
+// failedStart is a start that failed: those who waited for it need not wait for
+// another.
+type failedStart struct {
+	at     time.Time
+	hello  *hello
+	answer *mcpproxy.Frame
+	why    *diagnostics.Diagnosis
 }
 
 // discoverer returns the running discovery process of an era, and its answer to the
 // client's handshake.
 func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	d := &p.discoveries[eraIndex(era)]
+	since := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.child != nil {
-		if !isClosed(d.child.proc.Done()) && d.hello.same(h) {
-			d.child.touch()
-			return d.child, d.greeting, nil
+	if c := d.child; c != nil {
+		// In the modern era each request says for itself who asks.
+		if !isClosed(c.proc.Done()) && (era == mcpproxy.Modern || c.hello.same(h)) {
+			c.touch()
+			return c, d.greeting, nil
 		}
-		p.tasks.Go(d.child.end)
+		p.tasks.Go(c.retire)
 		d.child = nil
 	}
-	c, failed := p.spawn(ctx, "", Tool{Profile: p.Session.Profile, Unset: p.Session.Unset}, h, false)
-	if failed != nil {
-		return nil, nil, failed
+	if f := &d.failed; f.why != nil && f.at.After(since) && f.hello.same(h) {
+		return nil, f.answer, f.why
+	}
+	c, greeting, why := p.startDiscovery(ctx, h)
+	if why == nil {
+		d.child, d.greeting = c, greeting
+	} else if ctx.Err() == nil { // not only that nobody waits
+		d.failed = failedStart{time.Now(), h, greeting, why}
+	}
+	return c, greeting, why
+}
+
+// startDiscovery starts a discovery process and takes it through the handshake.
+func (p *perCall) startDiscovery(ctx context.Context, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	c, why := p.spawn(ctx, "", Tool{Profile: p.Session.Profile, Unset: p.Session.Unset}, h, false)
+	if why != nil {
+		return nil, nil, why
 	}
 	c.touch()
-	greeting, failed := c.greet(ctx)
-	if failed != nil {
+	greeting, why := c.greet(ctx)
+	if why != nil {
 		p.tasks.Go(c.end)
-		return nil, greeting, failed
+		return nil, greeting, why
 	}
-	d.child, d.hello, d.greeting = c, h, greeting
 	return c, greeting, nil
 }
 
@@ -68,6 +92,16 @@ func (p *perCall) endIdle(now time.Time) {
 		}
 		d.mu.Unlock()
 	}
+}
+
+// retire ends a process when nobody waits for an answer of it any more.
+func (c *child) retire() {
+	c.mu.Lock()
+	for len(c.work)+len(c.own) > 0 && !c.gone {
+		c.freed.Wait()
+	}
+	c.mu.Unlock()
+	c.end()
 }
 
 // endDiscoveries ends them all.

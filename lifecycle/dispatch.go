@@ -1,14 +1,30 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
+
+// readClient reads the client until it ends, which is no error.
+func (p *perCall) readClient(ctx context.Context) error {
+	for {
+		f, err := p.proxy.Client.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case f.Oversized:
+			p.oversized(f)
+		default:
+			p.dispatch(ctx, f)
+		}
+	}
+}
 
 // dispatch takes a frame of the client to where it belongs. It does not wait for
 // anything but a process that does not read, and not even for one that works: what
@@ -40,38 +56,12 @@ func (p *perCall) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	}
 }
 
-// refuseAmbiguous answers a message that two readers of JSON could understand
-// differently: the jail has to be that of the tool which the server will run.
-func (p *perCall) refuseAmbiguous(f *mcpproxy.Frame) {
-	d := diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name,
-		What: fmt.Sprintf("server %q: the message can be read in more than one way, and each call gets the jail of its tool", p.name),
-		Fix:  "have the client send each name once, in its own spelling, as valid UTF-8",
-	}
-	answered := false
-	for i := range f.Messages {
-		e := &f.Messages[i]
-		if e.Kind() != mcpproxy.Request || !e.Trackable() || f.Flaws.Has(mcpproxy.FlawDuplicate|mcpproxy.FlawCase|mcpproxy.FlawTrailing) && !soleID(f, e) {
-			continue
-		}
-		p.proxy.Requests.Take(e.ID, new(mcpproxy.Call))
-		answered = true
-		p.note(d)
-		p.sent(p.proxy.Client.Inject(d.ErrorFrame(e.ID)))
-	}
-	if !answered {
-		p.note(d)
-	}
-}
-
-// soleID reports whether the message has one id, so that the client will know what
-// an error with it is about.
-func soleID(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	return bytes.Equal(f.Slice(e.IDAt), e.ID)
-}
-
 // message takes one message, whose frame is ours now.
 func (p *perCall) message(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) {
+	if f.Oversized { // a part of a batch that could not be read again
+		p.oversized(f)
+		return
+	}
 	e := &f.Messages[0]
 	switch e.Kind() {
 	case mcpproxy.Request:
@@ -81,7 +71,6 @@ func (p *perCall) message(ctx context.Context, f *mcpproxy.Frame, batch *mcpprox
 		}
 		rq, working, ok := p.open(ctx, f, batch)
 		if !ok {
-			p.proxy.Requests.Take(e.ID, new(mcpproxy.Call))
 			p.say(fmt.Sprintf("the client has used the id %s for a second request before the first was answered; the second was dropped", e.ID))
 			if batch != nil {
 				p.sent(batch.Drop())
@@ -96,6 +85,8 @@ func (p *perCall) message(ctx context.Context, f *mcpproxy.Frame, batch *mcpprox
 	case mcpproxy.Notification:
 		p.notified(f, e)
 		return
+	default:
+		p.refuseOther(f)
 	}
 	f.Close()
 }
@@ -123,11 +114,11 @@ func (p *perCall) request(ctx context.Context, rq *request) {
 	case "resources/subscribe", "resources/unsubscribe":
 		p.decline(rq, "each call has a process of its own, so there is none that could tell of changes")
 	case "initialize":
-		p.tasks.Go(func() { p.initialize(ctx, rq) })
+		p.begin(func() { p.initialize(ctx, rq) })
 	case "server/discover":
-		p.tasks.Go(func() { p.discover(ctx, rq) })
+		p.begin(func() { p.discover(ctx, rq) })
 	default:
-		p.tasks.Go(func() { p.ask(ctx, rq) })
+		p.begin(func() { p.ask(ctx, rq) })
 	}
 }
 
@@ -191,28 +182,14 @@ func (p *perCall) cancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	p.drop(rq)
 }
 
-// oversized answers in place of a message of the client beyond the limit.
-func (p *perCall) oversized(_ mcpproxy.Side, f *mcpproxy.Frame) {
-	var i instance
-	i.init(p.front, p.Session.Profile)
-	d := i.tooLarge(mcpproxy.FromClient, f)
-	for m := range f.Messages {
-		e := &f.Messages[m]
-		if e.Kind() == mcpproxy.Request && e.Trackable() {
-			p.note(d)
-			p.sent(p.proxy.Client.Inject(d.ErrorFrame(e.ID)))
-			return
-		}
-	}
-	p.errs.Say("mcp-jail: " + d.What + "; it was dropped\n")
-}
-
-// living are the processes that run.
+// living are the processes that run and are past their handshake.
 func (p *perCall) living() (all []*child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.children {
-		all = append(all, c)
+		if c.greeted {
+			all = append(all, c)
+		}
 	}
 	return all
 }

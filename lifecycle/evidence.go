@@ -53,11 +53,11 @@ func (i *instance) denials(since time.Time) []diagnostics.Denial {
 func (i *instance) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		return i.note(gapFailure(i.Profile.Server, gaps)), statusJail
+		return i.noteFor(gapFailure(i.Profile.Server, gaps)), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
-		return i.note(diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)), statusJail
+		return i.noteFor(diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)), statusJail
 	}
 	ev := i.evidence(diagnostics.StageExec, nil, time.Time{})
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
@@ -98,7 +98,11 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 
 // report diagnoses, and tells stderr and the record.
 func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	d := diagnostics.Diagnose(ev)
+	return i.noteFor(diagnostics.Diagnose(ev))
+}
+
+// noteFor tells of a diagnosis, unless nobody waits for the process.
+func (i *instance) noteFor(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if i.quiet.Load() {
 		return d
 	}

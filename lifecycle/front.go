@@ -24,9 +24,10 @@ type front struct {
 
 	asked       flag          // the client has sent a request
 	gone        flag          // the client no longer reads
-	clientEnded chan struct{} // RunClient has returned; nil before it was started
+	clientEnded chan struct{} // the client's stdin was read to its end; nil before that was started
 	tasks       sync.WaitGroup
 	leaveBy     time.Time // zero: nobody is in a hurry
+	hurried     flag      // leaveBy is set
 
 	recording sync.Mutex
 	record    diagnostics.Record
@@ -40,7 +41,7 @@ type front struct {
 func newFront(s Session, hooks mcpproxy.Hooks, denied func() []diagnostics.Denial) *front {
 	c := &front{Session: s.withDefaults(), started: time.Now(), denied: denied}
 	c.unsaved, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	c.asked.c, c.gone.c = make(chan struct{}), make(chan struct{})
+	c.asked.c, c.gone.c, c.hurried.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.errs = newErrQueue(c.Err)
 	c.written.dst = patient{c.Out}
 	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{c.In}, &c.written, c.limit()), hooks)
@@ -56,11 +57,11 @@ func newFront(s Session, hooks mcpproxy.Hooks, denied func() []diagnostics.Denia
 }
 
 // goClient starts to read the client.
-func (c *front) goClient(up mcpproxy.Upstream) {
+func (c *front) goClient(read func() error) {
 	c.clientEnded = make(chan struct{})
 	go func() {
 		defer close(c.clientEnded)
-		if err := c.proxy.RunClient(up); err != nil {
+		if err := read(); err != nil {
 			c.Log.Debug().Err(err).Msg("the client's stdin")
 		}
 	}()
@@ -80,6 +81,7 @@ func (c *front) hurry() {
 	if c.leaveBy.IsZero() {
 		c.leaveBy = time.Now().Add(c.times.leave)
 	}
+	c.hurried.set()
 }
 
 // remaining shortens a wait when the session is in a hurry.

@@ -120,6 +120,9 @@ func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnosti
 	f := mcpproxy.Parse(h.line)
 	c.tellLimits(f, &f.Messages[0])
 	slow := time.AfterFunc(c.times.bootNote, func() {
+		if c.quiet.Load() {
+			return
+		}
 		c.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", c.session.name, c.forTool(), c.times.bootNote))
 	})
 	defer slow.Stop()
@@ -134,23 +137,27 @@ func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnosti
 		return answer, &failed
 	}
 	c.post(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")))
-	if level := c.session.logLevel(); level != nil {
-		c.session.mu.Lock()
-		c.session.lastOwn++
-		id := quoted(fmt.Sprintf("%s%d", c.session.private, c.session.lastOwn))
-		c.session.mu.Unlock()
-		c.post(mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, level)))
-	}
 	c.ready()
 	return answer, nil
 }
 
-// ready notes that a process works.
+// ready notes that a process works. From then on it hears what the client says to
+// everybody, and first what it has said already.
 func (c *child) ready() {
 	p := c.session
 	p.mu.Lock()
-	p.started = true
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.started, c.greeted = true, true
+	if p.level != nil && c.hello != nil && c.hello.era == mcpproxy.Legacy {
+		c.post(p.setLevelTo(p.level))
+	}
+}
+
+// setLevelTo is the client's logging/setLevel with an id of ours. The caller holds mu.
+func (p *perCall) setLevelTo(params []byte) *mcpproxy.Frame {
+	p.lastOwn++
+	id := quoted(fmt.Sprintf("%s%d", p.private, p.lastOwn))
+	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, params))
 }
 
 func (c *child) forTool() string {
@@ -164,9 +171,7 @@ func (c *child) forTool() string {
 func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer told
 	if errors.As(err, &answer) {
-		if !c.quiet.Load() {
-			c.note(*answer.unfit)
-		}
+		c.noteFor(*answer.unfit)
 		return answer.unfit
 	}
 	ev := c.evidence(diagnostics.StageBoot, nil, time.Time{})
@@ -189,29 +194,23 @@ func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnos
 func (p *perCall) setLevel(ctx context.Context, rq *request) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
-	if !p.lists.logs() {
-		p.tasks.Go(func() { p.ask(ctx, rq) })
+	if params == nil || !p.lists.logs() {
+		p.begin(func() { p.ask(ctx, rq) })
 		return
 	}
+	told := map[*child]*mcpproxy.Frame{}
 	p.mu.Lock()
 	p.level = params
+	for c := range p.children {
+		if c.greeted && c.hello != nil && c.hello.era == mcpproxy.Legacy {
+			told[c] = p.setLevelTo(params)
+		}
+	}
 	p.mu.Unlock()
-	line, _ := rq.frame.AppendTo(nil)
-	for _, c := range p.living() {
-		f := mcpproxy.Parse(line)
-		p.mu.Lock()
-		p.lastOwn++
-		f.Replace(f.Messages[0].IDAt, quoted(fmt.Sprintf("%s%d", p.private, p.lastOwn)))
-		p.mu.Unlock()
+	for c, f := range told {
 		c.post(f)
 	}
 	p.result(rq, "result", []byte("{}"))
-}
-
-func (p *perCall) logLevel() []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.level
 }
 
 // members is an object with those members of another that are to be kept, each with

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -11,7 +12,7 @@ import (
 // read takes what the process says to where it belongs.
 func (c *child) read() {
 	hooks := mcpproxy.Hooks{
-		Junk:      c.junk,
+		Junk:      c.printed,
 		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) { c.unfit(f, c.tooLarge(mcpproxy.FromServer, f)) },
 	}
 	hooks.Receive(c.conn.Reader, func(f *mcpproxy.Frame) error {
@@ -43,23 +44,41 @@ func (c *child) shows() bool {
 	return c.active || c.tool == ""
 }
 
+// printed takes a line of the process's stdout that is no message. What each prints
+// alike while it starts is told once.
+func (c *child) printed(f *mcpproxy.Frame) {
+	if c.shows() {
+		c.junk(f)
+		return
+	}
+	if line := f.Bytes(); !f.Blank() && line != nil {
+		c.tail.Write(line)
+		c.session.say(fmt.Sprintf("server %q writes to its stdout what is no MCP message, such as %s", c.session.name, c.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
+	}
+}
+
 // unfit answers in place of an answer that cannot be passed on.
 func (c *child) unfit(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	said := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
-		if waits := c.waits(e); waits != nil {
-			said = true
-			waits <- told{unfit: &d}
-		} else if rq := c.take(e); rq != nil {
-			said = true
-			d.Tool = rq.tool
-			c.note(d)
-			c.session.fail(rq, d)
-		} else if e.Kind() == mcpproxy.Request && e.Trackable() {
+		if e.Kind() == mcpproxy.Request && e.Trackable() {
 			said = true
 			c.note(d)
 			c.post(mcpproxy.Parse(d.ErrorFrame(e.ID)))
+			continue
+		}
+		for _, id := range idsOf(f, e) {
+			e.ID = id
+			if waits := c.waits(e); waits != nil {
+				said = true
+				waits <- told{unfit: &d}
+			} else if rq := c.take(e); rq != nil {
+				said = true
+				d.Tool = rq.tool
+				c.note(d)
+				c.session.fail(rq, d)
+			}
 		}
 	}
 	if !said {
@@ -77,11 +96,16 @@ func (c *child) take(e *mcpproxy.Envelope) *request {
 	defer c.mu.Unlock()
 	rq := c.work[mcpproxy.IDKey(e.ID)]
 	delete(c.work, mcpproxy.IDKey(e.ID))
+	c.freed.Broadcast()
 	return rq
 }
 
 // heard takes one message of the process.
 func (c *child) heard(f *mcpproxy.Frame) {
+	if f.Oversized { // a part of a batch that could not be read again
+		c.unfit(f, c.tooLarge(mcpproxy.FromServer, f))
+		return
+	}
 	e := &f.Messages[0]
 	switch e.Kind() {
 	case mcpproxy.Response:
@@ -121,7 +145,7 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	rq := c.take(e)
-	if rq == nil {
+	if rq == nil || isClosed(rq.done) {
 		c.Log.Debug().Str("id", string(e.ID)).Msg("an answer that nobody waits for")
 		return
 	}

@@ -35,7 +35,7 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 	if r.clientEnded == nil {
 		close(replayed)
 		r.link.server.Store(server)
-		r.goClient(&r.link)
+		r.goClient(func() error { return r.proxy.RunClient(&r.link) })
 	} else {
 		r.tasks.Go(func() {
 			defer close(replayed)

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,19 +73,20 @@ func (p *perCall) claim(rq *request) bool {
 		return false
 	}
 	delete(p.requests, rq.key())
-	if len(p.requests) == 0 {
-		p.idle.Broadcast()
-	}
+	p.answering++
+	p.unqueue(rq)
 	return true
 }
 
 // close ends what was begun for a request that has been claimed.
 func (p *perCall) close(rq *request) {
-	p.proxy.Requests.Take(rq.id, new(mcpproxy.Call)) // RunClient has put it there
 	close(rq.done)
 	rq.cancel()
 	p.mu.Lock()
 	c := rq.child
+	if p.answering--; len(p.requests)+p.answering == 0 {
+		p.idle.Broadcast()
+	}
 	p.mu.Unlock()
 	if c != nil {
 		c.release(rq)
@@ -147,7 +149,7 @@ func (p *perCall) result(rq *request, name string, value []byte) {
 
 // sent notices a client that no longer reads.
 func (p *perCall) sent(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // which is about the frame
 		p.gone.set()
 	}
 }

@@ -42,18 +42,27 @@ func (p *perCall) pass(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 
 // replied takes the client's answer to the process that has asked.
 func (p *perCall) replied(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	n, err := strconv.ParseInt(string(e.ID), 10, 64)
-	p.mu.Lock()
-	r := p.reversed[n]
-	delete(p.reversed, n)
-	p.mu.Unlock()
-	if err != nil || r == nil { // nobody waits (any more)
+	r := p.takeReverse(e.ID)
+	if r == nil { // nobody waits (any more)
 		f.Close()
 		return
 	}
 	r.child.instance.reply(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
 	r.child.post(f)
+}
+
+// takeReverse removes the request of a process that the client knows by an id.
+func (p *perCall) takeReverse(id []byte) *reverse {
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.reversed[n]
+	delete(p.reversed, n)
+	return r
 }
 
 // owner finds the process whose progress token this is, and puts its own back.
@@ -75,7 +84,7 @@ func (p *perCall) withdrawn(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) b
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for n, r := range p.reversed {
-		if r.child == c && bytes.Equal(r.id, e.Cancels) {
+		if r.child == c && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
 			delete(p.reversed, n)
 			f.Replace(e.CancelsAt, strconv.AppendInt(nil, n, 10))
 			return true

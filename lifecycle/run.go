@@ -61,7 +61,7 @@ func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
 func (r *run) linger(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
 	r.link.fail(d)
 	if r.clientEnded == nil {
-		r.goClient(&r.link)
+		r.goClient(func() error { return r.proxy.RunClient(&r.link) })
 	}
 	r.tasks.Go(func() { r.refuse(d) })
 	if info, err := r.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

@@ -55,15 +55,10 @@ func RunStateless(ctx context.Context, s Session, o Stateless) (status int) {
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer p.finish(ctx, ends, func() {})
 	defer cancel()
-	p.goClient(upstream(func(f *mcpproxy.Frame) error { p.dispatch(working, f); return nil }))
+	p.goClient(func() error { return p.readClient(working) })
 	p.tasks.Go(func() { p.background(working) })
 	return p.attend(ctx, ends)
 }
-
-type upstream func(*mcpproxy.Frame) error
-
-// Send implements mcpproxy.Upstream.
-func (u upstream) Send(f *mcpproxy.Frame) error { return u(f) }
 
 // perCall is the session of a stateless server under way.
 //
@@ -76,28 +71,28 @@ type perCall struct {
 	name    string // of the server
 	private string // how the ids of our own requests begin
 
-	mu       sync.Mutex
-	idle     sync.Cond // requests has become empty
-	requests map[string]*request
-	queue    []waiting          // calls that wait for a slot
-	queued   int64              // bytes of theirs
-	running  int                // calls that have one
-	over     bool               // the session is: requests that still come are dropped
-	reversed map[int64]*reverse // of processes, by the ids that the client sees
-	lastAsk  int64
-	lastOwn  int64
-	last     *hello // of the two below, that which was seen last
-	legacy   *hello // the client's handshake; nil before it
-	modern   *hello // what its requests say of it in 2026-07-28
-	level    []byte // of the last logging/setLevel
-	said     map[string]bool
-	denials  []diagnostics.Denial // of processes that are gone
-	children map[*child]bool
-	started  bool         // a process has become ready
-	booting  atomic.Int32 // calls whose process is being started
-	status   int          // to exit with when none has
+	mu        sync.Mutex
+	idle      sync.Cond // requests and answering have become empty
+	requests  map[string]*request
+	answering int                // requests that somebody has claimed and not answered yet
+	queue     []waiting          // calls that wait for a slot
+	queued    int64              // bytes of theirs
+	running   int                // calls that have one
+	over      bool               // the session is: requests that still come are dropped
+	reversed  map[int64]*reverse // of processes, by the ids that the client sees
+	lastAsk   int64
+	lastOwn   int64
+	last      *hello // of the two below, that which was seen last
+	legacy    *hello // the client's handshake; nil before it
+	modern    *hello // what its requests say of it in 2026-07-28
+	level     []byte // of the last logging/setLevel
+	said      map[string]bool
+	denials   []diagnostics.Denial // of processes that are gone
+	children  map[*child]bool
+	started   bool         // a process has become ready
+	booting   atomic.Int32 // calls whose process is being started
+	status    int          // to exit with when none has
 
-	hurried     flag // the session has to end soon
 	wake        chan struct{}
 	discoveries [2]discovery
 	lists       listing
@@ -118,13 +113,9 @@ func newPerCall(s Session, o Stateless) *perCall {
 		ending: make(chan struct{}, o.MaxCalls), wake: make(chan struct{}, 1),
 	}
 	p.idle.L = &p.mu
-	p.hurried.c = make(chan struct{})
 	p.lists.tools = map[string]bool{}
 	p.spares.tools = map[string]*spareTool{}
-	p.front = newFront(s, mcpproxy.Hooks{
-		Request:   func(*mcpproxy.Frame, *mcpproxy.Envelope) { p.front.asked.set() },
-		Oversized: p.oversized,
-	}, p.allDenials)
+	p.front = newFront(s, mcpproxy.Hooks{}, p.allDenials)
 	return p
 }
 
@@ -161,7 +152,6 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int
 	}
 	if status != 0 || p.gone.isSet() {
 		p.hurry()
-		p.hurried.set()
 	}
 	p.mu.Lock()
 	p.over = true
@@ -180,11 +170,22 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int
 	return p.status
 }
 
-// untilAnswered waits until every request of the client is answered.
+// begin starts a task for who reads the client, and is no task itself. When the
+// session is over nobody waits for one any more.
+func (p *perCall) begin(task func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.tasks.Go(task)
+	}
+}
+
+// untilAnswered waits until every request of the client is answered, and the answers
+// are sent.
 func (p *perCall) untilAnswered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.requests) > 0 {
+	for len(p.requests)+p.answering > 0 {
 		p.idle.Wait()
 	}
 }
