@@ -74,8 +74,8 @@ func (p *perCall) next() {
 // call runs one call in a process of its own.
 func (p *perCall) call(ctx context.Context, rq *request) {
 	defer p.next()
-	for {
-		c, d := p.process(ctx, rq)
+	for spare := true; ; spare = false {
+		c, d := p.process(ctx, rq, spare)
 		if d != nil {
 			if ctx.Err() == nil {
 				p.fail(rq, *d)
@@ -97,15 +97,17 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 	}
 }
 
-// process returns a process for a call: a spare if there is one, else a new one, past
-// its handshake.
-func (p *perCall) process(ctx context.Context, rq *request) (*child, *diagnostics.Diagnosis) {
+// process returns a process for a call: a spare if there is one and it may be one,
+// else a new one, past its handshake.
+func (p *perCall) process(ctx context.Context, rq *request, spare bool) (*child, *diagnostics.Diagnosis) {
 	if d := p.unlisted(ctx, rq); d != nil {
 		return nil, d
 	}
 	h := rq.hello
-	if c := p.takeSpare(rq.tool, h); c != nil {
-		return c, nil
+	if spare {
+		if c := p.takeSpare(rq.tool, h); c != nil {
+			return c, nil
+		}
 	}
 	p.booting.Add(1)
 	defer func() {

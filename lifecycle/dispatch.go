@@ -130,6 +130,16 @@ func (p *perCall) listen(rq *request) {
 	p.sent(p.proxy.Client.Inject(append(ack, `},"notifications":{}}}`...)))
 }
 
+// endListens ends the subscriptions when the client has closed its end: it waits for
+// nothing else.
+func (p *perCall) endListens() {
+	for _, rq := range p.unanswered() {
+		if rq.method == "subscriptions/listen" {
+			p.result(rq, "result", append(append([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":`), rq.id...), "}}"...))
+		}
+	}
+}
+
 // notified takes a notification of the client.
 func (p *perCall) notified(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	switch string(e.Method) {

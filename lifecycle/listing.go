@@ -20,7 +20,7 @@ type listing struct {
 	mu      sync.Mutex
 	entries map[string]*listed
 	tools   map[string]bool // all that were ever listed: clients remember them
-	paged   []string        // of a list that is not complete
+	paged   []string        // of a list that is not complete; nil when its first part is not known
 	logging bool            // the server knows logging levels
 }
 

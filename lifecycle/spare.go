@@ -101,11 +101,11 @@ func (s *spares) plan(now time.Time, most int, idle time.Duration, warm func(str
 	if s.over {
 		return nil, nil
 	}
-	room := map[string]int{}
+	room, left := map[string]int{}, most
 	for _, tool := range s.order {
-		if t := s.tools[tool]; most > 0 && now.Sub(t.used) < idle {
-			room[tool] = min(warm(tool), most)
-			most -= room[tool]
+		if t := s.tools[tool]; left > 0 && now.Sub(t.used) < idle {
+			room[tool] = min(warm(tool), left)
+			left -= room[tool]
 		}
 	}
 	s.ready = slices.DeleteFunc(s.ready, func(c *child) bool {
@@ -119,7 +119,7 @@ func (s *spares) plan(now time.Time, most int, idle time.Duration, warm func(str
 	for _, tool := range s.order {
 		t := s.tools[tool]
 		for range room[tool] - t.starting {
-			if s.starting == startAtOnce || now.Before(t.notUntil) {
+			if s.starting == startAtOnce || len(s.ready)+s.starting >= most || now.Before(t.notUntil) {
 				break
 			}
 			s.starting++

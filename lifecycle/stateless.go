@@ -124,6 +124,7 @@ func newPerCall(s Session, o Stateless) *perCall {
 func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int) {
 	select {
 	case <-p.clientEnded:
+		p.endListens()
 		answered := make(chan struct{})
 		p.tasks.Go(func() {
 			defer close(answered)

@@ -41,19 +41,20 @@ func (p *perCall) listedPage(result []byte, first bool) (next string) {
 	l := &p.lists
 	l.mu.Lock()
 	if first {
-		l.paged = nil
+		l.paged = []string{}
 	}
 	for _, t := range part.Tools {
-		l.paged = append(l.paged, t.Name)
+		l.tools[t.Name] = true
+		if l.paged != nil {
+			l.paged = append(l.paged, t.Name)
+		}
 	}
-	if part.NextCursor != "" {
+	tools := l.paged
+	if part.NextCursor != "" || tools == nil {
 		l.mu.Unlock()
 		return part.NextCursor
 	}
-	tools := l.paged
-	for _, name := range tools {
-		l.tools[name] = true
-	}
+	l.paged = nil
 	l.mu.Unlock()
 	for _, name := range p.Declared {
 		if !slices.Contains(tools, name) {

@@ -36,30 +36,47 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	for _, name := range todo {
 		answer := greeting
 		if name != "initialize" {
-			var err error
-			if answer, err = c.ask(ctx, h.request(name), c.Profile.Startup); err != nil {
-				return
-			}
+			// Without an answer nothing is known to be true.
+			answer, _ = c.ask(ctx, h.request(name), c.Profile.Startup)
 		}
-		e := &answer.Messages[0]
-		l.mu.Lock()
-		before := known.entry.Answers[name]
-		result := answer.Slice(e.Result)
-		if !bytes.Equal(before.Result, result) {
-			if result == nil {
-				delete(known.entry.Answers, name)
-			} else {
-				l.store(p, known, name, catalog.Answer{Result: bytes.Clone(result), Stored: time.Now()})
-			}
+		if ctx.Err() != nil {
+			return
+		}
+		if l.verified(p, known, name, answer) {
 			changed[answerKind(name)] = true
 		}
-		l.mu.Unlock()
 	}
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		if changed[kind] && era != mcpproxy.Modern {
 			p.sent(p.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 		}
 	}
+}
+
+// verified takes the server's answer of now, nil for none, in the place of a kept one,
+// and reports whether it is another.
+func (l *listing) verified(p *perCall, known *listed, name string, answer *mcpproxy.Frame) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, ok := known.entry.Answers[name]
+	a := catalog.Answer{Stored: time.Now()}
+	if answer != nil {
+		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
+	}
+	keep := a.Result != nil
+	if keep {
+		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
+	}
+	switch {
+	case ok && keep && bytes.Equal(before.Result, a.Result):
+		known.entry.Answers[name] = a // on disk it keeps its age: it is not kept for ever
+		return false
+	case keep:
+		l.store(p, known, name, a)
+	default:
+		delete(known.entry.Answers, name)
+	}
+	return !ok || !bytes.Equal(before.Result, a.Result)
 }
 
 // answerKind is what a kept answer lists.
