@@ -120,6 +120,8 @@ type play struct {
 	cancel context.CancelFunc
 	files  []*os.File
 	record diagnostics.Record
+
+	stash []said // that the test has not asked for yet
 }
 
 // impatient makes a session signal a server soon.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +30,10 @@ type fleet struct {
 	errs    map[string]error // instead
 	denials map[string][]confine.Denial
 
+	// options of a shop, for the n-th process (from 0) of a tool.
+	options func(tool string, n int) string
+	dir     string // where each shop writes down what it reads
+
 	mu    sync.Mutex
 	procs []*fakeProcess
 	tools []string // of the processes, in the order of their start
@@ -44,18 +47,28 @@ func (f *fleet) Start(_ context.Context, p *policy.Profile, stdio confine.Stdio)
 	if server == "" {
 		server = f.servers[""]
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, options := 0, ""
+	for _, t := range f.tools {
+		if t == p.Tool {
+			n++
+		}
+	}
+	if f.options != nil {
+		options = f.options(p.Tool, n)
+	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+server, "MCP_JAIL_TEST_TOOL="+p.Tool, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+server, "MCP_JAIL_TEST_TOOL="+p.Tool, "MCP_JAIL_TEST_OPTIONS="+options,
+		fmt.Sprintf("MCP_JAIL_TEST_LOG=%s/%s.%d", f.dir, p.Tool, n), "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	proc := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: &fake{denials: f.denials[p.Tool]}}
-	f.mu.Lock()
 	f.procs = append(f.procs, proc)
 	f.tools = append(f.tools, p.Tool)
-	f.mu.Unlock()
 	go func() {
 		cmd.Wait()
 		close(proc.done)
@@ -124,16 +137,25 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		b, _ := io.ReadAll(errR)
 		p.stderr <- string(b)
 	}()
+	f.dir = t.TempDir()
+	session := newPerCall(s, o)
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
+	over := make(chan struct{})
 	go func() {
-		status := RunStateless(ctx, s, o)
+		status := session.run(ctx)
 		errW.Close()
 		s.Out.Close()
 		p.status <- status
+		close(over)
 	}()
 	t.Cleanup(func() {
 		p.cancel()
+		select {
+		case <-over:
+		case <-time.After(20 * time.Second):
+			t.Error("the session does not end")
+		}
 		for _, f := range p.files {
 			f.Close()
 		}
@@ -150,6 +172,11 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		}
 		for range 100 {
 			if runtime.NumGoroutine() <= before {
+				session.mu.Lock()
+				defer session.mu.Unlock()
+				if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queued, len(session.reversed), len(session.children)); left != "0 0 0 0 0 0" {
+					t.Error("the tables are not empty: " + left)
+				}
 				return
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -183,85 +210,4 @@ func callOf(id, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments)
 }
 
-// shop is a test server of the legacy era with the tools echo, slow, ask, crash,
-// never, deny. The answer to a call tells which process it is and how many calls it
-// has had.
-func shop() {
-	calls := 0
-	greeted := false
-	in := bufio.NewReaderSize(os.Stdin, 1<<20)
-	reply := func(id json.RawMessage, result string) {
-		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result)
-	}
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		var m struct {
-			message
-			Result json.RawMessage
-		}
-		if json.Unmarshal(line, &m) != nil {
-			continue
-		}
-		var call struct {
-			Name      string
-			Arguments json.RawMessage
-			Meta      struct {
-				Token json.RawMessage `json:"progressToken"`
-			} `json:"_meta"`
-		}
-		json.Unmarshal(m.Params, &call)
-		text := func(s string) string {
-			return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf("%s pid=%d calls=%d env=%s", s, os.Getpid(), calls, os.Getenv("MCP_JAIL_TEST_TOOL")))
-		}
-		switch m.Method {
-		case "initialize":
-			greeted = true
-			reply(m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true,"listChanged":true},"tasks":{}},"serverInfo":{"name":"shop","version":"1"}}`)
-		case "tools/list":
-			reply(m.ID, `{"tools":[{"name":"echo"},{"name":"slow"},{"name":"ask"},{"name":"crash"},{"name":"never"},{"name":"progress"}]}`)
-		case "resources/list":
-			reply(m.ID, `{"resources":[]}`)
-		case "logging/setLevel":
-			fmt.Fprintf(os.Stderr, "level %s\n", m.Params)
-			reply(m.ID, `{}`)
-		case "tools/call":
-			calls++
-			if !greeted {
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"not initialized"}}`+"\n", m.ID)
-				continue
-			}
-			switch call.Name {
-			case "echo":
-				reply(m.ID, text(string(call.Arguments)))
-			case "slow":
-				time.Sleep(300 * time.Millisecond)
-				reply(m.ID, text("slow"))
-			case "crash":
-				fmt.Fprintln(os.Stderr, "panic: out of luck")
-				os.Exit(5)
-			case "progress":
-				fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`+"\n", call.Meta.Token)
-				reply(m.ID, text("done"))
-			case "ask":
-				fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{"_meta":{"progressToken":0}}}`)
-				var answer struct {
-					ID     json.RawMessage
-					Result json.RawMessage
-				}
-				line, _ := in.ReadBytes('\n')
-				json.Unmarshal(line, &answer)
-				reply(m.ID, text(fmt.Sprintf("id=%s result=%s", answer.ID, answer.Result)))
-			case "never":
-			}
-		case "notifications/cancelled":
-			fmt.Fprintf(os.Stderr, "cancelled %s\n", m.Params)
-		}
-	}
-}
-
 var errExec = &confine.StartError{Step: confine.StepExec, Errno: syscall.ENOENT, Detail: "/no/such/program"}
-
-var _ = errors.New

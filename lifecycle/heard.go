@@ -119,10 +119,10 @@ func (c *child) heard(f *mcpproxy.Frame) {
 			c.post(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...)))
 			return
 		}
-		c.session.sent(c.proxy.Client.Send(f))
+		c.session.send(f)
 	case mcpproxy.Notification:
 		if c.relays(f, e) {
-			c.session.sent(c.proxy.Client.Send(f))
+			c.session.send(f)
 		}
 	}
 }

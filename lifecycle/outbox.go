@@ -101,6 +101,7 @@ func (o *outbox) write(to *mcpproxy.Conn) {
 			next.place.after.Store(o.written.n.Load() + 1)
 		}
 		to.Send(next.frame) // one that no longer reads is about to end
+		to.End()
 		o.mu.Lock()
 		o.size -= next.frame.Size
 		o.moved.Broadcast()

@@ -101,7 +101,7 @@ func (p *perCall) answer(rq *request, f *mcpproxy.Frame) {
 	}
 	defer p.close(rq)
 	if rq.batch == nil {
-		p.sent(p.proxy.Client.Send(f))
+		p.send(f)
 		return
 	}
 	if rq.batch.Send(f) != nil {
@@ -145,6 +145,13 @@ func (p *perCall) result(rq *request, name string, value []byte) {
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), rq.id...)
 	line = append(append(append(line, `,"`...), name...), `":`...)
 	p.reply(rq, append(append(line, value...), "}\n"...))
+}
+
+// send sends the client a frame of a process. It ends in a line end even if that was
+// the last of the process: the session goes on.
+func (p *perCall) send(f *mcpproxy.Frame) {
+	p.sent(p.proxy.Client.Send(f))
+	p.sent(p.proxy.Client.End())
 }
 
 // sent notices a client that no longer reads.

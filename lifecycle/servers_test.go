@@ -63,6 +63,16 @@ var servers = map[string]func(){
 			return true
 		})
 	},
+	// unended ends its answer to a call without a newline, and ends.
+	"unended": func() {
+		serve(func(m message) bool {
+			if m.Method == "tools/call" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
+				os.Exit(0)
+			}
+			return false
+		})
+	},
 	"exit-in-call": func() {
 		serve(func(m message) bool {
 			if m.Method == "tools/call" {

@@ -49,9 +49,12 @@ type Tool struct {
 // with: 0 when the client has left, 128 and the signal's number after a signal, and,
 // when no process could be started at all, 1 or 3 as RunStateful does.
 func RunStateless(ctx context.Context, s Session, o Stateless) (status int) {
+	return newPerCall(s, o).run(ctx)
+}
+
+func (p *perCall) run(ctx context.Context) (status int) {
 	ends, stop := listen()
 	defer stop()
-	p := newPerCall(s, o)
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer p.finish(ctx, ends, func() {})
 	defer cancel()

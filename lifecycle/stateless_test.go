@@ -30,7 +30,7 @@ func TestFreshProcessForEachCall(t *testing.T) {
 			t.Fatalf("%q: %v", l, err)
 		}
 		text := m.Result.Content[0].Text
-		if !strings.Contains(text, "calls=1") || !strings.Contains(text, "9007199254740993") || !strings.Contains(text, "env=echo") {
+		if !strings.Contains(text, "calls=1") || !strings.Contains(text, "9007199254740993") || !strings.Contains(text, "tool=echo") {
 			t.Errorf("the process has said %q", text)
 		}
 		pids[text] = true

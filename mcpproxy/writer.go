@@ -74,6 +74,14 @@ func (w *Writer) Replay(frames []byte) error {
 	return w.err
 }
 
+// End gives the last frame a line end if it had none: for a peer that reads lines and
+// is not sent another one.
+func (w *Writer) End() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.boundary()
+}
+
 // boundary makes sure that the stream is between two frames.
 func (w *Writer) boundary() error {
 	if w.err == nil && w.midline {
