@@ -1,0 +1,242 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// strange is an initialize whose bytes no decoder and encoder would leave alone.
+const strange = `{"jsonrpc": "2.0","id":"h", "x":1, "method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{ }},"clientInfo":{"name":"\u0063","version":"1"},"n":9007199254740993}}`
+
+// TestReplay: each process gets the client's own handshake, with nothing changed but
+// its id.
+func TestReplay(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.send(strange, initialized)
+	p.answer(`"h"`)
+	p.send(callOf("1", "echo", "{}"))
+	p.answer("1")
+	p.nothing()
+	for _, log := range []string{f.saw("", 0), f.saw("echo", 0)} {
+		lines := strings.Split(log, "\n")
+		var m said
+		if err := json.Unmarshal([]byte(lines[0]), &m); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Replace(lines[0], string(m.ID), `"h"`, 1); got != strange || lines[1] != initialized {
+			t.Errorf("%q, %q", lines[0], lines[1])
+		}
+	}
+}
+
+// TestStatements: each tool is told what it may use itself.
+func TestStatements(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		resolve := o.Tool
+		o.Tool = func(name string) (Tool, error) {
+			tool, err := resolve(name)
+			tool.Profile.Advertise = true
+			tool.Profile.Entries = []policy.Entry{{Path: "/for/" + name, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}
+			return tool, err
+		}
+	})
+	p.greet()
+	p.send(callOf("1", "echo", "{}"), callOf("2", "fail", "{}"))
+	p.answer("1")
+	p.answer("2")
+	p.send(modern("3", "tools/call", `"name":"echo","arguments":{}`))
+	p.answer("3")
+	p.close()
+	for _, row := range []struct {
+		tool string
+		n    int
+		want string
+	}{{"echo", 0, "/for/echo"}, {"fail", 0, "/for/fail"}, {"echo", 1, "/for/echo"}, {"", 0, ""}} {
+		saw := f.saw(row.tool, row.n)
+		if got := strings.Count(saw, "dev.mcp-jail/policy"); row.want == "" && got != 0 || row.want != "" && (got == 0 || !strings.Contains(saw, row.want)) || strings.Count(saw, "/for/") != strings.Count(saw, row.want) && row.want != "" {
+			t.Errorf("process %d of %q saw %q", row.n, row.tool, saw)
+		}
+	}
+}
+
+// TestLevel: logging/setLevel is said to the processes that live and to those to come,
+// after their handshake, and never the client's id.
+func TestLevel(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(callOf("1", "ask", "{}"))
+	ask := p.told("sampling/createMessage")
+	p.send(legacy("2", "logging/setLevel", `{"level":"debug"}`), legacy("3", "logging/setLevel", `{"level":"error"}`))
+	p.answer("2")
+	has(t, p.answer("3").line, `"result":{}`)
+	p.send(callOf("4", "echo", "{}"))
+	p.answer("4")
+	eventually(t, "the discovery process is told", func() bool { return strings.Contains(f.saw("", 0), `{"level":"error"}`) })
+	p.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{}}`)
+	has(t, p.answer("1").line, `method=logging/setLevel`) // the living one had heard of it first
+	p.nothing()
+	saw := f.saw("echo", 0)
+	if strings.Contains(saw, "debug") || strings.Count(saw, "setLevel") != 1 || strings.Index(saw, "initialized") > strings.Index(saw, "setLevel") || strings.Contains(saw, `"id":3`) {
+		t.Errorf("the process to come saw %q", saw)
+	}
+}
+
+// TestLargeLevel: what is too large to be repeated does no harm.
+func TestLargeLevel(t *testing.T) {
+	p := beginStateless(t, newShop(), nil)
+	p.greet()
+	p.send(legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
+	p.answer("1")
+	p.send(helloFrom("2", `{"x":"`+strings.Repeat("x", 5<<20)+`"}`))
+	has(t, p.answer("2").line, `"error":{"code":-32601`, "too large to be repeated")
+	p.send(callOf("3", "echo", "{}"))
+	has(t, p.answer("3").line, "tool=echo")
+	p.nothing()
+}
+
+// TestHelloAgain: after another handshake nobody gets a process of the first one.
+func TestHelloAgain(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"), callOf("2", "echo", "{}"))
+	p.answer("1")
+	p.answer("2")
+	eventually(t, "a spare", func() bool { return strings.Contains(f.saw("echo", 1), "initialized") })
+	p.send(legacy("3", "resources/read", `{"uri":"ask"}`)) // which the first discovery process works on
+	ask := p.told("roots/list")
+	p.send(helloFrom("4", `{"sampling":{}}`), callOf("5", "echo", "{}"), legacy("6", "resources/read", `{"uri":"x"}`))
+	for _, id := range []string{"4", "5", "6"} {
+		p.answer(id)
+	}
+	p.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{"roots":[]}}`)
+	has(t, p.answer("3").line, `"heard":{"roots":[]}`)
+	<-f.of("")[0].done // it has ended by itself
+	p.nothing()
+	if saw := f.saw("echo", 1); strings.Contains(saw, "tools/call") {
+		t.Errorf("a spare of the first handshake was used: %q", saw)
+	}
+	if saw := f.saw("", 1); !strings.Contains(saw, `"sampling"`) || !strings.Contains(saw, "resources/read") {
+		t.Errorf("the second discovery process saw %q", saw)
+	}
+}
+
+// TestHandshakeFails: what becomes of a call whose process does not get past its
+// handshake, and of the discovery's.
+func TestHandshakeFails(t *testing.T) {
+	for option, want := range map[string]string{
+		"die-boot":       "boot crash",
+		"error-boot":     "boot crash",
+		"silent-boot":    "boot crash",
+		"ambiguous-boot": "call crash",
+		"big-boot":       "boot crash",
+	} {
+		t.Run(option, func(t *testing.T) {
+			f := newShop()
+			f.options = func(tool string, _ int) string {
+				if tool == "crash" {
+					return option
+				}
+				return ""
+			}
+			p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+				if option == "silent-boot" {
+					s.Profile.Startup = 1500 * time.Millisecond
+				}
+			})
+			p.greet()
+			p.send(callOf("1", "crash", "{}"), callOf("2", "echo", "{}"))
+			if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, want) {
+				t.Errorf("got %s", got)
+			}
+			has(t, p.answer("2").line, "tool=echo")
+			p.nothing()
+		})
+		t.Run("discovery "+option, func(t *testing.T) {
+			f := newShop()
+			f.options = func(tool string, n int) string {
+				if n == 0 {
+					return option
+				}
+				return ""
+			}
+			p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+				if option == "silent-boot" {
+					s.Profile.Startup = 1500 * time.Millisecond
+				}
+			})
+			p.send(clientHello)
+			if a := p.answer("0"); a.Error == nil {
+				t.Errorf("got %q", a.line)
+			} else if option == "error-boot" {
+				has(t, a.line, `"error":{"code":-32000,"message":"no such version","data":{"theirs":1}}`)
+			}
+			p.send(helloFrom("1", "{}"))
+			if a := p.answer("1"); a.Result == nil {
+				t.Errorf("the next one: %q", a.line)
+			}
+			p.nothing()
+		})
+	}
+}
+
+// TestSometimesDies: a server that dies in the handshake every third time fails every
+// third call, and no other.
+func TestSometimesDies(t *testing.T) {
+	f := newShop()
+	f.options = func(tool string, n int) string {
+		if tool == "echo" && n%3 == 2 {
+			return "die-boot"
+		}
+		return ""
+	}
+	p := beginStateless(t, f, nil)
+	p.greet()
+	var ids []string
+	for i := range 12 {
+		ids = append(ids, string(rune('a'+i)))
+		p.send(callOf(`"`+ids[i]+`"`, "echo", "{}"))
+	}
+	failed := 0
+	for _, id := range ids {
+		if a := p.answer(`"` + id + `"`); a.Error != nil {
+			failed++
+			has(t, a.line, `"stage":"boot"`, `"tool":"echo"`, "cannot start today")
+		}
+	}
+	if failed != 4 {
+		t.Errorf("%d calls have failed", failed)
+	}
+	p.nothing()
+}
+
+// TestSilentTogether: who waits for a start that fails does not wait for another one.
+func TestSilentTogether(t *testing.T) {
+	f := newShop()
+	f.options = func(string, int) string { return "silent-boot" }
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Startup = time.Second })
+	p.send(clientHello)
+	p.answer("0")
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		p.send(legacy(id, "resources/read", "{}"))
+	}
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		failureOf(t, p.answer(id).line)
+	}
+	if n := f.started(""); n > 3 { // the handshake's, and that of the first who asked; another if one of them was slow to ask
+		t.Errorf("%d starts", n)
+	}
+	rest, _, status := p.close()
+	if rest != "" || status != 1 && status != 0 {
+		t.Errorf("status %d, %q", status, rest)
+	}
+}
