@@ -66,6 +66,7 @@ func (l *listing) verified(p *perCall, known *listed, name string, answer *mcppr
 	keep := a.Result != nil
 	if keep {
 		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
+		keep = keep && !paged(name, a.Result)
 	}
 	switch {
 	case ok && keep && bytes.Equal(before.Result, a.Result):
