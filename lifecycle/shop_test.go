@@ -79,7 +79,7 @@ func (s *shopkeeper) read() (m shopMessage, ok bool) {
 
 func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
 
-func reply(id json.RawMessage, result string) {
+func answerWith(id json.RawMessage, result string) {
 	say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
@@ -98,11 +98,11 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "tools/list":
 		s.list(m)
 	case "resources/list":
-		reply(m.ID, `{"resources":[]}`)
+		answerWith(m.ID, `{"resources":[]}`)
 	case "resources/read", "prompts/get", "completion/complete":
 		s.resource(m)
 	case "logging/setLevel":
-		reply(m.ID, `{}`)
+		answerWith(m.ID, `{}`)
 	case "tools/call":
 		s.calls++
 		s.call(m)
@@ -132,9 +132,9 @@ func (s *shopkeeper) boot(m shopMessage) {
 		extra = `,"_meta":{"dev.mcp-jail/policy":{}}`
 	}
 	answer := fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true,"listChanged":true},"tasks":{}},"serverInfo":{"name":"shop","version":"1"}%s}`, extra)
-	reply(m.ID, answer)
+	answerWith(m.ID, answer)
 	if s.is("twice-boot") {
-		reply(m.ID, answer)
+		answerWith(m.ID, answer)
 	}
 }
 
@@ -146,7 +146,7 @@ func (s *shopkeeper) discover(m shopMessage) {
 	case s.is("error-probe"):
 		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
 	default:
-		reply(m.ID, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}`+s.ttl()+`}`)
+		answerWith(m.ID, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}`+s.ttl()+`}`)
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *shopkeeper) list(m shopMessage) {
 	for _, name := range tools {
 		list = append(list, fmt.Sprintf(`{"name":%q}`, name))
 	}
-	reply(m.ID, `{"tools":[`+strings.Join(list, ",")+`]`+next+s.ttl()+`}`)
+	answerWith(m.ID, `{"tools":[`+strings.Join(list, ",")+`]`+next+s.ttl()+`}`)
 }
 
 // resource answers what a discovery process is asked for by the name of what is
@@ -195,10 +195,10 @@ func (s *shopkeeper) resource(m shopMessage) {
 	case "ask":
 		say(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
 		if answer, ok := s.read(); ok {
-			reply(m.ID, `{"contents":[],"heard":`+string(answer.Result)+`}`)
+			answerWith(m.ID, `{"contents":[],"heard":`+string(answer.Result)+`}`)
 		}
 	default:
-		reply(m.ID, fmt.Sprintf(`{"contents":[],"pid":%d}`, os.Getpid()))
+		answerWith(m.ID, fmt.Sprintf(`{"contents":[],"pid":%d}`, os.Getpid()))
 	}
 }
 
@@ -228,22 +228,22 @@ func (s *shopkeeper) call(m shopMessage) {
 		os.Exit(5)
 	case "progress":
 		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, call.Meta["progressToken"])
-		reply(m.ID, text("done"))
+		answerWith(m.ID, text("done"))
 		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2}}`, call.Meta["progressToken"])
 	case "forge": // answers for somebody else, and then for itself
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"forged":true}}`, call.Arguments)
-		reply(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
+		answerWith(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
 	case "twice":
-		reply(m.ID, text("first"))
-		reply(m.ID, text("second"))
+		answerWith(m.ID, text("first"))
+		answerWith(m.ID, text("second"))
 	case "ambiguous":
 		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
 	case "fail":
-		reply(m.ID, `{"isError":true,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}`)
+		answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}`)
 	case "late": // answers when it is told that nobody waits
 		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"working","id":%s}}`, m.ID)
 		s.read()
-		reply(m.ID, text("late"))
+		answerWith(m.ID, text("late"))
 		s.log.WriteString("answered late\n")
 	case "ask": // what the arguments say, and then answers with what it was answered
 		say(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":{"_meta":{"progressToken":"t"}}}`, or(call.Arguments, "id", "0"), or(call.Arguments, "method", `"sampling/createMessage"`))
@@ -252,31 +252,31 @@ func (s *shopkeeper) call(m shopMessage) {
 			if answer.Method == "notifications/progress" {
 				continue
 			}
-			reply(m.ID, text(fmt.Sprintf("id=%s result=%s error=%s method=%s", answer.ID, answer.Result, answer.Error, answer.Method)))
+			answerWith(m.ID, text(fmt.Sprintf("id=%s result=%s error=%s method=%s", answer.ID, answer.Result, answer.Error, answer.Method)))
 			return
 		}
 	case "withdraw": // asks, and takes it back
 		say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}`)
 		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`)
 		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`)
-		reply(m.ID, text("never mind"))
+		answerWith(m.ID, text("never mind"))
 	case "big":
 		var size int
 		json.Unmarshal(call.Arguments, &size)
-		reply(m.ID, `{"content":[],"big":"`+strings.Repeat("b", size)+`"}`)
+		answerWith(m.ID, `{"content":[],"big":"`+strings.Repeat("b", size)+`"}`)
 	case "size":
-		reply(m.ID, fmt.Sprintf(`{"content":[],"sum":%d,"size":%d}`, sum(call.Arguments), len(call.Arguments)))
+		answerWith(m.ID, fmt.Sprintf(`{"content":[],"sum":%d,"size":%d}`, sum(call.Arguments), len(call.Arguments)))
 	case "deaf":
 		s.log.WriteString("deaf\n")
 		time.Sleep(time.Hour)
 	case "input":
 		if call.Answers == nil {
-			reply(m.ID, fmt.Sprintf(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create"}},"requestState":"%d\u0041/+="}`, os.Getpid()))
+			answerWith(m.ID, fmt.Sprintf(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create"}},"requestState":"%d\u0041/+="}`, os.Getpid()))
 			return
 		}
-		reply(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"pid":%d,"answers":%s,"state":%s}`, os.Getpid(), call.Answers, call.State))
+		answerWith(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"pid":%d,"answers":%s,"state":%s}`, os.Getpid(), call.Answers, call.State))
 	default:
-		reply(m.ID, text(string(call.Arguments)))
+		answerWith(m.ID, text(string(call.Arguments)))
 	}
 }
 
