@@ -79,6 +79,18 @@ func eraIndex(era mcpproxy.Era) int {
 	return 0
 }
 
+// leave takes out a discovery process: what comes now is for another one.
+func (p *perCall) leave(c *child) {
+	for i := range p.discoveries {
+		d := &p.discoveries[i]
+		d.mu.Lock()
+		if d.child == c {
+			d.child = nil
+		}
+		d.mu.Unlock()
+	}
+}
+
 // endIdle ends discovery processes that nobody has asked anything for a while.
 func (p *perCall) endIdle(now time.Time) {
 	for i := range p.discoveries {
@@ -215,6 +227,7 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 	case err == errEnded:
 		p.shield(rq, fmt.Sprintf("ended on server/discover (%s)", exitWords(c.exit)))
 	case asking.Err() != nil:
+		p.leave(c)
 		p.shield(rq, fmt.Sprintf("has ignored server/discover for %v", p.times.probe))
 		c.kill()
 	default:
