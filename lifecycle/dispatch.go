@@ -26,9 +26,8 @@ func (p *perCall) readClient(ctx context.Context) error {
 	}
 }
 
-// dispatch takes a frame of the client to where it belongs. It does not wait for
-// anything but a process that does not read, and not even for one that works: what
-// cancels a call must not stand behind it.
+// dispatch takes a frame of the client to where it belongs. It does not wait for any
+// process: what cancels a call must not stand behind it.
 func (p *perCall) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
@@ -149,7 +148,7 @@ func (p *perCall) notified(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		p.cancelled(f, e)
 	case "notifications/progress":
 		if c := p.owner(f, e.Token, e.TokenAt); c != nil {
-			c.post(f)
+			c.out.offer(f)
 			return
 		}
 		f.Close()
@@ -165,7 +164,7 @@ func (p *perCall) notified(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			return
 		}
 		for _, c := range p.living() {
-			c.post(mcpproxy.Parse(line))
+			c.out.offer(mcpproxy.Parse(line))
 		}
 	}
 }

@@ -53,13 +53,18 @@ func (i *instance) denials(since time.Time) []diagnostics.Denial {
 func (i *instance) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		return i.noteFor(gapFailure(i.Profile.Server, gaps)), statusJail
+		d := gapFailure(i.Profile.Server, gaps)
+		d.Tool = i.Profile.Tool
+		return i.noteFor(d), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
-		return i.noteFor(diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)), statusJail
+		d := diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)
+		d.Tool = i.Profile.Tool
+		return i.noteFor(d), statusJail
 	}
 	ev := i.evidence(diagnostics.StageExec, nil, time.Time{})
+	ev.Tool = i.Profile.Tool
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
 	if start.Step == confine.StepExec {
 		return i.report(ev), statusFailed

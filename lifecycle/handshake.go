@@ -208,7 +208,7 @@ func (p *perCall) setLevel(ctx context.Context, rq *request) {
 	}
 	p.mu.Unlock()
 	for c, f := range told {
-		c.post(f)
+		c.out.offer(f)
 	}
 	p.result(rq, "result", []byte("{}"))
 }

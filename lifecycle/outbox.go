@@ -50,15 +50,16 @@ func (o *outbox) put(f *mcpproxy.Frame, at *place) {
 	o.take(f, at)
 }
 
-// offer is put for what may be lost: it waits for nobody.
-func (o *outbox) offer(f *mcpproxy.Frame) {
+// offer is put for who must not wait. It reports false when there is no room.
+func (o *outbox) offer(f *mcpproxy.Frame) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.full(f) {
+	if o.full(f) && !o.closed {
 		f.Close()
-		return
+		return false
 	}
 	o.take(f, nil)
+	return true
 }
 
 func (o *outbox) full(f *mcpproxy.Frame) bool { return o.size > 0 && o.size+f.Size > outboxMax }
