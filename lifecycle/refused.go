@@ -38,7 +38,7 @@ func (p *perCall) refuse(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 			continue
 		}
 		switch e.Kind() {
-		case mcpproxy.Request:
+		case mcpproxy.Request, mcpproxy.Other:
 			if !p.isOpen(e.ID) {
 				answers = append(answers, bytes.TrimSpace(d.ErrorFrame(e.ID)))
 			}

@@ -95,7 +95,10 @@ func TestGoneAsking(t *testing.T) {
 	for _, ask := range asks {
 		if !strings.Contains(string(withdrawn.Params), `"requestId":`+string(ask.ID)+",") {
 			p.send(reply(ask, "{}"))
-			defer func() { has(t, p.take("the other", func(s said) bool { return s.Result != nil }).line, "id=0 result={}"); p.nothing() }()
+			defer func() {
+				has(t, p.take("the other", func(s said) bool { return s.Result != nil }).line, "id=0 result={}")
+				p.nothing()
+			}()
 		} else {
 			p.send(reply(ask, "{}"))
 		}
