@@ -56,10 +56,10 @@ var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccom
 // wallSteps are the steps of the shim that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		"parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "directory", "capabilities", "no_new_privs",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "directory", "capabilities", "no_new_privs",
 	},
 	wallMediation: {
-		"parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "directory", "capabilities", "no_new_privs", "landlock", "seccomp",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "directory", "capabilities", "no_new_privs", "landlock", "seccomp",
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},

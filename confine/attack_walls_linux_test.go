@@ -25,7 +25,7 @@ const behindName = "mcp-jail-behind" // puts up one wall without namespaces, the
 func wallShim() {
 	self, _ := os.Readlink("/proc/self/exe")
 	wall := world(strings.TrimPrefix(filepath.Base(self), "probe-"))
-	if len(os.Args) != 2 || os.Args[0] != shimName || wall != wallNamespaces && wall != wallMediation {
+	if !isShim() || wall != wallNamespaces && wall != wallMediation {
 		return
 	}
 	runtime.LockOSThread()

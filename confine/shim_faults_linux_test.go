@@ -36,6 +36,7 @@ const faultPrefix = "probe-fault-"
 // shimFaults has at least one for every step of a jail's start.
 func shimFaults() []fault {
 	return []fault{
+		{step: stepNamespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
 		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
@@ -108,7 +109,7 @@ func allFaults() []fault { return append(shimFaults(), bareFaults()...) }
 func faultShim() {
 	self, _ := os.Readlink("/proc/self/exe")
 	index, ok := strings.CutPrefix(filepath.Base(self), faultPrefix)
-	if !ok || os.Args[0] != shimName {
+	if !ok || !isShim() {
 		return
 	}
 	runtime.LockOSThread()

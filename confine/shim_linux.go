@@ -15,7 +15,8 @@ import (
 // it is a copy of.
 const shimName = "mcp-jail: init"
 
-// Its only argument says what it was born with.
+// Its first argument says what it was born with. The others are the launcher's uid
+// and gid.
 const (
 	shimOwnNet  = "own-network"  // namespaces of all kinds
 	shimHostNet = "host-network" // all but one for the network
@@ -37,7 +38,7 @@ const (
 // only reaps, passes signals on and watches the limits. When it ends, however it
 // ends, the kernel ends everything in the jail.
 func ShimMain() {
-	if len(os.Args) != 2 || os.Args[0] != shimName {
+	if !isShim() {
 		return
 	}
 	// The server is started from a locked thread that is not the leader: what the
@@ -52,6 +53,8 @@ func ShimMain() {
 	go onOtherThread(func() { s.run(steps()) })
 	s.passSignals(<-s.program)
 }
+
+func isShim() bool { return len(os.Args) == 4 && os.Args[0] == shimName }
 
 func newShim() *shim {
 	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1}
@@ -108,6 +111,7 @@ type shimStep struct {
 // steps are all of them in order, up to the start of the program.
 func (s *shim) steps() []shimStep {
 	return []shimStep{
+		{stepNamespaces, mapIDs},
 		// What does not depend on the order is done while it is being written.
 		{"parent", s.bindToParent},
 		{"loopback", loopback},
@@ -234,6 +238,25 @@ func readFull(b []byte) error {
 			return errOrder
 		default:
 			b = b[n:]
+		}
+	}
+	return nil
+}
+
+// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
+// then this process is nobody.
+func mapIDs() error {
+	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err == nil && v == 0 {
+		// A program that may be executed and not read: its files below /proc are root's.
+		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	}
+	for _, f := range []struct{ name, content string }{
+		{"setgroups", "deny"},
+		{"uid_map", os.Args[2] + " " + os.Args[2] + " 1"},
+		{"gid_map", os.Args[3] + " " + os.Args[3] + " 1"},
+	} {
+		if err := writeAt(-1, "/proc/self/"+f.name, f.content); err != nil {
+			return on(f.name, err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -162,10 +163,8 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	pidfd := -1
 	sys := s.attributes()
 	sys.PidFD = &pidfd
-	if s.kind != shimBare {
-		defer dumpableForMaps()()
-	}
-	pid, err := s.forkIntoCgroup(path, []string{shimName, s.kind}, &syscall.ProcAttr{
+	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())}
+	pid, err := s.forkIntoCgroup(path, argv, &syscall.ProcAttr{
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
 		Env:   []string{"GOMAXPROCS=4", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,
@@ -189,20 +188,23 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 }
 
 // attributes are what the shim is born with.
+//
+// It maps its ids itself, as its first step: then the fork need not wait for us to
+// do it, and can be one that copies no page tables (CLONE_VFORK and CLONE_VM, which
+// the package syscall adds only where it is not told of a user namespace). A copied
+// page that this process writes to afterwards interrupts its other processors.
 func (s *Shim) attributes() *syscall.SysProcAttr {
 	if s.kind == shimBare {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
-	uid, gid := os.Getuid(), os.Getgid()
-	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	flags := uintptr(unix.CLONE_VFORK | unix.CLONE_VM |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
 	if s.kind == shimOwnNet {
 		flags |= unix.CLONE_NEWNET
 	}
 	return &syscall.SysProcAttr{
 		Setsid:      true,
 		Cloneflags:  flags,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		AmbientCaps: setupCapabilities,
 	}
 }
