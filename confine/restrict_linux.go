@@ -165,6 +165,7 @@ func (s *shim) seccomp() error {
 	if _, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil || len(s.order.Hooks) == 0 {
 		return err
 	}
+	s.openNull() // what this thread opens from here on takes the way through the supervisor
 	fd, err := applySeccomp(s.order.Hooks, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if err != nil {
 		return on("listener", err)

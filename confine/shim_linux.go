@@ -57,7 +57,7 @@ func ShimMain() {
 func isShim() bool { return len(os.Args) == 4 && os.Args[0] == shimName }
 
 func newShim() *shim {
-	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1}
+	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1}
 }
 
 // passSignals passes on what the launcher sends for the program. The end of the
@@ -94,7 +94,8 @@ type shim struct {
 	supervisor *supervisor   // nil where no call is handed over
 	program    chan int      // its process number, once it runs
 	watch      chan struct{} // closed when the limits are to be watched
-	spare      chan struct{} // closed when the init has all the threads that it will need
+	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
+	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
 	pidfd      int           // bare: of the program
 	tmp        string        // bare: the directory that was made for it
@@ -344,22 +345,29 @@ func (s *shim) startProgram() {
 	s.program <- pid
 	s.say(message{kind: saysStarted, pid: pid})
 	debug.SetGCPercent(100)
-	releaseStdio()
+	s.releaseStdio()
 	close(s.watch)
 	s.reap(pid)
 }
 
 // releaseStdio lets go of the server's three descriptors: the client must see
 // end-of-file when the server closes its own.
-func releaseStdio() {
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
+func (s *shim) releaseStdio() {
+	s.openNull()
+	if s.null < 0 {
 		return
 	}
 	for fd := range 3 {
-		unix.Dup3(null, fd, 0)
+		unix.Dup3(s.null, fd, 0)
 	}
-	unix.Close(null)
+	unix.Close(s.null)
+}
+
+// openNull opens /dev/null if that was not done yet.
+func (s *shim) openNull() {
+	if s.null < 0 {
+		s.null, _ = unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	}
 }
 
 // reap waits for every child that ends in the jail, until the server itself

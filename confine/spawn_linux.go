@@ -86,6 +86,9 @@ func (l Launcher) spawn(kind string) *Shim {
 		path = selfPath
 	}
 	go s.run(path)
+	// The caller has something to do meanwhile, on another thread: here and now the
+	// goroutine gets this one.
+	runtime.Gosched()
 	return s
 }
 

@@ -32,6 +32,7 @@ type supervisor struct {
 	umask    int // of all that has been started, or unknownUmask
 	workers  int
 	idle     *idleWorkers
+	running  bool // the server was executed, or is about to be
 }
 
 // maxWorkers bounds the calls that are carried out at once. They block only on
@@ -93,7 +94,11 @@ func (v *supervisor) take(n *notification) {
 	}
 	if call.op == hookConnect || call.op == hookExec || call.op == hookUmask {
 		// The kernel decides. A refusal is on record before the server can know of it.
-		v.witnessCall(r)
+		// Of the start itself, which is the first exec, Start tells.
+		if v.running || call.op != hookExec {
+			v.witnessCall(r)
+		}
+		v.running = v.running || call.op == hookExec
 		v.listener.proceed(n.id)
 		return
 	}

@@ -15,17 +15,16 @@ import (
 // guardThreads), and it sleeps by itself rather than by the runtime's timers, which
 // other threads would have to serve.
 func (s *shim) startWatch() {
-	s.watch = make(chan struct{})
-	started := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		close(started)
-		<-s.watch
-		s.watchLimits()
-	}()
-	<-started
-	s.spare = make(chan struct{})
+	s.watch, s.spare = make(chan struct{}), make(chan struct{})
 	go func() { // while the jail is being built
+		started := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(started)
+			<-s.watch
+			s.watchLimits()
+		}()
+		<-started
 		spareThreads()
 		close(s.spare)
 	}()
