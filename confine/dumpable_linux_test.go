@@ -3,6 +3,7 @@ package confine
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -33,5 +34,28 @@ func TestUndumpable(t *testing.T) {
 	proc.Wait()
 	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
 		t.Errorf("dumpable is %d, %v", v, err)
+	}
+}
+
+// TestUnreadableShim: a program that its user may execute and not read is born
+// undumpable, and still maps its ids.
+func TestUnreadableShim(t *testing.T) {
+	needsJail(t)
+	self, err := os.ReadFile(testBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := filepath.Join(t.TempDir(), "shim")
+	if err := os.WriteFile(shim, self, 0o111); err != nil {
+		t.Fatal(err)
+	}
+	p := jailProfile(t)
+	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
+	proc, err := Launcher{Shim: shim}.Start(t.Context(), p, Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := proc.Wait(); err != nil || exit != (Exit{}) {
+		t.Errorf("%+v, %v", exit, err)
 	}
 }

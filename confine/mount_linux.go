@@ -20,10 +20,13 @@ type rootBuilder struct {
 	order *order
 	trees []int // clones of the bind sources, by index of order.Mounts
 	own   ownFilesystems
-	proc  int   // a fresh proc, or -1
-	root  int   // the new root, attached
-	holes []int // masks that become read-only at the end
+	proc  int    // a fresh proc, or -1
+	sys   int    // its sys, or the host's; -1 for none
+	root  int    // the new root, attached
+	masks [2]int // of a file, of a directory, attached somewhere; 0 for none yet
+	holes []int  // masks that become read-only at the end
 	notes []string
+	left  chan error // how it went with the old root
 }
 
 // stepError carries what a step worked on.
@@ -42,8 +45,11 @@ func on(what string, err error) error {
 	return &stepError{what, err}
 }
 
-func (b *rootBuilder) build() error {
-	for _, step := range []func() error{b.openSources, b.openProc, b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.links, b.files, b.finish} {
+// build is what comes when every source is open. The init has its threads once spare
+// is closed: the limit of processes is for what comes after them.
+func (b *rootBuilder) build(spare <-chan struct{}) error {
+	waitForThreads := func() error { <-spare; return nil }
+	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.pivot, b.links, b.files, waitForThreads, b.sealProc, b.seal} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -156,21 +162,39 @@ func (b *rootBuilder) attachDev() error {
 	return b.attach(b.own.pts, "/dev/pts")
 }
 
-func (b *rootBuilder) maskAt(target int, dir bool) error {
-	name := maskFile
+// newMask is one more mask, attached to nothing yet. All but the first are clones of
+// one that is attached, with its attributes.
+func (b *rootBuilder) newMask(dir bool) (tree int, err error) {
+	kind, name := 0, maskFile
 	if dir {
-		name = maskDir
+		kind, name = 1, maskDir
+	}
+	if first := b.masks[kind]; first != 0 {
+		return openTree(first, "", unix.AT_EMPTY_PATH)
 	}
 	fd, err := openObject(b.own.dev, name)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	defer unix.Close(fd)
-	tree, err := cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+	tree, err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+	b.masks[kind] = tree
+	return tree, err
+}
+
+// maskDone lets go of a mask that is attached.
+func (b *rootBuilder) maskDone(tree int) {
+	if tree != b.masks[0] && tree != b.masks[1] {
+		unix.Close(tree)
+	}
+}
+
+func (b *rootBuilder) maskAt(target int, dir bool) error {
+	tree, err := b.newMask(dir)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(tree)
+	defer b.maskDone(tree)
 	return attachTo(tree, target)
 }
 
@@ -287,9 +311,31 @@ func (b *rootBuilder) files() error {
 	return nil
 }
 
-// finish makes the jail's own directories read-only and the new root the only
-// one. The old root is detached with everything below it.
-func (b *rootBuilder) finish() error {
+// pivot makes the new root the root. The old one lies on top of it then, where the
+// working directory leads to and no path does; it is detached with everything below
+// it. The kernel takes a while for that, most of it waiting: see leaveOld.
+func (b *rootBuilder) pivot() error {
+	if err := on("/", unix.Fchdir(b.root)); err != nil {
+		return err
+	}
+	if err := on("pivot_root", unix.PivotRoot(".", ".")); err != nil {
+		return err
+	}
+	b.left = make(chan error, 1)
+	go func() { b.left <- unix.Unmount(".", unix.MNT_DETACH) }()
+	return nil
+}
+
+// leaveOld waits until the old root is detached.
+func (b *rootBuilder) leaveOld() error {
+	if err := on("old root", <-b.left); err != nil {
+		return err
+	}
+	return on("/", os.Chdir("/"))
+}
+
+// seal makes the jail's own directories read-only.
+func (b *rootBuilder) seal() error {
 	for _, name := range []string{maskDir, maskFile} {
 		flags := 0
 		if name == maskDir {
@@ -308,14 +354,5 @@ func (b *rootBuilder) finish() error {
 			return err
 		}
 	}
-	if err := on("/", unix.Fchdir(b.root)); err != nil {
-		return err
-	}
-	if err := on("pivot_root", unix.PivotRoot(".", ".")); err != nil {
-		return err
-	}
-	if err := on("old root", unix.Unmount(".", unix.MNT_DETACH)); err != nil {
-		return err
-	}
-	return on("/", os.Chdir("/"))
+	return nil
 }

@@ -20,11 +20,9 @@ var (
 	}
 )
 
-// openProc takes the jail's proc, where the plan has one, and closes the door to
-// further user namespaces behind this one.
+// openProc takes the jail's proc, where the plan has one.
 func (b *rootBuilder) openProc() error {
 	b.proc = -1
-	sys := "/proc/sys/"
 	if b.order.FreshProc {
 		switch err := b.own.procErr; {
 		case errors.Is(err, unix.EPERM):
@@ -33,20 +31,32 @@ func (b *rootBuilder) openProc() error {
 		case err != nil:
 			return on("proc", err)
 		}
-		b.proc, sys = b.own.proc, "sys/"
+		b.proc = b.own.proc
 	}
-	if err := writeAt(b.proc, sys+"user/max_user_namespaces", "0"); err != nil {
+	sys := "/proc/sys"
+	if b.proc >= 0 {
+		sys = "sys"
+	}
+	b.sys, _ = unix.Openat(b.proc, sys, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return nil
+}
+
+// sealProc closes the door to further user namespaces behind this one, limits the
+// processes, and makes the jail's proc read-only.
+func (b *rootBuilder) sealProc() error {
+	defer unix.Close(b.sys)
+	if err := writeAt(b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
 	if b.order.PidMax {
 		// The init has all its threads by now, with numbers below these. Never on a
 		// kernel where this is the host's (see compile): a PID
 		// namespace has its own since 6.14. Numbers below 300 are not reused.
-		if err := writeAt(b.proc, sys+"kernel/pid_max", fmt.Sprint(reservedPids+1+b.order.Limits.Processes)); err != nil {
+		if err := writeAt(b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+1+b.order.Limits.Processes)); err != nil {
 			return on("pid_max", err)
 		}
 		// The numbers that are used once are skipped, or they would come on top.
-		if err := writeAt(b.proc, sys+"kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
+		if err := writeAt(b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
 			return on("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user", err)
 		}
 	}
@@ -60,10 +70,9 @@ func (b *rootBuilder) openProc() error {
 // once and not again.
 const reservedPids = 300
 
+// writeAt writes to a file below a directory; -1 for the directory is none, and leads
+// to absolute names only.
 func writeAt(dir int, name, content string) error {
-	if dir < 0 {
-		dir = unix.AT_FDCWD
-	}
 	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -74,6 +83,9 @@ func writeAt(dir int, name, content string) error {
 }
 
 func (b *rootBuilder) attachProc() error {
+	if err := b.openProc(); err != nil {
+		return err
+	}
 	if err := b.mkdirs("/proc", openDir); err != nil {
 		return err
 	}
@@ -97,17 +109,17 @@ func (b *rootBuilder) attachProc() error {
 		secrets = append(slices.Clone(secrets), rootSecrets...)
 	}
 	for _, name := range secrets {
-		target, err := openObject(b.proc, name)
-		if errors.Is(err, unix.ENOENT) {
+		if unix.Faccessat(b.proc, name, unix.F_OK, 0) == unix.ENOENT {
 			continue
+		}
+		tree, err := b.newMask(false)
+		if err == nil { // nobody but us has been in this proc
+			err = unix.MoveMount(tree, "", b.proc, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+			b.maskDone(tree)
 		}
 		if err != nil {
 			return on("/proc/"+name, err)
 		}
-		if err := on("/proc/"+name, b.maskAt(target, false)); err != nil {
-			return err
-		}
-		unix.Close(target)
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ type shim struct {
 	program    chan int      // its process number, once it runs
 	watch      chan struct{} // closed when the limits are to be watched
 	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
+	up, made   chan error    // how it went with the loopback, and the own filesystems
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
 	pidfd      int           // bare: of the program
@@ -113,17 +114,19 @@ type shimStep struct {
 func (s *shim) steps() []shimStep {
 	return []shimStep{
 		{stepNamespaces, mapIDs},
-		// What does not depend on the order is done while it is being written.
 		{"parent", s.bindToParent},
-		{"loopback", loopback},
 		{"private mounts", privateMounts},
-		{"own filesystems", s.root.own.make},
+		{"own filesystems", s.beginAside},
 		{"keyring", freshKeyring},
 		{"order", s.readOrder},
+		{"mounts", s.root.openSources},
+		{"loopback", func() error { return <-s.up }},
+		{"own filesystems", func() error { return <-s.made }},
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
+		{"mounts", s.root.leaveOld},
 		{"directory", s.enterDir},
 		{"capabilities", s.dropCapabilities},
 		{"descriptors", hideDescriptors},
@@ -139,13 +142,28 @@ func (s *shim) steps() []shimStep {
 func (s *shim) run(steps []shimStep) {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
-	s.startWatch()
+	s.watch, s.spare = make(chan struct{}), make(chan struct{})
+	if s.bare {
+		go s.makeThreads()
+	}
 	for _, step := range steps {
 		if err := step.run(); err != nil {
 			s.fail(step.name, err)
 		}
 	}
 	s.startProgram()
+}
+
+// beginAside does on another thread what does not depend on the order, and then
+// makes the threads of the init. The steps that need one of them wait.
+func (s *shim) beginAside() error {
+	s.up, s.made = make(chan error, 1), make(chan error, 1)
+	go func() {
+		s.up <- loopback()
+		s.made <- s.root.own.make()
+		s.makeThreads()
+	}()
+	return nil
 }
 
 func (s *shim) say(m message) { s.status.Write(m.encode()) }
@@ -244,25 +262,6 @@ func readFull(b []byte) error {
 	return nil
 }
 
-// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
-// then this process is nobody.
-func mapIDs() error {
-	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err == nil && v == 0 {
-		// A program that may be executed and not read: its files below /proc are root's.
-		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-	}
-	for _, f := range []struct{ name, content string }{
-		{"setgroups", "deny"},
-		{"uid_map", os.Args[2] + " " + os.Args[2] + " 1"},
-		{"gid_map", os.Args[3] + " " + os.Args[3] + " 1"},
-	} {
-		if err := writeAt(-1, "/proc/self/"+f.name, f.content); err != nil {
-			return on(f.name, err)
-		}
-	}
-	return nil
-}
-
 // bindToParent has the kernel kill the jail when the launcher dies, and checks
 // that it was not too late to ask (prctl(2), PR_SET_PDEATHSIG). The launcher is
 // in another PID namespace, so its death shows at the other end of the status
@@ -293,8 +292,7 @@ func (s *shim) launcherLives() error {
 }
 
 func (s *shim) mounts() error {
-	<-s.spare // the limit of processes is among what comes
-	if err := s.root.build(); err != nil {
+	if err := s.root.build(s.spare); err != nil {
 		return err
 	}
 	for _, n := range s.root.notes {

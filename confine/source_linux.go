@@ -18,10 +18,7 @@ func (b *rootBuilder) openSources() error {
 			continue
 		}
 		var err error
-		if b.trees[i], err = cloneObject(op.path, op.id); err != nil {
-			return on(op.path, err)
-		}
-		if op.id, err = objectID(b.trees[i]); err != nil {
+		if b.trees[i], op.id, err = cloneObject(op.path, op.id); err != nil {
 			return on(op.path, err)
 		}
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
@@ -44,23 +41,27 @@ func (b *rootBuilder) openSources() error {
 // cloneObject clones the mount of the object at a canonical path. An object whose
 // identity is known is checked by it: whatever way a name that was swapped leads
 // to, it ends at another one. For the rest no symlink is followed.
-func cloneObject(p string, id policy.FileID) (tree int, err error) {
+func cloneObject(p string, id policy.FileID) (tree int, found policy.FileID, err error) {
 	if id == (policy.FileID{}) {
 		fd, err := openObject(unix.AT_FDCWD, p)
 		if err != nil {
-			return -1, err
+			return -1, found, err
 		}
 		defer unix.Close(fd)
-		return openTree(fd, "", unix.AT_EMPTY_PATH)
+		if tree, err = openTree(fd, "", unix.AT_EMPTY_PATH); err != nil {
+			return -1, found, err
+		}
+		found, err = objectID(tree)
+		return tree, found, err
 	}
 	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return -1, err
+		return -1, found, err
 	}
-	if found, err := objectID(tree); err != nil || found != id {
+	if found, err = objectID(tree); err != nil || found != id {
 		unix.Close(tree)
-		return -1, errSwapped
+		return -1, found, errSwapped
 	}
-	return tree, nil
+	return tree, found, nil
 }
 
 var errSwapped = errors.New("it was replaced by something else while the jail was being built")

@@ -96,13 +96,21 @@ func (l Launcher) spawn(kind string) *Shim {
 // thread, because the kernel's parent-death signal means the thread that forked.
 func (s *Shim) run(path string) {
 	p := s.process
-	defer close(p.done)
+	mounts := -1
+	defer func() {
+		close(p.done)
+		unix.Close(mounts)
+	}()
 	runtime.LockOSThread()
 	status, err := s.fork(path)
 	if err != nil {
 		s.started <- err
 		return
 	}
+	// The mounts end with whoever holds them last, and the kernel has all processors
+	// take notice before it lets him go on. That need not be the init, whose end is
+	// waited for.
+	mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	todo, used := <-s.orders
 	if used {
 		// A shim that dies early breaks the socket; why, it says on the pipe.

@@ -79,14 +79,20 @@ func (u *unmapped) count(proc string, pids []string) (total int64, held map[stri
 	return u.last, u.held
 }
 
-func namesIn(dir string) []string {
-	d, err := os.Open(dir)
+func namesIn(dir string) (names []string) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	return names
+	defer unix.Close(fd)
+	b := make([]byte, 4096)
+	for {
+		n, err := unix.ReadDirent(fd, b)
+		if err != nil || n <= 0 {
+			return names
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names)
+	}
 }
 
 // sysvSegments is what the SysV segments of this IPC namespace take: the last two

@@ -10,24 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startWatch makes the thread that will watch over the limits. It exists before
-// the server does, so that the filter can keep the server's hands off it (see
-// guardThreads), and it sleeps by itself rather than by the runtime's timers, which
-// other threads would have to serve.
-func (s *shim) startWatch() {
-	s.watch, s.spare = make(chan struct{}), make(chan struct{})
-	go func() { // while the jail is being built
-		started := make(chan struct{})
-		go func() {
-			runtime.LockOSThread()
-			close(started)
-			<-s.watch
-			s.watchLimits()
-		}()
-		<-started
-		spareThreads()
-		close(s.spare)
+// makeThreads makes all threads that the init will need, while the jail is being
+// built. The one that will watch over the limits exists before the server does, so
+// that the filter can keep the server's hands off it (see guardThreads), and it
+// sleeps by itself rather than by the runtime's timers, which other threads would
+// have to serve.
+func (s *shim) makeThreads() {
+	started := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(started)
+		<-s.watch
+		s.watchLimits()
 	}()
+	<-started
+	spareThreads()
+	close(s.spare)
 }
 
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
@@ -77,6 +75,7 @@ func (s *shim) watchLimits() {
 		}
 	}
 	var told reached
+	sleep(shortPause) // while the server starts it needs the processors more
 	for blind := 0; ; {
 		pid, program, err := w.sample()
 		if blind++; err == nil {
