@@ -49,7 +49,7 @@ func on(what string, err error) error {
 // is closed: the limit of processes is for what comes after them.
 func (b *rootBuilder) build(spare <-chan struct{}) error {
 	waitForThreads := func() error { <-spare; return nil }
-	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.pivot, b.links, b.files, waitForThreads, b.sealProc, b.seal} {
+	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, waitForThreads, b.pivot, b.links, b.files, b.sealProc, b.seal} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -175,7 +175,8 @@ func (p *Process) Kill() error {
 	return p.Signal(syscall.SIGKILL)
 }
 
-// Done is closed when every process of the jail is gone.
+// Done is closed when every process of the jail is gone. The kernel may be about to
+// free the jail's mounts for a moment yet.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait returns how the program ended, once every process of the jail is gone.
