@@ -7,8 +7,7 @@ import (
 )
 
 // Denial is a refusal that the jail itself recorded: a fact, not a guess. The
-// fields and their JSON are those of confine.Denial, so that one converts to the
-// other: diagnostics.Denial(d).
+// fields and their JSON are those of confine.Denial, and Tool.
 type Denial struct {
 	Axis      policy.Axis `json:"axis"`
 	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "memory", …
@@ -17,4 +16,5 @@ type Denial struct {
 	Program   string      `json:"program,omitempty"`
 	Count     int         `json:"count"`
 	Time      time.Time   `json:"time"`
+	Tool      string      `json:"tool,omitempty"` // whose process was refused it, where each call has its own
 }

@@ -95,7 +95,11 @@ func (r Record) Words() string {
 
 // words is a denial in one line.
 func (d Denial) words() string {
-	return string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
+	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
+	if d.Tool != "" {
+		words += ", tool " + quote(d.Tool)
+	}
+	return words
 }
 
 // words appends a diagnosis. The lines to paste stand alone on their lines.

@@ -43,7 +43,10 @@ func (i *instance) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
 	for _, d := range i.procs.denials() {
 		if !d.Time.Before(since) {
-			out = append(out, diagnostics.Denial(d))
+			out = append(out, diagnostics.Denial{
+				Axis: d.Axis, Operation: d.Operation, Target: d.Target, PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time,
+				Tool: i.Profile.Tool,
+			})
 		}
 	}
 	return out
