@@ -105,6 +105,52 @@ func (d *demo) granted(ctx context.Context, policy string, refused answer, plan 
 		return err
 	}
 	defer s.close()
-	_, err = d.ask(ctx, s, true, "write plan", "write", plan)
+	if _, err := d.ask(ctx, s, true, "write plan", "write", plan); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, true, "read guests", "read", map[string]any{"name": "guests"}); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, true, "write garden", "write", injected); err != nil {
+		return err
+	}
+	d.aside(dim, "a model that does what a note says: one process, one policy, and so one for all tools")
+	return nil
+}
+
+// injected is what a planted note tells the model to do.
+var injected = map[string]any{"name": "garden", "text": "sold\n"}
+
+// tools is notes again, each call in a jail of its own: what one tool may, another may not.
+func (d *demo) tools(ctx context.Context) error {
+	policy, err := d.toolPolicies()
+	if err != nil {
+		return err
+	}
+	if _, err := d.write("project/notes/garden.md", garden); err != nil {
+		return err
+	}
+	d.heading(2, "notes", ", a process for every call and a policy for each tool")
+	d.command("mcp-jail run --config tools.toml notes")
+	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "notes")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := d.ask(ctx, s, true, "read guests", "read", map[string]any{"name": "guests"}); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, false, "write garden", "write", injected); err != nil {
+		return err
+	}
+	d.aside(dim, "the same instruction: in the jail of write only notes/drafts can be written")
+	if _, err := d.ask(ctx, s, true, "write a draft", "write", map[string]any{"name": "drafts/plan", "text": "Water the beans.\n"}); err != nil {
+		return err
+	}
+	if _, err := d.ask(ctx, s, true, "read the diary", "read", map[string]any{"name": "private/diary"}); err != nil {
+		return err
+	}
+	diary, err := d.ask(ctx, s, true, "search nobody", "search", map[string]any{"query": "nobody is to find"})
+	d.expect(strings.Contains(diary.text, "could not look"), "search nobody: %s", oneLine(diary.text))
 	return err
 }

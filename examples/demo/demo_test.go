@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // In place of mcp-jail stands this test: a proxy that confines nothing. What the demonstration says of that is known.
@@ -95,7 +97,7 @@ func TestWithoutAJailItSaysSo(t *testing.T) {
 	if err == nil {
 		t.Fatal("a proxy that confines nothing passed")
 	}
-	for _, want := range []string{"read shared: ", "write plan: the jail offered no line", "read ~/.ssh/id_ed25519 in the jail: got", "connect to a local service in the jail: got"} {
+	for _, want := range []string{"read shared: ", "write plan: the jail offered no line", "write garden: replaced garden", "search nobody: private/diary.md:2: Nobody", "read ~/.ssh/id_ed25519 in the jail: got", "connect to a local service in the jail: got"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
 		}
@@ -159,5 +161,19 @@ func TestReason(t *testing.T) {
 		if got := reason(answer{text: text}); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// What is shown of notes is the configuration that lies beside it.
+func TestToolTables(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "servers", "notes", "notes.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(string(text), "\n\n"+toolTables) {
+		t.Errorf("these are not the tables of %s:\n%s", text, toolTables)
+	}
+	if _, err := policy.Decode(text, "notes.toml"); err != nil {
+		t.Error(err)
 	}
 }

@@ -43,7 +43,7 @@ func (d *demo) attempts() []attempt {
 
 // thief is the dishonest server, without a jail and in one, on the same targets.
 func (d *demo) thief(ctx context.Context) error {
-	d.heading(2, "thief", ", a server that steals, under the default policy")
+	d.heading(3, "thief", ", a server that steals, under the default policy")
 	d.command("mcp-jail run --config jail.toml thief")
 	bare, err := d.heist(ctx, "bare", 3, d.programs.thief)
 	if err != nil {

@@ -81,5 +81,8 @@ func (d *demo) play(ctx context.Context, given programs) (err error) {
 	if err := d.notes(ctx); err != nil {
 		return err
 	}
+	if err := d.tools(ctx); err != nil {
+		return err
+	}
 	return d.thief(ctx)
 }
