@@ -73,7 +73,10 @@ func start(t *testing.T, cmd *exec.Cmd) *session {
 	out, theirs, err := os.Pipe()
 	must(t, err)
 	cmd.Stdout, cmd.Stderr = theirs, &s.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Start()
 	theirs.Close()

@@ -23,6 +23,9 @@ type world struct {
 	home string // the user's
 	work string // the workspace
 	env  []string
+
+	program string              // mcp-jail, where the usual one is out of reach
+	as      *syscall.Credential // nil: the caller
 }
 
 func newWorld(t *testing.T) *world { return newWorldIn(t, "/var/tmp") }
@@ -117,7 +120,10 @@ func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]strin
 
 // mcpJail is the command  mcp-jail ARG...
 func (w *world) mcpJail(args ...string) *exec.Cmd {
-	program, env := built(), w.env
+	program, env := w.program, w.env
+	if program == "" {
+		program = built()
+	}
 	if program == "" {
 		program, env = os.Args[0], append(slices.Clip(env), asEnv+"=mcp-jail")
 		if abs, err := filepath.Abs(program); err == nil {
@@ -126,6 +132,9 @@ func (w *world) mcpJail(args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = w.work, env
+	if w.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
+	}
 	return cmd
 }
 

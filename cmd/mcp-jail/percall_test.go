@@ -1,0 +1,221 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// eachUser runs a test as the caller, and as an ordinary user where that is root.
+func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
+	if os.Getuid() != 0 {
+		return
+	}
+	t.Run("ordinary", func(t *testing.T) {
+		w := newWorld(t)
+		const nobodyElse = 54321 // has no account, and needs none
+		w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
+		w.program = w.copied(t, "mcp-jail")
+		must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
+			if err == nil {
+				err = os.Chown(path, nobodyElse, nobodyElse)
+			}
+			return err
+		}))
+		test(t, w)
+	})
+}
+
+// copied is the test binary in the world, under the name of one of its programs.
+func (w *world) copied(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	file := filepath.Join(w.base, "bin", name)
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(file, b, 0o755))
+	return file
+}
+
+// percall is a session of a stateless server. keys follow its table's first lines.
+func (w *world) percall(t *testing.T, program, keys string) *session {
+	t.Helper()
+	config := filepath.Join(w.base, "percall.toml")
+	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\nstateful = false\n"+keys), 0o644))
+	return open(t, w.jail("--config", config, "s"), nil)
+}
+
+// Three tools of one server have three policies, and none has what another has.
+func TestPerCallPolicies(t *testing.T) {
+	eachUser(t, func(t *testing.T, w *world) {
+		w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
+		out := filepath.Join(w.work, "out")
+		must(t, os.Mkdir(out, 0o777))
+		must(t, os.Chmod(out, 0o777))
+		s := w.percall(t, w.copied(t, "victim"), `
+[[servers.s.tools.read.access.fs]]
+path = "notes"
+read = true
+[[servers.s.tools.write.access.fs]]
+path = "out"
+write = true
+[[servers.s.tools.env.access.env]]
+name = "PLANTED_SECRET"
+read = true
+`)
+		arg := func(a string) map[string]any { return map[string]any{"arg": a} }
+		for _, step := range []struct {
+			tool, arg, want string
+			ok              bool
+		}{
+			{"read", "notes/a", "a note", true},
+			{"read", "other/b", "no such file", false},
+			{"write", "out/x", "written", true},
+			{"write", "notes/a", "no such file", false},
+			{"read", "out/x", "no such file", false},
+			{"env", "PLANTED_SECRET", "hunter2", true},
+			{"write", "../home/x", "read-only file system", false},
+		} {
+			r := s.tool(step.tool, arg(step.arg))
+			if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
+				t.Errorf("%s %s: %s", step.tool, step.arg, text)
+			}
+		}
+		if status := s.close(); status != 0 {
+			t.Errorf("exit status %d: %s", status, &s.stderr)
+		}
+		if got := read(t, filepath.Join(out, "x")); got != "by the victim\n" {
+			t.Errorf("the file says %q", got)
+		}
+		w.noneLeft(t)
+	})
+}
+
+// Of two tools of one server one is granted a file and the other is not: in a thousand
+// calls, one after the other and several at once, the second never once reads it.
+func TestPerCallNeverOnce(t *testing.T) {
+	const secret = "planted for one of the twins"
+	eachUser(t, func(t *testing.T, w *world) {
+		w.plant(t, w.work, map[string]string{"granted/file": secret})
+		file := filepath.Join(w.work, "granted", "file")
+		program := w.copied(t, "twins")
+		arg := map[string]any{"arg": file}
+
+		// Without the jail both read it, and one finds what the other has left.
+		bare := w.plain(program)
+		bare.Env = append(bare.Env, "TMPDIR="+t.TempDir())
+		s := open(t, bare, nil)
+		if text := s.tool("other", arg).texts(); !strings.Contains(text, secret) {
+			t.Errorf("a bare server does not read it either: %s", text)
+		}
+		s.tool("granted", arg)
+		if text := s.tool("other", map[string]any{"arg": "/nowhere"}).texts(); !strings.Contains(text, secret) {
+			t.Errorf("a bare server does not find what was left either: %s", text)
+		}
+		s.close()
+		must(t, os.Remove("/dev/shm/left"))
+
+		for _, mode := range []struct {
+			name, keys string
+			calls      int
+			atOnce     int
+			pause      time.Duration // in which spares come to be
+		}{
+			{"cold", "", 100, 8, 0},
+			{"warm and hurried", "warm = 4\n", 600, 8, 0},
+			{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
+		} {
+			if w.as != nil {
+				mode.calls /= 10
+			}
+			s := w.percall(t, program, mode.keys+`
+[[servers.s.tools.granted.access.fs]]
+path = "granted"
+read = true
+[[servers.s.tools.other.access.fs]]
+path = "nothing/"
+read = true
+create = true
+`)
+			s.tools() // so that spares are started
+			var lanes sync.WaitGroup
+			turns := make(chan int)
+			for range mode.atOnce {
+				lanes.Go(func() {
+					for i := range turns {
+						tool := []string{"granted", "other"}[i%2]
+						m := <-s.request("tools/call", map[string]any{"name": tool, "arguments": arg})
+						read, absent := strings.Contains(string(m.Result), secret), strings.Contains(string(m.Result), "no such file")
+						if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
+							t.Errorf("%s, call %d of %s: %s%s", mode.name, i, tool, m.Result, m.Error)
+						}
+						time.Sleep(mode.pause)
+					}
+				})
+			}
+			for i := range mode.calls {
+				turns <- i
+			}
+			close(turns)
+			lanes.Wait()
+			if status := s.close(); status != 0 {
+				t.Errorf("exit status %d: %s", status, &s.stderr)
+			}
+			w.noneLeft(t)
+		}
+	})
+}
+
+// A proxy that is killed during eight calls leaves nothing: no process, no mount, and
+// no file or directory that an orderly session does not leave.
+func TestPerCallKilled(t *testing.T) {
+	eachUser(t, func(t *testing.T, w *world) {
+		program := w.copied(t, "twins")
+		keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
+		hang := func(s *session) {
+			for range 8 {
+				s.request("tools/call", map[string]any{"name": "hang"})
+			}
+		}
+		servers := func() (n int) {
+			for _, p := range w.processes() {
+				if strings.HasSuffix(strings.TrimSpace(p), program) {
+					n++
+				}
+			}
+			return n
+		}
+		orderly := w.percall(t, program, keys)
+		hang(orderly)
+		eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
+		if len(w.mounts()) == 0 {
+			t.Error("the mounts of living jails are not seen")
+		}
+		orderly.cmd.Process.Signal(syscall.SIGTERM)
+		orderly.wait()
+		w.noneLeft(t)
+		allowed := snapshot(t, w.base)
+
+		for moment := range 10 {
+			s := w.percall(t, program, keys)
+			hang(s)
+			eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
+			s.cmd.Process.Kill()
+			s.wait()
+			eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
+		}
+		for name := range snapshot(t, w.base) {
+			if _, ok := allowed[name]; !ok {
+				t.Errorf("left behind: %s", name)
+			}
+		}
+	})
+}
