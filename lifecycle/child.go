@@ -45,7 +45,7 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 	c.stateless, c.unset = true, t.Unset
 	c.quiet.Store(spare)
 	for _, w := range t.Warnings {
-		p.say(w)
+		p.warn(w)
 	}
 	pipes, err := newPipes()
 	if err == nil {

@@ -24,6 +24,18 @@
 // that still comes is answered with the same error until the client closes its
 // stdin, or falls silent.
 //
+// # A stateless server
+//
+// [RunStateless] runs one client session in which each tools/call has a process
+// of its own, under the policy of its tool, that is past the client's handshake
+// when it gets the call and ends with the answer. What the server lists is
+// answered from a [catalog.Catalog]; all else by one process for discovery, under
+// the profile of the Session. Spare processes can be started ahead. A message of
+// the client that two readers could read differently is refused, and so is a tool
+// that is neither listed nor declared: the jail has to be that of the tool which
+// the server will run. The end of the client ends everything as above, but for a
+// process that has answered, which has half a second to end by itself.
+//
 // # The probe shield
 //
 // A client of both eras opens with server/discover, and legacy servers exist that

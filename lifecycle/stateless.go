@@ -222,6 +222,16 @@ func (p *perCall) accepted(plan *confine.Plan) {
 	}
 }
 
+// warn is say, for what belongs into the record too.
+func (p *perCall) warn(line string) {
+	p.recording.Lock()
+	if len(p.record.Warnings) < maxRecords && !slices.Contains(p.record.Warnings, line) {
+		p.record.Warnings = append(slices.Clip(p.record.Warnings), line)
+	}
+	p.recording.Unlock()
+	p.say(line)
+}
+
 // say tells a line once in a session: many processes have the same to say.
 func (p *perCall) say(line string) {
 	p.mu.Lock()

@@ -58,7 +58,7 @@ func (p *perCall) listedPage(result []byte, first bool) (next string) {
 	l.mu.Unlock()
 	for _, name := range p.Declared {
 		if !slices.Contains(tools, name) {
-			p.say("warning: [servers." + p.name + ".tools." + name + "] is for a tool that the server does not offer")
+			p.warn("warning: [servers." + p.name + ".tools." + name + "] is for a tool that the server does not offer")
 		}
 	}
 	p.offer(tools)

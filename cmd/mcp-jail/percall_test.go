@@ -107,7 +107,8 @@ func TestPerCallNeverOnce(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"granted/file": secret})
 		file := filepath.Join(w.work, "granted", "file")
 		program := w.copied(t, "twins")
-		arg := map[string]any{"arg": file}
+		left := filepath.Base(w.base)
+		arg := map[string]any{"arg": file, "leave": left}
 
 		// Without the jail both read it, and one finds what the other has left.
 		bare := w.plain(program)
@@ -117,11 +118,11 @@ func TestPerCallNeverOnce(t *testing.T) {
 			t.Errorf("a bare server does not read it either: %s", text)
 		}
 		s.tool("granted", arg)
-		if text := s.tool("other", map[string]any{"arg": "/nowhere"}).texts(); !strings.Contains(text, secret) {
+		if text := s.tool("other", map[string]any{"arg": "/nowhere", "leave": left}).texts(); !strings.Contains(text, secret) {
 			t.Errorf("a bare server does not find what was left either: %s", text)
 		}
 		s.close()
-		must(t, os.Remove("/dev/shm/left"))
+		must(t, os.Remove(filepath.Join("/dev/shm", left)))
 
 		for _, mode := range []struct {
 			name, keys string

@@ -18,7 +18,7 @@ func useTwins(c toolCall) (string, error) {
 	switch c.Name {
 	case "granted":
 		for _, dir := range places {
-			if err := os.WriteFile(filepath.Join(dir, "left"), b, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, c.Arguments["leave"]), b, 0o644); err != nil {
 				return "", err
 			}
 		}
@@ -26,7 +26,7 @@ func useTwins(c toolCall) (string, error) {
 	case "other":
 		found := string(b)
 		for _, dir := range places {
-			b, err := os.ReadFile(filepath.Join(dir, "left"))
+			b, err := os.ReadFile(filepath.Join(dir, c.Arguments["leave"]))
 			if !errors.Is(err, os.ErrNotExist) {
 				found += strings.TrimSpace(string(b) + " in " + dir)
 			}
