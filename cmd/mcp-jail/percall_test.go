@@ -102,28 +102,11 @@ read = true
 // Of two tools of one server one is granted a file and the other is not: in a thousand
 // calls, one after the other and several at once, the second never once reads it.
 func TestPerCallNeverOnce(t *testing.T) {
-	const secret = "planted for one of the twins"
 	eachUser(t, func(t *testing.T, w *world) {
-		w.plant(t, w.work, map[string]string{"granted/file": secret})
-		file := filepath.Join(w.work, "granted", "file")
+		w.plant(t, w.work, map[string]string{"granted/file": twinsSecret})
 		program := w.copied(t, "twins")
-		left := filepath.Base(w.base)
-		arg := map[string]any{"arg": file, "leave": left}
-
-		// Without the jail both read it, and one finds what the other has left.
-		bare := w.plain(program)
-		bare.Env = append(bare.Env, "TMPDIR="+t.TempDir())
-		s := open(t, bare, nil)
-		if text := s.tool("other", arg).texts(); !strings.Contains(text, secret) {
-			t.Errorf("a bare server does not read it either: %s", text)
-		}
-		s.tool("granted", arg)
-		if text := s.tool("other", map[string]any{"arg": "/nowhere", "leave": left}).texts(); !strings.Contains(text, secret) {
-			t.Errorf("a bare server does not find what was left either: %s", text)
-		}
-		s.close()
-		must(t, os.Remove(filepath.Join("/dev/shm", left)))
-
+		arg := map[string]any{"arg": filepath.Join(w.work, "granted", "file"), "leave": filepath.Base(w.base)}
+		w.bareTwins(t, program, arg)
 		for _, mode := range []struct {
 			name, keys string
 			calls      int
@@ -147,32 +130,66 @@ read = true
 create = true
 `)
 			s.tools() // so that spares are started
-			var lanes sync.WaitGroup
-			turns := make(chan int)
-			for range mode.atOnce {
-				lanes.Go(func() {
-					for i := range turns {
-						tool := []string{"granted", "other"}[i%2]
-						m := <-s.request("tools/call", map[string]any{"name": tool, "arguments": arg})
-						read, absent := strings.Contains(string(m.Result), secret), strings.Contains(string(m.Result), "no such file")
-						if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
-							t.Errorf("%s, call %d of %s: %s%s", mode.name, i, tool, m.Result, m.Error)
-						}
-						time.Sleep(mode.pause)
-					}
-				})
-			}
-			for i := range mode.calls {
-				turns <- i
-			}
-			close(turns)
-			lanes.Wait()
+			s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
 			if status := s.close(); status != 0 {
 				t.Errorf("exit status %d: %s", status, &s.stderr)
 			}
 			w.noneLeft(t)
 		}
 	})
+}
+
+const twinsSecret = "planted for one of the twins"
+
+// bareTwins shows that without the jail both tools read the file, and that one finds
+// what the other has left.
+func (w *world) bareTwins(t *testing.T, program string, arg map[string]any) {
+	t.Helper()
+	cmd, tmp := w.plain(program), t.TempDir()
+	cmd.Env = append(cmd.Env, "TMPDIR="+tmp)
+	s := open(t, cmd, nil)
+	if text := s.tool("other", arg).texts(); !strings.Contains(text, twinsSecret) {
+		t.Errorf("a bare server does not read it either: %s", text)
+	}
+	s.tool("granted", arg)
+	left := arg["leave"].(string)
+	for _, dir := range []string{tmp, "/dev/shm"} {
+		text := s.tool("other", map[string]any{"arg": "/nowhere", "leave": left}).texts()
+		if !strings.Contains(text, twinsSecret+" in "+dir) {
+			t.Errorf("a bare server does not find what was left in %s either: %s", dir, text)
+		}
+	}
+	s.close()
+	must(t, os.Remove(filepath.Join("/dev/shm", left)))
+}
+
+// interleave calls the twins in turn, several at once, and fails when one is given what
+// the other was granted.
+func (s *session) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
+	var lanes sync.WaitGroup
+	turns := make(chan int)
+	for range atOnce {
+		lanes.Go(func() {
+			for i := range turns {
+				tool := []string{"granted", "other"}[i%2]
+				var m message
+				select {
+				case m = <-s.request("tools/call", map[string]any{"name": tool, "arguments": arg}):
+				case <-s.gone: // m says nothing, which is wrong
+				}
+				read, absent := strings.Contains(string(m.Result), twinsSecret), strings.Contains(string(m.Result), "no such file")
+				if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
+					s.t.Errorf("%s, call %d of %s: %s%s", name, i, tool, m.Result, m.Error)
+				}
+				time.Sleep(pause)
+			}
+		})
+	}
+	for i := range calls {
+		turns <- i
+	}
+	close(turns)
+	lanes.Wait()
 }
 
 // A proxy that is killed during eight calls leaves nothing: no process, no mount, and

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -28,7 +27,7 @@ func useTwins(c toolCall) (string, error) {
 		for _, dir := range places {
 			b, err := os.ReadFile(filepath.Join(dir, c.Arguments["leave"]))
 			if !errors.Is(err, os.ErrNotExist) {
-				found += strings.TrimSpace(string(b) + " in " + dir)
+				found += string(b) + " in " + dir + "; "
 			}
 		}
 		if found != "" {
