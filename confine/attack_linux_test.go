@@ -59,7 +59,7 @@ var wallSteps = map[world][]string{
 		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "directory", "capabilities", "no_new_privs",
 	},
 	wallMediation: {
-		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "directory", "capabilities", "no_new_privs", "landlock", "seccomp",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "directory", "capabilities", "no_new_privs", "landlock", "seccomp", "supervision",
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},

@@ -162,6 +162,8 @@ func (b *rootBuilder) attachDev() error {
 	return b.attach(b.own.pts, "/dev/pts")
 }
 
+var maskAttr = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY}
+
 // newMask is one more mask, attached to nothing yet. All but the first are clones of
 // one that is attached, with its attributes.
 func (b *rootBuilder) newMask(dir bool) (tree int, err error) {
@@ -170,14 +172,14 @@ func (b *rootBuilder) newMask(dir bool) (tree int, err error) {
 		kind, name = 1, maskDir
 	}
 	if first := b.masks[kind]; first != 0 {
-		return openTree(first, "", unix.AT_EMPTY_PATH)
+		return openTree(first, "", unix.AT_EMPTY_PATH, maskAttr)
 	}
 	fd, err := openObject(b.own.dev, name)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(fd)
-	tree, err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+	tree, err = openTree(fd, "", unix.AT_EMPTY_PATH, maskAttr)
 	b.masks[kind] = tree
 	return tree, err
 }

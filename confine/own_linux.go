@@ -50,7 +50,7 @@ func (f *ownFilesystems) make() (err error) {
 		}
 		// A device is written to on a read-only mount as well; but its mode, owner and
 		// times are the host's.
-		if f.devices[node], err = cloneTree(fd, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
+		if f.devices[node], err = openTree(fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
 			return on(node, err)
 		}
 		unix.Close(fd)

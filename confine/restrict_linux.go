@@ -158,17 +158,24 @@ func (s *shim) landlock() error {
 	return restrictThread(s.ruleset)
 }
 
-// seccomp puts the filter on every thread of the shim, and the one that hands calls
-// over on this thread alone, from which the server comes.
+// seccomp puts the filter on every thread of the shim.
 func (s *shim) seccomp() error {
 	<-s.spare // from here on the init starts no thread
-	if _, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil || len(s.order.Hooks) == 0 {
-		return err
+	_, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+// handOver puts the filter that hands calls over on this thread alone, from which the
+// server comes. It refuses nothing by itself, so it comes after the self-test, whose
+// calls would otherwise wait for the supervisor.
+func (s *shim) handOver() error {
+	if len(s.order.Hooks) == 0 {
+		return nil
 	}
 	s.openNull() // what this thread opens from here on takes the way through the supervisor
 	fd, err := applySeccomp(s.order.Hooks, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if err != nil {
-		return on("listener", err)
+		return err
 	}
 	go s.supervisor.receive(listener(fd))
 	return nil

@@ -37,6 +37,7 @@ func (s *shim) bareSteps() []shimStep {
 		{"landlock", s.landlock},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
+		{"supervision", s.handOver},
 		{"signals", s.checkScope},
 		{"parent", s.launcherLives},
 	}

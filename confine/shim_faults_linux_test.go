@@ -51,8 +51,7 @@ func shimFaults() []fault {
 		{step: "order", what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
 		{step: "order", what: "dup3", call: unix.SYS_DUP3, errno: unix.EMFILE},
 		{step: "mounts", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
-		{step: "mounts", what: "open_tree", call: unix.SYS_OPEN_TREE, errno: unix.EPERM},
-		{step: "mounts", what: "mount_setattr of a source", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE | unix.AT_EMPTY_PATH}, errno: unix.EPERM},
+		{step: "mounts", what: "open_tree_attr", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EMFILE},
 		{step: "mounts", what: "mount_setattr of what is read-only", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_EMPTY_PATH}, errno: unix.EPERM},
 		{step: "mounts", what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EINVAL},
 		{step: "mounts", what: "fchdir", call: unix.SYS_FCHDIR, errno: unix.EACCES},
@@ -73,7 +72,7 @@ func shimFaults() []fault {
 		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
 		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
 		{step: "threads of the init", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
-		{step: "seccomp", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},
+		{step: "supervision", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},
 		{step: "self-test", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0, detail: "see the launcher's process"},
 		{step: "self-test", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL, detail: "capabilities"},
 		{step: "self-test", what: "prctl(PR_GET_SECCOMP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_GET_SECCOMP}, errno: unix.EINVAL, detail: "seccomp"},
@@ -95,14 +94,23 @@ func bareFaults() []fault {
 	for _, f := range shimFaults() {
 		switch {
 		case f.what == "capget", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
-		case slices.Contains([]string{"keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "parent", StepExec}, f.step):
+		case slices.Contains([]string{"keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", StepExec}, f.step):
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-func allFaults() []fault { return append(shimFaults(), bareFaults()...) }
+func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks()) }
+
+// lacks are calls that older kernels, or filters around us, do not have, and that a
+// jail is built without.
+func lacks() []fault {
+	return []fault{
+		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
+		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
+	}
+}
 
 // faultShim puts the fault that the name of this program tells on all its threads.
 // What follows is the shim as it is.
@@ -151,17 +159,12 @@ func (f *fault) install() error {
 // name of the step, nothing of the program has run, and nothing is left.
 func TestJailFaults(t *testing.T) {
 	needsJail(t)
-	// A copy of one's own: who owns it may link it.
-	own := filepath.Join(t.TempDir(), "own")
-	self, err := os.ReadFile(testBinary)
-	if err == nil {
-		err = os.WriteFile(own, self, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := ownCopy(t)
 	t.Run("with namespaces", func(t *testing.T) {
-		covered := []string{"directory"} // TestJailStartErrors: a working directory that is not there
+		covered := []string{
+			"directory", // TestJailStartErrors: a working directory that is not there
+			"seccomp",   // its one call is that of the step before, which fails first
+		}
 		for i, f := range shimFaults() {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
@@ -176,6 +179,43 @@ func TestJailFaults(t *testing.T) {
 		}
 		everyStep(t, (&shim{}).bareSteps(), covered)
 	})
+}
+
+// TestJailLacks: without the calls that are not everywhere a jail holds the same.
+func TestJailLacks(t *testing.T) {
+	needsJail(t)
+	own := ownCopy(t)
+	for i, f := range lacks() {
+		t.Run(f.what, func(t *testing.T) {
+			program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(bareFaults())+i))
+			if err := os.Link(own, program); err != nil {
+				t.Fatal(err)
+			}
+			dir := plant(t, "ws/ro/x", "ws/sub/")
+			p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/ro", r})
+			got, err := runJail(t, Launcher{Shim: program, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
+				try("create", dir+"/ws/sub/new"), try("write", dir+"/ws/ro/x"), try("write", "/dev/null"), try("chmod", "/dev/null"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, f.what, outcome(fmt.Sprint(got)), "[ok EROFS ok EROFS]")
+		})
+	}
+}
+
+// ownCopy is a copy of the test binary whose owner may link it: the name says what
+// it does otherwise.
+func ownCopy(t *testing.T) string {
+	own := filepath.Join(t.TempDir(), "own")
+	self, err := os.ReadFile(testBinary)
+	if err == nil {
+		err = os.WriteFile(own, self, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
 }
 
 func everyStep(t *testing.T, steps []shimStep, covered []string) {

@@ -136,6 +136,7 @@ func (s *shim) steps() []shimStep {
 		{"threads of the init", s.guardThreads},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
+		{"supervision", s.handOver},
 	}
 }
 

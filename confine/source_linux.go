@@ -3,6 +3,8 @@ package confine
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -17,10 +19,6 @@ func (b *rootBuilder) openSources() error {
 		if op.kind != mountBind {
 			continue
 		}
-		var err error
-		if b.trees[i], op.id, err = cloneObject(op.path, op.id); err != nil {
-			return on(op.path, err)
-		}
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 		if !op.dev {
 			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
@@ -31,30 +29,31 @@ func (b *rootBuilder) openSources() error {
 		if op.noexec {
 			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
 		}
-		if err := setAttributes(b.trees[i], attr); err != nil {
+		var err error
+		if b.trees[i], op.id, err = cloneObject(op.path, op.id, attr); err != nil {
 			return on(op.path, err)
 		}
 	}
 	return nil
 }
 
-// cloneObject clones the mount of the object at a canonical path. An object whose
+// cloneObject clones the mount of the object at a canonical path, with attributes. An object whose
 // identity is known is checked by it: whatever way a name that was swapped leads
 // to, it ends at another one. For the rest no symlink is followed.
-func cloneObject(p string, id policy.FileID) (tree int, found policy.FileID, err error) {
+func cloneObject(p string, id policy.FileID, attr unix.MountAttr) (tree int, found policy.FileID, err error) {
 	if id == (policy.FileID{}) {
 		fd, err := openObject(unix.AT_FDCWD, p)
 		if err != nil {
 			return -1, found, err
 		}
 		defer unix.Close(fd)
-		if tree, err = openTree(fd, "", unix.AT_EMPTY_PATH); err != nil {
+		if tree, err = openTree(fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
 			return -1, found, err
 		}
 		found, err = objectID(tree)
 		return tree, found, err
 	}
-	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, attr); err != nil {
 		return -1, found, err
 	}
 	if found, err = objectID(tree); err != nil || found != id {
@@ -119,20 +118,36 @@ func openByStep(dir int, p string, last bool) (int, error) {
 	return fd, nil
 }
 
-func openTree(dir int, p string, flags uint) (int, error) {
-	return unix.OpenTree(dir, p, flags|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-}
+// noTreeAttr: this kernel, or a filter around us, does not know open_tree_attr(2).
+var noTreeAttr atomic.Bool
 
-func setAttributes(tree int, attr unix.MountAttr) error {
-	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
-}
-
-func cloneTree(fd int, attr unix.MountAttr) (int, error) {
-	tree, err := openTree(fd, "", unix.AT_EMPTY_PATH)
+// openTree clones a mount, and gives the clone, and what is mounted below it,
+// attributes: in one call from Linux 6.15 on, open_tree_attr(2).
+func openTree(dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
+	flags |= unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
+	if !noTreeAttr.Load() {
+		name, err := unix.BytePtrFromString(p)
+		if err != nil {
+			return -1, err
+		}
+		fd, _, errno := unix.Syscall6(unix.SYS_OPEN_TREE_ATTR, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(flags), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+		if errno == 0 {
+			return int(fd), nil
+		}
+		if errno != unix.ENOSYS && errno != unix.EPERM {
+			return -1, errno
+		}
+		noTreeAttr.Store(true)
+	}
+	tree, err := unix.OpenTree(dir, p, flags)
 	if err != nil {
 		return -1, err
 	}
-	return tree, setAttributes(tree, attr)
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		unix.Close(tree)
+		return -1, err
+	}
+	return tree, nil
 }
 
 // newFs makes a filesystem that is attached nowhere yet.
