@@ -181,11 +181,16 @@ func (h fakeHost) paths() []string {
 // resolveFake decodes one server named "s" and resolves it.
 func resolveFake(t *testing.T, h fakeHost, toml string, edit ...func(*Host)) (*Profile, []Warning, error) {
 	t.Helper()
+	return resolveTool(t, h, toml, "", edit...)
+}
+
+func resolveTool(t *testing.T, h fakeHost, toml, tool string, edit ...func(*Host)) (*Profile, []Warning, error) {
+	t.Helper()
 	c, err := Decode([]byte(toml), "c.toml")
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := c.Policy("s", "")
+	p, err := c.Policy("s", tool)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // scenarios are hosts and configurations whose whole profile is kept in
 // testdata/*.golden: what plan would show.
 var scenarios = []struct {
-	name, files, toml string
-	edit              func(*Host)
+	name, files, toml, tool string
+	edit                    func(*Host)
 }{
 	{name: "default", files: `
 		d /home/u/proj/.git/hooks
@@ -103,6 +103,8 @@ read = true
 		edit: func(h *Host) { h.Environ = append(h.Environ, "PATH=/home/u/.pyenv/shims:/usr/bin:/bin") }},
 	{name: "commands", files: "x /usr/bin/git\nx /usr/bin/script.sh #!/bin/bash -e\\n",
 		toml: "[servers.s]\ncommand = \"npx\"\n[servers.s.access.commands]\ngit = { args = [[\"log\", \"**\"]] }\n\"script.sh\" = {}\nabsent = {}\n"},
+	{name: "tool", files: "d /home/u/proj/notes", tool: "search",
+		toml: "[servers.s]\ncommand = \"server\"\nstateful = false\n[[servers.s.tools.search.access.fs]]\npath = \"notes\"\nread = true\n"},
 }
 
 func TestGolden(t *testing.T) {
@@ -112,7 +114,7 @@ func TestGolden(t *testing.T) {
 			if edit == nil {
 				edit = func(*Host) {}
 			}
-			p, ws, err := resolveFake(t, newFake(aSystem, s.files), s.toml, edit)
+			p, ws, err := resolveTool(t, newFake(aSystem, s.files), s.toml, s.tool, edit)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,6 +156,9 @@ func printProfile(p *Profile) string {
 		if e.Make {
 			flags = " make"
 		}
+		if e.Ephemeral {
+			flags += " ephemeral"
+		}
 		line("fs %s (%s%s) %s: %s [%s]", e.Path, e.Kind, flags, e.Rights, e.Origin, e.Rule)
 	}
 	for _, l := range p.Links {
@@ -181,7 +186,7 @@ func TestDeterministic(t *testing.T) {
 			if edit == nil {
 				edit = func(*Host) {}
 			}
-			p, _, err := resolveFake(t, newFake(aSystem, s.files), s.toml, edit)
+			p, _, err := resolveTool(t, newFake(aSystem, s.files), s.toml, s.tool, edit)
 			if err != nil {
 				t.Fatal(err)
 			}

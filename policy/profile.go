@@ -107,6 +107,10 @@ type Entry struct {
 	// Make asks for the directory to be created before the start (a rule with a
 	// trailing slash, the private HOME).
 	Make bool
+	// Ephemeral: the server sees a copy of the directory, which is its own and gone
+	// when it ends; where no copy can be had, an empty one. It never sees Path itself
+	// with the right to write. Of the private HOME only.
+	Ephemeral bool
 }
 
 // FileID identifies an object of the host beyond its name. Birth is in

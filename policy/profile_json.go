@@ -43,6 +43,8 @@ type entryJSON struct {
 	Named  string   `json:"named,omitempty"`
 	Rule   string   `json:"rule"`
 	Make   bool     `json:"make,omitempty"`
+	// Ephemeral: a copy, thrown away at the end.
+	Ephemeral bool `json:"ephemeral,omitempty"`
 }
 
 type linkJSON struct {
@@ -118,7 +120,7 @@ func (p *Profile) json() profileJSON {
 		Startup: seconds(p.Startup), Call: seconds(p.Call), Roots: p.Roots, Advertise: p.Advertise,
 	}
 	for _, e := range p.Entries {
-		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make}
+		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}
 		if e.Named != e.Path {
 			j.Named = e.Named
 		}

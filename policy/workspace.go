@@ -152,10 +152,19 @@ func (b *builder) home() (string, error) {
 
 // privateHome adds the entry of the private HOME. With home = "real" there is
 // none: HOME is a variable then, and rules decide what is reachable.
+//
+// The call of one tool must leave nothing there for that of another, which may do
+// more: where every call has a process of its own, it has a HOME of its own as well.
+// What the server keeps is written by the process that lists its tools.
 func (b *builder) privateHome(out *Profile) {
-	if out.HomePrivate {
-		b.at[out.Home] = Entry{Path: out.Home, Kind: KindDir, Rights: AllRights, Origin: OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
+	if !out.HomePrivate {
+		return
 	}
+	e := Entry{Path: out.Home, Kind: KindDir, Rights: AllRights, Origin: OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
+	if !b.p.Stateful && b.p.Tool != "" {
+		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
+	}
+	b.at[out.Home] = e
 }
 
 // hiddenByOwn tells whether a path that an entry grants lies below /tmp or
