@@ -54,6 +54,27 @@ func fileVerbs() map[string]func([]string) (string, error) {
 			defer unix.Close(fd)
 			return closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
 		}),
+		"rewrite-opened": silent(func(a []string) error { // by the link of a descriptor that only reads
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
+		}),
+		"write-mapped": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			if err != nil {
+				return err
+			}
+			b[0]++
+			return unix.Munmap(b)
+		}),
 		"fchmod": silent(func(a []string) error {
 			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			if err != nil {

@@ -33,19 +33,25 @@ func BenchmarkLaunch(b *testing.B) {
 			}
 		}
 	})
-	b.Run("jail", func(b *testing.B) {
-		p := jailProfile(b)
-		p.Program, p.Argv = "/usr/bin/true", []string{"true"}
-		for b.Loop() {
-			proc, err := Launcher{}.Start(b.Context(), p, Stdio{})
-			if err != nil {
-				b.Fatal(err)
+	copied := homeProfile(b, b.TempDir())
+	for _, c := range []struct {
+		name string
+		p    *policy.Profile
+	}{{"jail", jailProfile(b)}, {"home kept", kept(copied)}, {"home copied", copied}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := *c.p
+			p.Program, p.Argv = "/usr/bin/true", []string{"true"}
+			for b.Loop() {
+				proc, err := Launcher{}.Start(b.Context(), &p, Stdio{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if exit, err := proc.Wait(); err != nil || exit != (Exit{}) {
+					b.Fatal(exit, err)
+				}
 			}
-			if exit, err := proc.Wait(); err != nil || exit != (Exit{}) {
-				b.Fatal(exit, err)
-			}
-		}
-	})
+		})
+	}
 }
 
 // BenchmarkServerStart is a real node server from its start to the answer to

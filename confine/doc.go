@@ -38,6 +38,7 @@
 //
 //	files      a root made of nothing, with mounts for the entries of the profile
 //	           alone; Landlock with the same entries
+//	HOME       of a tool's process: an overlay of the server's, on a tmpfs
 //	network    an empty network namespace with a loopback of its own; the filter
 //	           knows UNIX, TCP and UDP sockets
 //	ipc        pid, ipc, mount and network namespaces, a session keyring of its

@@ -13,6 +13,7 @@ const selfPath = "/proc/self/exe"
 func hostFacts() facts {
 	f := facts{Features: probeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Place: cgroupHere()}
 	f.Machine, _ = archOf(runtime.GOARCH)
+	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
 	for _, name := range deviceNodes {
 		if _, err := os.Lstat("/dev/" + name); err == nil {
 			f.Devices = append(f.Devices, "/dev/"+name)

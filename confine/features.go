@@ -62,6 +62,7 @@ type Features struct {
 	PtraceScope    Feature `json:"ptrace_scope"`    // a supervisor may read the arguments of its jail's processes
 	PidMax         Feature `json:"pid_max"`         // pid_max belongs to the PID namespace
 	Cgroup         Feature `json:"cgroup"`          // cgroup v2 delegated to this process
+	Overlay        Feature `json:"overlay"`         // a call can have a copy of HOME
 }
 
 // NamedFeature is one line of a report.
@@ -83,6 +84,7 @@ func (f Features) List() []NamedFeature {
 		{"ptrace_scope", f.PtraceScope},
 		{"pid_max", f.PidMax},
 		{"cgroup", f.Cgroup},
+		{"overlay", f.Overlay},
 	}
 }
 
@@ -121,6 +123,20 @@ func kernelAtLeast(release string, major, minor int) Feature {
 		return yes("Linux " + release)
 	}
 	return no(fmt.Sprintf("this is Linux %s, and it takes %d.%d", release, major, minor), "use a newer kernel")
+}
+
+// overlayFeature judges /proc/filesystems. What is a module shows only once somebody
+// has used it, and what lies below decides as well: a start tries.
+func overlayFeature(release, filesystems string) Feature {
+	if f := kernelAtLeast(release, 5, 11); f.Answer != Yes {
+		return f
+	}
+	for line := range strings.Lines(filesystems) {
+		if f := strings.Fields(line); len(f) > 0 && f[len(f)-1] == "overlay" {
+			return yes("")
+		}
+	}
+	return unknown("overlay is not among /proc/filesystems; if it is a module, it is loaded when it is needed")
 }
 
 // landlockFeature judges the answer of the version query.

@@ -21,6 +21,8 @@ func Probe() Features {
 	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
 	f.MountAPI = probed.get("mount_api", probeMountAPI)
 	f.Cgroup = cgroupHere().feature()
+	filesystems, _ := os.ReadFile("/proc/filesystems")
+	f.Overlay = overlayFeature(f.Kernel, string(filesystems))
 	return f
 }
 

@@ -165,6 +165,18 @@ func TestFreshProcFeature(t *testing.T) {
 	}
 }
 
+func TestOverlayFeature(t *testing.T) {
+	const without, with = "nodev\ttmpfs\n\text4\n", "nodev\ttmpfs\n\text4\nnodev\toverlay\n"
+	for _, c := range []struct {
+		release, filesystems string
+		want                 Answer
+	}{{"6.18.44", with, Yes}, {"5.11.0-generic", with, Yes}, {"5.10.0", with, No}, {"6.18.44", without, Unknown}, {"6.18.44", "", Unknown}, {"", with, Unknown}} {
+		if got := overlayFeature(c.release, c.filesystems); got.Answer != c.want {
+			t.Errorf("%s with %q: %+v", c.release, c.filesystems, got)
+		}
+	}
+}
+
 func TestCgroupFiles(t *testing.T) {
 	if p, ok := cgroupPath("5:cpu:/x\n0::/user.slice/a.scope\n"); !ok || p != "/user.slice/a.scope" {
 		t.Errorf("path %q, %v", p, ok)

@@ -37,7 +37,11 @@ type Plan struct {
 // Compile says what Start would do. When a gap is neither waived by the profile
 // nor by the launcher, the error is a *GapError, and the plan is returned too.
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	return l.compile(p, hostFacts().with(namespaces()))
+	f := hostFacts().with(namespaces())
+	if f.UserNamespaces.Answer == Yes {
+		f.Copies = l.askCopies(p)
+	}
+	return l.compile(p, f)
 }
 
 func (l Launcher) compile(p *policy.Profile, f facts) (*Plan, error) {
@@ -82,22 +86,29 @@ func (plan *Plan) axes() (axes []policy.Axis) {
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// The shim starts while the plan is compiled; without a plan it is sent away.
 	// Whether there are namespaces is not asked: the start itself finds out.
+	// The same goes for copies.
 	shim, f := l.shimFor(p), hostFacts()
-	plan, err := l.compile(p, f)
-	if err != nil {
-		shim.abandon()
-	} else {
-		var process *Process
-		if process, err = shim.start(ctx, plan, stdio); err == nil {
-			return process, nil
-		}
+	f.Copies = knownCopies(p)
+	process, err := l.start(ctx, shim, p, f, stdio)
+	if refused := refusedCopies(p, err); refused.Answer == No {
+		f.Copies = refused
+		process, err = l.start(ctx, l.shimFor(p), p, f, stdio)
+	}
+	if err == nil {
+		return process, nil
 	}
 	refused, err := refusal(err)
 	if refused.Answer != No {
 		return nil, err
 	}
-	if plan, err = l.compile(p, f.with(refused)); err != nil {
+	return l.start(ctx, l.spawnBare(), p, f.with(refused), stdio)
+}
+
+func (l Launcher) start(ctx context.Context, shim *Shim, p *policy.Profile, f facts, stdio Stdio) (*Process, error) {
+	plan, err := l.compile(p, f)
+	if err != nil {
+		shim.abandon()
 		return nil, err
 	}
-	return l.spawnBare().start(ctx, plan, stdio)
+	return shim.start(ctx, plan, stdio)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -232,7 +233,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		if err != nil {
 			return err
 		}
-		if op.kind == mountBind {
+		if op.cloned() {
 			// Nobody but us has been in the jail's own directories.
 			defer unix.Close(tree)
 			return unix.MoveMount(tree, "", b.root, rel(op.path), unix.MOVE_MOUNT_F_EMPTY_PATH)
@@ -254,18 +255,29 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		if err != nil {
 			return err
 		}
-		if op.id != (policy.FileID{}) && id != op.id {
+		if op.copied || op.id == (policy.FileID{}) {
+			op.id = id // for checkMounts
+		}
+		if id != op.id {
 			return errSwapped
 		}
 	}
 	switch {
-	case op.kind == mountBind:
+	case op.kind == mountPin:
+		if tree, err = openTree(target, "", unix.AT_EMPTY_PATH, op.attributes()); err != nil {
+			return err
+		}
+		fallthrough
+	case op.cloned():
 		defer unix.Close(tree)
 		return attachTo(tree, target)
 	case op.kind == mountMask && !op.holes:
 		return b.maskAt(target, op.dir)
 	}
 	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.order.Limits.MemoryMB), "mode=0777")
+	if !slices.Contains(ownPlaces, op.path) {
+		options = append(ownSize(b.order.Limits.MemoryMB), "mode=0700") // a HOME, as it is on the host
+	}
 	if op.kind == mountMask {
 		// It can be passed through to what is granted below, and not listed.
 		options = []string{fmt.Sprintf("mode=%#o", shutDir), "size=1m"}

@@ -21,6 +21,9 @@ type mountOp struct {
 	// exist already, because nothing is ever created on the host. Otherwise the
 	// name is made in the jail's own root.
 	inside bool
+	// copied is set where path lies in a copy: what is found there is no object of
+	// the host's, and has another identity.
+	copied bool
 	// hidden is set where that name lies in a mask with holes: the directories
 	// that are made on the way to it are as shut as the mask.
 	hidden bool
@@ -35,7 +38,16 @@ const (
 	mountBind  mountKind = iota + 1 // the host's object
 	mountMask                       // an empty, unreadable stand-in
 	mountTmpfs                      // a private, size-limited directory
+	mountCopy                       // the host's directory, and changes that only the jail sees
+	mountPin                        // what is there already, once more
 )
+
+// cloned tells of a mount of something of the host's, which is cloned before
+// anything is attached.
+func (op *mountOp) cloned() bool { return op.kind == mountBind || op.kind == mountCopy }
+
+// inMemory tells of a filesystem of the jail's own that the server can fill.
+func (op *mountOp) inMemory() bool { return op.kind == mountTmpfs || op.kind == mountCopy }
 
 // ownPlaces are the directories of every jail that are not the host's, with
 // what Landlock grants in them.
@@ -59,7 +71,10 @@ var below = []string{"/", "/dev"}
 // themselves (pins): renaming them fails with EBUSY, so that a protected name
 // cannot be moved out of the way and made anew, nor anything to where the search
 // of the next start does not find it.
-func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
+//
+// An ephemeral entry is mounted as a copy, or as an empty directory where copies
+// says that there are none.
+func compileMounts(entries []policy.Entry, copies bool) ([]mountOp, []Gap) {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		if entries[i].Kind != policy.KindDir {
@@ -67,7 +82,7 @@ func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
 			entries[i].Rights &^= policy.Create | policy.Delete
 		}
 	}
-	c := mountCompiler{entries: entries, state: map[string]mountState{
+	c := mountCompiler{entries: entries, copies: copies, state: map[string]mountState{
 		"/dev": {own: true},
 	}}
 	for _, p := range below { // what the own places lie on
@@ -101,6 +116,7 @@ func compileMounts(entries []policy.Entry) ([]mountOp, []Gap) {
 type mountState struct {
 	own    bool // a directory of the jail itself: names can be made in it
 	masked bool
+	copied bool // a copy of the host's, or a pin in one
 	ro     bool
 	noexec bool
 	rights policy.Rights // union of what Landlock grants here
@@ -108,6 +124,7 @@ type mountState struct {
 
 type mountCompiler struct {
 	entries []policy.Entry
+	copies  bool
 	ops     []mountOp
 	gaps    []Gap
 	state   map[string]mountState
@@ -154,13 +171,19 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	}
 	op := mountOp{
 		kind: mountBind, path: e.Path, dir: e.Kind == policy.KindDir, id: e.ID,
-		ro: e.Rights&policy.Write == 0, inside: !made, hidden: cover.masked, dev: policy.Within(e.Path, "/dev"),
+		ro: e.Rights&policy.Write == 0, inside: !made, copied: cover.copied, hidden: cover.masked, dev: policy.Within(e.Path, "/dev"),
 		// Landlock grants execution to everything below: only the mount takes it back.
 		noexec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
 	}
 	s := mountState{ro: op.ro, noexec: op.noexec, rights: cover.rights | e.Rights}
+	switch {
+	case e.Ephemeral && c.copies:
+		op.kind, s.copied = mountCopy, true
+	case e.Ephemeral:
+		op.kind, s.own = mountTmpfs, true
+	}
 	if e.Rights == 0 {
-		op = mountOp{kind: mountMask, path: e.Path, dir: op.dir, id: e.ID, inside: true, holes: c.grantsBelow(e.Path)}
+		op = mountOp{kind: mountMask, path: e.Path, dir: op.dir, id: e.ID, inside: true, copied: cover.copied, holes: c.grantsBelow(e.Path)}
 		s = mountState{masked: true, rights: cover.rights}
 	} else if !expressible(around, e.Rights) {
 		c.gaps = append(c.gaps, Gap{
@@ -201,9 +224,13 @@ func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) 
 	for p := path.Dir(e.Path); p != coverPath && p != "/"; p = path.Dir(p) {
 		between = append(between, p)
 	}
+	kind := mountBind
+	if cover.copied {
+		kind = mountPin // the host's object of that name is not what is there
+	}
 	for i := len(between) - 1; i >= 0; i-- {
 		c.add(mountOp{
-			kind: mountBind, path: between[i], dir: true, inside: true,
+			kind: kind, path: between[i], dir: true, inside: true,
 			noexec: cover.noexec, dev: policy.Within(between[i], "/dev"),
 		}, cover)
 	}

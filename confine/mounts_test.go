@@ -11,12 +11,12 @@ import (
 
 func (op mountOp) String() string {
 	var b strings.Builder
-	b.WriteString([]string{"?", "bind", "mask", "tmpfs"}[op.kind])
+	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[op.kind])
 	b.WriteString(" " + op.path)
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{op.dir, "dir"}, {op.ro, "ro"}, {op.noexec, "noexec"}, {op.dev, "dev"}, {op.inside, "inside"}, {op.hidden, "hidden"}, {op.holes, "holes"}} {
+	}{{op.dir, "dir"}, {op.ro, "ro"}, {op.noexec, "noexec"}, {op.dev, "dev"}, {op.inside, "inside"}, {op.copied, "copied"}, {op.hidden, "hidden"}, {op.holes, "holes"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
@@ -24,14 +24,19 @@ func (op mountOp) String() string {
 	return b.String()
 }
 
-// mountsOf compiles entries written as "path rights" or "path rights file".
+// mountsOf compiles entries written as "path rights" or "path rights file": the third
+// word may also be "copy", or "empty" where there are no copies.
 func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
 	t.Helper()
 	var list []policy.Entry
+	copies := true
 	for _, s := range entries {
 		f := strings.Fields(s)
 		e := policy.Entry{Path: f[0], Named: f[0], Rule: "rule of " + f[0], Kind: policy.KindDir}
-		if len(f) > 2 {
+		switch {
+		case len(f) > 2 && (f[2] == "copy" || f[2] == "empty"):
+			e.Ephemeral, copies = true, f[2] == "copy"
+		case len(f) > 2:
 			e.Kind = map[string]policy.Kind{"file": policy.KindFile, "special": policy.KindSpecial}[f[2]]
 		}
 		for i, letter := range "rcudx" {
@@ -42,7 +47,7 @@ func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	mounts, g := compileMounts(list)
+	mounts, g := compileMounts(list, copies)
 	for _, op := range mounts {
 		ops = append(ops, op.String())
 	}
@@ -88,6 +93,13 @@ func TestMounts(t *testing.T) {
 		{"no mount is between", "/w rcud, /w/a ru", own + "bind /w dir\nbind /w/a dir inside", "rule of /w/a: exactly read update"},
 		{"nor write-only", "/w r, /w/a cud", own + "bind /w dir ro\nbind /w/a dir inside", "rule of /w/a: exactly write"},
 		{"nor in the private /tmp", "/tmp/x ru", own + "bind /tmp/x dir noexec", "rule of /tmp/x: exactly read update"},
+		{"a copy", "/h rcudx copy", own + "copy /h dir", ""},
+		{"a copy inside", "/w rcud, /w/a/h rcudx copy", own + "bind /w dir\nbind /w/a dir inside\ncopy /w/a/h dir inside", ""},
+		{"what lies between in a copy is no object of the host", "/h rcudx copy, /h/a/b rx, /h/a/m -, /h/s rcudx",
+			own + "copy /h dir\npin /h/a dir inside\nbind /h/a/b dir ro inside copied\nmask /h/a/m dir inside copied\nbind /h/s dir inside copied", ""},
+		{"but what lies in such a grant is", "/h rcudx copy, /h/s rcudx, /h/s/a/b rx", own + "copy /h dir\nbind /h/s dir inside copied\nbind /h/s/a dir inside\nbind /h/s/a/b dir ro inside", ""},
+		{"no copies", "/h rcudx empty, /h/a/b rx, /h/m -", own + "tmpfs /h dir\nbind /h/a/b dir ro", ""},
+		{"no copies, inside", "/w rcud, /w/a/h rcudx empty, /w/a/h/x rx", own + "bind /w dir\nbind /w/a dir inside\ntmpfs /w/a/h dir inside\nbind /w/a/h/x dir ro", ""},
 		{"the host's /proc", "/proc/1 r", own, "rule of /proc/1 (fatal)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,6 +25,8 @@ type facts struct {
 	SeesProc    bool     // processes can be found below /proc
 	TracesOwn   Feature  // memory of one's own descendants can be read
 	Place       cgroupPlace
+	Copies      Feature // the directory that the profile wants a copy of can have one
+	FullCopies  Feature // where what it holds can be removed
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -87,7 +89,7 @@ func (c *compiler) holds(axis policy.Axis, by, format string, args ...any) {
 
 func (c *compiler) filesystem(o *order) {
 	var gaps []Gap
-	o.Mounts, gaps = compileMounts(c.p.Distinct())
+	o.Mounts, gaps = compileMounts(c.p.Distinct(), c.f.Copies.Answer != No)
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	if c.f.LandlockABI < 1 {
 		c.gap(Gap{
@@ -99,9 +101,38 @@ func (c *compiler) filesystem(o *order) {
 	c.ruleset(o)
 	by := fmt.Sprintf("a root built from nothing in a mount namespace, Landlock ABI %d", c.f.LandlockABI)
 	c.holds(policy.AxisFs, by, "nothing exists but the listed paths, each with exactly its rights")
+	c.copies()
 	if !o.FreshProc {
 		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: "+c.f.FreshProc.Detail)
 	}
+}
+
+// ephemeral is the directory of which the server has a copy, "" where there is none.
+func ephemeral(p *policy.Profile) string {
+	for _, e := range p.Entries {
+		if e.Ephemeral {
+			return e.Path
+		}
+	}
+	return ""
+}
+
+// copies says what the server has instead of that directory.
+func (c *compiler) copies() {
+	if ephemeral(c.p) == "" {
+		return
+	}
+	by := "a tmpfs"
+	switch {
+	case c.f.Copies.Answer == No:
+		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+c.f.Copies.Detail)
+	case c.f.FullCopies.Answer != Yes:
+		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a directory that HOME holds at the start of a call cannot be removed there (EIO)")
+		fallthrough
+	default:
+		by = "overlayfs on a tmpfs"
+	}
+	c.holds(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
 }
 
 func shorten(s []string, n int) []string {

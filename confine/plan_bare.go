@@ -17,9 +17,15 @@ import (
 // it is, so that there are fewer.
 func (c *compiler) bare() {
 	c.plan.Bare = c.f.UserNamespaces
+	home := ephemeral(c.p)
+	if home != "" {
+		p := *c.p
+		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool { return e.Ephemeral })
+		c.p = &p
+	}
 	o := &c.plan.order
 	*o = order{
-		Bare: true, HostPID: c.f.PID, Limits: c.p.Limits,
+		Bare: true, Home: home, HostPID: c.f.PID, Limits: c.p.Limits,
 		Devices: slices.DeleteFunc(slices.Clone(c.f.Devices), func(d string) bool { return d == "/dev/tty" }),
 		Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir, MustFail: mustFail(c.p),
 	}
@@ -37,6 +43,10 @@ func (c *compiler) bare() {
 	c.limits(o)
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
+	if home != "" {
+		c.holds(policy.AxisFs, "a directory made for it", "what is written to HOME is the process's own, and removed when it ends")
+		c.plan.Notes = append(c.plan.Notes, "HOME is an empty directory in TMPDIR at the start of every call: without mounts there is no copy of what the server keeps in "+home)
+	}
 }
 
 // gitNoSystem keeps git from /etc/gitconfig. A file that is not granted is refused
@@ -68,7 +78,7 @@ func (c *compiler) bareNetwork() (granted []string) {
 }
 
 // setTmp gives the jail its directory for temporary files, which is chosen at the
-// start.
+// start, and a HOME in it where it must not have the server's.
 func (o *order) setTmp(dir string) {
 	o.Tmp = dir
 	access := entryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
@@ -81,21 +91,51 @@ func (o *order) setTmp(dir string) {
 		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
 		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	}
+	o.setVariable("TMPDIR", dir)
+	kept, home := o.Home, dir+"/home"
+	if kept != "" {
+		if o.Home = home; policy.Within(o.Dir, kept) {
+			o.Dir = home
+		}
+		o.setVariable("HOME", home)
+	}
+	o.tell(func(s *policy.Statement) {
+		s.Temporary = dir
+		if kept == "" {
+			return
+		}
+		s.Home = home
+		for i := range s.Fs {
+			if s.Fs[i].Path == kept {
+				s.Fs[i].Path = home
+			}
+		}
+	})
+}
+
+// setVariable changes a variable that the server has.
+func (o *order) setVariable(name, value string) {
 	o.Env = slices.Clone(o.Env)
 	for i, v := range o.Env {
-		if strings.HasPrefix(v, "TMPDIR=") {
-			o.Env[i] = "TMPDIR=" + dir
+		if strings.HasPrefix(v, name+"=") {
+			o.Env[i] = name + "=" + value
 		}
-		if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
-			var s policy.Statement
-			if json.Unmarshal([]byte(text), &s) != nil {
-				continue
-			}
-			s.Temporary = dir
-			if b, err := json.Marshal(s); err == nil {
-				o.Env[i] = policy.StatementVar + "=" + string(b)
-			}
+	}
+}
+
+// tell changes what the server is told of its limits.
+func (o *order) tell(change func(*policy.Statement)) {
+	for _, v := range o.Env {
+		text, ok := strings.CutPrefix(v, policy.StatementVar+"=")
+		var s policy.Statement
+		if !ok || json.Unmarshal([]byte(text), &s) != nil {
+			continue
 		}
+		change(&s)
+		if b, err := json.Marshal(s); err == nil {
+			o.setVariable(policy.StatementVar, string(b))
+		}
+		return
 	}
 }
 

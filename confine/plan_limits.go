@@ -91,7 +91,7 @@ func (c *compiler) memory(o *order, mb int) {
 func ownTmpfs(o *order) string {
 	var names []string
 	for _, m := range o.Mounts {
-		if m.kind == mountTmpfs {
+		if m.inMemory() {
 			names = append(names, m.path)
 		}
 	}

@@ -82,6 +82,16 @@ func refuseNamespaces(f *facts) {
 	f.TracesOwn = yes("")
 }
 
+// aCall makes it the profile of a tool, whose HOME nothing stays in.
+func aCall(p *policy.Profile, f *facts) {
+	p.Tool, p.Home, p.HomePrivate, p.Dir = "search", "/home/u/state/home", true, "/home/u/state/home"
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: p.Home, Named: p.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "the private HOME", Make: true, Ephemeral: true,
+	})
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	f.FullCopies = yes("")
+}
+
 func TestPlanGolden(t *testing.T) {
 	type row struct {
 		name   string
@@ -117,6 +127,10 @@ func TestPlanGolden(t *testing.T) {
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
 		}},
 		{"darwin", func(p *policy.Profile, f *facts) { *f = facts{Features: Features{OS: "darwin"}} }},
+		{"call", aCall},
+		{"call_before_6_6", func(p *policy.Profile, f *facts) { aCall(p, f); f.FullCopies = no("old", "newer") }},
+		{"call_without_overlay", func(p *policy.Profile, f *facts) { aCall(p, f); f.Copies = no("EINVAL", "newer") }},
+		{"bare_call", func(p *policy.Profile, f *facts) { aCall(p, f); refuseNamespaces(f) }},
 		{"bare_root_user", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
 			f.UID, f.SeesProc = 0, false

@@ -287,7 +287,7 @@ func (s *shim) checkState() error {
 // comes before the filter, which does not let openat2 pass.
 func (s *shim) checkMounts() error {
 	for _, op := range s.order.Mounts {
-		if !op.inside || op.kind == mountBind && !op.ro && !op.noexec {
+		if !op.inside || (op.kind == mountBind || op.kind == mountPin) && !op.ro && !op.noexec {
 			continue
 		}
 		fd, err := openLast(unix.AT_FDCWD, op.path)
@@ -306,7 +306,7 @@ func (s *shim) checkMounts() error {
 		switch {
 		case err != nil:
 			return on(op.path, err)
-		case op.kind == mountMask && id == op.id,
+		case op.kind != mountBind && op.kind != mountPin && id == op.id,
 			op.ro && fs.Flags&unix.ST_RDONLY == 0,
 			op.noexec && fs.Flags&unix.ST_NOEXEC == 0:
 			return on(op.path, errSwapped)

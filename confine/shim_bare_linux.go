@@ -68,7 +68,10 @@ func (s *shim) makeTmp() error {
 		return on(s.order.Tmp, err)
 	}
 	s.tmp = s.order.Tmp
-	return nil
+	if s.order.Home == "" {
+		return nil
+	}
+	return on(s.order.Home, unix.Mkdir(s.order.Home, 0o700))
 }
 
 // dropHeldCapabilities is dropCapabilities for a process that may have none, and

@@ -52,6 +52,8 @@ func shimFaults() []fault {
 		{step: "order", what: "dup3", call: unix.SYS_DUP3, errno: unix.EMFILE},
 		{step: "mounts", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
 		{step: "mounts", what: "open_tree_attr", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EMFILE},
+		{step: stepCopies, what: "fsconfig of a flag", call: unix.SYS_FSCONFIG, arg: 1, when: []uint32{unix.FSCONFIG_SET_FLAG}, errno: unix.EINVAL},
+		{step: stepCopies, what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EPERM},
 		{step: "mounts", what: "mount_setattr of what is read-only", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_EMPTY_PATH}, errno: unix.EPERM},
 		{step: "mounts", what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EINVAL},
 		{step: "mounts", what: "fchdir", call: unix.SYS_FCHDIR, errno: unix.EACCES},
@@ -234,7 +236,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		t.Fatal(err)
 	}
 	p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/masked", 0}, grant{dir + "/ws/ro", r})
-	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true})
+	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == stepCopies})
 	sortEntries(p)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
 	facts := hostFacts().with(yes(""))

@@ -120,6 +120,7 @@ func (s *shim) steps() []shimStep {
 		{"keyring", freshKeyring},
 		{"order", s.readOrder},
 		{"mounts", s.root.openSources},
+		{stepCopies, s.copies},
 		{"loopback", func() error { return <-s.up }},
 		{"own filesystems", func() error { return <-s.made }},
 		{"mounts", s.mounts},

@@ -16,18 +16,12 @@ func (b *rootBuilder) openSources() error {
 	b.trees = make([]int, len(b.order.Mounts))
 	for i := range b.order.Mounts {
 		op := &b.order.Mounts[i]
-		if op.kind != mountBind {
+		if !op.cloned() {
 			continue
 		}
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
-		if !op.dev {
-			attr.Attr_set |= unix.MOUNT_ATTR_NODEV
-		}
-		if op.ro {
+		attr := op.attributes()
+		if op.kind == mountCopy { // of which this is what lies below
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
-		}
-		if op.noexec {
-			attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
 		}
 		var err error
 		if b.trees[i], op.id, err = cloneObject(op.path, op.id, attr); err != nil {
@@ -35,6 +29,21 @@ func (b *rootBuilder) openSources() error {
 		}
 	}
 	return nil
+}
+
+// attributes are those of the mount.
+func (op *mountOp) attributes() unix.MountAttr {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+	if !op.dev {
+		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+	}
+	if op.ro {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if op.noexec {
+		attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
+	}
+	return attr
 }
 
 // cloneObject clones the mount of the object at a canonical path, with attributes. An object whose
@@ -150,7 +159,8 @@ func openTree(dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
 	return tree, nil
 }
 
-// newFs makes a filesystem that is attached nowhere yet.
+// newFs makes a filesystem that is attached nowhere yet. An option without a value
+// is a flag.
 func newFs(kind string, attr int, options ...string) (int, error) {
 	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -158,8 +168,13 @@ func newFs(kind string, attr int, options ...string) (int, error) {
 	}
 	defer unix.Close(fs)
 	for _, o := range options {
-		key, value, _ := strings.Cut(o, "=")
-		if err := unix.FsconfigSetString(fs, key, value); err != nil {
+		var err error
+		if key, value, valued := strings.Cut(o, "="); valued {
+			err = unix.FsconfigSetString(fs, key, value)
+		} else {
+			err = unix.FsconfigSetFlag(fs, key)
+		}
+		if err != nil {
 			return -1, on(o, err)
 		}
 	}

@@ -82,7 +82,7 @@ func newSurvivors(t *testing.T) *survivors {
 	s := &survivors{dir: plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
 	p := jailProfile(t, grant{s.dir + "/ws", rw}, grant{s.dir + "/ws/masked", 0}, grant{s.dir + "/ws/ro", r})
 	p.Entries = append(p.Entries, policy.Entry{
-		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true,
+		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
 	})
 	sortEntries(p)
 	if err := os.MkdirAll(s.dir+"/state/servers/test/home", 0o700); err != nil { // as after the first start

@@ -70,7 +70,7 @@ func (s *shim) watchLimits() {
 		w.limit = 1 << 62
 	}
 	for _, m := range s.order.Mounts {
-		if m.kind == mountTmpfs {
+		if m.inMemory() {
 			w.tmpfs = append(w.tmpfs, m.path)
 		}
 	}

@@ -43,6 +43,7 @@ type order struct {
 	Env     []string
 	Dir     string
 	Tmp     string // Bare: the directory for TMPDIR, made by the shim and removed at the end
+	Home    string // Bare: one in it, in place of the server's; "" where HOME is what it is
 }
 
 // hostRoot reports whether the jail's root is the host's: "/" is granted.
@@ -69,7 +70,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-2"
+const orderMagic = "mcp-jail-order-3"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -159,7 +160,7 @@ func (c *codec) fields(o *order) {
 		c.num(&kind)
 		m.kind = mountKind(kind)
 		c.str(&m.path)
-		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes} {
+		for _, b := range []*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.copied, &m.hidden, &m.holes} {
 			c.bool(b)
 		}
 		c.id(&m.id)
@@ -202,6 +203,7 @@ func (c *codec) fields(o *order) {
 	list(c, &o.Env, c.str)
 	c.str(&o.Dir)
 	c.str(&o.Tmp)
+	c.str(&o.Home)
 }
 
 func (o *order) encode() []byte {

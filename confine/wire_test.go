@@ -14,7 +14,7 @@ func sampleOrder() *order {
 		HostPID: 4711,
 		Mounts: []mountOp{
 			{kind: mountBind, path: "/w", dir: true, dev: true, id: policy.FileID{Dev: 1 << 40, Ino: 1<<63 + 5, Birth: -7}},
-			{kind: mountMask, path: "/w/.env", ro: true, noexec: true, inside: true, hidden: true, holes: true},
+			{kind: mountMask, path: "/w/.env", ro: true, noexec: true, inside: true, copied: true, hidden: true, holes: true},
 			{kind: mountTmpfs, path: "/tmp", dir: true},
 		},
 		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n"}},
@@ -25,7 +25,7 @@ func sampleOrder() *order {
 		Making:      landlockRules{FS: 1, Net: 2, Scoped: 3, Rules: []landlockRule{{Path: "/w", Access: 3}}},
 		Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: policy.DefaultLimits, PidMax: true,
 		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
-		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x",
+		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x", Home: "/home/x",
 	}
 }
 
@@ -48,9 +48,9 @@ func TestOrderRoundTrip(t *testing.T) {
 
 // TestOrderOfMounts sets one field of an operation at a time.
 func TestOrderOfMounts(t *testing.T) {
-	for i := range 7 {
+	for i := range 8 {
 		m := mountOp{path: "/x"}
-		*[]*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes}[i] = true
+		*[]*bool{&m.dir, &m.ro, &m.noexec, &m.dev, &m.inside, &m.hidden, &m.holes, &m.copied}[i] = true
 		o := &order{Mounts: []mountOp{m}}
 		if got, err := decodeOrder(o.encode()); err != nil || got.Mounts[0] != m {
 			t.Errorf("%+v became %+v, %v", m, got.Mounts, err)

@@ -1,0 +1,253 @@
+package confine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailHomeRules: what a rule names inside of HOME is the host's, with the rights
+// of the rule; what lies between is not.
+func TestJailHomeRules(t *testing.T) {
+	needsCopies(t)
+	home := plantHome(t)
+	plantBelow(t, home, "a/b/c/ro", "a/masked/m", "a/other", "shared/s")
+	p := homeProfile(t, home, grant{home + "/a/b/c", r | x}, grant{home + "/a/masked", 0}, grant{home + "/shared", policy.AllRights})
+	host := everything(t, home)
+	got := inJail(t, p,
+		try("read", home+"/a/b/c/ro"), try("rewrite", home+"/a/b/c/ro"), try("create", home+"/a/b/c/new"), try("unlink", home+"/a/b/c/ro"),
+		try("read", home+"/a/masked/m"), try("list", home+"/a/masked"),
+		try("rename", home+"/a", home+"/moved"), try("rename", home+"/a/b", home+"/a/moved"), try("rename", home+"/a/masked", home+"/a/moved"), try("rmdir", home+"/a/masked"),
+		try("create", home+"/a/new"), try("rewrite", home+"/a/other"), try("create", home+"/a/b/new"), try("list", home+"/a/b"), try("unlink", home+"/a/other"))
+	if want := "[ok ro EROFS EROFS EROFS EACCES EACCES EBUSY EBUSY EBUSY EBUSY ok ok ok ok c new ok]"; fmt.Sprint(got) != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	if now := everything(t, home); now != host {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+	}
+	expect(t, "what is granted by name", jailed(t, p, "create", home+"/shared/new"), "ok")
+	if _, err := os.Stat(home + "/shared/new"); err != nil {
+		t.Error(err)
+	}
+	// A HOME inside of what may be written.
+	around := homeProfile(t, home, grant{filepath.Dir(home), rw})
+	host = everything(t, home)
+	got = inJail(t, around, try("create", home+"/new"), try("rewrite", home+"/x"), try("rename", home, home+"-moved"), try("create", filepath.Dir(home)+"/new"))
+	if fmt.Sprint(got) != "[ok ok EBUSY ok]" {
+		t.Errorf("%s", got)
+	}
+	if now := everything(t, home); now != host {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+	}
+}
+
+// TestJailHomeIsBounded: what is written counts as memory, and is told when it is
+// full. A file that is changed is copied first.
+func TestJailHomeIsBounded(t *testing.T) {
+	needsCopies(t)
+	needs(t, "fresh_proc")
+	home := plantHome(t)
+	if err := os.WriteFile(home+"/x", bytes.Repeat([]byte("x"), 40<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what   attempt
+		mb     int
+		answer string
+	}{
+		{try("full", home, "40"), 64, "ENOSPC"}, {try("full", home, "40"), 512, "ok"},
+		{try("chmod", home+"/x"), 64, "ENOSPC"}, {try("chmod", home+"/x"), 512, "ok"},
+	} {
+		p := homeProfile(t, home)
+		p.Limits = policy.Limits{MemoryMB: c.mb}
+		s := begin(t, p, c.what)
+		s.finish()
+		if got := s.out.String(); got != fmt.Sprintf("[%q]", c.answer) {
+			t.Errorf("%s with %d MB: %s", c.what, c.mb, got)
+		}
+		told := denied(s.Process, "space in "+home)
+		if c.what[0] == "full" && (told.Target == "memory_mb = 64") != (c.answer == "ENOSPC") {
+			t.Errorf("%s with %d MB: %+v", c.what, c.mb, s.Denials())
+		}
+	}
+}
+
+// refuseOverlay is a shim whose kernel does not know the option by which an overlay
+// needs no privilege, as before Linux 5.11.
+func refuseOverlay(t *testing.T) Launcher {
+	t.Helper()
+	index := slices.IndexFunc(allFaults(), func(f fault) bool { return f.step == stepCopies && f.call == unix.SYS_FSCONFIG })
+	own := filepath.Join(t.TempDir(), fmt.Sprint(faultPrefix, index))
+	self, err := os.ReadFile(testBinary)
+	if err == nil {
+		err = os.WriteFile(own, self, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Launcher{Shim: own}
+}
+
+// TestJailHomeWithoutOverlay: where there are no copies HOME is empty, and the plan
+// says so; it is never the one that is kept.
+func TestJailHomeWithoutOverlay(t *testing.T) {
+	needsJail(t)
+	l := refuseOverlay(t)
+	for _, first := range []string{"Start", "Compile"} {
+		home := plantHome(t)
+		host := everything(t, home)
+		p := homeProfile(t, home, grant{home + "/dir/sub", r | x})
+		note := func(plan *Plan) bool {
+			return slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.Contains(n, "HOME is empty at the start of every call") })
+		}
+		if first == "Compile" {
+			plan, err := l.Compile(p)
+			if err != nil || !note(plan) {
+				t.Errorf("%v, %q", err, plan.Notes)
+			}
+		}
+		for range 2 {
+			got, err := runJail(t, l, p, []attempt{try("list", home), try("list", home+"/dir/sub"), try("create", home+"/new"), try("exec", "/usr/bin/stat", "-c", "%a %F", home)})
+			if err != nil || fmt.Sprint(got) != "[ok dir ok z ok ok 700 directory]" {
+				t.Errorf("%v, %v", got, err)
+			}
+		}
+		s := beginWith(t, l, p, try("list", home))
+		s.finish()
+		if !note(s.Plan()) {
+			t.Errorf("%q", s.Plan().Notes)
+		}
+		if now := everything(t, home); now != host {
+			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+		}
+		if plan := compile(kept(p), hostFacts().with(yes(""))); note(plan) {
+			t.Errorf("the control: %q", plan.Notes)
+		}
+	}
+}
+
+// TestJailHomeMeanwhile: the process that lists the tools changes what it keeps while
+// calls run. They see the one or the other, and what is kept is what it wrote.
+func TestJailHomeMeanwhile(t *testing.T) {
+	needsCopies(t)
+	home := plantHome(t)
+	stop, done := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { <-done })
+	turns := 0
+	end := sync.OnceFunc(func() { close(stop) })
+	defer end()
+	go func() {
+		defer close(done)
+		for ; ; turns++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, name := range []string{"x", "dir/y", "dir/sub/z"} {
+				os.WriteFile(home+"/tmp", []byte("turn"), 0o600)
+				os.Rename(home+"/tmp", filepath.Join(home, name))
+				os.Remove(filepath.Join(home, name))
+			}
+			os.RemoveAll(home + "/dir")
+			os.MkdirAll(home+"/dir/sub", 0o700)
+		}
+	}()
+	var calls []attempt
+	for i := range 100 {
+		name := filepath.Join(home, []string{"x", "dir/y", "dir/sub/z", "dir/new"}[i%4])
+		calls = append(calls, try("rewrite", name), try("mkfile", name), try("rename", name, home+"/moved"), try("list", home+"/dir"), try("unlink", home+"/moved"))
+	}
+	for range 10 {
+		inJail(t, homeProfile(t, home), calls...)
+	}
+	end()
+	<-done
+	names, err := filepath.Glob(home + "/dir/*")
+	if err != nil || fmt.Sprint(names) != "["+home+"/dir/sub]" || turns < 3 {
+		t.Errorf("after %d turns: %q, %v", turns, names, err)
+	}
+	if _, err := os.Stat(home + "/moved"); err == nil {
+		t.Error("what a call made is on the host")
+	}
+}
+
+// TestJailHomePrograms: what programs keep in HOME works there as it does on a
+// filesystem of its own.
+func TestJailHomePrograms(t *testing.T) {
+	needsCopies(t)
+	home := plantHome(t)
+	const script = `
+set -e
+cd "$HOME"
+git init -q repo && cd repo && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && git gc -q && git log --format=%s
+cd .. && mv repo moved && git -C moved status -sb
+perl -e 'use Fcntl ":flock"; open F, "+<", "x" or die; flock F, LOCK_EX or die; print F "changed"; close F; open F, "<", "x"; print <F>, "\n"'
+cp -a dir copied && rm -r copied && ls dir
+`
+	p := homeProfile(t, home)
+	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", script}
+	var want, got, errs bytes.Buffer
+	for _, c := range []struct {
+		p   *policy.Profile
+		out *bytes.Buffer
+	}{{p, &got}, {kept(p), &want}} {
+		proc, wait, err := startJail(t, Launcher{}, c.p, c.out, &errs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exit, _ := proc.Wait()
+		wait()
+		if exit != (Exit{}) {
+			t.Errorf("%+v: %s", exit, &errs)
+		}
+	}
+	if got.String() != want.String() || !strings.Contains(want.String(), "first\n") {
+		t.Errorf("%s, want %s", &got, &want)
+	}
+}
+
+// TestBareHome: a call has a HOME of its own, empty, and gone afterwards. The server's
+// cannot be seen.
+func TestBareHome(t *testing.T) {
+	needsBare(t)
+	home := plantHome(t)
+	p := homeProfile(t, home)
+	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	host := everything(t, home)
+	looks := []attempt{try("variable", "HOME"), try("cwd"), try("list", "."), try("create", "new"), try("list", home), try("read", home+"/x"), try("rewrite", home+"/x"), try("create", home+"/new"), try("env")}
+	for range 2 {
+		got := inBare(t, p, looks...)
+		own := strings.TrimPrefix(got[0], "ok ")
+		if want := fmt.Sprint("[ok ", own, " ok ", own, " ok ok EACCES EACCES EACCES EACCES]"); fmt.Sprint(got[:8]) != want || !strings.HasSuffix(own, "/home") || own == home {
+			t.Errorf("%v, want %s", got[:8], want)
+		}
+		told := fmt.Sprintf(`"home":%q,"temporary":%q,`, own, filepath.Dir(own))
+		if !strings.Contains(got[8], told) || !strings.Contains(got[8], fmt.Sprintf(`{"path":%q,`, own)) || strings.Contains(got[8], home) {
+			t.Errorf("it is told %s", got[8])
+		}
+		if _, err := os.Lstat(filepath.Dir(own)); own == "" || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: %v", own, err)
+		}
+	}
+	if now := everything(t, home); now != host {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+	}
+	if got := fmt.Sprint(inBare(t, kept(p), looks[:8]...)); got != "[ok "+home+" ok "+home+" ok dir empty hard link out x y ok ok dir empty hard link new out x y ok x ok EEXIST]" {
+		t.Errorf("the control: %s", got)
+	}
+	plan, _ := allGaps.Compile(p)
+	if !slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.Contains(n, "HOME is an empty directory") }) {
+		t.Errorf("%q", plan.Notes)
+	}
+}
