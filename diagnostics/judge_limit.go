@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,14 +75,26 @@ var limitWords = []struct {
 	{keyMemory, "ENOSPC", []string{"enospc", "no space left on device", "os error 28)", "errno 28]"}, []string{"/tmp", "/dev/shm"}},
 }
 
+// ephemeralHome is the HOME of a call, which is memory as well; "" for one that is kept.
+func (j *judge) ephemeralHome() string {
+	if e, _ := j.ev.Profile.Find(j.ev.Profile.Home); e.Ephemeral {
+		return j.ev.Profile.Home
+	}
+	return ""
+}
+
 // saidLimit looks for words that a limit brings about.
 func (j *judge) saidLimit(lines []string) (v verdict, ok bool) {
 	if j.ev.Profile == nil {
 		return v, false
 	}
+	home := j.ephemeralHome()
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, l := range limitWords {
+			if l.key == keyMemory && home != "" {
+				l.with = append(slices.Clone(l.with), strings.ToLower(home))
+			}
 			if !containsAny(lower, l.words) || l.with != nil && !containsAny(lower, l.with) || j.limit(l.key) <= 0 {
 				continue
 			}
@@ -91,7 +104,11 @@ func (j *judge) saidLimit(lines []string) (v verdict, ok bool) {
 			v := j.raise(l.key)
 			what := "the limit " + l.key + " = " + strconv.Itoa(j.limit(l.key)) + " looks like this (" + l.show + ")"
 			if l.key == keyMemory {
-				what = "a full /tmp or /dev/shm, each of half of memory_mb = " + strconv.Itoa(j.limit(l.key)) + ", looks like this (" + l.show + ")"
+				places := "a full /tmp or /dev/shm"
+				if home != "" {
+					places = "a full /tmp, /dev/shm or HOME, or a file of HOME that is too large to be copied"
+				}
+				what = places + ", each of half of memory_mb = " + strconv.Itoa(j.limit(l.key)) + ", looks like this (" + l.show + ")"
 			}
 			v.note = "the server said " + quote(cut(line, 200)) + "; " + what
 			return v, true

@@ -20,6 +20,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	killed := func(sig syscall.Signal) func(*Evidence) {
 		return func(ev *Evidence) { ev.Exit = &Exit{Code: 128 + int(sig), Signal: sig} }
 	}
+	aCall := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Entries[0].Ephemeral = true }) }
 	const sigXFSZ = syscall.Signal(25) // on Linux and macOS; Windows has none
 	for _, tt := range []struct {
 		name  string
@@ -45,6 +46,9 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"go, threads", "runtime: failed to create new OS thread (have 42 already; errno=11)", nil, Possible, "processes = 512", "processes = 1024"},
 		{"python, file size", "OSError: [Errno 27] File too large", nil, Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
 		{"node, space", "ENOSPC: no space left on device, write '/tmp/x'", nil, Possible, "half of memory_mb = 4096", "memory_mb = 8192"},
+
+		{"space in the HOME of a call", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", aCall, Possible, "or HOME", "memory_mb = 8192"},
+		{"control: in a HOME that is kept", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", nil, None, "", ""},
 
 		{"control: a read that would block", "read: Resource temporarily unavailable", nil, None, "", ""},
 		{"control: the host has no more files", "Too many open files in system", nil, None, "", ""},

@@ -38,10 +38,11 @@ var featureWords = map[string]string{
 	"fresh_proc":     "a /proc of the jail's own",
 	"pid_max":        "limit of processes for root",
 	"cgroup":         "limits that the kernel holds",
+	"overlay":        "what the server keeps, in the HOME of each call",
 }
 
 // optional features are those without which a jail still holds what it says.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true, "overlay": true}
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {

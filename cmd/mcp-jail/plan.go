@@ -114,6 +114,9 @@ func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, 
 	if p.HomePrivate {
 		home = p.Home + "  (private, kept between sessions)"
 	}
+	if e, _ := p.Find(p.Home); e.Ephemeral {
+		home = p.Home + "  (private, a copy that is thrown away when the call ends)"
+	}
 	row("home", home)
 	w.Flush()
 
@@ -279,6 +282,9 @@ func origin(e policy.Entry) string {
 	case policy.OriginBaseline:
 		return "baseline"
 	case policy.OriginHome:
+		if e.Ephemeral {
+			return "private home, a copy that is thrown away"
+		}
 		return "private home"
 	case policy.OriginSensitive:
 		if e.Named == policy.HostSocket {
