@@ -145,15 +145,15 @@ const twinsSecret = "planted for one of the twins"
 // what the other has left.
 func (w *world) bareTwins(t *testing.T, program string, arg map[string]any) {
 	t.Helper()
-	cmd, tmp := w.plain(program), t.TempDir()
-	cmd.Env = append(cmd.Env, "TMPDIR="+tmp)
+	cmd, tmp, home := w.plain(program), t.TempDir(), t.TempDir()
+	cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "HOME="+home)
 	s := open(t, cmd, nil)
 	if text := s.tool("other", arg).texts(); !strings.Contains(text, twinsSecret) {
 		t.Errorf("a bare server does not read it either: %s", text)
 	}
 	s.tool("granted", arg)
 	left := arg["leave"].(string)
-	for _, dir := range []string{tmp, "/dev/shm"} {
+	for _, dir := range []string{tmp, "/dev/shm", home} {
 		text := s.tool("other", map[string]any{"arg": "/nowhere", "leave": left}).texts()
 		if !strings.Contains(text, twinsSecret+" in "+dir) {
 			t.Errorf("a bare server does not find what was left in %s either: %s", dir, text)

@@ -12,7 +12,7 @@ import (
 func twinsMain() { serve("twins", []string{"granted", "other", "hang"}, useTwins) }
 
 func useTwins(c toolCall) (string, error) {
-	places := []string{os.TempDir(), "/dev/shm"}
+	places := []string{os.TempDir(), "/dev/shm", os.Getenv("HOME")}
 	b, err := os.ReadFile(c.Arguments["arg"])
 	switch c.Name {
 	case "granted":
