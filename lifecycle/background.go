@@ -31,10 +31,10 @@ func (p *perCall) background(ctx context.Context) {
 			p.keepSpares(ctx, now)
 		case <-p.wake:
 			p.keepSpares(ctx, time.Now())
-			p.tasks.Go(func() {
-				p.verify(ctx, mcpproxy.Legacy)
-				p.verify(ctx, mcpproxy.Modern)
-			})
 		}
+		p.tasks.Go(func() {
+			p.verify(ctx, mcpproxy.Legacy)
+			p.verify(ctx, mcpproxy.Modern)
+		})
 	}
 }

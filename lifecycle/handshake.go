@@ -149,7 +149,7 @@ func (c *child) ready() {
 	defer p.mu.Unlock()
 	p.started, c.greeted = true, true
 	if p.level != nil && c.hello != nil && c.hello.era == mcpproxy.Legacy {
-		c.post(p.setLevelTo(p.level))
+		c.out.offer(p.setLevelTo(p.level)) // with mu nobody waits for a process to read
 	}
 }
 

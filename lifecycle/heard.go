@@ -173,7 +173,7 @@ func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 		return c.session.withdrawn(c, f, e)
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if c.tool == "" {
-			c.session.recheck(c.hello.eraOf())
+			c.session.changed(c.hello.eraOf())
 		}
 		return false
 	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":

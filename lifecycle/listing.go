@@ -29,6 +29,9 @@ type listed struct {
 	key     string // "" when nothing can be kept for other sessions
 	entry   *catalog.Entry
 	doubted []string // names of answers that are to be verified
+
+	changed   bool      // the server has said so, and nobody has looked yet
+	rechecked time.Time // when somebody has looked for that reason
 }
 
 // kept is an answer from the catalogue.

@@ -115,9 +115,13 @@ func (p *perCall) answer(rq *request, f *mcpproxy.Frame) {
 
 // reply sends an answer of ours.
 func (p *perCall) reply(rq *request, line []byte) {
-	if !p.claim(rq) {
-		return
+	if p.claim(rq) {
+		p.deliver(rq, line)
 	}
+}
+
+// deliver is reply, for who has claimed the request.
+func (p *perCall) deliver(rq *request, line []byte) {
 	defer p.close(rq)
 	if rq.batch == nil {
 		p.sent(p.proxy.Client.Inject(line))
@@ -128,9 +132,13 @@ func (p *perCall) reply(rq *request, line []byte) {
 
 // drop forgets a request that gets no answer.
 func (p *perCall) drop(rq *request) {
-	if !p.claim(rq) {
-		return
+	if p.claim(rq) {
+		p.discard(rq)
 	}
+}
+
+// discard is drop, for who has claimed the request.
+func (p *perCall) discard(rq *request) {
 	if rq.batch != nil {
 		p.sent(rq.batch.Drop())
 	}

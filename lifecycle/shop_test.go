@@ -38,6 +38,7 @@ type shopMessage struct {
 //	ttl=MS                           ttlMs of its lists and of server/discover
 //	pages                            one tool a page
 //	die-list                         on tools/list
+//	list-changed                     what it says after each tools/list
 func shop() {
 	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}
 	for _, word := range strings.Fields(os.Getenv("MCP_JAIL_TEST_OPTIONS")) {
@@ -181,6 +182,9 @@ func (s *shopkeeper) list(m shopMessage) {
 		list = append(list, fmt.Sprintf(`{"name":%q}`, name))
 	}
 	answerWith(m.ID, `{"tools":[`+strings.Join(list, ",")+`]`+next+s.ttl()+`}`)
+	if s.is("list-changed") {
+		say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	}
 }
 
 // resource answers what a discovery process is asked for by the name of what is

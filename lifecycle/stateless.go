@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -125,9 +126,10 @@ func newPerCall(s Session, o Stateless) *perCall {
 // attend waits for the end of the session. Calls under way when the client has closed
 // its end have the time that a server would have.
 func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int) {
+	var last *diagnostics.Diagnosis
 	select {
 	case <-p.clientEnded:
-		p.endListens()
+		p.tasks.Go(p.endListens)
 		answered := make(chan struct{})
 		p.tasks.Go(func() {
 			defer close(answered)
@@ -138,10 +140,10 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int
 		select {
 		case <-answered:
 		case <-timer.C:
-			p.abandon(diagnostics.Diagnosis{
+			last = &diagnostics.Diagnosis{
 				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.name,
 				What: "the client closed its end, and there was no answer within " + p.times.term.String(),
-			})
+			}
 		case <-p.gone.c:
 		case sig := <-ends:
 			status = statusOf(sig)
@@ -157,12 +159,7 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int
 	if status != 0 || p.gone.isSet() {
 		p.hurry()
 	}
-	p.mu.Lock()
-	p.over = true
-	p.mu.Unlock()
-	for _, rq := range p.unanswered() { // nobody waits for it any more
-		p.drop(rq)
-	}
+	p.leaveOpen(last)
 	if status != 0 {
 		return status
 	}
@@ -194,11 +191,22 @@ func (p *perCall) untilAnswered() {
 	}
 }
 
-// abandon answers everything that is open with one diagnosis.
-func (p *perCall) abandon(d diagnostics.Diagnosis) {
-	for _, rq := range p.unanswered() {
-		p.fail(rq, d)
-	}
+// leaveOpen ends what is open when the session is over: with d, or without an answer
+// where there is none. Only finish may wait for a client that does not read it.
+func (p *perCall) leaveOpen(d *diagnostics.Diagnosis) {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	open := slices.DeleteFunc(p.unanswered(), func(rq *request) bool { return !p.claim(rq) })
+	p.tasks.Go(func() {
+		for _, rq := range open {
+			if d != nil {
+				p.deliver(rq, d.ErrorFrame(rq.id))
+			} else {
+				p.discard(rq)
+			}
+		}
+	})
 }
 
 func (p *perCall) unanswered() (all []*request) {
@@ -251,9 +259,10 @@ const maxDenials = 1000
 // allDenials are those of all processes, for the record.
 func (p *perCall) allDenials() []diagnostics.Denial {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	all := p.denials[:len(p.denials):len(p.denials)]
-	for c := range p.children {
+	children := slices.Collect(maps.Keys(p.children))
+	p.mu.Unlock()
+	for _, c := range children { // a jail may take its time to tell
 		all = append(all, c.redact.Denials(c.instance.denials(time.Time{}))...)
 	}
 	return all

@@ -19,6 +19,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	l := &p.lists
 	l.mu.Lock()
 	known := l.of(p, h)
+	known.recheck(time.Now(), p.times.tick)
 	todo := known.doubted
 	known.doubted = nil
 	l.mu.Unlock()
@@ -86,8 +87,9 @@ func answerKind(name string) string {
 	return string(kind)
 }
 
-// recheck has lists that a server says have changed asked for anew.
-func (p *perCall) recheck(era mcpproxy.Era) {
+// changed has lists that a server says have changed asked for anew. A server may say
+// so whenever it is asked, or without end: it is taken at its word once a tick.
+func (p *perCall) changed(era mcpproxy.Era) {
 	h := p.handshakeFor(era)
 	if h == nil {
 		return
@@ -95,11 +97,23 @@ func (p *perCall) recheck(era mcpproxy.Era) {
 	l := &p.lists
 	l.mu.Lock()
 	known := l.of(p, h)
-	for name := range known.entry.Answers {
+	known.changed = true
+	soon := time.Since(known.rechecked) >= p.times.tick
+	l.mu.Unlock()
+	if soon {
+		p.poke()
+	}
+}
+
+// recheck doubts every list when the server has said that they have changed.
+func (k *listed) recheck(now time.Time, pause time.Duration) {
+	if !k.changed || now.Sub(k.rechecked) < pause {
+		return
+	}
+	k.changed, k.rechecked = false, now
+	for name := range k.entry.Answers {
 		if name != "initialize" && name != "server/discover" {
-			known.doubt(name)
+			k.doubt(name)
 		}
 	}
-	l.mu.Unlock()
-	p.poke()
 }
