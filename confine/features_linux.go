@@ -35,13 +35,23 @@ func probeForStart() Features {
 	f.SeccompNotify = seccompNotifyFeature()
 	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // absent without Yama
 	f.PtraceScope = ptraceScopeFeature(strings.TrimSpace(string(scope)))
-	if b, err := os.ReadFile("/proc/self/mountinfo"); err != nil {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	switch {
+	case isShort(err):
+		f.FreshProc = unknown(err.Error())
+	case err != nil:
 		f.FreshProc = no("/proc cannot be read: "+err.Error(), "mount /proc")
-	} else {
+	default:
 		f.FreshProc = freshProcFeature(string(b))
 	}
 	f.PidMax = kernelAtLeast(f.Kernel, 6, 14)
 	return f
+}
+
+// isShort reports whether something failed for want of what may be there again the
+// next moment: then nothing was learnt of the host.
+func isShort(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
 // probed remembers what is expensive to ask, when the answer was certain: what

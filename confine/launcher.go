@@ -3,6 +3,7 @@ package confine
 import (
 	"context"
 	"slices"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -35,7 +36,8 @@ type Plan struct {
 }
 
 // Compile says what Start would do. When a gap is neither waived by the profile
-// nor by the launcher, the error is a *GapError, and the plan is returned too.
+// nor by the launcher, the error is a *GapError, and the plan is returned too. There is
+// none when the host could not be asked for want of descriptors or memory.
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := hostFacts().with(namespaces())
 	if f.UserNamespaces.Answer == Yes {
@@ -45,6 +47,11 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 }
 
 func (l Launcher) compile(p *policy.Profile, f facts) (*Plan, error) {
+	if f.Supported && f.FreshProc.Answer == Unknown {
+		// Nothing was learnt of the host, for want of descriptors or memory. That is no
+		// gap, which could have been waived: the next moment they may be there.
+		return nil, &StartError{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
+	}
 	plan := compile(p, f)
 	var open []Gap
 	for i := range plan.Gaps {

@@ -290,3 +290,17 @@ func TestWaivedGaps(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestShortOfDescriptors: a host that could not be asked is no host without /proc,
+// whatever gaps are waived.
+func TestShortOfDescriptors(t *testing.T) {
+	for answer, refused := range map[Answer]bool{Unknown: true, No: false, Yes: false} {
+		f := kernel()
+		f.FreshProc = Feature{Answer: answer, Detail: "too many open files"}
+		_, err := Launcher{Waive: policy.Axes()}.compile(planProfile(), f)
+		var se *StartError
+		if errors.As(err, &se) != refused {
+			t.Errorf("%v: %v, want an error: %t", answer, err, refused)
+		}
+	}
+}
