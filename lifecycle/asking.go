@@ -64,13 +64,13 @@ func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration)
 	}()
 	f.Replace(f.Messages[0].IDAt, []byte(id))
 	at := new(place)
-	c.out.put(f, at)
-	var late <-chan time.Time
+	waiting := ctx
 	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		late = timer.C
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
 	}
+	c.out.put(waiting, f, at)
 	select {
 	case got := <-answer:
 		return got.take()
@@ -84,9 +84,10 @@ func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration)
 			return nil, errUnheard
 		}
 		return nil, errEnded
-	case <-late:
-		return nil, errSilent
-	case <-ctx.Done():
+	case <-waiting.Done():
+		if ctx.Err() == nil {
+			return nil, errSilent
+		}
 		return nil, ctx.Err()
 	}
 }

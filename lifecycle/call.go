@@ -100,12 +100,24 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 // process returns a process for a call: a spare if there is one and it may be one,
 // else a new one, past its handshake.
 func (p *perCall) process(ctx context.Context, rq *request, spare bool) (*child, *diagnostics.Diagnosis) {
+	if rq.tool == "" { // which stands for the discovery and its policy
+		d := p.note(diagnostics.Diagnosis{
+			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name,
+			What: fmt.Sprintf("server %q: a call of a tool without a name", p.name),
+			Fix:  "have the client name the tool",
+		})
+		return nil, &d
+	}
 	if d := p.unlisted(ctx, rq); d != nil {
 		return nil, d
 	}
 	h := rq.hello
+	t, d := p.resolve(rq.tool)
+	if d != nil {
+		return nil, d
+	}
 	if spare {
-		if c := p.takeSpare(rq.tool, h); c != nil {
+		if c := p.takeSpare(rq.tool, h, t.Profile); c != nil {
 			return c, nil
 		}
 	}
@@ -114,10 +126,6 @@ func (p *perCall) process(ctx context.Context, rq *request, spare bool) (*child,
 		p.booting.Add(-1)
 		p.poke()
 	}()
-	t, d := p.resolve(rq.tool)
-	if d != nil {
-		return nil, d
-	}
 	c, d := p.spawn(ctx, rq.tool, t, h, false)
 	if d != nil {
 		return nil, d
@@ -144,7 +152,7 @@ func (p *perCall) resolve(tool string) (Tool, *diagnostics.Diagnosis) {
 // serve has a process do a call. again: a spare has ended before it had read any of
 // it, which is no failure of the call.
 func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool) {
-	at := c.assign(rq)
+	at := c.assign(ctx, rq)
 	if at == nil {
 		return false
 	}

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -112,12 +113,23 @@ func (c *child) live() {
 	close(c.ended)
 }
 
-// post sends the process a message of somebody else's, behind what waits already.
-func (c *child) post(f *mcpproxy.Frame) { c.out.put(f, nil) }
+// post sends the process a message of ours, behind what waits already. It does not
+// wait: who sends may hold what others need.
+func (c *child) post(f *mcpproxy.Frame) {
+	if !c.out.offer(f) {
+		c.deaf()
+	}
+}
+
+// deaf ends a process that has asked for more than it takes.
+func (c *child) deaf() {
+	c.session.say(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.name, c.forTool()))
+	c.proc.Kill()
+}
 
 // assign makes a request the process's, and sends it: at tells where. It is nil when
 // the request has been answered or cancelled meanwhile.
-func (c *child) assign(rq *request) (at *place) {
+func (c *child) assign(ctx context.Context, rq *request) (at *place) {
 	p := c.session
 	p.mu.Lock()
 	if p.requests[rq.key()] != rq {
@@ -134,7 +146,7 @@ func (c *child) assign(rq *request) (at *place) {
 	c.quiet.Store(false)
 	c.tellLimits(f, &f.Messages[0])
 	at = new(place)
-	c.out.put(f, at)
+	c.out.put(ctx, f, at)
 	return at
 }
 

@@ -59,7 +59,11 @@ func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*
 
 // startDiscovery starts a discovery process and takes it through the handshake.
 func (p *perCall) startDiscovery(ctx context.Context, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	c, why := p.spawn(ctx, "", Tool{Profile: p.Session.Profile, Unset: p.Session.Unset}, h, false)
+	t, why := p.resolve("")
+	if why != nil {
+		return nil, nil, why
+	}
+	c, why := p.spawn(ctx, "", t, h, false)
 	if why != nil {
 		return nil, nil, why
 	}
@@ -264,7 +268,7 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 			p.fail(rq, *d)
 			return
 		}
-		at := c.assign(rq)
+		at := c.assign(ctx, rq)
 		if at == nil {
 			return
 		}

@@ -37,6 +37,7 @@ type fleet struct {
 	mu    sync.Mutex
 	procs []*fakeProcess
 	tools []string // of the processes, in the order of their start
+	where []string // their working directories, which are only told
 }
 
 func (f *fleet) Start(_ context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
@@ -69,6 +70,7 @@ func (f *fleet) Start(_ context.Context, p *policy.Profile, stdio confine.Stdio)
 	proc := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: &fake{denials: f.denials[p.Tool]}}
 	f.procs = append(f.procs, proc)
 	f.tools = append(f.tools, p.Tool)
+	f.where = append(f.where, p.Dir)
 	go func() {
 		cmd.Wait()
 		close(proc.done)
@@ -86,6 +88,18 @@ func (f *fleet) started(tool string) (n int) {
 		}
 	}
 	return n
+}
+
+// dirs returns the working directories of a tool's processes.
+func (f *fleet) dirs(tool string) (dirs []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, t := range f.tools {
+		if t == tool {
+			dirs = append(dirs, f.where[i])
+		}
+	}
+	return dirs
 }
 
 // of returns the processes of a tool.

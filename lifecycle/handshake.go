@@ -144,12 +144,15 @@ func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnosti
 // ready notes that a process works. From then on it hears what the client says to
 // everybody, and first what it has said already.
 func (c *child) ready() {
-	p := c.session
+	p, room := c.session, true
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.started, c.greeted = true, true
 	if p.level != nil && c.hello != nil && c.hello.era == mcpproxy.Legacy {
-		c.out.offer(p.setLevelTo(p.level)) // with mu nobody waits for a process to read
+		room = c.out.offer(p.setLevelTo(p.level))
+	}
+	p.mu.Unlock()
+	if !room {
+		c.deaf()
 	}
 }
 

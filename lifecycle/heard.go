@@ -114,12 +114,14 @@ func (c *child) heard(f *mcpproxy.Frame) {
 		if c.ownAnswer(e, c.conn) {
 			return
 		}
-		if !c.session.pass(c, f, e) {
-			line := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-			c.post(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...)))
-			return
+		switch {
+		case !c.mayAsk(string(e.Method)):
+			c.refuseAsking(e, "no call is under way that the client could take this for a part of")
+		case !c.session.pass(c, f, e):
+			c.refuseAsking(e, "too many requests wait for the client")
+		default:
+			c.session.send(f)
 		}
-		c.session.send(f)
 	case mcpproxy.Notification:
 		if c.relays(f, e) {
 			c.session.send(f)
@@ -181,9 +183,28 @@ func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	case "notifications/progress":
 		return c.owns(e.Token)
 	}
+	return c.works()
+}
+
+// works reports whether the process works on a request of the client, or may.
+func (c *child) works() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.work) > 0 || c.active && c.tool == ""
+}
+
+// mayAsk reports whether a request of the process is for the client: a question is
+// taken for one of the call that the client sees. A spare has none, and who has
+// answered has none any more. The roots are asked for ahead by many, and show nobody
+// anything.
+func (c *child) mayAsk(method string) bool {
+	return method == "roots/list" || method == "ping" || c.works()
+}
+
+// refuseAsking answers a request of the process.
+func (c *child) refuseAsking(e *mcpproxy.Envelope, why string) {
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
+	c.post(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: `+why+`"}}`...)))
 }
 
 // owns reports whether a progress token is that of a request which the process works

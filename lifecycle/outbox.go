@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -40,12 +41,22 @@ func (p *place) begun() (at int64, ok bool) {
 
 func (o *outbox) init(written *progress) { o.moved.L, o.written = &o.mu, written }
 
-// put queues a frame, which is the outbox's from then on.
-func (o *outbox) put(f *mcpproxy.Frame, at *place) {
+// put queues a frame, which is the outbox's from then on. It waits for room until ctx
+// is done: a process that reads nothing must not hold who writes to it for ever.
+func (o *outbox) put(ctx context.Context, f *mcpproxy.Frame, at *place) {
+	defer context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.moved.Broadcast()
+	})()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.full(f) && !o.closed {
+	for o.full(f) && !o.closed && ctx.Err() == nil {
 		o.moved.Wait()
+	}
+	if o.full(f) && !o.closed {
+		f.Close()
+		return
 	}
 	o.take(f, at)
 }

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -50,10 +49,7 @@ func (p *perCall) replied(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	r.child.instance.reply(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
-	if !r.child.out.offer(f) { // it would wait for this, and we for it
-		p.say(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", p.name, r.child.forTool()))
-		r.child.proc.Kill()
-	}
+	r.child.post(f) // it would wait for this, and we for it
 }
 
 // takeReverse removes the request of a process that the client knows by an id.

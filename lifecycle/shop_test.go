@@ -34,6 +34,7 @@ type shopMessage struct {
 //	start=JSON                       a line that it says first
 //	stdout=TEXT, stderr=TEXT         what it prints first
 //	after=JSON                       a line that it says after the handshake
+//	stuff                            after the handshake it asks for much, and reads nothing
 //	tools=a,b,c                      what it lists, instead of allTools
 //	ttl=MS                           ttlMs of its lists and of server/discover
 //	pages                            one tool a page
@@ -63,7 +64,7 @@ func shop() {
 	}
 }
 
-const allTools = "echo,ask,never,crash,progress,forge,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,last"
+const allTools = "echo,ask,never,crash,progress,forge,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,last"
 
 func (s *shopkeeper) read() (m shopMessage, ok bool) {
 	line, err := s.in.ReadBytes('\n')
@@ -93,6 +94,12 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "notifications/initialized":
 		if line, ok := s.options["after"]; ok {
 			say("%s", line)
+		}
+		if s.is("stuff") {
+			for range 70 { // each has an error for an answer, with the id in it
+				say(`{"jsonrpc":"2.0","id":"%s","method":"m","a":1,"a":2}`, strings.Repeat("x", 1000<<10))
+			}
+			time.Sleep(time.Hour)
 		}
 	case "server/discover":
 		s.discover(m)
@@ -240,6 +247,9 @@ func (s *shopkeeper) call(m shopMessage) {
 	case "twice":
 		answerWith(m.ID, text("first"))
 		answerWith(m.ID, text("second"))
+	case "behind": // asks when it has answered
+		answerWith(m.ID, text("done"))
+		say(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`)
 	case "ambiguous":
 		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
 	case "fail":

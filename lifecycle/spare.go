@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // spares are processes that were started ahead: jailed under the policy of a tool,
@@ -62,18 +63,29 @@ func (p *perCall) calledTool(tool string) {
 	p.poke()
 }
 
-// takeSpare hands out a spare of a tool that lives and went through that handshake.
-func (p *perCall) takeSpare(tool string, h *hello) *child {
+// takeSpare hands out a spare of a tool that lives, went through that handshake, and is
+// held by what the policy means now: a file may have come that is to be hidden. Those
+// that are held by something else are ended.
+func (p *perCall) takeSpare(tool string, h *hello, profile *policy.Profile) (spare *child) {
 	s := &p.spares
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, c := range s.ready {
-		if c.tool == tool && c.hello.same(h) && !isClosed(c.proc.Done()) {
-			s.ready = slices.Delete(s.ready, i, i+1)
-			return c
+	key := ""
+	s.ready = slices.DeleteFunc(s.ready, func(c *child) bool {
+		if spare != nil || c.tool != tool || !c.hello.same(h) || isClosed(c.proc.Done()) {
+			return false
 		}
-	}
-	return nil
+		if key == "" {
+			key = profile.Key()
+		}
+		if c.Profile.Key() != key {
+			p.tasks.Go(c.kill)
+			return true
+		}
+		spare = c
+		return true
+	})
+	return spare
 }
 
 // keepSpares ends the spares that are of no use any more and starts those that are

@@ -21,8 +21,8 @@ import (
 // Stateless is what a session needs beyond its Session when each call has a process
 // of its own. Only Tool is required.
 type Stateless struct {
-	// Tool resolves the policy of a tool on the host as it is now. It is asked for
-	// each process, on several goroutines.
+	// Tool resolves the policy of a tool on the host as it is now, and that of the
+	// discovery for "". It is asked for each process, on several goroutines.
 	Tool func(name string) (Tool, error)
 	// Declared are the tools that the configuration names.
 	Declared []string

@@ -245,13 +245,13 @@ func TestClosedAtOnce(t *testing.T) {
 func TestOutbox(t *testing.T) {
 	var o outbox
 	o.init(&progress{})
-	o.put(&mcpproxy.Frame{Size: outboxMax + 1}, nil) // alone, it may be larger
+	o.put(t.Context(), &mcpproxy.Frame{Size: outboxMax + 1}, nil) // alone, it may be larger
 	if o.offer(&mcpproxy.Frame{Size: 1}) {
 		t.Error("there is room for more")
 	}
 	done := make(chan struct{})
 	go func() {
-		o.put(&mcpproxy.Frame{Size: 1}, nil)
+		o.put(t.Context(), &mcpproxy.Frame{Size: 1}, nil)
 		close(done)
 	}()
 	select {

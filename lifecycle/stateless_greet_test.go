@@ -43,6 +43,9 @@ func TestStatements(t *testing.T) {
 		resolve := o.Tool
 		o.Tool = func(name string) (Tool, error) {
 			tool, err := resolve(name)
+			if name == "" { // the listing process has nothing of theirs
+				return tool, err
+			}
 			tool.Profile.Advertise = true
 			tool.Profile.Entries = []policy.Entry{{Path: "/for/" + name, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}
 			return tool, err

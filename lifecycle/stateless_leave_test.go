@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // TestUnread: a client that does not read what it is sent keeps nobody from leaving,
@@ -48,26 +46,6 @@ func TestUnread(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestReadyUnread: what a process is told when it is ready waits for nobody to read,
-// since all of the session would.
-func TestReadyUnread(t *testing.T) {
-	p := &perCall{level: []byte(`{"level":"debug"}`)}
-	c := &child{session: p, hello: &hello{era: mcpproxy.Legacy}}
-	c.out.init(new(progress))
-	c.post(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", outboxMax) + `","error":{}}`)))
-	done := make(chan struct{})
-	go func() {
-		c.ready()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		c.out.close()
-		t.Error("it waits")
 	}
 }
 

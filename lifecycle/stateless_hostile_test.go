@@ -1,0 +1,177 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// TestAsksUncalled: a question is for the client only while its process works for it;
+// else it would be taken for part of the call of another.
+func TestAsksUncalled(t *testing.T) {
+	f := newShop()
+	f.options = func(tool string, _ int) string {
+		if tool == "echo" {
+			return `after={"jsonrpc":"2.0","id":"early","method":"sampling/createMessage"}`
+		}
+		return ""
+	}
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) {
+		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
+	})
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"))
+	p.answer("1")
+	eventually(t, "the refusal", func() bool {
+		return strings.Contains(f.saw("echo", 0), `"id":"early","error":{"code":-32603,"message":"mcp-jail: no call is under way`)
+	})
+	p.send(callOf("2", "behind", "{}"))
+	p.answer("2")
+	<-f.of("behind")[0].done
+	p.nothing()
+}
+
+// TestStuffed: a process that asks for more than it reads gives back its slot.
+func TestStuffed(t *testing.T) {
+	f := newShop()
+	f.options = func(tool string, _ int) string {
+		if tool == "never" {
+			return "stuff"
+		}
+		return ""
+	}
+	p := beginStateless(t, f, atMost(1))
+	p.greet()
+	p.send(callOf("1", "never", "{}"), callOf("2", "echo", "{}"))
+	if p.answer("1").Error == nil {
+		t.Error("no failure")
+	}
+	has(t, p.answer("2").line, "tool=echo")
+	has(t, p.nothing(), `tool "never" does not read what it has asked for; it was ended`)
+}
+
+// TestOutboxGivenUp: who has given up does not wait for room.
+func TestOutboxGivenUp(t *testing.T) {
+	var o outbox
+	o.init(&progress{})
+	ctx, cancel := context.WithCancel(t.Context())
+	frame := func() *mcpproxy.Frame {
+		return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", outboxMax/2) + `"}`))
+	}
+	o.put(ctx, frame(), nil)
+	done := make(chan struct{})
+	go func() {
+		o.put(ctx, frame(), nil)
+		close(done)
+	}()
+	select {
+	case <-done:
+		t.Fatal("there was room")
+	case <-time.After(50 * time.Millisecond):
+	}
+	cancel()
+	<-done
+	if len(o.frames) != 1 {
+		t.Errorf("%d frames", len(o.frames))
+	}
+}
+
+// TestReadyStuffed: what a process is told when it is ready waits for nobody to read,
+// since all of the session would.
+func TestReadyStuffed(t *testing.T) {
+	f := newShop()
+	errors, err := os.Create(t.TempDir() + "/stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errors.Close()
+	p := newPerCall(Session{Launcher: f, Err: errors}, Stateless{})
+	defer close(p.finished)
+	c := &child{session: p, hello: &hello{era: mcpproxy.Legacy}, tool: "echo"}
+	c.init(p.front, p.Session.Profile)
+	c.out.init(&progress{})
+	c.out.size = outboxMax
+	killed := &killed{}
+	c.proc, p.level = killed, []byte("{}")
+	c.ready()
+	if !p.mu.TryLock() || !killed.yes {
+		t.Errorf("killed: %v", killed.yes)
+	}
+}
+
+type killed struct {
+	Process
+	yes bool
+}
+
+func (k *killed) Kill() error { k.yes = true; return nil }
+
+// TestOutdated: when the policy has come to mean something else on the host, no call
+// gets a spare that is held by what it meant before, and no listing process is started
+// under that.
+func TestOutdated(t *testing.T) {
+	f := newShop()
+	var means atomic.Value
+	means.Store("/before")
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
+		o.Tool = func(name string) (Tool, error) {
+			profile := *s.Profile
+			profile.Tool, profile.Dir = name, means.Load().(string)
+			return Tool{Profile: &profile}, nil
+		}
+	})
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"))
+	p.answer("1")
+	ready := func(n int) {
+		t.Helper()
+		eventually(t, "a spare", func() bool { return strings.Contains(f.saw("echo", n), "initialized") })
+		time.Sleep(50 * time.Millisecond) // until it counts as one
+	}
+	ready(0)
+	p.send(callOf("2", "echo", "{}")) // the control
+	p.answer("2")
+	if saw := f.saw("echo", 0); !strings.Contains(saw, "tools/call") {
+		t.Errorf("the spare saw %q", saw)
+	}
+	ready(1)
+	means.Store("/now")
+	p.send(callOf("3", "echo", "{}"), legacy("4", "resources/read", `{"uri":"crash"}`))
+	p.answer("3")
+	p.answer("4")
+	p.send(legacy("5", "resources/read", `{"uri":"x"}`))
+	p.answer("5")
+	<-f.of("echo")[1].done
+	p.nothing()
+	if saw := f.saw("echo", 1); strings.Contains(saw, "tools/call") {
+		t.Errorf("the outdated spare saw %q", saw)
+	}
+	if got := f.dirs(""); len(got) != 2 || got[0] != "/before" || got[1] != "/now" {
+		t.Errorf("the listing processes were started under %q", got)
+	}
+}
+
+// TestNameless: a call of a tool without a name is not one of the listing process's.
+func TestNameless(t *testing.T) {
+	f := newShop()
+	f.options = func(string, int) string { return "tools=,echo" }
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{""} })
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"))
+	has(t, p.answer("1").line, `{"name":""}`)
+	p.send(callOf("2", "", "{}"), callOf("3", "echo", "{}"))
+	has(t, p.answer("2").line, `"code":-32602`, "without a name")
+	p.answer("3")
+	p.nothing()
+	if n := f.started(""); n != 1 {
+		t.Errorf("%d listing processes", n)
+	}
+}
