@@ -117,6 +117,8 @@ func (c *child) heard(f *mcpproxy.Frame) {
 		switch {
 		case !c.mayAsk(string(e.Method)):
 			c.refuseAsking(e, "no call is under way that the client could take this for a part of")
+		case len(e.ID)+len(e.Token) > maxAskedID:
+			c.refuseAsking(e, "the id or the progress token is too long")
 		case !c.session.pass(c, f, e):
 			c.refuseAsking(e, "too many requests wait for the client")
 		default:

@@ -16,8 +16,11 @@ type reverse struct {
 	call  mcpproxy.Call
 }
 
-// maxAsked bounds what processes can make us remember. A client may never answer.
-const maxAsked = 10000
+// What bounds what processes can make us remember. A client may never answer.
+const (
+	maxAsked   = 10000 // requests
+	maxAskedID = 4096  // bytes of the id and the progress token of one
+)
 
 // pass gives a request of a process its id for the client. It reports false when too
 // many wait for the client already.

@@ -41,7 +41,7 @@ func (p *perCall) offer(tools []string) {
 	s.mu.Lock()
 	now := time.Now()
 	for _, name := range tools {
-		if s.tools[name] == nil {
+		if s.tools[name] == nil && p.Warm != nil && p.Warm(name) > 0 {
 			s.tools[name] = &spareTool{used: now}
 			s.order = append(s.order, name)
 		}

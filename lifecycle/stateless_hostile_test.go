@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -112,6 +113,35 @@ type killed struct {
 }
 
 func (k *killed) Kill() error { k.yes = true; return nil }
+
+// TestLongID: a process cannot have us keep much by what it calls its requests.
+func TestLongID(t *testing.T) {
+	p := beginStateless(t, newShop(), nil)
+	p.greet()
+	p.send(callOf("1", "ask", `{"id":"`+strings.Repeat("x", maxAskedID-5)+`"}`)) // with the quotes, and those of "t"
+	p.send(reply(p.told("sampling/createMessage"), "{}"))
+	has(t, p.answer("1").line, `result={}`)
+	p.send(callOf("2", "ask", `{"id":"`+strings.Repeat("x", maxAskedID-4)+`"}`))
+	has(t, p.answer("2").line, "mcp-jail: the id or the progress token is too long")
+	p.nothing()
+}
+
+// TestManyTools: a server cannot have us remember ever more tools, nor ask for each
+// whether it has spares.
+func TestManyTools(t *testing.T) {
+	p := newPerCall(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
+	defer close(p.finished)
+	for n := range 3 {
+		list := []string{`{"name":"echo"}`}
+		for i := range maxTools / 2 {
+			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
+		}
+		p.listedPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+	}
+	if n, tools := len(p.lists.tools), p.spares.order; n != maxTools || !p.lists.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
+		t.Errorf("%d tools, %d with spares", n, len(tools))
+	}
+}
 
 // TestOutdated: when the policy has come to mean something else on the host, no call
 // gets a spare that is held by what it meant before, and no listing process is started

@@ -44,6 +44,9 @@ func (p *perCall) listedPage(result []byte, first bool) (next string) {
 		l.paged = []string{}
 	}
 	for _, t := range part.Tools {
+		if len(l.tools) == maxTools && !l.tools[t.Name] {
+			continue
+		}
 		l.tools[t.Name] = true
 		if l.paged != nil {
 			l.paged = append(l.paged, t.Name)
@@ -64,6 +67,10 @@ func (p *perCall) listedPage(result []byte, first bool) (next string) {
 	p.offer(tools)
 	return ""
 }
+
+// maxTools bounds the tools that are known by name: a server may list others each
+// time. What is beyond is not listed.
+const maxTools = 10000
 
 // maxPages bounds a list of tools: a server may page for ever.
 const maxPages = 100
