@@ -98,8 +98,8 @@ func (p *perCall) request(ctx context.Context, rq *request) {
 		rq.era, rq.hello = mcpproxy.Legacy, p.learnLegacy(rq.frame, e)
 	case rq.era == mcpproxy.Modern:
 		rq.hello = p.learnModern(rq.frame, e)
-	default:
-		rq.hello = p.handshakeFor(rq.era)
+	default: // it says nothing of the client, which then has said it before
+		rq.era, rq.hello = p.introduced()
 	}
 	switch rq.method {
 	case "tools/call":

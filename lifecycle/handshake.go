@@ -109,6 +109,17 @@ func (p *perCall) handshakeFor(era mcpproxy.Era) *hello {
 	return p.legacy
 }
 
+// introduced is how the client has said who it is, for a request that does not say it:
+// by its handshake, else with its requests of 2026-07-28.
+func (p *perCall) introduced() (mcpproxy.Era, *hello) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.legacy == nil && p.modern != nil {
+		return mcpproxy.Modern, p.modern
+	}
+	return mcpproxy.Legacy, p.legacy
+}
+
 // greet takes a process through the client's handshake and returns the answer to it.
 // A modern one needs none.
 func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {

@@ -142,3 +142,18 @@ func TestClientsOfModernRequests(t *testing.T) {
 	}
 	p.nothing()
 }
+
+// TestUndated: what does not say who asks is from whom it was before, and for the
+// process that knows it.
+func TestUndated(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.send(modern("1", "tools/list", ""))
+	p.answer("1")
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
+	p.answer("2")
+	if saw := f.saw("", 0); f.started("") != 1 || !strings.Contains(saw, "logging/setLevel") {
+		t.Errorf("the first of %d saw %q", f.started(""), saw)
+	}
+	p.nothing()
+}
