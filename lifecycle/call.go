@@ -76,7 +76,9 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 	defer p.next()
 	for spare := true; ; spare = false {
 		c, d := p.process(ctx, rq, spare)
-		if d != nil {
+		if d == nil {
+			c.settle(ctx)
+		} else {
 			if ctx.Err() == nil {
 				p.fail(rq, *d)
 			} else {
@@ -87,6 +89,7 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 		again := p.serve(ctx, c, rq)
 		p.ending <- struct{}{} // there are never more on their way out than may run
 		p.tasks.Go(func() {
+			c.rest()
 			c.end()
 			<-p.ending
 		})

@@ -28,6 +28,7 @@ type child struct {
 	work   map[string]*request // by id
 	own    map[string]chan told
 	active bool      // a request of the client has been sent to it
+	level  levelled  // the last logging/setLevel that it was sent
 	used   time.Time // when something was asked last, or answered
 	freed  sync.Cond // work or own has lost one
 	gone   bool      // for who waits for that
@@ -159,6 +160,18 @@ func (c *child) release(rq *request) {
 		c.freed.Broadcast()
 	}
 	c.used = time.Now()
+}
+
+// rest waits a moment for what the process of a call has still to say of it: some
+// libraries send notifications on the side, and forget them when their input ends.
+func (c *child) rest() {
+	soon := time.NewTimer(c.times.rest / 25)
+	defer soon.Stop()
+	select {
+	case <-c.ended:
+	case <-c.session.hurried.c:
+	case <-soon.C:
+	}
 }
 
 // end sees to it that the process ends, and returns when it is gone: by itself now

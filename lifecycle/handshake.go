@@ -159,19 +159,12 @@ func (c *child) ready() {
 	p.mu.Lock()
 	p.started, c.greeted = true, true
 	if p.level != nil && c.hello != nil && c.hello.era == mcpproxy.Legacy {
-		room = c.out.offer(p.setLevelTo(p.level))
+		room = c.out.offer(p.setLevelTo(c))
 	}
 	p.mu.Unlock()
 	if !room {
 		c.deaf()
 	}
-}
-
-// setLevelTo is the client's logging/setLevel with an id of ours. The caller holds mu.
-func (p *perCall) setLevelTo(params []byte) *mcpproxy.Frame {
-	p.lastOwn++
-	id := quoted(fmt.Sprintf("%s%d", p.private, p.lastOwn))
-	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, params))
 }
 
 func (c *child) forTool() string {
@@ -201,30 +194,6 @@ func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnos
 	}
 	d := c.report(ev)
 	return &d
-}
-
-// setLevel answers for the server, if it has said that it knows levels, and has each
-// process told from then on.
-func (p *perCall) setLevel(ctx context.Context, rq *request) {
-	e := &rq.frame.Messages[0]
-	params := bytes.Clone(rq.frame.Slice(e.Params))
-	if params == nil || !p.lists.logs() {
-		p.begin(func() { p.ask(ctx, rq) })
-		return
-	}
-	told := map[*child]*mcpproxy.Frame{}
-	p.mu.Lock()
-	p.level = params
-	for c := range p.children {
-		if c.greeted && c.hello != nil && c.hello.era == mcpproxy.Legacy {
-			told[c] = p.setLevelTo(params)
-		}
-	}
-	p.mu.Unlock()
-	for c, f := range told {
-		c.out.offer(f)
-	}
-	p.result(rq, "result", []byte("{}"))
 }
 
 // members is an object with those members of another that are to be kept, each with

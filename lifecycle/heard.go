@@ -140,6 +140,9 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			e = &f.Messages[0]
 		}
 	}
+	if c.level.answered(e) {
+		return
+	}
 	if waits := c.waits(e); waits != nil {
 		if f.Slice(e.Self) == nil {
 			waits <- told{unfit: c.unheld(f)}
@@ -168,9 +171,10 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	c.session.answer(rq, f)
 }
 
-// relays reports whether a notification of the process is for the client: of what a
-// process says to nobody's request, before its own or behind it, nothing is. That
-// lists have changed is said by us, when they have.
+// relays reports whether a notification of the process is for the client: what a
+// process says before it has a request to work on is not. What it logs behind its
+// answer is: some libraries send notifications on the side. That lists have changed is
+// said by us, when they have.
 func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":
@@ -184,6 +188,11 @@ func (c *child) relays(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 		return false
 	case "notifications/progress":
 		return c.owns(e.Token)
+	}
+	if string(e.Method) == "notifications/message" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.active
 	}
 	return c.works()
 }

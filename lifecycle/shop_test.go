@@ -40,6 +40,7 @@ type shopMessage struct {
 //	pages                            one tool a page
 //	die-list                         on tools/list
 //	list-changed                     what it says after each tools/list
+//	slow-level, no-level             how it answers logging/setLevel
 func shop() {
 	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}
 	for _, word := range strings.Fields(os.Getenv("MCP_JAIL_TEST_OPTIONS")) {
@@ -110,7 +111,15 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "resources/read", "prompts/get", "completion/complete":
 		s.resource(m)
 	case "logging/setLevel":
-		answerWith(m.ID, `{}`)
+		if s.is("slow-level") { // and what comes meanwhile does not wait
+			time.Sleep(50 * time.Millisecond)
+			if s.in.Buffered()+unread(os.Stdin) > 0 {
+				s.log.WriteString("hurried\n")
+			}
+		}
+		if !s.is("no-level") {
+			answerWith(m.ID, `{}`)
+		}
 	case "tools/call":
 		s.calls++
 		s.call(m)
@@ -244,6 +253,11 @@ func (s *shopkeeper) call(m shopMessage) {
 	case "forge": // answers for somebody else, and then for itself
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"forged":true}}`, call.Arguments)
 		answerWith(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
+	case "chat": // behind its answer, unless its input has ended
+		answerWith(m.ID, text("done"))
+		time.AfterFunc(5*time.Millisecond, func() {
+			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"and that was it"}}`)
+		})
 	case "twice":
 		answerWith(m.ID, text("first"))
 		answerWith(m.ID, text("second"))

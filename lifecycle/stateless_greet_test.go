@@ -93,6 +93,33 @@ func TestLevel(t *testing.T) {
 	}
 }
 
+// TestLevelFirst: a call is sent when the process has answered what level is wanted, a
+// spare's too, since it may work on both at once. A server that never answers that is
+// not waited for.
+func TestLevelFirst(t *testing.T) {
+	for _, option := range []string{"slow-level", "no-level"} {
+		for _, warm := range []int{0, 1} {
+			f := newShop()
+			f.options = func(string, int) string { return option }
+			p := beginStateless(t, f, func(s *Session, o *Stateless) {
+				s.times.probe = 300 * time.Millisecond
+				o.Warm = func(string) int { return warm }
+			})
+			p.greet()
+			p.send(legacy("1", "tools/list", "{}"))
+			p.answer("1")
+			eventually(t, "the spares", func() bool { return f.started("echo") == warm })
+			p.send(legacy("2", "logging/setLevel", `{"level":"error"}`), callOf("3", "echo", "{}"))
+			p.answer("2")
+			p.answer("3")
+			p.nothing()
+			if saw := f.saw("echo", 0); !strings.Contains(saw, "setLevel") || strings.Contains(saw, "hurried") {
+				t.Errorf("%s, warm = %d: saw %q", option, warm, saw)
+			}
+		}
+	}
+}
+
 // TestLargeLevel: what is too large to be repeated does no harm.
 func TestLargeLevel(t *testing.T) {
 	p := beginStateless(t, newShop(), nil)

@@ -137,6 +137,18 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// TestLateLog: what a process logs behind its answer, before it has ended, is heard.
+func TestLateLog(t *testing.T) {
+	f := newShop()
+	f.options = func(string, int) string { return "tools=chat" }
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.rest = 5 * time.Second })
+	p.greet()
+	p.send(callOf("1", "chat", "{}"))
+	p.answer("1")
+	has(t, string(p.told("notifications/message").Params), "and that was it")
+	p.nothing()
+}
+
 // TestTimeOut: a call is answered when its time is over, and its process is told.
 func TestTimeOut(t *testing.T) {
 	f := newShop()
