@@ -23,6 +23,7 @@ type child struct {
 	tool    string // "" for the discovery
 	spare   bool   // it was started before there was a call for it
 	greeted bool   // it is past its handshake; under perCall.mu
+	asking  int    // requests of its to the client that are open; under perCall.mu
 
 	mu     sync.Mutex
 	work   map[string]*request // by id

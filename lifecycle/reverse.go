@@ -19,6 +19,7 @@ type reverse struct {
 // What bounds what processes can make us remember. A client may never answer.
 const (
 	maxAsked   = 10000 // requests
+	maxAskedBy = 1000  // of one process: the others have theirs
 	maxAskedID = 4096  // bytes of the id and the progress token of one
 )
 
@@ -27,10 +28,11 @@ const (
 func (p *perCall) pass(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &reverse{child: c, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	p.mu.Lock()
-	if len(p.reversed) >= maxAsked {
+	if len(p.reversed) >= maxAsked || c.asking >= maxAskedBy {
 		p.mu.Unlock()
 		return false
 	}
+	c.asking++
 	p.lastAsk++
 	n := p.lastAsk
 	p.reversed[n] = r
@@ -64,8 +66,16 @@ func (p *perCall) takeReverse(id []byte) *reverse {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.reversed[n]
-	delete(p.reversed, n)
+	p.forgetAsked(n)
 	return r
+}
+
+// forgetAsked takes out a request of a process, if it is there. The caller holds mu.
+func (p *perCall) forgetAsked(n int64) {
+	if r := p.reversed[n]; r != nil {
+		r.child.asking--
+		delete(p.reversed, n)
+	}
 }
 
 // owner finds the process whose progress token this is, and puts its own back.
@@ -88,7 +98,7 @@ func (p *perCall) withdrawn(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) b
 	defer p.mu.Unlock()
 	for n, r := range p.reversed {
 		if r.child == c && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
-			delete(p.reversed, n)
+			p.forgetAsked(n)
 			f.Replace(e.CancelsAt, strconv.AppendInt(nil, n, 10))
 			return true
 		}
@@ -104,7 +114,7 @@ func (p *perCall) withdrawAll(c *child) {
 	for n, r := range p.reversed {
 		if r.child == c {
 			open = append(open, n)
-			delete(p.reversed, n)
+			p.forgetAsked(n)
 		}
 	}
 	p.mu.Unlock()

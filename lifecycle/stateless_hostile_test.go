@@ -126,6 +126,35 @@ func TestLongID(t *testing.T) {
 	p.nothing()
 }
 
+// TestManyQuestions: a process that asks without end leaves the others room, and has
+// room again when it was answered.
+func TestManyQuestions(t *testing.T) {
+	p := newPerCall(Session{}, Stateless{})
+	defer close(p.finished)
+	pass := func(c *child, id int) bool {
+		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
+		return p.pass(c, f, &f.Messages[0])
+	}
+	one, other := &child{session: p}, &child{session: p}
+	for i := range maxAskedBy {
+		if !pass(one, i) {
+			t.Fatalf("no room for %d", i)
+		}
+	}
+	if pass(one, -1) || !pass(other, 1) {
+		t.Error("one process has taken the room of the others")
+	}
+	if p.takeReverse([]byte("1")) == nil || p.takeReverse([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+		t.Error("an answer does not make room for one")
+	}
+	for range maxAskedBy / 10 { // taken back
+		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
+		if !p.withdrawn(one, f, &f.Messages[0]) || !pass(one, -1) {
+			t.Fatal("what was taken back does not make room")
+		}
+	}
+}
+
 // TestManyTools: a server cannot have us remember ever more tools, nor ask for each
 // whether it has spares.
 func TestManyTools(t *testing.T) {
