@@ -25,6 +25,9 @@ type client struct {
 	argv func(*site) []string
 }
 
+// dashed is the name as part of a file's.
+func (c client) dashed() string { return strings.ReplaceAll(c.name, " ", "-") }
+
 func script(name string) func(*site) []string {
 	return func(s *site) []string { return []string{s.node, filepath.Join(s.base, "clients", name)} }
 }
@@ -69,7 +72,7 @@ func session(t *testing.T, s *site, c client, sv server) (actions []map[string]a
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("sessions", sv.name+".json"))
 	must(t, err)
-	text := strings.NewReplacer("$WORK", s.work, "$CLIENT", strings.ReplaceAll(c.name, " ", "-")).Replace(string(b))
+	text := strings.NewReplacer("$WORK", s.work, "$CLIENT", c.dashed()).Replace(string(b))
 	text = repeated.ReplaceAllStringFunc(text, func(r string) string {
 		m := repeated.FindStringSubmatch(r)
 		times, _ := strconv.Atoi(m[2])
@@ -88,6 +91,12 @@ func session(t *testing.T, s *site, c client, sv server) (actions []map[string]a
 // report plays a session on one side.
 func report(t *testing.T, s *site, c client, sv server, how side) any {
 	t.Helper()
+	return played(t, s, c, sv, how, session(t, s, c, sv))
+}
+
+// played is what the client reports of doing this on one side.
+func played(t *testing.T, s *site, c client, sv server, how side, actions []map[string]any) any {
+	t.Helper()
 	argv := how(s, sv)
 	env := map[string]string{}
 	for _, pair := range s.env {
@@ -97,7 +106,7 @@ func report(t *testing.T, s *site, c client, sv server, how side) any {
 	p := plan{
 		Mode:    c.mode,
 		Server:  planServer{Command: argv[0], Args: argv[1:], Cwd: s.work, Env: env},
-		Actions: session(t, s, c, sv),
+		Actions: actions,
 	}
 	if sv.name != "filesystem" { // which would serve the roots instead of its argument
 		p.Roots = []planRoot{{"file://" + s.work, "wörk"}}
@@ -114,9 +123,12 @@ func report(t *testing.T, s *site, c client, sv server, how side) any {
 	return v
 }
 
-// TestClients has every client talk to every server, bare and in the jail.
+// TestClients has every client talk to every server, bare, in the jail, and with a
+// process and a jail for every call.
 func TestClients(t *testing.T) {
 	s := here(t)
+	all := &departing{seen: map[departure]bool{}}
+	t.Cleanup(func() { all.check(t) }) // when all have ended
 	for _, c := range clients {
 		for _, sv := range servers {
 			t.Run(c.name+"/"+sv.name, func(t *testing.T) {
@@ -138,6 +150,7 @@ func TestClients(t *testing.T) {
 					t.Error(strings.Join(faults[:min(10, len(faults))], "\n"))
 				}
 				results.add(t, "clients", c.name+" → "+sv.name, tally{sessions: 1, answers: answers(want), additions: additions})
+				all.stateless(t, s, c, sv, want)
 			})
 		}
 	}

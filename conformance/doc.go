@@ -9,6 +9,10 @@
 //   - the official conformance suite, through bridge/, which makes an HTTP server
 //     of a stdio one: its verdicts.
 //
+// The sessions of client libraries are played a third time, with a process for every
+// call (stateful = false), without and with spares. Where that departs is a list, in
+// stateless_test.go and RESULTS.md: nothing else may differ, and nothing in it be equal.
+//
 // The tests of hardship_test.go do the same where a relay has it hard: thousands of
 // requests at once, a client that stops reading, a proxy that is stopped or killed.
 //

@@ -15,7 +15,7 @@ import (
 
 // A tally counts what was compared and found equal.
 type tally struct {
-	sessions, lines, bytes, answers, verdicts, additions int
+	sessions, lines, bytes, answers, verdicts, additions, departures int
 }
 
 // ledger collects tallies by kind of comparison and by what was compared.
@@ -41,6 +41,7 @@ func (l *ledger) add(t *testing.T, kind, what string, n tally) {
 	row.answers += n.answers
 	row.verdicts += n.verdicts
 	row.additions += n.additions
+	row.departures += n.departures
 	l.rows[[2]string{kind, what}] = row
 }
 
@@ -56,6 +57,7 @@ func (l *ledger) of(kind string) (names []string, rows map[string]tally, sum tal
 			sum.answers += n.answers
 			sum.verdicts += n.verdicts
 			sum.additions += n.additions
+			sum.departures += n.departures
 		}
 	}
 	return slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]), rows, sum
@@ -83,6 +85,15 @@ func (l *ledger) table() string {
 	section("clients", "Client libraries: what they report, deeply equal",
 		"| client → server | sessions | answers | additions |",
 		func(n tally) string { return fmt.Sprintf("| %d | %d | %d |", n.sessions, n.answers, n.additions) })
+	section("stateless", "Client libraries, with a process for every call: what they report, deeply equal but for the departures",
+		"| client → server | sessions | answers | additions | departures |",
+		func(n tally) string {
+			return fmt.Sprintf("| %d | %d | %d | %d |", n.sessions, n.answers, n.additions, n.departures)
+		})
+	b.WriteString("\nThe departures, each of which was seen:\n\n| server | where | why |\n|---|---|---|\n")
+	for _, d := range departures {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", cmp.Or(d.server, "any"), d.at[1:], d.why)
+	}
 	section("inspector", "The Inspector's command line: output, byte for byte",
 		"| server | commands | bytes |",
 		func(n tally) string { return fmt.Sprintf("| %d | %d |", n.sessions, n.bytes) })
@@ -94,7 +105,7 @@ func (l *ledger) table() string {
 
 // write writes the table, unless some kind of comparison was not made.
 func (l *ledger) write() error {
-	for _, kind := range []string{"transcripts", "clients", "inspector", "suite"} {
+	for _, kind := range []string{"transcripts", "clients", "stateless", "inspector", "suite"} {
 		if _, _, sum := l.of(kind); sum == (tally{}) {
 			return fmt.Errorf("no comparison of kind %s was made: RESULTS.md stays as it was", kind)
 		}

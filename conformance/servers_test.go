@@ -3,7 +3,11 @@
 package conformance
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +53,34 @@ func plain(s *site, sv server) []string { return sv.argv(s) }
 // jailed is the server behind mcp-jail, with the default policy.
 func jailed(s *site, sv server) []string {
 	return append([]string{s.jail, "run", "--workspace", s.work, "--name", "conformance-" + sv.name, "--"}, sv.argv(s)...)
+}
+
+// stateless is the server behind mcp-jail with a process for every call, each under the
+// default policy, and with so many spares of each tool.
+func stateless(warm int) side {
+	return func(s *site, sv server) []string {
+		return []string{s.jail, "run", "--config", filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), "conformance-" + sv.name}
+	}
+}
+
+// configure writes the configurations of the stateless servers.
+func (s *site) configure() error {
+	for _, warm := range []int{0, 1} {
+		var b strings.Builder
+		for _, sv := range append(servers, long...) {
+			argv := sv.argv(s)
+			arguments := make([]string, 0, len(argv))
+			for _, a := range argv[1:] {
+				arguments = append(arguments, strconv.Quote(a))
+			}
+			fmt.Fprintf(&b, "[servers.conformance-%s]\nstateful = false\nwarm = %d\nworkspace = %q\ncommand = %q\narguments = [%s]\n",
+				sv.name, warm, s.work, argv[0], strings.Join(arguments, ", "))
+		}
+		if err := os.WriteFile(filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), []byte(b.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lossy is the server behind a relay with a fault.

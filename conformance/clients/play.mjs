@@ -36,7 +36,7 @@ function contentFor(params) {
   return content;
 }
 
-const patience = 60_000;
+const patience = 180_000;
 
 // play connects, plays and closes. open(plan, log) returns a connected client of
 // either generation, whose methods have the same names.

@@ -214,7 +214,7 @@ func Main(open func(context.Context, *Plan, *Log) (Client, any, error)) {
 		os.Exit(2)
 	}
 	log := &Log{asked: map[string][]any{}, heard: map[string][]any{}, progress: map[string][]any{}, after: map[string]func(int){}}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var r report
 	c, server, err := open(ctx, &plan, log)
