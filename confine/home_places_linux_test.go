@@ -192,17 +192,19 @@ set -e
 cd "$HOME"
 git init -q repo && cd repo && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && git gc -q && git log --format=%s
 cd .. && mv repo moved && git -C moved status -sb
-perl -e 'use Fcntl ":flock"; open F, "+<", "x" or die; flock F, LOCK_EX or die; print F "changed"; close F; open F, "<", "x"; print <F>, "\n"'
+echo changed > x && cat x link && echo more >> y && cat y
 cp -a dir copied && rm -r copied && ls dir
 `
 	p := homeProfile(t, home)
-	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", script}
 	var want, got, errs bytes.Buffer
 	for _, c := range []struct {
 		p   *policy.Profile
 		out *bytes.Buffer
 	}{{p, &got}, {kept(p), &want}} {
-		proc, wait, err := startJail(t, Launcher{}, c.p, c.out, &errs)
+		expect(t, "a lock", jailed(t, c.p, "locked", home+"/x"), "EAGAIN")
+		sh := *c.p
+		sh.Program, sh.Argv = "/usr/bin/sh", []string{"sh", "-c", script}
+		proc, wait, err := startJail(t, Launcher{}, &sh, c.out, &errs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func (c *compiler) copies() {
 	case c.f.Copies.Answer == No:
 		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+c.f.Copies.Detail)
 	case c.f.FullCopies.Answer != Yes:
-		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a directory that HOME holds at the start of a call cannot be removed there (EIO)")
+		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
 		fallthrough
 	default:
 		by = "overlayfs on a tmpfs"
