@@ -90,13 +90,17 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 func (c *child) live() {
 	p := c.session
 	var pumps sync.WaitGroup
-	pumps.Go(c.read)
+	said := make(chan struct{})
+	pumps.Go(func() {
+		defer close(said)
+		c.read()
+	})
 	pumps.Go(func() { c.pumpStderr(c.pipes.stderr, c.shows) })
 	pumps.Go(func() {
 		c.out.write(c.conn)
 		c.pipes.stdin.Close()
 	})
-	<-c.proc.Done()
+	c.watch(said)
 	c.proc.Kill() // whatever the program has left behind
 	exit, err := c.proc.Wait()
 	c.Log.Debug().Str("tool", c.tool).Int("code", exit.Code).Err(err).Msg("a process has ended")
@@ -113,6 +117,30 @@ func (c *child) live() {
 	c.freed.Broadcast()
 	c.mu.Unlock()
 	close(c.ended)
+}
+
+// watch waits until the process has ended. One that has closed its stdout, and lives,
+// can answer nothing any more: it is ended.
+func (c *child) watch(said <-chan struct{}) {
+	select {
+	case <-c.proc.Done():
+		return
+	case <-said:
+	}
+	soon := time.NewTimer(c.times.rest)
+	defer soon.Stop()
+	select {
+	case <-c.proc.Done():
+		return
+	case <-soon.C:
+	}
+	if !c.out.isClosed() { // else it is being ended
+		if !c.quiet.Load() {
+			c.errs.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.name, c.forTool()))
+		}
+		c.tasks.Go(c.end)
+	}
+	<-c.proc.Done()
 }
 
 // post sends the process a message of ours, behind what waits already. It does not

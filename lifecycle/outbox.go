@@ -94,6 +94,12 @@ func (o *outbox) close() {
 	o.moved.Broadcast()
 }
 
+func (o *outbox) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
 // write sends what is queued until the outbox is closed and empty.
 func (o *outbox) write(to *mcpproxy.Conn) {
 	for {

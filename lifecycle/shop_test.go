@@ -65,7 +65,7 @@ func shop() {
 	}
 }
 
-const allTools = "echo,ask,never,crash,progress,forge,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,last"
+const allTools = "echo,ask,never,crash,progress,forge,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,mute,last"
 
 func (s *shopkeeper) read() (m shopMessage, ok bool) {
 	line, err := s.in.ReadBytes('\n')
@@ -294,6 +294,9 @@ func (s *shopkeeper) call(m shopMessage) {
 		answerWith(m.ID, `{"content":[],"big":"`+strings.Repeat("b", size)+`"}`)
 	case "size":
 		answerWith(m.ID, fmt.Sprintf(`{"content":[],"sum":%d,"size":%d}`, sum(call.Arguments), len(call.Arguments)))
+	case "mute":
+		os.Stdout.Close()
+		time.Sleep(time.Hour)
 	case "deaf":
 		s.log.WriteString("deaf\n")
 		time.Sleep(time.Hour)

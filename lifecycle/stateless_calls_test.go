@@ -111,6 +111,20 @@ func TestCrash(t *testing.T) {
 	has(t, p.nothing(), "panic: out of luck")
 }
 
+// TestMute: a process that has closed its stdout answers nothing any more, and nobody
+// waits for it.
+func TestMute(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, atMost(1))
+	p.greet()
+	p.send(callOf("1", "mute", "{}"), callOf("2", "echo", "{}"))
+	if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, "call mute") {
+		t.Error(got)
+	}
+	has(t, p.answer("2").line, "tool=echo")
+	has(t, p.nothing(), "has closed its stdout")
+}
+
 // TestStartFails: what cannot be started, or has no policy, fails the calls of that
 // tool and of no other.
 func TestStartFails(t *testing.T) {
