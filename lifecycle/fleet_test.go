@@ -28,6 +28,7 @@ import (
 type fleet struct {
 	servers map[string]string
 	errs    map[string]error // instead
+	gate    chan struct{}    // starts wait until it is closed; nil: they do not
 	denials map[string][]confine.Denial
 
 	// options of a shop, for the n-th process (from 0) of a tool.
@@ -40,7 +41,14 @@ type fleet struct {
 	where []string // their working directories, which are only told
 }
 
-func (f *fleet) Start(_ context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+func (f *fleet) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+	if f.gate != nil {
+		select {
+		case <-f.gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if err := f.errs[p.Tool]; err != nil {
 		return nil, err
 	}
@@ -136,7 +144,11 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 	s.Err = errW
 	p.lines = bufio.NewReaderSize(p.out, 1<<20)
 	s.Launcher = f
-	s.Profile = &policy.Profile{Server: "test", Startup: 20 * time.Second, Limits: policy.DefaultLimits}
+	program, err := os.Executable() // which the catalogue looks at
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Profile = &policy.Profile{Server: "test", Program: program, Startup: 20 * time.Second, Limits: policy.DefaultLimits}
 	s.times.idle, s.times.rest, s.times.tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	s.Sink = func(r diagnostics.Record) { p.record = r }
 	o := Stateless{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (Tool, error) {

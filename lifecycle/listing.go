@@ -17,11 +17,12 @@ import (
 // listing is what is known of a server: what it has answered to a client's handshake
 // and to requests for lists, in this session or an earlier one.
 type listing struct {
-	mu      sync.Mutex
-	entries map[string]*listed
-	tools   map[string]bool // all that were ever listed: clients remember them
-	paged   []string        // of a list that is not complete; nil when its first part is not known
-	logging bool            // the server knows logging levels
+	mu        sync.Mutex
+	entries   map[string]*listed
+	tools     map[string]bool // all that were ever listed: clients remember them
+	paged     []string        // of a list that is not complete; nil when its first part is not known
+	logging   bool            // the server knows logging levels
+	rechecked time.Time       // when a change of lists was last looked at, at once
 }
 
 // listed are the answers to one client.

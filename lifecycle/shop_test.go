@@ -41,6 +41,7 @@ type shopMessage struct {
 //	die-list                         on tools/list
 //	list-changed                     what it says after each tools/list
 //	slow-level, no-level             how it answers logging/setLevel
+//	changing=a,b,c                   what it lists after resources/list, as it says
 func shop() {
 	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}
 	for _, word := range strings.Fields(os.Getenv("MCP_JAIL_TEST_OPTIONS")) {
@@ -108,6 +109,10 @@ func (s *shopkeeper) message(m shopMessage) {
 		s.list(m)
 	case "resources/list":
 		answerWith(m.ID, `{"resources":[]}`)
+		if s.is("changing") {
+			s.options["tools"] = s.options["changing"]
+			say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
 	case "resources/read", "prompts/get", "completion/complete":
 		s.resource(m)
 	case "logging/setLevel":

@@ -47,7 +47,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 			changed[answerKind(name)] = true
 		}
 	}
-	for _, kind := range []string{"tools", "prompts", "resources"} {
+	for _, kind := range []string{"tools", "prompts"} { // that is what is offered: see pruned
 		if changed[kind] && era != mcpproxy.Modern {
 			p.sent(p.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 		}
