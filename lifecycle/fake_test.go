@@ -121,7 +121,8 @@ type play struct {
 	files  []*os.File
 	record diagnostics.Record
 
-	stash []said // that the test has not asked for yet
+	stash   []said   // that the test has not asked for yet
+	session *perCall // when it is one
 }
 
 // impatient makes a session signal a server soon.

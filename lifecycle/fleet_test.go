@@ -165,6 +165,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 	}()
 	f.dir = t.TempDir()
 	session := newPerCall(s, o)
+	p.session = session
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
 	over := make(chan struct{})

@@ -1,0 +1,111 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// pidOf is the process that an answer of resources/read names.
+func pidOf(a said) string {
+	_, pid, _ := strings.Cut(a.line, `"pid":`)
+	return strings.TrimRight(pid, "}\n")
+}
+
+// TestDiscoveryShared: one process answers all that is no call, in any order.
+func TestDiscoveryShared(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.send(clientHello)
+	for i := range 50 {
+		p.send(legacy(fmt.Sprint(1+i), []string{"resources/read", "prompts/get", "completion/complete"}[i%3], `{"uri":"x"}`))
+	}
+	p.answer("0")
+	pids := map[string]bool{}
+	for i := range 50 {
+		pids[pidOf(p.answer(fmt.Sprint(51-i-1)))] = true
+	}
+	if len(pids) != 1 || f.started("") != 1 {
+		t.Errorf("answered by %v, %d started", pids, f.started(""))
+	}
+	p.nothing()
+}
+
+// TestDiscoveryIdle: the process ends when nobody has asked it anything for a while,
+// not before it has answered, and another one takes its place.
+func TestDiscoveryIdle(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+		s.times.discovery, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
+	})
+	p.greet()
+	p.send(legacy("1", "resources/read", `{"uri":"ask"}`))
+	ask := p.told("roots/list")
+	time.Sleep(300 * time.Millisecond) // three times as long as it may be idle
+	p.send(reply(ask, `{"roots":[]}`))
+	has(t, p.answer("1").line, `"heard":{"roots":[]}`)
+	<-f.of("")[f.started("")-1].done
+	p.send(legacy("2", "resources/read", `{}`))
+	p.answer("2")
+	// One that was cancelled is not waited for.
+	p.send(legacy("3", "resources/read", `{"uri":"never"}`))
+	eventually(t, "it is there", func() bool { return strings.Contains(f.saw("", f.started("")-1), `"id":3`) })
+	n := f.started("") - 1
+	p.send(cancel("3"))
+	<-f.of("")[n].done
+	has(t, f.saw("", n), cancel("3"))
+	if stderr := p.nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestDiscoveryCrash: what was asked then fails, and what comes next has a new process.
+func TestDiscoveryCrash(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(legacy("1", "resources/read", `{"uri":"never"}`))
+	eventually(t, "it has begun", func() bool { return strings.Contains(f.saw("", 0), "never") })
+	p.send(callOf("2", "ask", "{}")) // which has a process of its own
+	ask := p.told("sampling/createMessage")
+	p.send(legacy("3", "resources/read", `{"uri":"crash"}`))
+	for _, id := range []string{"1", "3"} {
+		failureOf(t, p.answer(id).line)
+	}
+	p.send(legacy("4", "resources/read", `{}`), reply(ask, "{}"))
+	if pid := pidOf(p.answer("4")); pid != fmt.Sprint(f.of("")[1].PID()) {
+		t.Errorf("answered by %s", pid)
+	}
+	has(t, p.answer("2").line, "id=0 result={}")
+	p.nothing()
+	if f.started("") != 2 {
+		t.Errorf("%d processes", f.started(""))
+	}
+}
+
+// TestDiscoveryDenials: what the jails of processes that are gone have refused stays in
+// the record.
+func TestDiscoveryDenials(t *testing.T) {
+	f := newShop()
+	f.denials = map[string][]confine.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(callOf("1", "echo", "{}"))
+	l := p.answer("1").line
+	has(t, l, "dev.mcp-jail/denials", "/denied")
+	<-f.of("echo")[0].done
+	p.send(callOf("2", "fail", "{}"))
+	if l := p.answer("2").line; strings.Contains(l, "/denied") {
+		t.Errorf("another call is told of it: %q", l)
+	}
+	p.nothing()
+	if len(p.record.Denials) != 1 || p.record.Denials[0].Target != "/denied" {
+		t.Errorf("the record has %v", p.record.Denials)
+	}
+}

@@ -1,0 +1,312 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// warm keeps n spares of each of some tools.
+func warm(n int, tools ...string) func(*Session, *Stateless) {
+	return func(_ *Session, o *Stateless) {
+		o.Warm = func(tool string) int {
+			for _, t := range tools {
+				if t == tool {
+					return n
+				}
+			}
+			return 0
+		}
+	}
+}
+
+// ready waits until the n-th process of a tool is past its handshake.
+func (f *fleet) ready(t testing.TB, tool string, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("spare %d of %s", n, tool), func() bool { return strings.Contains(f.saw(tool, n), "initialized") })
+}
+
+// calls counts the calls that processes of a tool have read.
+func (f *fleet) calls(tool string) (n int) {
+	for i := range f.started(tool) {
+		n += strings.Count(f.saw(tool, i), "tools/call")
+	}
+	return n
+}
+
+// spare waits until the n-th process of a tool is a spare that a call would be given.
+func (p *play) spare(f *fleet, tool string, n int) {
+	p.t.Helper()
+	f.ready(p.t, tool, n)
+	eventually(p.t, "the spare is known to be ready", func() bool {
+		p.session.spares.mu.Lock()
+		defer p.session.spares.mu.Unlock()
+		for _, c := range p.session.spares.ready {
+			if c.tool == tool && c.proc.PID() == f.of(tool)[n].PID() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestSpares: a spare is for one call, and another one follows.
+func TestSpares(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, warm(1, "echo"))
+	p.opening()
+	for i := range 4 {
+		p.spare(f, "echo", i)
+		if strings.Contains(f.saw("echo", i), "tools/call") {
+			t.Error("a spare has seen a call")
+		}
+		p.send(callOf(fmt.Sprint(i), "echo", "{}"))
+		has(t, p.answer(fmt.Sprint(i)).line, "calls=1", fmt.Sprintf("pid=%d ", f.of("echo")[i].PID()))
+	}
+	p.spare(f, "echo", 4)
+	p.nothing()
+	if n := f.started("echo"); n != 5 || f.started("ask") != 0 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// TestSparesOfModern: in the modern era a spare has shown that it is loaded.
+func TestSparesOfModern(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, warm(1, "echo"))
+	p.send(modern("1", "tools/list", ""))
+	p.answer("1")
+	eventually(t, "a spare", func() bool { return f.started("echo") == 1 && strings.Contains(f.saw("echo", 0), "server/discover") })
+	eventually(t, "it is ready", func() bool {
+		p.session.spares.mu.Lock()
+		defer p.session.spares.mu.Unlock()
+		return len(p.session.spares.ready) == 1
+	})
+	p.send(modernBy("another", "2", "tools/call", `"name":"echo"`))
+	has(t, p.answer("2").line, "tool=echo")
+	if strings.Contains(f.saw("echo", 0), "tools/call") {
+		t.Error("a spare was used for another client")
+	}
+	p.nothing()
+}
+
+// TestSpareLimits: there are never more spares than calls may run, and they are of the
+// tools that were called last.
+func TestSpareLimits(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		warm(2, "echo", "ask", "fail")(s, o)
+		o.MaxCalls = 3
+		s.times.tick = 5 * time.Millisecond
+	})
+	p.opening()
+	eventually(t, "three", func() bool { return f.started("echo")+f.started("ask")+f.started("fail") >= 3 })
+	p.send(callOf("1", "fail", "{}"))
+	p.answer("1")
+	eventually(t, "spares of the tool called last", func() bool {
+		p.session.spares.mu.Lock()
+		defer p.session.spares.mu.Unlock()
+		n := map[string]int{}
+		for _, c := range p.session.spares.ready {
+			n[c.tool]++
+		}
+		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
+	})
+	all := func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.procs)
+	}
+	started := all()
+	for i := range 20 {
+		p.send(legacy(fmt.Sprint(10+i), "resources/read", "{}"))
+		p.answer(fmt.Sprint(10 + i))
+	}
+	if n := all(); n != started {
+		t.Errorf("%d processes were started for nothing", n-started)
+	}
+	p.nothing()
+}
+
+// TestSpareIdle: a spare that nobody calls for ends.
+func TestSpareIdle(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		warm(1, "echo")(s, o)
+		s.times.spare, s.times.tick = 300*time.Millisecond, 20*time.Millisecond
+	})
+	p.opening()
+	f.ready(t, "echo", 0)
+	<-f.of("echo")[0].done
+	p.send(callOf("1", "echo", "{}"))
+	has(t, p.answer("1").line, "tool=echo")
+	p.nothing()
+}
+
+// TestDeadSpares: a spare that dies, before it is handed out or just then, is not the
+// failure of a call.
+func TestDeadSpares(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, warm(1, "echo"))
+	p.opening()
+	p.spare(f, "echo", 0)
+	f.of("echo")[0].Kill()
+	<-f.of("echo")[0].done
+	p.send(callOf("1", "echo", "{}"))
+	has(t, p.answer("1").line, "tool=echo")
+	n := f.started("echo")
+	eventually(t, "another spare", func() bool {
+		p.session.spares.mu.Lock()
+		defer p.session.spares.mu.Unlock()
+		n = f.started("echo")
+		return len(p.session.spares.ready) == 1
+	})
+	spare := f.of("echo")[n-1]
+	spare.Signal(syscall.SIGSTOP) // so that it does not read its call
+	p.send(callOf("2", "echo", "{}"))
+	eventually(t, "it was handed out", func() bool {
+		p.session.spares.mu.Lock()
+		defer p.session.spares.mu.Unlock()
+		return len(p.session.spares.ready) == 0 || p.session.spares.ready[0].proc.PID() != spare.PID()
+	})
+	spare.Kill()
+	has(t, p.answer("2").line, "tool=echo", "calls=1")
+	if stderr := p.nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestNeverTwice: what a spare has read of a call may have been done, so it is not done
+// again, whatever else the spare has not read.
+func TestNeverTwice(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, warm(1, "deaf", "crash"))
+	p.opening()
+	p.spare(f, "deaf", 0)
+	p.send(callOf("1", "deaf", "{}"))
+	eventually(t, "it has read the call", func() bool { return strings.Contains(f.saw("deaf", 0), "deaf\n") })
+	p.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	eventually(t, "the others have been told", func() bool { return strings.Contains(f.saw("", 0), "roots/list_changed") })
+	f.of("deaf")[0].Kill()
+	if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, "call deaf") {
+		t.Error(got)
+	}
+	p.spare(f, "crash", 0)
+	p.send(callOf("2", "crash", "{}"))
+	failureOf(t, p.answer("2").line)
+	p.nothing()
+	if f.calls("deaf") != 1 || f.calls("crash") != 1 {
+		t.Errorf("%d and %d calls were read", f.calls("deaf"), f.calls("crash"))
+	}
+}
+
+// TestFailingSpares: they say nothing, are not tried again at once, and leave the
+// reason to the next call.
+func TestFailingSpares(t *testing.T) {
+	for _, option := range []string{"die-boot stderr=x stdout=y", "error-boot", "exec"} {
+		f := newShop()
+		f.options = func(tool string, _ int) string {
+			if tool == "echo" {
+				return option
+			}
+			return ""
+		}
+		if option == "exec" {
+			f.errs = map[string]error{"echo": errExec}
+		}
+		p := beginStateless(t, f, func(s *Session, o *Stateless) {
+			warm(1, "echo")(s, o)
+			s.times.tick = 5 * time.Millisecond
+		})
+		p.opening()
+		eventually(t, "a spare has failed", func() bool {
+			p.session.spares.mu.Lock()
+			defer p.session.spares.mu.Unlock()
+			tool := p.session.spares.tools["echo"]
+			return tool != nil && tool.failures > 0
+		})
+		for i := range 20 {
+			p.send(callOf(fmt.Sprint(10+i), "fail", "{}"))
+			p.answer(fmt.Sprint(10 + i))
+		}
+		p.session.recording.Lock()
+		for _, d := range p.session.record.Diagnoses {
+			if d.Tool == "echo" {
+				t.Errorf("%s: a failure that nobody waits for: %q", option, d.What)
+			}
+		}
+		p.session.recording.Unlock()
+		if n := f.started("echo"); n > 2 {
+			t.Errorf("%s: %d starts", option, n)
+		}
+		p.send(callOf("1", "echo", "{}"))
+		failureOf(t, p.answer("1").line)
+		rest, stderr, _ := p.close()
+		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, "such as y") == 0 && option != "exec" && option != "error-boot" {
+			t.Errorf("%s: %q, stderr %q", option, rest, stderr)
+		}
+	}
+}
+
+// TestSpareProfiles: a spare under a policy that means something else by now is not
+// kept.
+func TestSpareProfiles(t *testing.T) {
+	f := newShop()
+	var changed atomic.Bool
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		warm(2, "echo")(s, o)
+		resolve := o.Tool
+		o.Tool = func(name string) (Tool, error) {
+			tool, err := resolve(name)
+			if changed.Load() {
+				tool.Profile.Env = []policy.Variable{{Name: "NEW", Value: "1"}}
+			}
+			return tool, err
+		}
+	})
+	p.opening()
+	p.spare(f, "echo", 0)
+	p.spare(f, "echo", 1)
+	changed.Store(true)
+	p.send(callOf("1", "echo", "{}"))
+	p.answer("1")
+	p.spare(f, "echo", 2)
+	p.spare(f, "echo", 3)
+	<-f.of("echo")[1].done
+	p.send(callOf("2", "echo", "{}"), callOf("3", "echo", "{}"))
+	p.answer("2")
+	p.answer("3")
+	p.nothing()
+	if f.calls("echo") != 3 || strings.Contains(f.saw("echo", 1), "tools/call") {
+		t.Error("an old spare was used")
+	}
+}
+
+// TestSpareAsks: what a spare asks before there is a call for it goes to the client and
+// back.
+func TestSpareAsks(t *testing.T) {
+	f := newShop()
+	f.options = func(tool string, _ int) string {
+		if tool == "echo" {
+			return `after={"jsonrpc":"2.0","id":0,"method":"roots/list"}`
+		}
+		return ""
+	}
+	p := beginStateless(t, f, warm(1, "echo"))
+	p.opening()
+	p.send(reply(p.told("roots/list"), `{"roots":[]}`))
+	eventually(t, "it is answered", func() bool {
+		return strings.Contains(f.saw("echo", 0), `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
+	})
+	p.spare(f, "echo", 0)
+	p.send(callOf("1", "echo", "{}"))
+	has(t, p.answer("1").line, fmt.Sprintf("pid=%d ", f.of("echo")[0].PID()))
+	p.close() // the next spare has asked, too
+}
