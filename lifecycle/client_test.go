@@ -80,6 +80,16 @@ func (f *fleet) saw(tool string, n int) string {
 	return string(b)
 }
 
+// ended waits for the end of a process.
+func (p *fakeProcess) ended(t testing.TB) {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the process does not end")
+	}
+}
+
 // eventually waits for what others do.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()

@@ -38,7 +38,7 @@ type shopMessage struct {
 //	tools=a,b,c                      what it lists, instead of allTools
 //	ttl=MS                           ttlMs of its lists and of server/discover
 //	pages                            one tool a page
-//	die-list                         on tools/list
+//	die-list, silent-list            on tools/list
 //	list-changed                     what it says after each tools/list
 //	slow-level, no-level             how it answers logging/setLevel
 //	changing=a,b,c                   what it lists after resources/list, as it says
@@ -182,6 +182,9 @@ func (s *shopkeeper) ttl() string {
 func (s *shopkeeper) list(m shopMessage) {
 	if s.is("die-list") {
 		os.Exit(7)
+	}
+	if s.is("silent-list") {
+		return
 	}
 	tools := strings.Split(allTools, ",")
 	if s.is("tools") {

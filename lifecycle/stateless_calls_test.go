@@ -78,7 +78,7 @@ func TestCancelledCalls(t *testing.T) {
 	p.send(callOf("5", "echo", "{}"))
 	p.answer("5")
 	for _, proc := range append(f.of("never"), f.of("fail")...) {
-		<-proc.done
+		proc.ended(t)
 	}
 	if stderr := p.nothing(); strings.TrimSpace(strings.ReplaceAll(stderr, "working on it", "")) != "" || f.started("never") != 1 {
 		t.Errorf("stderr %q, %d processes", stderr, f.started("never"))
@@ -231,10 +231,30 @@ func TestGone(t *testing.T) {
 			}
 			for _, tool := range append(strings.Split(allTools, ","), "") {
 				for _, proc := range f.of(tool) {
-					<-proc.done
+					proc.ended(t)
 				}
 			}
 		})
+	}
+}
+
+// TestGoneStubborn: a process that has no reason to end is not waited for when the
+// client has left.
+func TestGoneStubborn(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.rest = time.Hour })
+	p.greet()
+	p.send(callOf("1", "deaf", "{}"), callOf("2", "deaf", "{}"))
+	for n := range 2 {
+		eventually(t, "it has begun", func() bool { return strings.Contains(f.saw("deaf", n), "deaf\n") })
+	}
+	p.send(cancel("1"))
+	p.cancel()
+	if status, _ := p.ended(); status != 143 {
+		t.Errorf("status %d", status)
+	}
+	for n := range 2 {
+		f.of("deaf")[n].ended(t)
 	}
 }
 
@@ -295,6 +315,6 @@ func TestDeafProcess(t *testing.T) {
 	p.answer("2")
 	p.send(cancel("1"), legacy("3", "ping", "{}"))
 	p.answer("3")
-	<-f.of("deaf")[0].done
+	f.of("deaf")[0].ended(t)
 	p.nothing()
 }

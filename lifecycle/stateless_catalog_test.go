@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 )
@@ -111,13 +112,16 @@ func TestTTL(t *testing.T) {
 	for _, row := range []struct {
 		ttl  string
 		asks int // of five
-	}{{"60000", 1}, {"0", 5}, {"-1", 5}} {
+	}{{"60000", 1}, {"0", 5}, {"-1", 5}, {"20", 5}} {
 		f := newShop()
 		f.options = func(string, int) string { return "ttl=" + row.ttl }
 		p := beginStateless(t, f, nil)
 		for i := range 5 {
 			p.send(modern(fmt.Sprint(i), "tools/list", ""))
 			has(t, p.answer(fmt.Sprint(i)).line, `"ttlMs":`)
+			if row.ttl == "20" {
+				time.Sleep(25 * time.Millisecond)
+			}
 		}
 		p.nothing()
 		if n := strings.Count(f.saw("", 0), "tools/list"); n != row.asks {
@@ -175,11 +179,16 @@ func TestPages(t *testing.T) {
 	f.options = func(string, int) string { return "pages tools=echo,fail,ask" }
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"ask", "nothing", "fail"} })
 	p.greet()
-	for i, params := range []string{`{}`, `{"cursor":"1"}`, `{"cursor":"2"}`, `{"cursor":"2"}`, `{}`} {
+	for i, params := range []string{`{"cursor":"2"}`, `{}`, `{"cursor":"1"}`, `{"cursor":"2"}`, `{"cursor":"2"}`} {
 		p.send(legacy(fmt.Sprint(i), "tools/list", params))
 		l := p.answer(fmt.Sprint(i)).line
-		has(t, l, []string{"echo", "fail", "ask", "ask", "echo"}[i])
+		has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
 	}
+	p.session.lists.mu.Lock()
+	if paged := p.session.lists.paged; paged != nil {
+		t.Errorf("%q are kept", paged)
+	}
+	p.session.lists.mu.Unlock()
 	p.send(callOf("9", "echo", "{}"))
 	p.answer("9")
 	stderr := p.nothing()

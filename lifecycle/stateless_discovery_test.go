@@ -50,7 +50,7 @@ func TestDiscoveryIdle(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // three times as long as it may be idle
 	p.send(reply(ask, `{"roots":[]}`))
 	has(t, p.answer("1").line, `"heard":{"roots":[]}`)
-	<-f.of("")[f.started("")-1].done
+	f.of("")[f.started("")-1].ended(t)
 	p.send(legacy("2", "resources/read", `{}`))
 	p.answer("2")
 	// One that was cancelled is not waited for.
@@ -58,11 +58,28 @@ func TestDiscoveryIdle(t *testing.T) {
 	eventually(t, "it is there", func() bool { return strings.Contains(f.saw("", f.started("")-1), `"id":3`) })
 	n := f.started("") - 1
 	p.send(cancel("3"))
-	<-f.of("")[n].done
+	f.of("")[n].ended(t)
 	has(t, f.saw("", n), cancel("3"))
 	if stderr := p.nothing(); stderr != "" {
 		t.Errorf("stderr %q", stderr)
 	}
+}
+
+// TestDiscoveryAbandoned: nor is what we have asked it ourselves, for a call that was
+// cancelled.
+func TestDiscoveryAbandoned(t *testing.T) {
+	f := newShop()
+	f.options = func(string, int) string { return "silent-list" }
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+		s.times.discovery, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
+	})
+	p.greet()
+	p.send(callOf("1", "echo", "{}"))
+	eventually(t, "the list is asked for", func() bool { return f.started("") > 0 && strings.Contains(f.saw("", f.started("")-1), "tools/list") })
+	n := f.started("") - 1
+	p.send(cancel("1"))
+	f.of("")[n].ended(t)
+	p.nothing()
 }
 
 // TestDiscoveryCrash: what was asked then fails, and what comes next has a new process.
@@ -99,7 +116,7 @@ func TestDiscoveryDenials(t *testing.T) {
 	p.send(callOf("1", "echo", "{}"))
 	l := p.answer("1").line
 	has(t, l, "dev.mcp-jail/denials", "/denied")
-	<-f.of("echo")[0].done
+	f.of("echo")[0].ended(t)
 	p.send(callOf("2", "fail", "{}"))
 	if l := p.answer("2").line; strings.Contains(l, "/denied") {
 		t.Errorf("another call is told of it: %q", l)

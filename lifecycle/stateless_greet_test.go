@@ -122,10 +122,12 @@ func TestLevelFirst(t *testing.T) {
 
 // TestLargeLevel: what is too large to be repeated does no harm.
 func TestLargeLevel(t *testing.T) {
-	p := beginStateless(t, newShop(), nil)
+	f := newShop()
+	p := beginStateless(t, f, nil)
 	p.greet()
 	p.send(legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
 	p.answer("1")
+	has(t, f.saw("", 0), `"id":1,"method":"logging/setLevel"`) // the server's own answer
 	p.send(helloFrom("2", `{"x":"`+strings.Repeat("x", 5<<20)+`"}`))
 	has(t, p.answer("2").line, `"error":{"code":-32601`, "too large to be repeated")
 	p.send(callOf("3", "echo", "{}"))
@@ -149,7 +151,7 @@ func TestHelloAgain(t *testing.T) {
 	}
 	p.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{"roots":[]}}`)
 	has(t, p.answer("3").line, `"heard":{"roots":[]}`)
-	<-f.of("")[0].done // it has ended by itself
+	f.of("")[0].ended(t) // it has ended by itself
 	p.nothing()
 	if saw := f.saw("echo", 0); strings.Contains(saw, "tools/call") {
 		t.Errorf("a spare of the first handshake was used: %q", saw)

@@ -129,7 +129,7 @@ func TestLateAnswers(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"bored"}}`)
 	eventually(t, "the process answers all the same", func() bool { return strings.Contains(f.saw("late", 0), "answered late") })
 	has(t, f.saw("late", 0), `"requestId":1,"reason":"bored"`)
-	<-f.of("late")[0].done
+	f.of("late")[0].ended(t)
 	p.send(callOf("1", "echo", "{}")) // the id is free again
 	has(t, p.answer("1").line, "tool=echo")
 	if stderr := p.nothing(); stderr != "" {
