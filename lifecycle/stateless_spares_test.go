@@ -77,6 +77,24 @@ func TestSpares(t *testing.T) {
 	}
 }
 
+// TestSpareOnce: of two calls at once only one is given the spare.
+func TestSpareOnce(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, warm(1, "ask"))
+	p.opening()
+	p.spare(f, "ask", 0)
+	p.send(callOf("1", "ask", "{}"), callOf("2", "ask", "{}"))
+	for range 2 {
+		p.send(reply(p.told("sampling/createMessage"), "{}"))
+	}
+	p.answer("1")
+	p.answer("2")
+	p.nothing()
+	if n := strings.Count(f.saw("ask", 0), "tools/call"); n != 1 || f.calls("ask") != 2 {
+		t.Errorf("the spare has read %d calls", n)
+	}
+}
+
 // TestSparesOfModern: in the modern era a spare has shown that it is loaded.
 func TestSparesOfModern(t *testing.T) {
 	f := newShop()
