@@ -31,6 +31,9 @@ type listed struct {
 	entry   *catalog.Entry
 	doubted []string // names of answers that are to be verified
 
+	unsaved bool // there is something to be put to disk
+	saving  bool // somebody does it
+
 	changed   bool      // the server has said so, and nobody has looked yet
 	rechecked time.Time // when somebody has looked for that reason
 }
@@ -165,12 +168,30 @@ func (l *listing) store(p *perCall, known *listed, name string, a catalog.Answer
 	if known.key == "" {
 		return
 	}
-	entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
-	p.tasks.Go(func() {
+	known.unsaved = true
+	if !known.saving {
+		known.saving = true
+		p.tasks.Go(func() { l.save(p, known) })
+	}
+}
+
+// save puts an entry to disk until there is nothing new of it. There is one at a time,
+// so that what is older never replaces what is newer.
+func (l *listing) save(p *perCall, known *listed) {
+	for {
+		l.mu.Lock()
+		if !known.unsaved {
+			known.saving = false
+			l.mu.Unlock()
+			return
+		}
+		known.unsaved = false
+		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
+		l.mu.Unlock()
 		if err := p.Catalog.Put(p.name, known.key, entry); err != nil {
 			p.Log.Info().Err(err).Msg("what the server lists could not be kept for other sessions")
 		}
-	})
+	}
 }
 
 // learn notes what an answer to a handshake tells of the server.

@@ -200,8 +200,15 @@ func TestGone(t *testing.T) {
 	for name, leave := range map[string]func(*play){
 		"ctx":     func(p *play) { p.cancel() },
 		"SIGTERM": func(p *play) { syscall.Kill(syscall.Getpid(), syscall.SIGTERM) },
-		"stdout":  func(p *play) { p.out.Close(); p.send(legacy("9", "ping", "{}")) },
-		"stdin":   func(p *play) { p.in.Close() },
+		"stdout": func(p *play) {
+			p.out.Close()
+			// A process that is being forked has the other end of it for a moment.
+			eventually(p.t, "it is noticed", func() bool {
+				p.in.WriteString(legacy("9", "ping", "{}") + "\n")
+				return p.session.gone.isSet()
+			})
+		},
+		"stdin": func(p *play) { p.in.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newShop()
