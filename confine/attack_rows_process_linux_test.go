@@ -14,7 +14,7 @@ func processAttacks() []attackGroup {
 				"read /proc/PID/environ", "list /proc/PID/fd", "read /proc/PID/auxv", "list /proc/PID/root/", "list /proc/PID/cwd/", "open /proc/PID/exe", "open /proc/PID/fd/2", "pidfd-getfd PID", "read /proc/PID/io", "read /proc/PID/mountinfo", "readlink /proc/PID/root",
 			}},
 			{what: "compare it with oneself (kcmp)", forms: []string{"kcmp PID"}},
-			{what: "its limits, priority and processors", forms: []string{"set-limit PID", "nice PID", "ionice PID", "processors PID", "scheduler PID", "call setpriority 0 PID 0", "call ioprio_set 1 PID 0x4004", "call prlimit64 PID 7 0 #16"}},
+			{what: "its limits, priority and processors", forms: []string{"set-limit PID", "nice PID", "ionice PID", "processors PID", "scheduler PID", "call setpriority 0 PID 5", "call ioprio_set 1 PID 0x4004", "call prlimit64 PID 7 0 #16"}},
 			{what: "the priority of all processes of the user", forms: []string{"reaches ESRCH setpriority 2 54321 0", "reaches ESRCH ioprio_set 3 54321 0x4004"}},
 			{what: "what the kernel does to it (oom_score_adj, coredump_filter, timerslack)", forms: []string{"write /proc/PID/oom_score_adj", "write /proc/PID/coredump_filter", "write /proc/PID/timerslack_ns", "write /proc/PID/clear_refs", "write /proc/PID/comm"}},
 			{what: "enter its namespaces", forms: []string{"setns /proc/PID/ns/mnt", "setns /proc/PID/ns/net", "setns /proc/PID/ns/uts", "setns /proc/PID/ns/pid", "open /proc/PID/ns/user", "pidfd-setns PID"}},
