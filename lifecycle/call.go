@@ -201,10 +201,14 @@ func (p *perCall) limitTime(rq *request) (stop func()) {
 func (p *perCall) late(rq *request, limit time.Duration) diagnostics.Diagnosis {
 	p.mu.Lock()
 	c := rq.child
+	queued := slices.ContainsFunc(p.queue, func(w waiting) bool { return w.rq == rq })
 	p.mu.Unlock()
 	if c == nil {
 		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: p.name, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
-		d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.MaxCalls)
+		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
+		if queued {
+			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.MaxCalls)
+		}
 		return p.note(d)
 	}
 	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
