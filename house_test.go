@@ -20,11 +20,12 @@ const module = "github.com/mcp-jail/mcp-jail/"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":      {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
-	"mcpproxy":    {},
-	"diagnostics": {module + "policy"},
-	"confine":     {module + "policy", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"lifecycle":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
+	"policy":         {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
+	"mcpproxy":       {},
+	"diagnostics":    {module + "policy"},
+	"confine":        {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy"},
+	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 
 	"lifecycle/catalog": {module + "policy"},
 	"cmd/mcp-jail": {
