@@ -65,12 +65,6 @@ func compile(p *policy.Profile, f facts) *Plan {
 	return c.plan
 }
 
-// ownNetwork tells whether a profile gets a network namespace of its own: unless
-// a host is granted, for which there is only the host's network to waive for.
-func ownNetwork(p *policy.Profile) bool {
-	return !slices.ContainsFunc(p.Net, func(r policy.NetRule) bool { return r.Allow })
-}
-
 type compiler struct {
 	p    *policy.Profile
 	f    facts
@@ -143,27 +137,18 @@ func shorten(s []string, n int) []string {
 }
 
 func (c *compiler) network(o *order) {
-	var granted []string
-	for _, r := range c.p.Net {
-		if r.Allow {
-			granted = append(granted, r.Host)
-		}
-	}
 	o.Files = []madeFile{
 		{"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
 		{"/etc/hostname", "mcp-jail\n"},
 		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
 	}
 	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { _, decided := c.p.Find(f.Path); return decided })
-	if granted == nil {
+	c.inbound()
+	if ownNetwork(c.p) {
 		c.holds(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
 		return
 	}
-	c.gap(Gap{
-		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(granted, 6), ", "),
-		Why: "host allow-lists are not built yet, so the choice is all of the network or none",
-		Fix: `remove the net rules, or accept the whole network for this server with waive = ["net"] (--waive net)`,
-	})
+	c.wholeNetwork(o)
 	o.Loopback = false
 	o.HostNames = true
 }

@@ -35,11 +35,11 @@ func (c *compiler) bare() {
 	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
 		o.Env = append(o.Env, gitNoSystem+"1")
 	}
-	granted := c.bareNetwork()
-	o.HostNames = granted != nil
+	c.bareNetwork(o)
+	o.HostNames = !ownNetwork(c.p)
 	c.bareSupervision(o)
-	c.bareFiles(o, granted != nil)
-	c.bareProcesses(o, granted != nil)
+	c.bareFiles(o, o.HostNames)
+	c.bareProcesses(o, o.HostNames)
 	c.limits(o)
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
@@ -55,26 +55,17 @@ const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
 // bareNetwork: without a network namespace the filter decides whether sockets
 // can be made at all.
-func (c *compiler) bareNetwork() (granted []string) {
-	for _, r := range c.p.Net {
-		if r.Allow {
-			granted = append(granted, r.Host)
-		}
+func (c *compiler) bareNetwork(o *order) {
+	c.inbound()
+	if !ownNetwork(c.p) {
+		c.wholeNetwork(o)
+		return
 	}
-	if granted == nil {
-		by := "seccomp"
-		if c.f.LandlockABI >= 4 {
-			by = "seccomp, Landlock"
-		}
-		c.holds(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
-		return nil
+	by := "seccomp"
+	if c.f.LandlockABI >= 4 {
+		by = "seccomp, Landlock"
 	}
-	c.gap(Gap{
-		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(granted, 6), ", "),
-		Why: "host allow-lists are not built yet, so the choice is all of the network or none",
-		Fix: `remove the net rules, or accept the whole network for this server with waive = ["net"] (--waive net)`,
-	})
-	return granted
+	c.holds(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
 }
 
 // setTmp gives the jail its directory for temporary files, which is chosen at the

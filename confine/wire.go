@@ -70,7 +70,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-3"
+const orderMagic = "mcp-jail-order-4"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -193,7 +193,7 @@ func (c *codec) fields(o *order) {
 	list(c, &o.Unprotected, c.str)
 	list(c, &o.Programs, c.str)
 	c.bool(&o.AnyProgram)
-	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
+	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
 	c.bool(&o.PidMax)

@@ -8,6 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// sampleLimits are one number each.
+var sampleLimits = policy.Limits{MemoryMB: 1, Processes: 2, OpenFiles: 3, FileSizeMB: 4, MessageMB: 5, NetOutMB: 6, Connections: 7}
+
 // sampleOrder has every field set, so that one that is not coded shows.
 func sampleOrder() *order {
 	return &order{
@@ -23,7 +26,7 @@ func sampleOrder() *order {
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
 		Making:      landlockRules{FS: 1, Net: 2, Scoped: 3, Rules: []landlockRule{{Path: "/w", Access: 3}}},
-		Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: policy.DefaultLimits, PidMax: true,
+		Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: sampleLimits, PidMax: true,
 		MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x", Home: "/home/x",
 	}

@@ -80,23 +80,23 @@ func endpoint(host string, port int) string {
 }
 
 // granted evaluates the network rules for what a text tells of a connection. A
-// rule for one path counts as a grant of the host, since the text does not name
-// the path that was refused; a port that is not known is any that is granted.
+// rule for some requests counts as a grant of the host, since the text does not name
+// the path or the method that was refused; a port that is not known is any that is granted.
 func granted(rules []policy.NetRule, host string, port int, scheme string) bool {
 	var open []policy.NetRule
 	ports := []int{port}
 	for _, r := range rules {
-		if r.PathPrefix != "" && !r.Allow {
+		if (r.PathPrefix != "" || r.Methods != nil) && !r.Allow {
 			continue
 		}
-		r.PathPrefix = ""
+		r.PathPrefix, r.Methods = "", nil
 		open = append(open, r)
 		if port == 0 {
 			ports = append(ports, r.Ports()...)
 		}
 	}
 	return slices.ContainsFunc(ports, func(p int) bool {
-		_, ok := policy.MatchNet(open, host, scheme, p, "")
+		_, ok := policy.MatchNet(open, host, scheme, p, "", "")
 		return ok
 	})
 }

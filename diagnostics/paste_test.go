@@ -65,7 +65,7 @@ func TestPaste(t *testing.T) {
 				t.Errorf("the workspace is lost:\n%s", strings.Join(d.Grant, "\n"))
 			}
 			if tt.host != "" {
-				if _, ok := policy.MatchNet(p.Net, tt.host, "", tt.port, "/"); !ok {
+				if _, ok := policy.MatchNet(p.Net, tt.host, "", tt.port, "/", ""); !ok {
 					t.Errorf("%s:%d is not granted:\n%s", tt.host, tt.port, strings.Join(d.Grant, "\n"))
 				}
 			}

@@ -172,7 +172,7 @@ func TestRoundTripFlags(t *testing.T) {
 	if !after.Allows(policy.OpRead, "/home/u/notes/a.md") || !after.Allows(policy.OpWrite, "/home/u/work/out.txt") {
 		t.Errorf("%q: %v", d.Flags, after.Entries)
 	}
-	if _, ok := policy.MatchNet(after.Net, "localhost", "tcp", 5432, ""); !ok {
+	if _, ok := policy.MatchNet(after.Net, "localhost", "tcp", 5432, "", ""); !ok {
 		t.Errorf("%q: %v", d.Flags, after.Net)
 	}
 	if !slices.ContainsFunc(after.Env, func(v policy.Variable) bool { return v.Name == "FOO_TOKEN" && v.Value == "abcdefgh" }) {

@@ -47,15 +47,19 @@ type Server struct {
 // runsOther tells whether a layer has a part in what code a server runs, rather than
 // in what it may do.
 func (s *Server) runsOther() bool {
-	if s.Command != "" || s.Arguments != nil || s.Variables != nil || s.Access != nil && s.Access.Env != nil {
+	if s.Command != "" || s.Arguments != nil || s.Variables != nil || s.Access.setsVariables() {
 		return true
 	}
 	for _, t := range s.Tools {
-		if t.Access != nil && t.Access.Env != nil {
+		if t.Access.setsVariables() {
 			return true
 		}
 	}
 	return false
+}
+
+func (a *Access) setsVariables() bool {
+	return a != nil && (a.Env != nil || slices.ContainsFunc(a.Net, func(r NetRule) bool { return len(r.Secrets) > 0 }))
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -71,17 +75,18 @@ type Tool struct {
 type Access struct {
 	Fs             []FsRule
 	Net            []NetRule
+	Inbound        []InboundRule
 	Env            []EnvRule
 	Commands       map[string]CommandRule // nil: any program; empty: none but the server's own
 	SensitivePaths []string
-	// Merge is as in Server; the keys are "fs", "net" and "env".
+	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
 }
 
 // LimitsTable is one limits table; nil means not mentioned.
 type LimitsTable struct {
-	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB *int
+	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB, NetOutMB, Connections *int
 }
 
 // Strategy says how a list of a later layer joins the earlier one.
@@ -200,6 +205,7 @@ func (a *Access) overlay(l *Access) {
 	a.Where = last(a.Where, l.Where)
 	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
+	a.Inbound = join(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
 	a.Env = join(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
 	// No layer can shorten this list: no strategy here.
 	a.SensitivePaths = join(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
@@ -217,6 +223,8 @@ func (t *LimitsTable) overlay(l LimitsTable) {
 	t.OpenFiles = last(t.OpenFiles, l.OpenFiles)
 	t.FileSizeMB = last(t.FileSizeMB, l.FileSizeMB)
 	t.MessageMB = last(t.MessageMB, l.MessageMB)
+	t.NetOutMB = last(t.NetOutMB, l.NetOutMB)
+	t.Connections = last(t.Connections, l.Connections)
 }
 
 // last returns the later of two scalars, the earlier where the later is absent.
@@ -254,6 +262,8 @@ func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool)
 
 func sameFs(a, b FsRule) bool { a.Where, b.Where = "", ""; return a == b }
 
-func sameNet(a, b NetRule) bool { a.Where, b.Where = "", ""; return a == b }
+func sameNet(a, b NetRule) bool { return slices.Equal(a.fields(), b.fields()) }
+
+func sameInbound(a, b InboundRule) bool { return a.Port == b.Port }
 
 func sameEnv(a, b EnvRule) bool { a.Where, b.Where = "", ""; return a == b }

@@ -68,10 +68,6 @@ func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 	return false
 }
 
-// later keeps the keys that a later release understands, so that a file
-// written for it is refused for the right reason.
-var later = [...]string{"inbound", "methods", "secret", "net_out_mb"}
-
 // table reads a table with known keys; another key is an error that proposes the
 // one that looks most alike.
 func (d *decoder) table(n *node, key string, known fields) {
@@ -84,10 +80,6 @@ func (d *decoder) table(n *node, key string, known fields) {
 			read(child, full)
 			continue
 		}
-		if isLater(key, name) {
-			d.add(child, full, "%s is not supported yet", full)
-			continue
-		}
 		message := "is not a known key"
 		if near := Nearest(name, sortedKeys(known)); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
@@ -96,21 +88,6 @@ func (d *decoder) table(n *node, key string, known fields) {
 		}
 		d.add(child, full, "%s %s", full, message)
 	}
-}
-
-func isLater(table, name string) bool {
-	for _, l := range later {
-		if l == name {
-			switch name {
-			case "inbound":
-				return strings.HasSuffix(table, ".access")
-			case "net_out_mb":
-				return strings.HasSuffix(table, ".limits")
-			}
-			return strings.HasSuffix(table, ".net") || strings.HasSuffix(table, ".env")
-		}
-	}
-	return false
 }
 
 func sub(key, name string) string {

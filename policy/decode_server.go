@@ -82,6 +82,8 @@ func (d *decoder) limits(n *node, key string) (l LimitsTable) {
 		"open_files":   func(n *node, key string) { l.OpenFiles = d.pointer(n, key, 16, maxCount) },
 		"file_size_mb": func(n *node, key string) { l.FileSizeMB = d.pointer(n, key, 1, 1<<24) },
 		"message_mb":   func(n *node, key string) { l.MessageMB = d.pointer(n, key, 1, 2047) },
+		"net_out_mb":   func(n *node, key string) { l.NetOutMB = d.pointer(n, key, 1, 1<<24) },
+		"connections":  func(n *node, key string) { l.Connections = d.pointer(n, key, 1, math.MaxUint16) },
 	})
 	return l
 }
@@ -96,6 +98,10 @@ func (d *decoder) access(n *node, key string) *Access {
 		"net": func(n *node, key string) {
 			a.Net = []NetRule{}
 			d.items(d.list(n, key, "net", &a.Merge), key, func(n *node) { a.Net = append(a.Net, d.netRule(n, key)) })
+		},
+		"inbound": func(n *node, key string) {
+			a.Inbound = []InboundRule{}
+			d.items(d.list(n, key, "inbound", &a.Merge), key, func(n *node) { a.Inbound = append(a.Inbound, d.inbound(n, key)) })
 		},
 		"env": func(n *node, key string) {
 			a.Env = []EnvRule{}
@@ -164,29 +170,6 @@ func (d *decoder) fsRule(n *node, key string) FsRule {
 		return write
 	}
 	r.Create, r.Update, r.Delete = either(create), either(update), either(remove)
-	return r
-}
-
-func (d *decoder) netRule(n *node, key string) NetRule {
-	r := NetRule{Where: where(d.file, n.line)}
-	before := len(d.problems)
-	d.table(n, key, fields{
-		"host": func(n *node, key string) {
-			if host := d.text(n, key); n.kind == nodeString {
-				normal, err := NormalizeHost(host)
-				d.check(n, key, err)
-				r.Host = normal
-			}
-		},
-		"scheme":      func(n *node, key string) { r.Scheme = d.choice(n, key, "http", "https", "tcp") },
-		"port":        func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
-		"path_prefix": func(n *node, key string) { r.PathPrefix = d.text(n, key) },
-		"allow":       func(n *node, key string) { r.Allow = d.flag(n, key) },
-	})
-	d.need(n, key, "host")
-	if n.kind == nodeTable && len(d.problems) == before {
-		d.check(n, key, checkNet(r))
-	}
 	return r
 }
 

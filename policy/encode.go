@@ -78,6 +78,8 @@ func (e *encoder) server(s *Server) {
 		e.number("open_files", s.Limits.OpenFiles)
 		e.number("file_size_mb", s.Limits.FileSizeMB)
 		e.number("message_mb", s.Limits.MessageMB)
+		e.number("net_out_mb", s.Limits.NetOutMB)
+		e.number("connections", s.Limits.Connections)
 	}
 	if s.Tools != nil && len(s.Tools) == 0 {
 		e.header("[%s]", key+".tools")
@@ -106,6 +108,7 @@ func (e *encoder) access(key string, a *Access) {
 	}{
 		{"fs", pairs(a.Fs, FsRule.fields), a.Fs == nil},
 		{"net", pairs(a.Net, NetRule.fields), a.Net == nil},
+		{"inbound", pairs(a.Inbound, InboundRule.fields), a.Inbound == nil},
 		{"env", pairs(a.Env, EnvRule.fields), a.Env == nil},
 	}
 	inline := func(name string, n int) bool { return n == 0 || a.Merge[name] != "" }
@@ -185,11 +188,36 @@ func (r NetRule) fields() []string {
 	if r.PathPrefix != "" {
 		out = append(out, "path_prefix = "+tomlString(r.PathPrefix))
 	}
+	if len(r.Methods) > 0 {
+		out = append(out, "methods = "+tomlStrings(r.Methods))
+	}
+	secrets := make([]string, len(r.Secrets))
+	for i, s := range r.Secrets {
+		secrets[i] = s.toml()
+	}
+	if secret := strings.Join(secrets, ", "); len(secrets) == 1 {
+		out = append(out, "secret = "+secret)
+	} else if secret != "" {
+		out = append(out, "secret = ["+secret+"]")
+	}
 	if r.Allow {
 		out = append(out, "allow = true")
 	}
 	return out
 }
+
+func (s Secret) toml() string {
+	out := "{ env = " + tomlString(s.Env)
+	if s.File != "" {
+		out += ", file = " + tomlString(s.File)
+	}
+	if s.Command != nil {
+		out += ", command = " + tomlStrings(s.Command)
+	}
+	return out + " }"
+}
+
+func (r InboundRule) fields() []string { return []string{"port = " + strconv.Itoa(r.Port)} }
 
 func (r EnvRule) fields() []string {
 	out := []string{"name = " + tomlString(r.Name)}

@@ -9,7 +9,7 @@ import (
 
 // environ builds the environment, in the three steps of docs/policy.md
 // "Environment rules".
-func (b *builder) environ(out *Profile, c *commands) {
+func (b *builder) environ(out *Profile, c *commands) error {
 	host := map[string]string{}
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
@@ -65,6 +65,9 @@ func (b *builder) environ(out *Profile, c *commands) {
 			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
 		}
 	}
+	if err := b.secrets(out, host, env); err != nil {
+		return err
+	}
 	set("HOME", out.Home, minimal, false)
 	set("TMPDIR", "/tmp", minimal, false)
 	if !slices.ContainsFunc(out.Net, func(r NetRule) bool { return r.Allow }) && usesNpm(out) {
@@ -84,6 +87,7 @@ func (b *builder) environ(out *Profile, c *commands) {
 		}
 	}
 	sort.Strings(out.Withheld)
+	return nil
 }
 
 func isMinimal(name string) bool {

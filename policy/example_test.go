@@ -45,7 +45,7 @@ allow = true
 		return
 	}
 	for _, host := range []string{"api.github.com", "api.github.com.evil.com"} {
-		_, ok := policy.MatchNet(p.Net, host, "https", 443, "/")
+		_, ok := policy.MatchNet(p.Net, host, "https", 443, "/", "")
 		fmt.Println(host, ok)
 	}
 	fmt.Println(p.Remarks()[0])

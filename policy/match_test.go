@@ -47,7 +47,7 @@ func FuzzHost(f *testing.F) {
 			t.Fatalf("%q -> %q", host, got)
 		}
 		name := strings.TrimPrefix(got, "*.")
-		if _, ok := MatchNet([]NetRule{{Host: "a.example", Allow: true}}, name, "https", 443, ""); ok && name != "a.example" {
+		if _, ok := MatchNet([]NetRule{{Host: "a.example", Allow: true}}, name, "https", 443, "", ""); ok && name != "a.example" {
 			t.Fatalf("%q matches a.example", got)
 		}
 	})
@@ -123,13 +123,13 @@ func TestMatchNet(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, tt.q.path); got != tt.want {
+			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, tt.q.path, "GET"); got != tt.want {
 				t.Errorf("%+v on %+v: %v", tt.rules, tt.q, got)
 			}
 		})
 	}
-	if !NeedsPath([]NetRule{rule("a"), rule("*", prefix("/x"))}, "a", "https", 443) || NeedsPath([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
-		t.Error("NeedsPath")
+	if !NeedsTerminating([]NetRule{rule("a", prefix("/x"), deny), rule("a")}, "a", "https", 443) || NeedsTerminating([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
+		t.Error("NeedsTerminating")
 	}
 }
 

@@ -3,17 +3,20 @@ package policy
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // checkNet validates a rule whose host is normalised already.
 func checkNet(r NetRule) error {
 	if r.Scheme == "tcp" {
-		if r.Port == 0 {
+		switch {
+		case r.Port == 0:
 			return fmt.Errorf("scheme = \"tcp\" needs a port")
-		}
-		if r.PathPrefix != "" {
+		case r.PathPrefix != "":
 			return fmt.Errorf("scheme = \"tcp\" has no paths: path_prefix is for http and https")
+		case len(r.Methods) > 0:
+			return fmt.Errorf("scheme = \"tcp\" has no methods: they are for http and https")
 		}
 	}
 	if r.PathPrefix != "" {
@@ -27,6 +30,45 @@ func checkNet(r NetRule) error {
 			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" or escaped \"/\" in it", clip(r.PathPrefix))
 		}
 	}
+	for _, m := range r.Methods {
+		if err := checkMethod(m); err != nil {
+			return err
+		}
+	}
+	if r.Terminates() && r.Host == "*" && r.Scheme != "http" {
+		return fmt.Errorf("host = \"*\" has no path_prefix, methods or secret: TLS is terminated for hosts that are named, and no certificate is made for every host there is")
+	}
+	return checkSecrets(r)
+}
+
+// checkMethod validates a method of HTTP. Their names are case-sensitive, and
+// those that exist have no small letters.
+func checkMethod(m string) error {
+	switch {
+	case m == "CONNECT":
+		return fmt.Errorf("methods: CONNECT asks for a tunnel, in which nothing could be seen")
+	case m == "" || len(m) > 32 || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
+		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", clip(m))
+	}
+	return nil
+}
+
+func checkSecrets(r NetRule) error {
+	for i, s := range r.Secrets {
+		if err := checkSecret(s); err != nil {
+			return fmt.Errorf("secret: %w", err)
+		}
+		if slices.ContainsFunc(r.Secrets[:i], func(t Secret) bool { return t.Env == s.Env }) {
+			return fmt.Errorf("secret: %s is there twice", s.Env)
+		}
+	}
+	switch {
+	case len(r.Secrets) == 0:
+	case !r.Allow:
+		return fmt.Errorf("a secret is for a host that may be reached: allow = true is missing")
+	case r.Scheme != "" && r.Scheme != "https":
+		return fmt.Errorf("scheme = %q would send the secret in the open: it is for https", r.Scheme)
+	}
 	return nil
 }
 
@@ -35,39 +77,36 @@ func checkNet(r NetRule) error {
 // network, and what no rule matches is refused.
 //
 // host may be in any form; a host that cannot be normalised is refused. scheme
-// "" is a connection of which only the port is known. path "" means that the
-// path is not visible: rules that allow a path do not match then, rules that
-// deny one do, so that what cannot be seen is not allowed by accident.
+// "" is a connection of which only the port is known. path "" and method "" mean
+// that they are not visible: rules that allow some do not match then, rules
+// that refuse some do, so that what cannot be seen is not allowed by accident.
 //
 // Which rule that is: one with an exact host before one with a wildcard, and the
-// longer wildcard first; then the one that says more about scheme, port and path;
-// then the later one (docs/policy.md "Network rules").
-func MatchNet(rules []NetRule, host, scheme string, port int, path string) (rule NetRule, ok bool) {
+// longer wildcard first; then the one that says more about scheme, port, path and
+// methods; then the later one (docs/policy.md "Network rules").
+func MatchNet(rules []NetRule, host, scheme string, port int, path, method string) (rule NetRule, ok bool) {
 	host, err := NormalizeTarget(host)
 	if err != nil {
 		return NetRule{}, false
 	}
 	segments, clean := pathSegments(path)
 	best := -1
-	var bestScore [2]int
 	for i, r := range rules {
-		if !r.matchesConnection(host, scheme, port) {
+		if !r.matchesConnection(host, scheme, port) || !r.matchesMethod(method) {
 			continue
 		}
-		if r.PathPrefix != "" {
-			if path == "" && r.Allow {
+		if len(prefixSegments(r.PathPrefix)) > 0 {
+			switch {
+			case path == "" || !clean: // a path that two servers read differently earns nothing
+				if r.Allow {
+					continue
+				}
+			case !r.matchesPath(segments):
 				continue
-			}
-			if path != "" && clean && !r.matchesPath(segments) {
-				continue
-			}
-			if path != "" && !clean && r.Allow && len(prefixSegments(r.PathPrefix)) > 0 {
-				continue // a path that two servers read differently earns nothing
 			}
 		}
-		score := r.specificity()
-		if best < 0 || score[0] > bestScore[0] || score[0] == bestScore[0] && score[1] >= bestScore[1] {
-			best, bestScore = i, score
+		if best < 0 || !rules[best].before(r) {
+			best = i
 		}
 	}
 	if best < 0 {
@@ -76,19 +115,30 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path string) (rule
 	return rules[best], rules[best].Allow
 }
 
-// NeedsPath reports whether the decision about a connection depends on the
-// path of the request, so that TLS has to be terminated to enforce it.
-func NeedsPath(rules []NetRule, host, scheme string, port int) bool {
+// NeedsTerminating reports whether the requests of a connection have to be seen:
+// where what is allowed depends on more than host, scheme and port, or where a
+// secret may have to be put in. A rule that a more specific one without
+// conditions keeps from ever deciding does not count.
+func NeedsTerminating(rules []NetRule, host, scheme string, port int) bool {
 	host, err := NormalizeTarget(host)
 	if err != nil {
 		return false
 	}
+	var certain NetRule // decides where no condition is met: without one, nothing is allowed
+	var others []NetRule
 	for _, r := range rules {
-		if r.PathPrefix != "" && len(prefixSegments(r.PathPrefix)) > 0 && r.matchesConnection(host, scheme, port) {
-			return true
+		switch {
+		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.before(r):
+		case r.conditional():
+			others = append(others, r)
+		default:
+			certain = r
+			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.before(r) })
 		}
 	}
-	return false
+	return slices.ContainsFunc(append(others, certain), func(r NetRule) bool {
+		return r.Allow != certain.Allow || r.Allow && len(r.Secrets) > 0 && scheme != "http"
+	})
 }
 
 // Ports lists the ports that a rule covers: without a port that of its scheme, and
@@ -122,6 +172,14 @@ func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 	return false
 }
 
+// matchesMethod: see MatchNet for a method that is not visible.
+func (r NetRule) matchesMethod(method string) bool {
+	if method == "" {
+		return len(r.Methods) == 0 || !r.Allow
+	}
+	return len(r.Methods) == 0 || slices.Contains(r.Methods, method)
+}
+
 func (r NetRule) matchesPath(segments []string) bool {
 	prefix := prefixSegments(r.PathPrefix)
 	if len(prefix) > len(segments) {
@@ -135,6 +193,12 @@ func (r NetRule) matchesPath(segments []string) bool {
 	return true
 }
 
+// before tells whether r decides rather than later, of two rules that match.
+func (r NetRule) before(later NetRule) bool {
+	a, b := r.specificity(), later.specificity()
+	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]
+}
+
 func (r NetRule) specificity() [2]int {
 	host := 1 << 16 // exact
 	if strings.HasPrefix(r.Host, "*") {
@@ -145,6 +209,9 @@ func (r NetRule) specificity() [2]int {
 		n++
 	}
 	if r.Port != 0 {
+		n++
+	}
+	if len(r.Methods) > 0 {
 		n++
 	}
 	return [2]int{host, n}

@@ -36,6 +36,7 @@ type Policy struct {
 	Default   bool
 	Fs        []FsRule
 	Net       []NetRule
+	Inbound   []InboundRule
 	Env       []EnvRule
 	Commands  []CommandRule // nil: any program; sorted by name
 	Sensitive []string      // beyond the built-in list
@@ -119,6 +120,7 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 	} else {
 		p.Fs = slices.Clone(access.Fs)
 		p.Net = append(p.Net, access.Net...)
+		p.Inbound = slices.Clone(access.Inbound)
 		p.Env = append(slices.Clone(access.Env), p.Env...)
 		p.Sensitive = slices.Clone(access.SensitivePaths)
 		if access.Commands != nil {
@@ -171,6 +173,9 @@ func (s *Server) policy() *Policy {
 			OpenFiles:  number(s.Limits.OpenFiles, DefaultLimits.OpenFiles),
 			FileSizeMB: number(s.Limits.FileSizeMB, DefaultLimits.FileSizeMB),
 			MessageMB:  number(s.Limits.MessageMB, DefaultLimits.MessageMB),
+
+			NetOutMB:    number(s.Limits.NetOutMB, DefaultLimits.NetOutMB),
+			Connections: number(s.Limits.Connections, DefaultLimits.Connections),
 		},
 		Waive: sortAxes(s.Waive),
 		Where: s.Where,
@@ -191,7 +196,42 @@ func sortAxes(axes []Axis) []Axis {
 // validate refuses rules that contradict each other in a way that can be seen
 // without a disk. Resolve looks again when symlinks are known.
 func (p *Policy) validate() error {
+	_, ps := p.secrets()
+	ps = append(ps, p.clashes()...)
+	if n := len(p.inbound()); n > maxInbound {
+		file, line := splitWhere(p.Where)
+		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
+	}
+	if err := ps.err(); err != nil {
+		return err
+	}
 	return lexicalConflict(p.Fs)
+}
+
+// maxInbound bounds the ports of one jail that can be reached from outside.
+const maxInbound = 64
+
+// clashes are ports that lead into the jail and out of it: both ways need the
+// same listener inside of it.
+func (p *Policy) clashes() (ps Problems) {
+	for _, in := range p.Inbound {
+		for _, r := range p.Net {
+			if r.Allow && slices.Contains(r.Ports(), in.Port) {
+				file, line := splitWhere(in.Where)
+				ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("port %d leads to %s as well (%s): the server cannot listen on it", in.Port, r.Host, r.Where)})
+			}
+		}
+	}
+	return ps
+}
+
+// inbound are the ports of the rules, each once, sorted.
+func (p *Policy) inbound() (ports []int) {
+	for _, r := range p.Inbound {
+		ports = append(ports, r.Port)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 // Remarks says in words what an explicit policy leaves out, for check and plan

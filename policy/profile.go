@@ -46,7 +46,11 @@ type Profile struct {
 	Programs    []string
 	CommandArgs []string // names of command rules with args or envs
 
-	Net []NetRule // normalised; empty is no network
+	Net     []NetRule // normalised; empty is no network
+	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
+	// Secrets are those of Net that this host has, sorted by Env: each variable
+	// once. Env holds their placeholders, and nothing here their values.
+	Secrets []Secret
 
 	Env      []Variable // complete and sorted by name
 	Withheld []string   // names that are set on the host and were not granted, sorted

@@ -25,6 +25,8 @@ type profileJSON struct {
 	Programs    []string       `json:"programs"` // null: any
 	CommandArgs []string       `json:"command_args,omitempty"`
 	Net         []netJSON      `json:"net"`
+	Inbound     []int          `json:"inbound,omitempty"`
+	Secrets     []secretJSON   `json:"secrets,omitempty"`
 	Env         []variableJSON `json:"env"`
 	Withheld    []string       `json:"withheld"`
 	Limits      limitsJSON     `json:"limits"`
@@ -57,8 +59,19 @@ type netJSON struct {
 	Scheme     string `json:"scheme,omitempty"`
 	Ports      []int  `json:"ports"`
 	PathPrefix string `json:"path_prefix,omitempty"`
-	Allow      bool   `json:"allow"`
-	Rule       string `json:"rule"`
+
+	Methods []string `json:"methods,omitempty"`
+	Secrets []string `json:"secrets,omitempty"` // names of variables
+
+	Allow bool   `json:"allow"`
+	Rule  string `json:"rule"`
+}
+
+type secretJSON struct {
+	Env     string   `json:"env"`
+	File    string   `json:"file,omitempty"`
+	Command []string `json:"command,omitempty"`
+	Rule    string   `json:"rule"`
 }
 
 type variableJSON struct {
@@ -74,6 +87,9 @@ type limitsJSON struct {
 	OpenFiles  int `json:"open_files"`
 	FileSizeMB int `json:"file_size_mb"`
 	MessageMB  int `json:"message_mb"`
+
+	NetOutMB    int `json:"net_out_mb,omitempty"`
+	Connections int `json:"connections"`
 }
 
 // String names the kind.
@@ -116,7 +132,7 @@ func (p *Profile) json() profileJSON {
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), Programs: p.Programs, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
-		Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
+		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
 		Startup: seconds(p.Startup), Call: seconds(p.Call), Roots: p.Roots, Advertise: p.Advertise,
 	}
 	for _, e := range p.Entries {
@@ -130,7 +146,10 @@ func (p *Profile) json() profileJSON {
 		out.Links = append(out.Links, linkJSON(l))
 	}
 	for _, r := range p.Net {
-		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, r.Ports(), r.PathPrefix, r.Allow, r.Where})
+		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, r.Ports(), r.PathPrefix, r.Methods, r.secretNames(), r.Allow, r.Where})
+	}
+	for _, s := range p.Secrets {
+		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})
 	}
 	for _, v := range p.Env {
 		j := variableJSON{v.Name, v.Value, v.Secret, v.Rule}

@@ -54,7 +54,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	b.guard()
 	out := &Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
-		HomePrivate: !p.HomeReal, Net: net, Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
+		HomePrivate: !p.HomeReal, Net: net, Inbound: p.inbound(), Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
 	}
 	if out.Roots == "" {
 		out.Roots = "off"
@@ -100,7 +100,9 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 		}
 	}
 	out.Dir = b.workdir(out)
-	b.environ(out, c)
+	if err := b.environ(out, c); err != nil {
+		return nil, b.warnings, err
+	}
 	out.Links = b.visibleLinks(out)
 	return out, b.warnings, nil
 }
@@ -123,6 +125,11 @@ func (p *Policy) normal() ([]NetRule, error) {
 		}
 		bad(r.Where, "host", err)
 		net[i], net[i].Host = r, host
+	}
+	for _, r := range p.Inbound {
+		if r.Port < 1 || r.Port > 65535 {
+			bad(r.Where, "inbound", fmt.Errorf("%d is no port", r.Port))
+		}
 	}
 	for _, r := range p.Fs {
 		bad(r.Where, "path", checkPath(r.Path))

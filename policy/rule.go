@@ -17,8 +17,26 @@ type NetRule struct {
 	Scheme     string // "http", "https", "tcp" or "" for any
 	Port       int    // 0: the scheme's
 	PathPrefix string
+	Methods    []string // of HTTP, sorted; empty: any
+	Secrets    []Secret // what the launcher puts in, where this rule decides; Where is the rule's
 	Allow      bool
 	Where      string
+}
+
+// Terminates reports whether the rule is about requests, which can only be seen
+// where the connection is taken apart, and TLS ended, outside of the jail.
+func (r NetRule) Terminates() bool { return r.conditional() || len(r.Secrets) > 0 }
+
+// conditional reports whether a connection alone does not tell if the rule matches.
+func (r NetRule) conditional() bool {
+	return len(r.Methods) > 0 || len(prefixSegments(r.PathPrefix)) > 0
+}
+
+// InboundRule is one entry of access.inbound: a TCP port on which the server in
+// its jail can be reached from the host's loopback.
+type InboundRule struct {
+	Port  int
+	Where string
 }
 
 // EnvRule is one entry of access.env.
@@ -43,7 +61,11 @@ type Limits struct {
 	OpenFiles  int
 	FileSizeMB int
 	MessageMB  int
+	// Of what leaves through the network: MiB of a whole session (0: no limit),
+	// and connections at once.
+	NetOutMB    int
+	Connections int
 }
 
 // DefaultLimits are the limits of a server that declares none.
-var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64}
+var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}

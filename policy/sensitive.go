@@ -121,7 +121,7 @@ func matchName(pattern, name string) bool {
 
 // masks takes the sensitive paths that have a place out of the grants.
 func (b *builder) masks() {
-	for _, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+	for _, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive, b.p.secretFiles()} {
 		for _, s := range list {
 			if strings.HasPrefix(s, "**/") {
 				continue

@@ -42,17 +42,23 @@ type StatementFs struct {
 }
 
 // StatementNet is what of the network can be reached. Access is "none", "hosts"
-// (those in Hosts) or "all".
+// (those in Hosts) or, where a waiver leaves the host's network open, "all".
 type StatementNet struct {
-	Access string          `json:"access"`
-	Hosts  []StatementHost `json:"hosts"`
+	Access  string          `json:"access"`
+	Hosts   []StatementHost `json:"hosts"`
+	Inbound []int           `json:"inbound,omitempty"` // ports that are reached from outside
+	// Secrets are variables with a placeholder, for which a value is put in on the
+	// way to its host.
+	Secrets []string `json:"secrets,omitempty"`
 }
 
 // StatementHost is one host that may be reached.
 type StatementHost struct {
-	Host   string `json:"host"`
-	Scheme string `json:"scheme,omitempty"`
-	Ports  []int  `json:"ports"`
+	Host       string   `json:"host"`
+	Scheme     string   `json:"scheme,omitempty"`
+	Ports      []int    `json:"ports"`
+	PathPrefix string   `json:"path_prefix,omitempty"`
+	Methods    []string `json:"methods,omitempty"`
 }
 
 // Statement says in JSON, on one line, what the server may use: the same for
@@ -67,7 +73,7 @@ func (p *Profile) Statement() []byte {
 		s.Workspace = p.Workspace
 	}
 	text := s.encode()
-	room := MaxStatement - len(text) - len(`,"truncated":true,"access":"hosts"`)
+	room := MaxStatement - len(text) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
 	fits := func(v any) bool {
 		b, err := json.Marshal(v)
 		if room -= len(b) + 1; err != nil || room < 0 {
@@ -76,16 +82,20 @@ func (p *Profile) Statement() []byte {
 		}
 		return true
 	}
-	granted := slices.ContainsFunc(p.Net, func(r NetRule) bool { return r.Allow })
-	if granted && slices.Contains(p.Waive, AxisNet) {
-		s.Net.Access = "all" // without a granted host there is no network to waive for
+	if p.Inbound != nil && fits(p.Inbound) {
+		s.Net.Inbound = p.Inbound
+	}
+	for _, secret := range p.Secrets {
+		if fits(secret.Env) {
+			s.Net.Secrets = append(s.Net.Secrets, secret.Env)
+		}
 	}
 	for _, r := range p.Net {
-		if !r.Allow || s.Net.Access == "all" {
+		if !r.Allow {
 			continue
 		}
 		s.Net.Access = "hosts"
-		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports())}); fits(h) {
+		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h) {
 			s.Net.Hosts = append(s.Net.Hosts, h)
 		}
 	}

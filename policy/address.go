@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// CheckAddress decides whether a connection to an address, of a granted name or
+// of a program's own choice, may be dialled. It comes on top of [MatchNet]: a name
+// that is granted, and "*", do not grant the addresses of the host itself and of
+// what is around it, which whoever owns the name could let it point to. Those
+// are for rules that name the address, or localhost, with this port; and a rule
+// that refuses an address does so under every name.
+//
+// addr is what would be dialled. An IPv4 address is to be in its own form: one
+// that came inside of IPv6 as an answer is refused. own are the addresses of this
+// host's interfaces. reason says what the address is, such as "is a private
+// address", where ok is false.
+func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) (reason string, ok bool) {
+	if !addr.IsValid() {
+		return "is no address", false
+	}
+	switch decided, allow := addressRule(rules, addr, port); {
+	case decided && allow:
+		return "", true
+	case decided:
+		return "is refused by a rule", false
+	}
+	if reason = special(addr); reason != "" {
+		return reason, false
+	}
+	if slices.ContainsFunc(own, func(o netip.Addr) bool { return o.Unmap().WithZone("") == addr.WithZone("") }) {
+		return "is one of this host's own", false
+	}
+	return "", true
+}
+
+// addressRule evaluates the rules that name an address, or localhost for the two
+// addresses that this is. What such a rule says of paths and methods is decided
+// for each request, by the name that it has.
+func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow bool) {
+	if addr.Zone() != "" || addr.Is4In6() {
+		return false, false // no rule can name it
+	}
+	name := addr.String()
+	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
+	best := -1
+	for _, r := range rules {
+		if r.Host != name && !(local && r.Host == "localhost") || !slices.Contains(r.Ports(), port) {
+			continue
+		}
+		if !r.Allow && r.conditional() {
+			continue
+		}
+		if score := r.specificity()[1]; score >= best {
+			best, allow = score, r.Allow
+		}
+	}
+	return best >= 0, allow
+}
+
+// specials are blocks that are not somebody's place in the internet; the first that
+// holds an address says what it is.
+var specials = [...]struct {
+	block netip.Prefix
+	what  string
+}{
+	{netip.MustParsePrefix("169.254.169.254/32"), metadata},
+	{netip.MustParsePrefix("169.254.170.2/32"), metadata},
+	{netip.MustParsePrefix("100.100.100.200/32"), metadata},
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // a public address, which only a cloud's machines reach
+	{netip.MustParsePrefix("192.0.0.192/32"), metadata},
+	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},
+	{netip.MustParsePrefix("fd20:ce::254/128"), metadata},
+	{netip.MustParsePrefix("0.0.0.0/8"), unspecified},
+	{netip.MustParsePrefix("::/128"), unspecified},
+	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
+	{netip.MustParsePrefix("::1/128"), loopback},
+	{netip.MustParsePrefix("10.0.0.0/8"), private},
+	{netip.MustParsePrefix("172.16.0.0/12"), private},
+	{netip.MustParsePrefix("192.168.0.0/16"), private},
+	{netip.MustParsePrefix("fc00::/7"), private},
+	{netip.MustParsePrefix("fec0::/10"), private},
+	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
+	{netip.MustParsePrefix("fe80::/10"), linkLocal},
+	{netip.MustParsePrefix("100.64.0.0/10"), "is an address of a carrier's own network"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "is an address of a protocol"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "is a 6to4 relay"},
+	{netip.MustParsePrefix("224.0.0.0/4"), multicast},
+	{netip.MustParsePrefix("ff00::/8"), multicast},
+	{netip.MustParsePrefix("255.255.255.255/32"), "is the broadcast address"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "is a reserved address"},
+	{netip.MustParsePrefix("::ffff:0:0/96"), embedded},   // IPv4-mapped
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), embedded}, // IPv4-translated
+	{netip.MustParsePrefix("::/96"), embedded},           // IPv4-compatible
+	{netip.MustParsePrefix("64:ff9b::/96"), embedded},    // NAT64
+	{netip.MustParsePrefix("64:ff9b:1::/48"), embedded},  // NAT64, of a local network
+	{netip.MustParsePrefix("2002::/16"), embedded},       // 6to4
+	{netip.MustParsePrefix("2001::/32"), embedded},       // Teredo
+}
+
+const (
+	metadata    = "is where a cloud serves credentials to its machines"
+	unspecified = "is the unspecified address, which leads to the host itself"
+	loopback    = "is the host's loopback"
+	private     = "is a private address"
+	linkLocal   = "is a link-local address"
+	multicast   = "is a multicast address"
+	embedded    = "is an IPv4 address in the form of an IPv6 one"
+)
+
+// special says what an address is that no name stands for, "" of all others.
+// Those for documentation, and 198.18.0.0/15, which resolvers of some tunnels give
+// to every name, lead nowhere near and are no such.
+func special(addr netip.Addr) string {
+	if addr.Zone() != "" {
+		return linkLocal
+	}
+	for _, s := range specials {
+		if s.block.Contains(addr) { // does not mix families: what is mapped is an IPv6 address
+			return s.what
+		}
+	}
+	if b := addr.As16(); addr.Is6() && (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
+		return embedded // ISATAP
+	}
+	return ""
+}
