@@ -30,6 +30,9 @@ func checkNet(r NetRule) error {
 			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" or escaped \"/\" in it", clip(r.PathPrefix))
 		}
 	}
+	if r.Allow && r.Port == 53 {
+		return fmt.Errorf("port 53 is for names, which mcp-jail looks up for the server: it cannot be granted")
+	}
 	for _, m := range r.Methods {
 		if err := checkMethod(m); err != nil {
 			return err

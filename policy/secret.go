@@ -20,9 +20,9 @@ type Secret struct {
 	Where   string
 }
 
-// Placeholder is what the server sees instead of the value. None is part of
-// another one.
-func (s Secret) Placeholder() string { return "mcp-jail-secret-" + s.Env + "-placeholder" }
+// Placeholder is what the variable of a secret holds in the jail. None is part of
+// another one, and none is changed by an escape for URLs, JSON or a shell.
+func Placeholder(env string) string { return "mcp-jail-secret-" + env + "-placeholder" }
 
 // Source says in words where the value comes from.
 func (s Secret) Source() string {
@@ -140,7 +140,7 @@ func (b *builder) secrets(out *Profile, host map[string]string, env map[string]V
 				b.warn("secret-copy", env[name].Rule, "the variable %s has the same value as the secret %s, and is forwarded", name, s.Env)
 			}
 		}
-		env[s.Env] = Variable{Name: s.Env, Value: s.Placeholder(), Rule: strings.TrimPrefix(s.Where+": secret", ": ")}
+		env[s.Env] = Variable{Name: s.Env, Value: Placeholder(s.Env), Rule: strings.TrimPrefix(s.Where+": secret", ": ")}
 		out.Secrets = append(out.Secrets, s)
 	}
 	return nil
