@@ -18,15 +18,11 @@ import (
 )
 
 // shimFor is the shim that was started ahead, where it fits, or a new one.
-func (l Launcher) shimFor(p *policy.Profile) *Shim {
-	kind := shimHostNet
-	if ownNetwork(p) {
-		kind = shimOwnNet
-	}
-	if s := l.Ready.take(kind); s != nil {
+func (l Launcher) shimFor() *Shim {
+	if s := l.Ready.take(shimOwnNet); s != nil {
 		return s
 	}
-	return l.spawn(kind)
+	return l.spawn(shimOwnNet)
 }
 
 // start gives the shim its order and waits for what comes of it.
@@ -37,12 +33,9 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 		return nil, err
 	}
 	order := plan.order
-	switch {
-	case order.Bare:
+	if order.Bare {
 		order.setTmp(path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
 		s.process.bare(order.Tmp)
-	case order.HostNames:
-		order.fillHostNames()
 	}
 	s.process.plan = plan
 	s.orders <- instruction{order.encode(), stdio}
@@ -138,16 +131,3 @@ func tempDir() string {
 }
 
 const stepNamespaces = "namespaces"
-
-func (o *order) fillHostNames() {
-	resolv, hosts := hostNetworkFiles()
-	o.Files = slices.Clone(o.Files)
-	for i := range o.Files {
-		switch f := &o.Files[i]; f.Path {
-		case "/etc/resolv.conf":
-			f.Content = resolv
-		case "/etc/hosts":
-			f.Content = hosts
-		}
-	}
-}

@@ -42,7 +42,7 @@ func (l Launcher) Prepare() *Shim { return nil }
 // Discard does nothing here.
 func (*Shim) Discard() {}
 
-func (l Launcher) shimFor(*policy.Profile) *Shim { return nil }
+func (l Launcher) shimFor() *Shim { return nil }
 
 func (l Launcher) spawnBare() *Shim { return nil }
 

@@ -96,7 +96,7 @@ func answerInitialize(b *testing.B, plan *Plan) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	proc, err := (Launcher{}).shimFor(plan.Profile).start(b.Context(), plan, Stdio{In: in, Out: out})
+	proc, err := (Launcher{}).shimFor().start(b.Context(), plan, Stdio{In: in, Out: out})
 	in.Close()
 	out.Close()
 	if err != nil {

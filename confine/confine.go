@@ -35,8 +35,9 @@ type Enforcement struct {
 // Denial is a refusal that the jail itself recorded: a fact, not a guess.
 type Denial struct {
 	Axis      policy.Axis `json:"axis"`
-	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "memory", …
+	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "resolve", "memory", …
 	Target    string      `json:"target"`
+	Detail    string      `json:"detail,omitempty"` // why, where that is not always the same
 	PID       int         `json:"pid,omitempty"`
 	Program   string      `json:"program,omitempty"`
 	Count     int         `json:"count"`

@@ -46,11 +46,3 @@ func (f *facts) lookAround() {
 	f.SeesProc = err == nil
 	f.TracesOwn = tracesOwn(sysctlValue("kernel/yama/ptrace_scope"))
 }
-
-// hostNetworkFiles are what a server with a waived network axis needs to
-// resolve names as the host does.
-func hostNetworkFiles() (resolv, hosts string) {
-	r, _ := os.ReadFile("/etc/resolv.conf")
-	h, _ := os.ReadFile("/etc/hosts")
-	return string(r), string(h)
-}

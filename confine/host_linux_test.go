@@ -56,7 +56,7 @@ func TestJailWithoutProc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proc, err := Launcher{}.shimFor(p).start(t.Context(), compile(p, f), Stdio{Out: w})
+		proc, err := Launcher{}.shimFor().start(t.Context(), compile(p, f), Stdio{Out: w})
 		w.Close()
 		if err != nil {
 			t.Fatal(err)

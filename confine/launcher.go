@@ -94,12 +94,12 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The shim starts while the plan is compiled; without a plan it is sent away.
 	// Whether there are namespaces is not asked: the start itself finds out.
 	// The same goes for copies.
-	shim, f := l.shimFor(p), hostFacts()
+	shim, f := l.shimFor(), hostFacts()
 	f.Copies = knownCopies(p)
 	process, err := l.start(ctx, shim, p, f, stdio)
 	if refused := refusedCopies(p, err); refused.Answer == No {
 		f.Copies = refused
-		process, err = l.start(ctx, l.shimFor(p), p, f, stdio)
+		process, err = l.start(ctx, l.shimFor(), p, f, stdio)
 	}
 	if err == nil {
 		return process, nil

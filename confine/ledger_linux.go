@@ -152,7 +152,7 @@ func (v *supervisor) witnessConnect(r *request) {
 		}
 	case unix.AF_INET, unix.AF_INET6:
 		addr, ok := endpoint(b)
-		if !ok || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+		if !ok || v.gated || addr.Port() == 0 || addr.Addr().IsUnspecified() {
 			return
 		}
 		switch {

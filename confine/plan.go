@@ -49,7 +49,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 	}
 	o := &c.plan.order
 	*o = order{
-		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == Yes, Loopback: true,
+		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	for _, v := range p.Env {
@@ -142,15 +142,13 @@ func (c *compiler) network(o *order) {
 		{"/etc/hostname", "mcp-jail\n"},
 		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
 	}
-	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { _, decided := c.p.Find(f.Path); return decided })
 	c.inbound()
-	if ownNetwork(c.p) {
+	if granted := grantedHosts(c.p.Net); granted == nil {
 		c.holds(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
-		return
+	} else {
+		c.gate(o, granted)
 	}
-	c.wholeNetwork(o)
-	o.Loopback = false
-	o.HostNames = true
+	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { _, decided := c.p.Find(f.Path); return decided })
 }
 
 func (c *compiler) processes(o *order) {
@@ -162,13 +160,13 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	options := seccompOptions{
-		Unix: true, Inet: true, RouteNetlink: o.Loopback, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true,
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true,
 		Programs: c.p.Programs != nil, Supervised: c.supervised,
 	}
 	filter, err := compileSeccomp(c.f.Machine, options)
 	if err == nil && c.supervised {
 		var second []bpf.RawInstruction
-		second, err = compileListener(c.f.Machine, options, hooks(o.Loopback))
+		second, err = compileListener(c.f.Machine, options, hooks(true))
 		o.Hooks = filterRecords(second)
 	}
 	if err != nil {
@@ -176,7 +174,7 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	o.Seccomp = filterRecords(filter)
-	c.ipc(o)
+	c.ipc()
 	c.holds(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
 	if len(c.p.CommandArgs) > 0 {
 		c.gap(Gap{
@@ -194,24 +192,12 @@ func (c *compiler) processes(o *order) {
 // ipc: what lies on no path is hidden by namespaces. A socket is a file, and
 // before Landlock's ABI 9 nothing can keep a server from connecting to one that
 // it can name, read-only or not: policy masks those that are there at the start.
-func (c *compiler) ipc(o *order) {
-	by, sockets := "ipc, pid, network and mount namespaces, Landlock scopes", "socket"
-	if !o.Loopback {
-		by = "ipc, pid and mount namespaces, Landlock scopes"
-	}
-	if !o.Loopback && c.f.LandlockABI < 6 {
-		by, sockets = "ipc, pid and mount namespaces", "socket with a path"
-		c.gap(Gap{
-			Axis: policy.AxisIPC, What: "abstract UNIX sockets of the host",
-			Why: "they belong to the network namespace, which is the host's here, and Landlock can tell them apart since Linux 6.12",
-			Fix: "remove the net rules, or use Linux 6.12 or newer",
-		})
-	}
-	what := "no process, queue, shared memory or " + sockets + " of the host can be reached"
+func (c *compiler) ipc() {
+	what := "no process, queue, shared memory or socket of the host can be reached"
 	if c.f.LandlockABI < 9 {
 		what += ", but for sockets that a rule names or that somebody makes in a granted directory after the start"
 	}
-	c.holds(policy.AxisIPC, by, "%s", what)
+	c.holds(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
 }
 
 // mustFail picks directories for the self-test, which tries to list them and must

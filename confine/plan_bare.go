@@ -36,7 +36,7 @@ func (c *compiler) bare() {
 		o.Env = append(o.Env, gitNoSystem+"1")
 	}
 	c.bareNetwork(o)
-	o.HostNames = !ownNetwork(c.p)
+	o.HostNames = grantedHosts(c.p.Net) != nil
 	c.bareSupervision(o)
 	c.bareFiles(o, o.HostNames)
 	c.bareProcesses(o, o.HostNames)
@@ -57,7 +57,7 @@ const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 // can be made at all.
 func (c *compiler) bareNetwork(o *order) {
 	c.inbound()
-	if !ownNetwork(c.p) {
+	if grantedHosts(c.p.Net) != nil {
 		c.wholeNetwork(o)
 		return
 	}

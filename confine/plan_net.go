@@ -8,28 +8,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ownNetwork tells whether a profile gets a network namespace of its own: unless
-// a host is granted, for which there is only the host's network to waive for.
-func ownNetwork(p *policy.Profile) bool {
-	return !slices.ContainsFunc(p.Net, func(r policy.NetRule) bool { return r.Allow })
-}
-
 // wholeNetwork: what a server with granted hosts has more than those, and what of
 // its rules has no effect then.
 func (c *compiler) wholeNetwork(o *order) {
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
-	var granted, requests []string
+	var requests []string
 	for _, r := range c.p.Net {
-		if r.Allow {
-			granted = append(granted, r.Host)
-		}
 		if r.Terminates() {
 			requests = append(requests, r.Host)
 		}
 	}
 	c.gap(Gap{
-		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(granted, 6), ", "),
-		Why: "host allow-lists are not built yet, so the choice is all of the network or none",
+		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(grantedHosts(c.p.Net), 6), ", "),
+		Why: "without a network namespace there is no host allow-list yet, so the choice is all of the network or none",
 		Fix: "remove the net rules" + fix,
 	})
 	if requests != nil {

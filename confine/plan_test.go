@@ -59,7 +59,7 @@ func planText(p *Plan) string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	o := p.order
-	o.Seccomp = nil
+	o.Seccomp, o.Gate.Refused = nil, nil
 	for _, m := range o.Mounts {
 		fmt.Fprintf(&b, "mount %s\n", m)
 	}

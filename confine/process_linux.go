@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,6 +32,9 @@ type Process struct {
 	tmp     string
 	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
+
+	gate    *egress.Gate // nil where no host is granted
+	packets int          // its packet socket once more, to be closed last: the kernel has us wait for it
 
 	cgroup *jailCgroup // while there is something to see in it
 	limits policy.Limits
@@ -190,15 +194,19 @@ func (p *Process) Wait() (Exit, error) {
 // Denials are the refusals that the jail recorded so far.
 func (p *Process) Denials() []Denial {
 	p.mu.Lock()
-	words := p.words
+	words, gate := p.words, p.gate
 	p.mu.Unlock()
 	if words != nil {
 		words.catchUp()
 	}
+	var latest []Denial
+	if gate != nil {
+		latest = gateDenials(gate)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()
-	latest := slices.Clone(p.denials)
+	latest = append(latest, p.denials...)
 	slices.SortStableFunc(latest, func(a, b Denial) int { return a.Time.Compare(b.Time) })
 	return latest
 }

@@ -230,7 +230,10 @@ func (s *shim) probes() []probe {
 			return err
 		}})
 	}
-	if s.order.Loopback {
+	switch {
+	case s.order.Gate.Open:
+		probes = append(probes, probe{"find a way out of the network namespace", awayProbe})
+	case !s.bare:
 		probes = append(probes, probe{"find a way out of the network namespace", routeProbe})
 	}
 	for _, dir := range s.order.MustFail {

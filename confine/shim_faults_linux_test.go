@@ -41,6 +41,18 @@ func shimFaults() []fault {
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
 		{step: "loopback", what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
+		{step: stepNetwork, what: "socket(AF_NETLINK)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_NETLINK}, errno: unix.EMFILE},
+		{step: stepNetwork, what: "sendto of netlink", call: unix.SYS_SENDTO, errno: unix.ENOBUFS},
+		{step: stepNetwork, what: "recvfrom of netlink", call: unix.SYS_RECVFROM, errno: unix.EIO},
+		{step: stepNetwork, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOMEM},
+		{step: stepNetwork, what: "socket(AF_PACKET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EPERM},
+		{step: stepNetwork, what: "setsockopt(IPPROTO_IPV6)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.IPPROTO_IPV6}, errno: unix.ENOPROTOOPT},
+		{step: stepNetwork, what: "setsockopt(SO_ATTACH_FILTER)", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{unix.SO_ATTACH_FILTER}, errno: unix.ENOMEM},
+		{step: stepNetwork, what: "setsockopt(SOL_PACKET)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.SOL_PACKET}, errno: unix.ENOPROTOOPT},
+		{step: stepNetwork, what: "bind", call: unix.SYS_BIND, errno: unix.EADDRINUSE},
+		{step: stepNetwork, what: "listen", call: unix.SYS_LISTEN, errno: unix.EADDRINUSE},
+		{step: stepNetwork, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
+		{step: "self-test", what: "getsockname", call: unix.SYS_GETSOCKNAME, errno: unix.EIO, detail: "find a way out"},
 		{step: "private mounts", what: "mount_setattr of the old root", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE}, errno: unix.EPERM},
 		{step: "own filesystems", what: "fsopen", call: unix.SYS_FSOPEN, errno: unix.EPERM},
 		{step: "own filesystems", what: "fsconfig", call: unix.SYS_FSCONFIG, errno: unix.ENOMEM},
@@ -95,7 +107,7 @@ func bareFaults() []fault {
 	}
 	for _, f := range shimFaults() {
 		switch {
-		case f.what == "capget", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
+		case f.what == "capget", f.what == "getsockname", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
 		case slices.Contains([]string{"keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", StepExec}, f.step):
 			list = append(list, f)
 		}
@@ -240,6 +252,9 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	sortEntries(p)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
 	facts := hostFacts().with(yes(""))
+	if !bare && (f.step == stepNetwork || f.call == unix.SYS_GETSOCKNAME) {
+		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
+	}
 	if bare {
 		facts = hostFacts().with(no("for this test", ""))
 	}

@@ -18,9 +18,8 @@ const shimName = "mcp-jail: init"
 // Its first argument says what it was born with. The others are the launcher's uid
 // and gid.
 const (
-	shimOwnNet  = "own-network"  // namespaces of all kinds
-	shimHostNet = "host-network" // all but one for the network
-	shimBare    = "bare"         // none
+	shimOwnNet = "own-network" // namespaces of all kinds
+	shimBare   = "bare"        // none
 )
 
 // Descriptors of the shim beyond the server's three.
@@ -122,6 +121,7 @@ func (s *shim) steps() []shimStep {
 		{"mounts", s.root.openSources},
 		{stepCopies, s.copies},
 		{"loopback", func() error { return <-s.up }},
+		{stepNetwork, s.openGate},
 		{"own filesystems", func() error { return <-s.made }},
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
@@ -137,6 +137,7 @@ func (s *shim) steps() []shimStep {
 		{"threads of the init", s.guardThreads},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
+		{stepNetwork, s.awaitGate},
 		{"supervision", s.handOver},
 	}
 }
@@ -306,9 +307,6 @@ func (s *shim) mounts() error {
 // loopback brings up the one interface of an empty network namespace, so that
 // a server can talk to its own children.
 func loopback() error {
-	if os.Args[1] != shimOwnNet {
-		return nil
-	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

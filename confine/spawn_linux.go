@@ -14,8 +14,10 @@ import (
 // setupCapabilities are what building the jail takes inside its own user
 // namespace. The shim gives all of them up before the server starts.
 var setupCapabilities = []uintptr{
-	unix.CAP_SYS_ADMIN,    // mounts, pivot_root, hostname
-	unix.CAP_NET_ADMIN,    // lo
+	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
+	unix.CAP_NET_ADMIN, // lo
+	unix.CAP_NET_RAW,   // to see what the jail's own network refuses
+	unix.CAP_NET_BIND_SERVICE,
 	unix.CAP_SETPCAP,      // to give capabilities up for good
 	unix.CAP_SYS_RESOURCE, // max_user_namespaces
 	unix.CAP_DAC_OVERRIDE, // names below a mask that nobody may list
@@ -27,7 +29,7 @@ var setupCapabilities = []uintptr{
 // behind the time it takes to find out what it is for.
 type Shim struct {
 	process *Process
-	kind    string // one of shimHostNet, shimOwnNet, shimBare
+	kind    string // shimOwnNet or shimBare
 	orders  chan instruction
 	started chan error
 	cgroup  *jailCgroup // nil where there is none
@@ -78,7 +80,7 @@ func (s *Shim) take(kind string) *Shim {
 
 func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
-		process: &Process{pidfd: -1, done: make(chan struct{})},
+		process: &Process{pidfd: -1, packets: -1, done: make(chan struct{})},
 		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
 	path := l.Shim
@@ -100,6 +102,7 @@ func (s *Shim) run(path string) {
 	defer func() {
 		close(p.done)
 		unix.Close(mounts)
+		unix.Close(p.packets)
 	}()
 	runtime.LockOSThread()
 	status, err := s.fork(path)
@@ -117,7 +120,9 @@ func (s *Shim) run(path string) {
 		if err = s.limitCgroup(p.plan); err == nil {
 			stop := s.watchCgroup()
 			sendOrder(p.control, todo)
-			err = p.listen(status, s.started)
+			if err = p.openGate(); err == nil {
+				err = p.listen(status, s.started)
+			}
 			stop()
 		}
 	}
@@ -132,6 +137,7 @@ func (s *Shim) run(path string) {
 		}
 	}
 	s.leaveCgroup()
+	p.closeGate()
 	p.mu.Lock()
 	p.afterBare()
 	unix.Close(p.pidfd)
@@ -208,14 +214,10 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 	if s.kind == shimBare {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
-	flags := uintptr(unix.CLONE_VFORK | unix.CLONE_VM |
-		unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
-	if s.kind == shimOwnNet {
-		flags |= unix.CLONE_NEWNET
-	}
 	return &syscall.SysProcAttr{
-		Setsid:      true,
-		Cloneflags:  flags,
+		Setsid: true,
+		Cloneflags: unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET,
 		AmbientCaps: setupCapabilities,
 	}
 }

@@ -25,6 +25,7 @@ type supervisor struct {
 	calls    map[uint32]hookedCall
 	ruleset  int
 	bare     bool   // without mounts: names are all that decides
+	gated    bool   // somebody else knows which connections were refused
 	end      func() // of the jail
 	failed   func(step string, err error)
 	ledger   ledger
@@ -49,7 +50,7 @@ func newSupervisor(s *shim) *supervisor {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, end: s.end, failed: s.report, calls: hookedByNumber(arch),
+		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, failed: s.report, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		umask:   unix.Umask(0o777), // there is no way to ask alone

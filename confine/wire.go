@@ -20,8 +20,8 @@ type order struct {
 	Files     []madeFile
 	Devices   []string
 	FreshProc bool
-	Loopback  bool // bring lo up in a network namespace of its own
-	HostNames bool // the host's network, with Files filled in by the launcher
+	HostNames bool // Bare: the host's network, with Files filled in by the launcher
+	Gate      gateOrder
 
 	Landlock landlockRules
 	Seccomp  []byte // struct sock_filter records
@@ -70,7 +70,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-4"
+const orderMagic = "mcp-jail-order-5"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -124,6 +124,22 @@ func (c *codec) str(s *string) {
 	*s, c.buf = string(c.buf[:n]), c.buf[n:]
 }
 
+func (c *codec) bytes(b *[]byte) {
+	s := string(*b)
+	c.str(&s)
+	*b = []byte(s)
+}
+
+func (c *codec) gate(g *gateOrder) {
+	c.bool(&g.Open)
+	list(c, &g.Ports, func(p *uint16) {
+		port := uint64(*p)
+		c.num(&port)
+		*p = uint16(port)
+	})
+	c.bytes(&g.Refused)
+}
+
 func (c *codec) id(f *policy.FileID) {
 	c.num(&f.Dev)
 	c.num(&f.Ino)
@@ -169,19 +185,16 @@ func (c *codec) fields(o *order) {
 	list(c, &o.Files, func(f *madeFile) { c.str(&f.Path); c.str(&f.Content) })
 	list(c, &o.Devices, c.str)
 	c.bool(&o.FreshProc)
-	c.bool(&o.Loopback)
 	c.bool(&o.HostNames)
+	c.gate(&o.Gate)
 	for _, rules := range []*landlockRules{&o.Landlock, &o.Making} {
 		c.num(&rules.FS)
 		c.num(&rules.Net)
 		c.num(&rules.Scoped)
 		list(c, &rules.Rules, func(r *landlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
 	}
-	for _, filter := range []*[]byte{&o.Seccomp, &o.Hooks} {
-		records := string(*filter)
-		c.str(&records)
-		*filter = []byte(records)
-	}
+	c.bytes(&o.Seccomp)
+	c.bytes(&o.Hooks)
 	list(c, &o.Entries, func(e *policy.Entry) {
 		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
 		c.str(&e.Path)

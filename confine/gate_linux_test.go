@@ -1,0 +1,76 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// gatedProfile is a profile with granted hosts.
+func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
+	p := jailProfile(t)
+	p.Net = rules
+	return p
+}
+
+// TestJailGate: where a host is granted there is still no way out of the jail but
+// through the sockets that were handed out of it.
+func TestJailGate(t *testing.T) {
+	needsJail(t)
+	tcp := accept(t, "tcp", "127.0.0.1:0")
+	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
+	for _, c := range []struct{ attempt, want string }{
+		{"dial tcp " + tcp, "ECONNREFUSED"},
+		{"dial tcp 198.51.100.1:8123", "ECONNREFUSED"},
+		{"dial tcp [2001:db8::1]:8123", "ECONNREFUSED"},
+		{"dial tcp 169.254.169.254:8123", "ECONNREFUSED"},
+		{"echo-udp 198.51.100.1:443", "ECONNREFUSED"},
+		{"loopback", "ok"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), "EAFNOSUPPORT"},
+	} {
+		a := attempt(strings.Fields(c.attempt))
+		expect(t, c.attempt, jailed(t, p, a[0], a[1:]...), c.want)
+	}
+}
+
+// TestJailGateShort: a launcher without room for the sockets refuses the start.
+func TestJailGateShort(t *testing.T) {
+	needsJail(t)
+	p := gatedProfile(t)
+	for port := range 300 {
+		p.Net = append(p.Net, policy.NetRule{Host: "example.org", Scheme: "tcp", Port: 20000 + port, Allow: true})
+	}
+	expect(t, "with room", jailed(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
+	highest := 0
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		n, _ := strconv.Atoi(name.Name())
+		highest = max(highest, n)
+	}
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(highest + 100), Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Launcher{}.Start(t.Context(), p, Stdio{})
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	var se *StartError
+	if !errors.As(err, &se) || se.Step != stepNetwork || se.Errno != syscall.EMFILE {
+		t.Errorf("%v, want a refusal at %q for want of descriptors", err, stepNetwork)
+	}
+}
