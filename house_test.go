@@ -27,7 +27,8 @@ var mayImport = map[string][]string{
 	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 
-	"lifecycle/catalog": {module + "policy"},
+	"confine/egress/terminate": {module + "policy", module + "confine/egress"},
+	"lifecycle/catalog":        {module + "policy"},
 	"cmd/mcp-jail": {
 		module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/alecthomas/kong", "github.com/rs/zerolog",

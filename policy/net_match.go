@@ -226,6 +226,13 @@ func prefixSegments(prefix string) []string {
 	return segments
 }
 
+// CleanPath reports whether all servers read the path of a request in the same
+// way. On one that they do not, no rule with a path_prefix allows anything.
+func CleanPath(path string) bool {
+	_, clean := pathSegments(path)
+	return clean
+}
+
 // pathSegments splits and unescapes the path of a request. clean is false where
 // servers disagree about what the path means: dot segments, empty segments,
 // backslashes, escaped separators, broken escapes.

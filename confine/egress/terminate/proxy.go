@@ -1,0 +1,162 @@
+package terminate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// wireKey finds the wire of a request of HTTP/1, secretKey the secrets that the rule
+// of a request puts in.
+type (
+	wireKey   struct{}
+	secretKey struct{}
+)
+
+// ServeHTTP serves one request of the jail.
+func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l := r.Context().Value(linkKey{}).(*link)
+	rule, no := l.decide(r)
+	if no == nil && l.untrusted != nil {
+		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + l.untrusted.Error()}
+	}
+	if no != nil {
+		l.refuse(w, r, no)
+		return
+	}
+	if l.target.TLS {
+		r = r.WithContext(context.WithValue(r.Context(), secretKey{}, rule.Secrets))
+	}
+	t.proxy.ServeHTTP(answer{w, l.ends(r)}, r)
+}
+
+// ends reports whether the connection can have no other request after this one.
+func (l *link) ends(r *http.Request) bool { return r.ProtoMajor == 1 && r.ContentLength < 0 }
+
+// refuse answers in the place of the host, and records it. What was in the query is
+// nobody's business.
+func (l *link) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
+	what := quote(r.Method) + " " + quote(r.URL.EscapedPath())
+	if no.why != 0 {
+		l.deny(egress.Denial{Why: no.why, Detail: what + ": " + no.text})
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.ProtoMajor == 1 && r.ContentLength != 0 || no.why == egress.Ambiguous {
+		w.Header().Set("Connection", "close")
+	}
+	w.WriteHeader(no.status)
+	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), l.url(r), no.text)
+}
+
+func (l *link) url(r *http.Request) string {
+	authority := l.target.Name
+	if strings.Contains(authority, ":") {
+		authority = "[" + authority + "]"
+	}
+	if l.target.TLS && l.target.Port != 443 || !l.target.TLS && l.target.Port != 80 {
+		authority += ":" + strconv.Itoa(l.target.Port)
+	}
+	return l.scheme() + "://" + authority + quote(r.URL.EscapedPath())
+}
+
+func (t *Terminator) newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite: t.rewrite,
+		Transport: transportOf(func(r *http.Request) (*http.Response, error) {
+			return r.Context().Value(linkKey{}).(*link).roundTrip(r)
+		}),
+		FlushInterval:  -1,
+		BufferPool:     &buffers{},
+		ModifyResponse: keepEnd,
+		ErrorHandler:   abort,
+	}
+}
+
+type transportOf func(*http.Request) (*http.Response, error)
+
+func (f transportOf) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// rewrite makes the request for the upstream: the same, with the secrets.
+func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
+	l := p.In.Context().Value(linkKey{}).(*link)
+	p.Out.URL.Scheme = l.scheme()
+	p.Out.URL.Host = net.JoinHostPort(l.target.Name, strconv.Itoa(l.target.Port))
+	p.Out.Host = p.In.Host
+	// What ReverseProxy takes out for servers that believe in it: this one is no proxy
+	// that anybody would know of.
+	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := p.In.Header[name]; ok {
+			p.Out.Header[name] = slices.Clone(v)
+		}
+	}
+	p.Out.Trailer = p.In.Trailer // it is filled in when the body has been read
+	if named, ok := p.In.Context().Value(secretKey{}).([]policy.Secret); ok {
+		t.secrets.put(p.Out.Header, named)
+	}
+}
+
+// keepEnd lets the jail's connection end where the upstream's does.
+func keepEnd(r *http.Response) error {
+	if r.Close && r.ProtoMajor == 1 {
+		r.Header.Set("Connection", "close")
+	}
+	return nil
+}
+
+// abort ends a request that failed at the upstream, with no answer, as without us.
+func abort(w http.ResponseWriter, r *http.Request, err error) {
+	l := r.Context().Value(linkKey{}).(*link)
+	if r.ProtoMajor == 1 && !errors.Is(err, context.Canceled) {
+		l.reset()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// answer adds nothing to what the upstream sent: net/http would fill in a date and
+// guess the kind of content.
+type answer struct {
+	http.ResponseWriter
+	ends bool
+}
+
+func (a answer) WriteHeader(status int) {
+	h := a.Header()
+	if status >= 200 {
+		for _, name := range []string{"Date", "Content-Type"} {
+			if _, ok := h[name]; !ok {
+				h[name] = nil
+			}
+		}
+		if a.ends {
+			h.Set("Connection", "close")
+		}
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController flush and hijack.
+func (a answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// buffers are reused from one answer to the next.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 32<<10)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
