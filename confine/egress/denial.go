@@ -1,6 +1,13 @@
 package egress
 
-import "time"
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
 
 // Denial is a fact: something was tried and refused.
 type Denial struct {
@@ -44,4 +51,83 @@ func (r Reason) String() string {
 		return "refused"
 	}
 	return reasons[r]
+}
+
+const maxDenials = 256
+
+// denials are kept once for each thing that was tried. When there are too many, the
+// one that was not seen for the longest time makes room.
+type denials struct {
+	mu  sync.Mutex
+	all map[denialKey]*Denial
+}
+
+type denialKey struct {
+	host    string
+	port    int
+	network string
+	why     Reason
+}
+
+// record adds a refusal to those on record.
+func (g *Gate) record(d Denial) {
+	now := time.Now()
+	s := &g.denials
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := denialKey{d.Host, d.Port, d.Network, d.Why}
+	if old := s.all[key]; old != nil {
+		old.Count++
+		old.Last = now
+		if d.Detail != "" {
+			old.Detail = d.Detail
+		}
+		return
+	}
+	if len(s.all) >= maxDenials {
+		var oldest denialKey
+		var last time.Time
+		for k, o := range s.all {
+			if last.IsZero() || o.Last.Before(last) {
+				oldest, last = k, o.Last
+			}
+		}
+		delete(s.all, oldest)
+	}
+	if s.all == nil {
+		s.all = map[denialKey]*Denial{}
+	}
+	d.Count, d.First, d.Last = 1, now, now
+	s.all[key] = &d
+}
+
+// deny records the refusal of a connection.
+func (g *Gate) deny(d *destination, why Reason, detail string) {
+	g.record(Denial{Host: d.host, Port: int(d.to.Port()), Network: "tcp", Why: why, Detail: detail})
+}
+
+// denyError records an error that is a refusal, and no failure of the network.
+func (g *Gate) denyError(d *destination, err error) bool {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	g.deny(d, r.why, r.detail)
+	return true
+}
+
+// Denials lists what was refused, oldest first: what a program has been told of by
+// now is among it.
+func (g *Gate) Denials() []Denial {
+	g.drain()
+	g.denials.mu.Lock()
+	defer g.denials.mu.Unlock()
+	out := make([]Denial, 0, len(g.denials.all))
+	for _, d := range g.denials.all {
+		out = append(out, *d)
+	}
+	slices.SortFunc(out, func(a, b Denial) int {
+		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
+	})
+	return out
 }

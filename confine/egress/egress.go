@@ -2,11 +2,17 @@ package egress
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -41,6 +47,8 @@ type Limits struct {
 	Names       int   // known at once; 0: 4096
 }
 
+const defaultNames = 4096
+
 // Sockets are descriptors that were opened inside of the jail.
 type Sockets struct {
 	DNS    *net.UDPConn       // [::]:53, with IPV6_RECVPKTINFO
@@ -74,36 +82,124 @@ type Target struct {
 
 // A Gate decides for one jail. It lives in the launcher's process.
 type Gate struct {
-	o Options
+	o       Options
+	ports   []uint16
+	names   *names
+	lookups lookups
+	slots   chan struct{} // one for each connection that is open
+	queries chan struct{} // one for each DNS question that is being answered
+	fresh   bucket        // of names below wildcards that were not asked for before
+	denials denials
+	sent    atomic.Int64
+
+	ownMu    sync.Mutex
+	ownAddrs []netip.Addr
+	ownAt    time.Time
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	shut    []io.Closer // at Close
+	refused []*refusedPackets
+	wg      sync.WaitGroup
 }
 
-// New makes the Gate of one jail.
-func New(o Options) *Gate { return &Gate{o: o} }
+// New makes the Gate of one jail. It does nothing yet, and holds nothing of the
+// system.
+func New(o Options) *Gate {
+	if o.Upstream == nil {
+		o.Upstream = hostResolver{&net.Resolver{PreferGo: true}}
+	}
+	if o.Proxy == nil {
+		o.Proxy = httpproxy.FromEnvironment().ProxyFunc()
+	}
+	if o.OwnAddrs == nil {
+		o.OwnAddrs = interfaceAddrs
+	}
+	if o.Limits.Connections <= 0 {
+		o.Limits.Connections = policy.DefaultLimits.Connections
+	}
+	if o.Limits.Names <= 0 {
+		o.Limits.Names = defaultNames
+	}
+	o.Rules = slices.Clone(o.Rules)
+	g := &Gate{
+		o: o, ports: Ports(o.Rules),
+		names:   newNames(o.Rules, o.Limits.Names),
+		lookups: lookups{upstream: o.Upstream, answers: map[string]*answer{}},
+		slots:   make(chan struct{}, o.Limits.Connections),
+		queries: make(chan struct{}, queriesAtOnce),
+		fresh:   bucket{burst: freshBurst, every: freshEvery},
+	}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
 
-// Serve takes over the sockets and returns at once; they are served until Close.
-func (g *Gate) Serve(s Sockets) {}
+// start runs f until Close waits for it; false after Close.
+func (g *Gate) start(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.wg.Go(f)
+	return true
+}
 
-// Accept takes over a connection to a destination that is known some other way than
-// from its local address. It returns at once.
-func (g *Gate) Accept(c *net.TCPConn, to netip.AddrPort) { c.Close() }
+// keep has c closed by Close; at once after it.
+func (g *Gate) keep(c io.Closer) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		c.Close()
+		return false
+	}
+	g.shut = append(g.shut, c)
+	return true
+}
 
-// Answer answers one DNS message; nil is no answer. It can take seconds.
-func (g *Gate) Answer(query []byte, tcp bool) []byte { return nil }
+// Close ends every connection with a reset, closes the sockets and waits until
+// nothing of the Gate runs any more. What was refused can still be asked for.
+func (g *Gate) Close() {
+	g.drain()
+	g.mu.Lock()
+	shut := g.shut
+	g.closed, g.shut = true, nil
+	g.mu.Unlock()
+	g.cancel()
+	for _, c := range shut {
+		c.Close()
+	}
+	g.wg.Wait()
+}
 
-// Allowed reports whether a connection ("tcp") or datagram ("udp") to an address may
-// be tried. It records nothing.
-func (g *Gate) Allowed(network string, to netip.AddrPort) bool { return false }
+// Allowed reports whether a connection ("tcp") to an address may be tried, as far
+// as that can be told before its first bytes. Nothing else may. It records nothing.
+func (g *Gate) Allowed(network string, to netip.AddrPort) bool {
+	if network != "tcp" {
+		return false
+	}
+	d := g.decide(to)
+	return d.granted()
+}
 
 // Refuse records an attempt that was refused elsewhere.
-func (g *Gate) Refuse(network string, to netip.AddrPort) {}
+func (g *Gate) Refuse(network string, to netip.AddrPort) {
+	d := g.decide(to)
+	g.record(Denial{Host: d.host, Port: int(to.Port()), Network: network, Why: d.why, Detail: d.detail})
+}
 
-// Denials lists what was refused, oldest first.
-func (g *Gate) Denials() []Denial { return nil }
+// spend counts bytes that are sent to a host; false where they are too many.
+func (g *Gate) spend(n int64) bool {
+	if g.o.Limits.OutBytes == 0 {
+		return true
+	}
+	return g.sent.Add(n) <= g.o.Limits.OutBytes
+}
 
-// Close ends everything and waits for it.
-func (g *Gate) Close() {}
-
-// Ports are the TCP ports for which a jail needs a listener.
+// Ports are the TCP ports for which a jail needs a listener: those of the rules that
+// allow something, without 53, on which the Gate itself answers.
 func Ports(rules []policy.NetRule) []uint16 {
 	var ports []uint16
 	for _, r := range rules {

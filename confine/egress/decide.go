@@ -1,0 +1,146 @@
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// verdict is what the rules say of a protocol to a host.
+type verdict int
+
+const (
+	deny      verdict = iota
+	pass              // whatever is sent
+	terminate         // depends on each request
+)
+
+// schemes are those of rules, as protocols have them.
+var schemes = [...]protocol{protoTLS, protoHTTP, protoOther}
+
+// destination is where a connection wants to go, and what the rules say of it.
+type destination struct {
+	to      netip.AddrPort
+	host    string // as rules know it: a name, an address, "localhost"
+	named   bool   // host is a name, and its addresses are the resolver's
+	verdict [protoOther + 1]verdict
+	blind   bool                           // rules of scheme tcp decide: what is sent is nobody's business
+	literal bool                           // the address itself is granted
+	rules   [protoOther + 1]policy.NetRule // that decided
+	why     Reason                         // where nothing is granted
+	detail  string
+}
+
+// decide finds out what an address stands for, and evaluates the rules.
+func (g *Gate) decide(to netip.AddrPort) destination {
+	addr := to.Addr().WithZone("").Unmap()
+	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: NotGranted}
+	port := int(to.Port())
+	literal := addr.String()
+	if isLocal(addr) && !g.names.literal[addr] {
+		literal = "localhost"
+	}
+	d.host, d.named = g.names.host(addr)
+	if !d.named {
+		d.host = literal
+	}
+	d.blind = true
+	for _, p := range schemes {
+		d.verdict[p], d.rules[p] = g.judge(d.host, p.scheme(), port)
+		d.blind = d.blind && d.verdict[p] == pass && d.rules[p].Scheme == "tcp"
+	}
+	// No request can be seen in what is not HTTP.
+	if d.verdict[protoOther] == terminate {
+		d.verdict[protoOther] = deny
+	}
+	if d.named {
+		v, _ := g.judge(literal, "tcp", port)
+		_, ok := g.check(addr, port)
+		d.literal = v == pass && ok
+		return d
+	}
+	if !d.granted() {
+		return d
+	}
+	if reason, ok := g.check(addr, port); !ok {
+		d.verdict, d.blind, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
+	}
+	return d
+}
+
+func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }
+
+// terminates reports whether some protocol of the connection would be for a Terminator.
+func (d *destination) terminates() bool {
+	return d.verdict[protoTLS] == terminate || d.verdict[protoHTTP] == terminate
+}
+
+// asksNames reports whether it matters which host is named over a protocol. Whoever
+// grants an address grants whatever is there.
+func (d *destination) asksNames(p protocol) bool { return d.named || d.rules[p].Host == "*" }
+
+func isLocal(a netip.Addr) bool {
+	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
+}
+
+// judge evaluates the rules for a protocol to a host.
+func (g *Gate) judge(host, scheme string, port int) (verdict, policy.NetRule) {
+	rule, ok := policy.MatchNet(g.o.Rules, host, scheme, port, "", "")
+	switch {
+	case policy.NeedsTerminating(g.o.Rules, host, scheme, port):
+		return terminate, rule
+	case ok:
+		return pass, rule
+	}
+	return deny, rule
+}
+
+// check is the check of an address that would be dialled.
+func (g *Gate) check(addr netip.Addr, port int) (reason string, ok bool) {
+	own, err := g.own()
+	if err != nil {
+		return "cannot be compared with this host's own: " + err.Error(), false
+	}
+	return policy.CheckAddress(g.o.Rules, addr, port, own)
+}
+
+// grantedPorts are the ports on which some protocol of a host is granted.
+func (g *Gate) grantedPorts(host string) (ports []int) {
+	for _, port := range g.ports {
+		for _, p := range schemes {
+			if v, _ := g.judge(host, p.scheme(), int(port)); v == pass || v == terminate && p != protoOther {
+				ports = append(ports, int(port))
+				break
+			}
+		}
+	}
+	return ports
+}
+
+// speaks decides about the hosts that the first bytes, or a request, name: "" for none.
+func (g *Gate) speaks(d *destination, p protocol, hosts []string) (why Reason, detail string) {
+	for _, host := range hosts {
+		name := ""
+		if host != "" {
+			var err error
+			if name, err = policy.NormalizeTarget(host); err != nil {
+				return WrongName, err.Error()
+			}
+		}
+		switch {
+		case name == d.host:
+		case d.named && !d.literal && name == "":
+			return WrongName, "it names none, over " + p.String()
+		case d.named && !d.literal:
+			return WrongName, "it names " + name
+		case name != "":
+			// Under "*" an address is as good as a name: the name that is asked for
+			// there only has to be granted itself.
+			if v, _ := g.judge(name, p.scheme(), int(d.to.Port())); v != pass {
+				return WrongName, "it names " + name
+			}
+		}
+	}
+	return 0, ""
+}

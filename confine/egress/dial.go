@@ -1,0 +1,175 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	dialTimeout = 60 * time.Second       // of all attempts at one destination together
+	dialStagger = 250 * time.Millisecond // before the next address is tried beside the one before (RFC 8305)
+)
+
+// refusal is an error that is no failure of the network: it goes on record.
+type refusal struct {
+	why    Reason
+	detail string
+}
+
+func (r *refusal) Error() string { return r.why.String() + ": " + r.detail }
+
+// dial connects to a destination of which some protocol is granted.
+func (g *Gate) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	proxy, err := g.proxyFor(d)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := g.reach(ctx, d, proxy != nil)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return nil, err
+	case proxy != nil: // which may know names that this host does not
+		return connect(ctx, proxy, d.host, d.to.Port())
+	case err != nil:
+		return nil, err
+	}
+	return g.race(ctx, addrs)
+}
+
+// reach lists the addresses at which a destination may be reached, those to try
+// first in front.
+func (g *Gate) reach(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
+	if !d.named {
+		addrs := []netip.AddrPort{d.to}
+		if d.host == "localhost" { // a service may listen on one of the two only
+			for _, other := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+				if _, ok := g.check(other, int(d.to.Port())); ok && other != d.to.Addr() {
+					addrs = append(addrs, netip.AddrPortFrom(other, d.to.Port()))
+				}
+			}
+		}
+		return addrs, nil
+	}
+	real, err := g.lookupFor(ctx, d.host, proxied)
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := g.checked(real, []int{int(d.to.Port())})
+	if err != nil {
+		return nil, err
+	}
+	addrs := make([]netip.AddrPort, len(allowed))
+	for i, a := range allowed {
+		addrs[i] = netip.AddrPortFrom(a, d.to.Port())
+	}
+	if i := slices.Index(addrs, d.to); i > 0 { // what the program chose
+		addrs[0], addrs[i] = addrs[i], addrs[0]
+	}
+	return addrs, nil
+}
+
+// checked keeps the addresses that may be dialled on one of the ports; that there is
+// none left is a refusal.
+func (g *Gate) checked(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
+	var details []string
+	for _, a := range addrs {
+		reason, ok := "is not granted", false
+		for _, port := range ports {
+			if reason, ok = g.check(a, port); ok {
+				break
+			}
+		}
+		if ok {
+			allowed = append(allowed, a)
+		} else {
+			details = append(details, fmt.Sprintf("%s %s", a, reason))
+		}
+	}
+	if len(allowed) == 0 {
+		return nil, &refusal{Address, strings.Join(details[:min(len(details), 4)], ", ")}
+	}
+	return allowed, nil
+}
+
+// race dials addresses one after the other, without waiting long for one, and
+// keeps the first connection.
+func (g *Gate) race(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
+	if len(addrs) == 1 {
+		return g.dialOne(ctx, addrs[0])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		c   *net.TCPConn
+		err error
+	}
+	results := make(chan result)
+	running := 0
+	var first error
+	var won *net.TCPConn
+	stagger := time.NewTimer(0)
+	defer stagger.Stop()
+	for running > 0 || len(addrs) > 0 && won == nil {
+		var due <-chan time.Time
+		if len(addrs) > 0 && won == nil {
+			due = stagger.C
+		}
+		select {
+		case <-due:
+			next := addrs[0]
+			addrs = addrs[1:]
+			running++
+			go func() {
+				c, err := g.dialOne(ctx, next)
+				results <- result{c, err}
+			}()
+			stagger.Reset(dialStagger)
+		case r := <-results:
+			running--
+			switch {
+			case r.err != nil:
+				if first == nil {
+					first = r.err
+				}
+				stagger.Reset(0)
+			case won == nil:
+				won = r.c
+				cancel()
+			default:
+				r.c.Close()
+			}
+		}
+	}
+	if won != nil {
+		return won, nil
+	}
+	return nil, first
+}
+
+func (g *Gate) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
+	dialer := net.Dialer{ControlContext: g.control}
+	return dialer.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
+}
+
+// control sees every socket just before it is connected: nothing is dialled that was
+// not checked.
+func (g *Gate) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if reason, ok := g.check(to.Addr(), int(to.Port())); !ok {
+		return &refusal{Address, fmt.Sprintf("%s %s", to.Addr(), reason)}
+	}
+	return nil
+}

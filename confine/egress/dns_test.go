@@ -1,0 +1,239 @@
+package egress
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestNamesThatAreGranted(t *testing.T) {
+	g, upstream := gate(t, map[string][]string{
+		"api.test":    {"::ffff:198.51.100.7", "2001:db8::7"},
+		"other.test":  {"198.51.100.7"},
+		"six.test":    {"2001:db8::6"},
+		"a.wild.test": {"198.51.100.8"}, "b.a.wild.test": {"198.51.100.9"}, "wild.test": {"198.51.100.10"},
+		"named.test": {"198.51.100.20"},
+	}, allow("api.test"), allow("other.test"), allow("six.test"), allow("*.wild.test"), allow("named.test"), allow("198.51.100.20"))
+	for _, c := range []struct{ name, want string }{
+		{"api.test", "198.51.100.7"}, // its own address
+		{"API.Test", "198.51.100.7"}, // whatever the case
+		{"other.test", "127.64.0.1"}, // which is taken
+		{"six.test", "127.64.0.2"},   // there is no IPv4 one
+		{"named.test", "127.64.0.3"}, // a rule means the address itself
+		{"a.wild.test", "198.51.100.8"},
+		{"b.a.wild.test", "198.51.100.9"},
+		{"other.test", "127.64.0.1"},
+		{"localhost", "127.0.0.1"},
+	} {
+		if got := resolve(t, g, c.name); got.String() != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if d := g.Denials(); len(d) != 0 {
+		t.Errorf("denials: %+v", d)
+	}
+	if m := ask(t, g, "wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
+		t.Errorf("the name above a wildcard: %+v", m)
+	}
+	for _, kind := range []dnsmessage.Type{dnsmessage.TypeAAAA, dnsmessage.TypeMX, dnsmessage.TypeTXT, dnsmessage.TypeSRV, 64, 65, dnsmessage.TypeALL} {
+		if m := ask(t, g, "api.test.", kind); m.RCode != dnsmessage.RCodeSuccess || len(m.Answers) != 0 {
+			t.Errorf("type %v: %+v", kind, m)
+		}
+	}
+	if n := upstream.count("api.test"); n != 1 {
+		t.Errorf("upstream was asked %d times within half a minute", n)
+	}
+	for name, want := range map[string]string{"7.100.51.198": "api.test.", "1.0.64.127": "other.test.", "1.0.0.127": "localhost."} {
+		m := ask(t, g, name+".in-addr.arpa.", dnsmessage.TypePTR)
+		if len(m.Answers) != 1 || m.Answers[0].Body.(*dnsmessage.PTRResource).PTR.String() != want {
+			t.Errorf("%s: %+v, want %s", name, m, want)
+		}
+	}
+}
+
+func TestNamesThatAreNot(t *testing.T) {
+	g, upstream := gate(t, map[string][]string{"api.test": {"198.51.100.7"}, "evil.test": {"198.51.100.66"}},
+		allow("api.test"), allow("*.gone.test"), allow("*"), denyAll("evil.test"), denyAll("*.evil.test"))
+	g2, upstream2 := gate(t, map[string][]string{"evil.test": {"198.51.100.66"}}, allow("api.test"))
+	for _, name := range []string{"evil.test.", "EVIL.test.", "x.evil.test.", "_bad-.evil.test."} {
+		for range 2 {
+			if m := ask(t, g, name, dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || len(m.Answers) != 0 {
+				t.Errorf("%s: %+v", name, m)
+			}
+			if m := ask(t, g2, name, dnsmessage.TypeAAAA); m.RCode != dnsmessage.RCodeNameError {
+				t.Errorf("%s: %+v", name, m)
+			}
+		}
+	}
+	if len(upstream.asked)+len(upstream2.asked) != 0 {
+		t.Errorf("names that are not granted left the process: %v %v", upstream.asked, upstream2.asked)
+	}
+	first := g.Denials()[0]
+	if first.Host != "evil.test" || first.Network != "dns" || first.Why != NotGranted || first.Count != 4 || first.First.After(first.Last) {
+		t.Errorf("the denial: %+v", first)
+	}
+	// Granted, and not there: no denial.
+	n := len(g.Denials())
+	if m := ask(t, g, "missing.gone.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || len(g.Denials()) != n {
+		t.Errorf("a name that does not exist: %+v, %+v", m, g.Denials())
+	}
+	upstream.err = errors.New("the resolver is down")
+	if m := ask(t, g, "other.gone.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure || len(g.Denials()) != n {
+		t.Errorf("a resolver that fails: %+v", m)
+	}
+	// Reverse questions are nobody's business, and go nowhere.
+	for _, name := range []string{"66.100.51.198.in-addr.arpa.", "x.in-addr.arpa.", "8.b.d.0.1.0.0.2.ip6.arpa."} {
+		if m := ask(t, g, name, dnsmessage.TypePTR); m.RCode != dnsmessage.RCodeNameError || len(g.Denials()) != n {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+func TestAddressesThatNamesMustNotHave(t *testing.T) {
+	for _, c := range []struct {
+		addrs []string
+		want  string // "" where it is refused
+		says  string
+	}{
+		{[]string{"10.99.0.5"}, "", "10.99.0.5 is a private address"},
+		{[]string{"169.254.169.254"}, "", "169.254.169.254"},
+		{[]string{"::ffff:127.0.0.1"}, "", "127.0.0.1"},
+		{[]string{"fd00:99::1"}, "", "fd00:99::1"},
+		{[]string{"64:ff9b::a63:5"}, "", "IPv4"}, // 10.99.0.5 through NAT64
+		{[]string{"2002:0a63:0005::1"}, "", "IPv4"},
+		{[]string{"203.0.113.99"}, "", "own"},
+		{[]string{"0.0.0.0"}, "", "unspecified"},
+		{[]string{"100.64.0.1"}, "", "carrier"},
+		{[]string{"10.99.0.5", "::1"}, "", "::1"},
+		{[]string{"10.99.0.5", "198.51.100.7"}, "198.51.100.7", ""}, // the good ones of a mixed answer
+		{[]string{"10.99.0.77"}, "127.64.0.1", ""},                  // a rule names it
+	} {
+		g, _ := gate(t, map[string][]string{"api.test": c.addrs}, allow("api.test"), allow("10.99.0.77"))
+		if c.want != "" {
+			if got := resolve(t, g, "api.test"); got.String() != c.want || len(g.Denials()) != 0 {
+				t.Errorf("%v: %s, want %s; %+v", c.addrs, got, c.want, g.Denials())
+			}
+			continue
+		}
+		m := ask(t, g, "api.test.", dnsmessage.TypeA)
+		d := only(t, g)
+		if m.RCode != dnsmessage.RCodeNameError || d.Why != Address || !strings.Contains(d.Detail, c.says) || d.Host != "api.test" {
+			t.Errorf("%v: %+v, %+v, want %q", c.addrs, m, d, c.says)
+		}
+	}
+}
+
+func TestMessagesThatAreOdd(t *testing.T) {
+	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	pack := func(change func(*dnsmessage.Message)) []byte {
+		var m dnsmessage.Message
+		if err := m.Unpack(question(t, "api.test.", dnsmessage.TypeA)); err != nil {
+			t.Fatal(err)
+		}
+		change(&m)
+		b, err := m.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name  string
+		query []byte
+		want  dnsmessage.RCode
+		none  bool
+	}{
+		{"as it should be", pack(func(*dnsmessage.Message) {}), 0, false},
+		{"empty", nil, 0, true},
+		{"cut", pack(func(*dnsmessage.Message) {})[:14], dnsmessage.RCodeFormatError, false},
+		{"an answer", pack(func(m *dnsmessage.Message) { m.Response = true }), 0, true},
+		{"no question", pack(func(m *dnsmessage.Message) { m.Questions = nil }), dnsmessage.RCodeFormatError, false},
+		{"two", pack(func(m *dnsmessage.Message) { m.Questions = append(m.Questions, m.Questions[0]) }), dnsmessage.RCodeFormatError, false},
+		{"an update", pack(func(m *dnsmessage.Message) { m.OpCode = 5 }), dnsmessage.RCodeNotImplemented, false},
+		{"chaos", pack(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }), dnsmessage.RCodeRefused, false},
+	} {
+		b := g.Answer(c.query, false)
+		if c.none != (b == nil) {
+			t.Errorf("%s: %x", c.name, b)
+		}
+		if b == nil {
+			continue
+		}
+		var m dnsmessage.Message
+		if err := m.Unpack(b); err != nil || m.RCode != c.want {
+			t.Errorf("%s: %+v, %v, want %v", c.name, m, err, c.want)
+		}
+	}
+	with := g.Answer(pack(func(m *dnsmessage.Message) {
+		var h dnsmessage.ResourceHeader
+		h.SetEDNS0(4096, 0, false)
+		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
+	}), false)
+	var m dnsmessage.Message
+	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != answerSize {
+		t.Errorf("EDNS: %+v, %v", m, err)
+	}
+}
+
+func TestNamesBelowWildcardsAreBounded(t *testing.T) {
+	g, upstream := gate(t, nil, allow("*.wild.test"), allow(strings.Repeat("a", 60)+"."+strings.Repeat("b", 60)+".wild.test"))
+	long := strings.Repeat("x", 60) + "." + strings.Repeat("y", 60)
+	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
+		t.Errorf("a tunnel: %+v", m)
+	}
+	if d := only(t, g); d.Why != TooMany {
+		t.Errorf("%+v", d)
+	}
+	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
+	upstream.set(exact, "198.51.100.7")
+	resolve(t, g, exact) // what a rule spells out may be as long as it likes
+	refused := 0
+	for i := range 2 * freshBurst {
+		if ask(t, g, "n"+string(rune('a'+i%26))+strings.Repeat("z", i/26)+".wild.test.", dnsmessage.TypeA).RCode == dnsmessage.RCodeRefused {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("names below a wildcard have no bound in number")
+	}
+}
+
+func TestNamesHaveRoom(t *testing.T) {
+	names := map[string][]string{"a.test": {"198.51.100.1"}, "b.test": {"198.51.100.2"}, "c.test": {"198.51.100.3"}}
+	g := gateWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: &resolver{names: names}, Limits: Limits{Names: 2}})
+	resolve(t, g, "a.test")
+	resolve(t, g, "b.test")
+	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Why != TooMany {
+		t.Errorf("one name too many: %+v", m)
+	}
+	g.names.byHost["a.test"].used = g.names.byHost["a.test"].used.Add(-2 * nameKept)
+	resolve(t, g, "c.test")
+	if _, ok := g.names.host(netip.MustParseAddr("198.51.100.1")); ok {
+		t.Error("a name that made room still has its address")
+	}
+}
+
+func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
+	proxy, _ := url.Parse("http://192.0.2.1:3128")
+	up := &resolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}
+	g := gateWith(t, Options{Rules: []rule{allow("far.test"), allow("inside.test"), allowPort("db.test", "tcp", 5432)}, Upstream: up,
+		Proxy: func(u *url.URL) (*url.URL, error) {
+			if u.Scheme != "https" {
+				t.Errorf("asked for %s", u)
+			}
+			return proxy, nil
+		}})
+	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
+		t.Errorf("a name that this host cannot resolve: %s", got)
+	}
+	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Why != Address {
+		t.Errorf("a name that leads inside: %+v", m)
+	}
+	if m := ask(t, g, "db.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
+		t.Errorf("a name that the proxy is not for: %+v", m)
+	}
+}

@@ -1,0 +1,144 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// resolver is a host's resolver with the names that a test gives it.
+type resolver struct {
+	mu    sync.Mutex
+	names map[string][]string
+	err   error
+	asked map[string]int
+}
+
+func (r *resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
+	if network != "ip" {
+		panic("the network " + network)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked == nil {
+		r.asked = map[string]int{}
+	}
+	r.asked[host]++
+	if r.err != nil {
+		return nil, r.err
+	}
+	addrs, ok := r.names[host]
+	if !ok {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	var out []netip.Addr
+	for _, a := range addrs {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	return out, nil
+}
+
+func (r *resolver) set(host string, addrs ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.names == nil {
+		r.names = map[string][]string{}
+	}
+	r.names[host] = addrs
+}
+
+func (r *resolver) count(host string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[host]
+}
+
+func noProxy(*url.URL) (*url.URL, error) { return nil, nil }
+
+// gate makes a Gate that knows the names and nothing of this host.
+func gate(t testing.TB, names map[string][]string, rules ...policy.NetRule) (*Gate, *resolver) {
+	t.Helper()
+	r := &resolver{names: names}
+	return gateWith(t, Options{Rules: rules, Upstream: r}), r
+}
+
+func gateWith(t testing.TB, o Options) *Gate {
+	t.Helper()
+	if o.Proxy == nil {
+		o.Proxy = noProxy
+	}
+	if o.OwnAddrs == nil {
+		o.OwnAddrs = func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("203.0.113.99")}, nil }
+	}
+	g := New(o)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func allow(host string) policy.NetRule { return policy.NetRule{Host: host, Allow: true} }
+
+func allowPort(host, scheme string, port int) policy.NetRule {
+	return policy.NetRule{Host: host, Scheme: scheme, Port: port, Allow: true}
+}
+
+func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
+	t.Helper()
+	n, err := dnsmessage.NewName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: 77, RecursionDesired: true},
+		Questions: []dnsmessage.Question{{Name: n, Type: kind, Class: dnsmessage.ClassINET}},
+	}
+	b, err := m.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ask asks the gate's resolver, and checks what every answer must have.
+func ask(t testing.TB, g *Gate, name string, kind dnsmessage.Type) dnsmessage.Message {
+	t.Helper()
+	var m dnsmessage.Message
+	if err := m.Unpack(g.Answer(question(t, name, kind), false)); err != nil {
+		t.Fatal(err)
+	}
+	if m.ID != 77 || !m.Response || !m.RecursionAvailable || !m.RecursionDesired || len(m.Questions) != 1 || m.Questions[0].Name.String() != name {
+		t.Errorf("%s: the answer's head is %+v", name, m)
+	}
+	return m
+}
+
+// resolve returns the one address that a name must have.
+func resolve(t testing.TB, g *Gate, name string) netip.Addr {
+	t.Helper()
+	m := ask(t, g, name+".", dnsmessage.TypeA)
+	if len(m.Answers) != 1 {
+		t.Fatalf("%s: %+v; denied: %+v", name, m, g.Denials())
+	}
+	return netip.AddrFrom4(m.Answers[0].Body.(*dnsmessage.AResource).A)
+}
+
+// only checks that there is one denial, and returns it.
+func only(t testing.TB, g *Gate) Denial {
+	t.Helper()
+	all := g.Denials()
+	if len(all) != 1 {
+		t.Fatalf("denials: %+v, want one", all)
+	}
+	return all[0]
+}
+
+type rule = policy.NetRule
+
+func denyAll(host string) rule { return rule{Host: host} }

@@ -1,0 +1,171 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// errRequest is a request that two servers could read in two ways, or that names
+// its host in a way that is not looked into.
+var errRequest = errors.New("an HTTP request that is not written strictly")
+
+// request is what has to be known of the head of an HTTP/1 request.
+type request struct {
+	hosts     []string // that it names: at most two, its target's and Host
+	length    int64    // of the body that follows
+	chunked   bool
+	websocket bool // asks to go on in another protocol
+}
+
+// requestHead reads the head that b begins with (RFC 9112). n is its length, 0 where
+// more has to be read. It takes the narrow reading wherever servers differ, and refuses
+// the rest: what it passes must be the same request to each of them.
+func requestHead(b []byte) (r request, n int, err error) {
+	line, rest, more, err := headLine(b)
+	for blank := 0; err == nil && !more && len(line) == 0; blank++ {
+		if blank == 4 {
+			return r, 0, errRequest
+		}
+		line, rest, more, err = headLine(rest) // servers skip empty lines before a request
+	}
+	if more || err != nil {
+		return r, 0, err
+	}
+	version, err := r.requestLine(string(line))
+	if err != nil {
+		return r, 0, err
+	}
+	seen := map[string]bool{}
+	for {
+		if line, rest, more, err = headLine(rest); more || err != nil {
+			return request{}, 0, err
+		}
+		if len(line) == 0 {
+			break
+		}
+		if err := r.header(string(line), seen); err != nil {
+			return r, 0, err
+		}
+	}
+	if r.chunked && (seen["content-length"] || version != "HTTP/1.1") {
+		return r, 0, errRequest
+	}
+	if !seen["host"] {
+		r.hosts = append(r.hosts, "")
+	}
+	return r, len(b) - len(rest), nil
+}
+
+// headLine cuts a line off. Only CR LF ends one, and neither stands elsewhere.
+func headLine(b []byte) (line, rest []byte, more bool, err error) {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		return nil, nil, true, nil
+	}
+	line = b[:end]
+	if end == 0 || line[end-1] != '\r' {
+		return nil, nil, false, errRequest
+	}
+	line = line[:end-1]
+	for _, c := range line {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return nil, nil, false, errRequest
+		}
+	}
+	return line, b[end+1:], false, nil
+}
+
+func (r *request) requestLine(line string) (version string, err error) {
+	method, rest, _ := strings.Cut(line, " ")
+	target, version, _ := strings.Cut(rest, " ")
+	if !token(method) || method == "CONNECT" || version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return "", errRequest
+	}
+	switch {
+	case target == "" || strings.ContainsAny(target, "\t"):
+		return "", errRequest
+	case target[0] == '/', target == "*":
+	case len(target) > 7 && strings.EqualFold(target[:7], "http://"):
+		authority := target[7:]
+		if i := strings.IndexAny(authority, "/?#"); i >= 0 {
+			authority = authority[:i]
+		}
+		host, ok := hostOf(authority)
+		if !ok || host == "" {
+			return "", errRequest
+		}
+		r.hosts = append(r.hosts, host)
+	default:
+		return "", errRequest
+	}
+	return version, nil
+}
+
+func (r *request) header(line string, seen map[string]bool) error {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || !token(name) { // a space before the colon, or a line folded into the next
+		return errRequest
+	}
+	name, value = strings.ToLower(name), strings.Trim(value, " \t")
+	switch name {
+	case "host", "content-length", "transfer-encoding", "upgrade":
+		if seen[name] {
+			return errRequest
+		}
+		seen[name] = true
+	}
+	switch name {
+	case "host":
+		host, ok := hostOf(value)
+		if !ok {
+			return errRequest
+		}
+		r.hosts = append(r.hosts, host)
+	case "content-length":
+		n, err := strconv.ParseUint(value, 10, 62)
+		if err != nil || strings.Trim(value, "0123456789") != "" {
+			return errRequest
+		}
+		r.length = int64(n)
+	case "transfer-encoding":
+		if !strings.EqualFold(value, "chunked") {
+			return errRequest
+		}
+		r.chunked = true
+	case "upgrade":
+		// Cleartext HTTP/2 has hosts that are not seen here.
+		if strings.Contains(strings.ToLower(value), "h2c") {
+			return errRequest
+		}
+		r.websocket = strings.EqualFold(value, "websocket")
+	}
+	return nil
+}
+
+// hostOf takes the port off an authority.
+func hostOf(authority string) (host string, ok bool) {
+	host = authority
+	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
+		host = authority[:i]
+		if strings.Trim(authority[i+1:], "0123456789") != "" {
+			return "", false
+		}
+	}
+	return host, !strings.ContainsAny(host, " \t,@/\\") && (host != "" || authority == "")
+}
+
+// token reports whether s can be a method or the name of a header (RFC 9110 5.6.2).
+func token(s string) bool {
+	for i := range len(s) {
+		if !tokenByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func tokenByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}

@@ -1,0 +1,233 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+)
+
+const (
+	firstRead    = 4 << 10
+	firstTimeout = time.Minute            // for first bytes that have begun
+	lastWords    = 100 * time.Millisecond // for what upstream sent before it failed
+)
+
+// serve does with one connection what the rules say, until it ends.
+func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
+	defer c.Close()
+	stop := context.AfterFunc(g.ctx, func() { reset(c) })
+	defer stop()
+	d := g.decide(to)
+	if !d.granted() {
+		g.deny(&d, d.why, d.detail)
+		reset(c)
+		return
+	}
+	r := relay{g: g, d: &d, client: c}
+	var err error
+	if d.terminates() {
+		switch err = r.look(); {
+		case err == io.EOF:
+			return
+		case err == nil && d.verdict[r.protocol] == terminate:
+			err = r.terminate()
+			if err == nil {
+				return
+			}
+		}
+	}
+	if err == nil {
+		r.upstream, err = g.dial(g.ctx, &d)
+	}
+	if err != nil {
+		g.denyError(&d, err)
+		reset(c)
+		return
+	}
+	r.run()
+}
+
+// reset ends a connection with an RST.
+func reset(c *net.TCPConn) {
+	c.SetLinger(0)
+	c.Close()
+}
+
+// relay is one connection and what came first on it.
+type relay struct {
+	g                *Gate
+	d                *destination
+	client, upstream *net.TCPConn
+	protocol         protocol
+	head             []byte // read and not sent on yet
+}
+
+// run passes on what either side sends, and how it ends: one direction, both, or
+// with a reset.
+func (r *relay) run() {
+	stop := context.AfterFunc(r.g.ctx, r.abort)
+	defer stop()
+	down := make(chan error, 1)
+	go func() {
+		_, err := r.client.ReadFrom(r.upstream)
+		if err != nil {
+			r.abort()
+		} else {
+			r.client.CloseWrite()
+		}
+		down <- err
+	}()
+	err := r.out()
+	switch {
+	case err == nil:
+		r.upstream.CloseWrite()
+	case r.g.denyError(r.d, err):
+		r.abort()
+	default:
+		// Which of the two sides failed cannot be told. If it was upstream, there may
+		// be an answer before its end.
+		r.upstream.SetReadDeadline(time.Now().Add(lastWords))
+	}
+	if downErr := <-down; err != nil || downErr != nil {
+		r.abort()
+		return
+	}
+	r.upstream.Close()
+	r.client.Close()
+}
+
+func (r *relay) abort() {
+	reset(r.client)
+	reset(r.upstream)
+}
+
+// out passes on what the client sends, once its first bytes are in order.
+func (r *relay) out() error {
+	if !r.d.blind && r.protocol == unknown {
+		switch err := r.look(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	if r.protocol == protoHTTP && r.d.asksNames(protoHTTP) {
+		return r.requests()
+	}
+	if _, err := r.Write(r.head); err != nil {
+		return err
+	}
+	return r.rest(r.client)
+}
+
+// look reads the first bytes, until it can be told what they are, and checks
+// them. The error is io.EOF where the client has nothing to say.
+func (r *relay) look() error {
+	defer r.client.SetReadDeadline(time.Time{})
+	ended := false
+	for {
+		p := guess(r.head)
+		if ended && p == unknown {
+			p = guess(append(r.head, '\n')) // as a server may take it
+		}
+		if p == protoTLS && r.d.verdict[p] == pass && r.d.asksNames(p) {
+			name, more, err := clientHello(r.head)
+			switch {
+			case err != nil:
+				return &refusal{Ambiguous, err.Error()}
+			case more:
+				p = unknown
+			default:
+				if why, detail := r.g.speaks(r.d, p, []string{name}); why != 0 {
+					return &refusal{why, detail}
+				}
+			}
+		}
+		switch {
+		case p != unknown && r.d.verdict[p] == deny:
+			return &refusal{WrongScheme, "it speaks " + p.String()}
+		case p != unknown:
+			r.protocol = p
+			return nil
+		case ended || len(r.head) >= maxFirst:
+			return &refusal{Ambiguous, "the first bytes have no end"}
+		}
+		err := r.more()
+		ended = err == io.EOF && len(r.head) > 0
+		if err != nil && !ended {
+			return err
+		}
+	}
+}
+
+// more reads something to add to the first bytes.
+func (r *relay) more() error {
+	if len(r.head) == cap(r.head) {
+		r.head = slices.Grow(r.head, max(firstRead, len(r.head)))
+	}
+	n, err := r.client.Read(r.head[len(r.head):min(cap(r.head), maxFirst)])
+	if len(r.head) == 0 && n > 0 {
+		r.client.SetReadDeadline(time.Now().Add(firstTimeout))
+	}
+	r.head = r.head[:len(r.head)+n]
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &refusal{Ambiguous, "the first bytes stopped in the middle"}
+	}
+	return err
+}
+
+// terminate has a Terminator serve the connection.
+func (r *relay) terminate() error {
+	t := r.g.o.Terminator
+	if t == nil {
+		return &refusal{Unsupported, "nothing here sees its requests"}
+	}
+	t.Serve(r.client, r.head, Target{
+		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to,
+		Sent: r.g.spend,
+		Deny: func(d Denial) {
+			if d.Host == "" {
+				d.Host = r.d.host
+			}
+			if d.Port == 0 {
+				d.Port = int(r.d.to.Port())
+			}
+			if d.Network == "" {
+				d.Network = "tcp"
+			}
+			r.g.record(d)
+		},
+	}, func(ctx context.Context) (*net.TCPConn, error) {
+		c, err := r.g.dial(ctx, r.d)
+		r.g.denyError(r.d, err)
+		return c, err
+	})
+	return nil
+}
+
+// rest passes on all that is left of src.
+func (r *relay) rest(src *net.TCPConn) error {
+	var err error
+	if r.g.o.Limits.OutBytes == 0 {
+		_, err = r.upstream.ReadFrom(src) // splice
+	} else {
+		_, err = io.Copy(r, src)
+	}
+	return err
+}
+
+// Write sends bytes upstream and counts them.
+func (r *relay) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if !r.g.spend(int64(len(b))) {
+		return 0, &refusal{TooMany, "the session has sent as much as it may (net_out_mb)"}
+	}
+	return r.upstream.Write(b)
+}

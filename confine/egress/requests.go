@@ -1,0 +1,176 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+// requests passes on HTTP/1 requests, each only if it is to the granted host: a
+// connection that was opened for one could otherwise ask for another. Bodies pass
+// as they are, since their lengths say where the next request begins.
+func (r *relay) requests() error {
+	b := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.head), r.client), maxFirst)
+	for {
+		head, req, err := nextRequest(b)
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		if why, detail := r.g.speaks(r.d, protoHTTP, req.hosts); why != 0 {
+			return &refusal{why, detail}
+		}
+		if _, err := r.Write(head); err != nil {
+			return err
+		}
+		b.Discard(len(head))
+		switch {
+		case req.chunked:
+			err = copyChunks(r, b)
+		case req.length > 0:
+			_, err = io.CopyN(writer{r}, b, req.length)
+		case req.websocket:
+			var frames bool
+			if frames, err = masked(b); frames {
+				return r.opaque(b)
+			}
+		}
+		if err != nil && err != io.EOF { // what ends in the middle is for its server to see
+			return err
+		}
+	}
+}
+
+// writer has no method but Write.
+type writer struct{ io.Writer }
+
+// opaque passes on what is no HTTP any more.
+func (r *relay) opaque(b *bufio.Reader) error {
+	if _, err := io.CopyN(writer{r}, b, int64(b.Buffered())); err != nil {
+		return err
+	}
+	return r.rest(r.client)
+}
+
+// nextRequest waits for a whole head; it stays in b. The error is io.EOF where the
+// client has no more requests.
+func nextRequest(b *bufio.Reader) (head []byte, req request, err error) {
+	for seen := 0; ; {
+		head, _ = b.Peek(b.Buffered())
+		for ; seen < len(head); seen++ {
+			if head[seen] != '\n' {
+				continue
+			}
+			if seen == 0 || head[seen-1] != '\r' {
+				return nil, req, &refusal{Ambiguous, errRequest.Error()}
+			}
+			if seen >= 3 && head[seen-2] == '\n' {
+				req, n, err := requestHead(head[:seen+1])
+				if err != nil {
+					return nil, req, &refusal{Ambiguous, err.Error()}
+				}
+				if n > 0 {
+					return head[:n], req, nil
+				}
+			}
+		}
+		switch _, err = b.Peek(b.Buffered() + 1); {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, req, &refusal{Ambiguous, "the head of a request has no end"}
+		case err == io.EOF && len(head) > 0:
+			return nil, req, &refusal{Ambiguous, "a request ends in the middle of its head"}
+		case err != nil:
+			return nil, req, err
+		}
+	}
+}
+
+// copyChunks copies a body of chunks (RFC 9112 7.1) and its trailers.
+func copyChunks(w io.Writer, b *bufio.Reader) error {
+	for size := int64(-1); size != 0; {
+		line, err := chunkLine(b)
+		if err != nil {
+			return err
+		}
+		if size, err = chunkSize(line); err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if size == 0 {
+			break
+		}
+		if _, err := io.CopyN(writer{w}, b, size); err != nil {
+			return err
+		}
+		if line, err = chunkLine(b); err != nil {
+			return err
+		}
+		if len(line) != 2 {
+			return &refusal{Ambiguous, errRequest.Error()}
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	for {
+		line, err := chunkLine(b)
+		if err != nil {
+			return err
+		}
+		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !token(string(name))) {
+			return &refusal{Ambiguous, errRequest.Error()}
+		}
+		if _, err := w.Write(line); err != nil || len(line) == 2 {
+			return err
+		}
+	}
+}
+
+// chunkLine reads a line with its end.
+func chunkLine(b *bufio.Reader) ([]byte, error) {
+	line, err := b.ReadSlice('\n')
+	if err != nil {
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = &refusal{Ambiguous, errRequest.Error()}
+		}
+		return nil, err
+	}
+	if _, _, _, err := headLine(line); err != nil {
+		return nil, &refusal{Ambiguous, err.Error()}
+	}
+	return line, nil
+}
+
+func chunkSize(line []byte) (int64, error) {
+	digits, _, _ := strings.Cut(strings.TrimSuffix(string(line), "\r\n"), ";")
+	var size int64
+	for _, c := range []byte(digits) {
+		i := strings.IndexByte("0123456789abcdef", c|0x20)
+		if c < '0' || i < 0 {
+			return 0, &refusal{Ambiguous, errRequest.Error()}
+		}
+		size = size<<4 | int64(i)
+	}
+	if digits == "" || len(digits) > 15 {
+		return 0, &refusal{Ambiguous, errRequest.Error()}
+	}
+	return size, nil
+}
+
+// masked reports whether a client that asked for WebSocket goes on with it (RFC 6455
+// 5.2). No HTTP server takes the beginning of a frame for a request, so one
+// that did not agree will not be asked for another host behind it.
+func masked(b *bufio.Reader) (bool, error) {
+	start, err := b.Peek(2)
+	if err != nil {
+		return false, err
+	}
+	opcode, fin := start[0]&0x0f, start[0]&0x80 != 0
+	return start[0]&0x30 == 0 && (opcode <= 2 || opcode >= 8 && opcode <= 10 && fin) && start[1]&0x80 != 0, nil
+}
