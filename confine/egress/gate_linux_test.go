@@ -1,0 +1,295 @@
+package egress
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// hello is a ClientHello as crypto/tls writes it.
+func hello(t testing.TB, name string) []byte {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go func() {
+		tls.Client(ours, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
+		ours.Close()
+	}()
+	b := make([]byte, 1<<16)
+	n, err := theirs.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[:n]
+}
+
+const get = "GET / HTTP/1.1\r\nHost: "
+
+func TestConnections(t *testing.T) {
+	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
+		listen(t, at, echo(""))
+	}
+	names := map[string][]string{"api.test": {"198.51.100.7"}, "six.test": {"2001:db8::7"}, "db.test": {"198.51.100.7"}, "web.test": {"198.51.100.7"}, "sec.test": {"198.51.100.7"}}
+	tlsTo := func(name string) string { return string(hello(t, name)) }
+	for _, c := range []struct {
+		what  string
+		rules []rule
+		to    string // a name or an address, with a port
+		send  string
+		why   Reason // 0 where it passes
+	}{
+		{"TLS", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test"), 0},
+		{"TLS in other case", []rule{allow("api.test")}, "api.test:443", tlsTo("API.test"), 0},
+		{"TLS by IPv6", []rule{allow("six.test")}, "six.test:443", tlsTo("six.test"), 0},
+		{"TLS to another name", []rule{allow("api.test")}, "api.test:443", tlsTo("evil.test"), WrongName},
+		{"TLS to a name below", []rule{allow("api.test")}, "api.test:443", tlsTo("x.api.test"), WrongName},
+		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), WrongName},
+		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), WrongName},
+		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", Ambiguous},
+		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], Ambiguous},
+		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", 0},
+		{"HTTP on the other port", []rule{allow("api.test")}, "api.test:443", get + "api.test\r\n\r\n", 0},
+		{"HTTP with a port", []rule{allow("api.test")}, "api.test:80", get + "API.test.:80\r\n\r\n", 0},
+		{"HTTP to another host", []rule{allow("api.test")}, "api.test:80", get + "evil.test\r\n\r\n", WrongName},
+		{"HTTP to an address", []rule{allow("api.test")}, "api.test:80", get + "198.51.100.7\r\n\r\n", WrongName},
+		{"HTTP without a host", []rule{allow("api.test")}, "api.test:80", "GET / HTTP/1.0\r\n\r\n", WrongName},
+		{"an absolute target", []rule{allow("api.test")}, "api.test:80", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 0},
+		{"an absolute target elsewhere", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", WrongName},
+		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", Ambiguous},
+		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Ambiguous},
+		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", 0},
+		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", 0},
+		{"nothing", []rule{allow("api.test")}, "api.test:443", "", 0},
+		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), 0},
+		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", WrongScheme},
+		{"https only, neither", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", "EHLO x\r\n", WrongScheme},
+		{"http only, HTTP", []rule{allowPort("web.test", "http", 0)}, "web.test:80", get + "web.test\r\n\r\n", 0},
+		{"http only, TLS", []rule{allowPort("web.test", "http", 80)}, "web.test:80", tlsTo("web.test"), WrongScheme},
+		{"tcp", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", "\x00\x00\x00\x08\x04\xd2\x16\x2f", 0},
+		{"tcp, whatever it says", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", get + "evil.test\r\n\r\n", 0},
+		{"another port", []rule{allow("api.test")}, "api.test:5432", "x", NotGranted},
+		{"a denied port", []rule{allow("api.test"), {Host: "api.test", Port: 80}}, "api.test:80", get + "api.test\r\n\r\n", NotGranted},
+		{"the address of a name that was not asked for", []rule{allow("api.test")}, "198.51.100.7:443", tlsTo("api.test"), NotGranted},
+		{"an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", tlsTo("evil.test"), 0},
+		{"another address", []rule{allow("198.51.100.7")}, "198.51.100.8:443", "x", NotGranted},
+		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), 0},
+		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), 0},
+		{"any, an address with a name", []rule{allow("*")}, "198.51.100.7:443", tlsTo("api.test"), 0},
+		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), WrongName},
+		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), WrongName},
+		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", NotGranted},
+		{"a private address", []rule{allow("10.99.0.5")}, "10.99.0.5:80", "x\r\n", 0},
+		{"any, this host", []rule{allow("*"), allowPort("*", "", 8080)}, "127.0.0.1:8080", "x", NotGranted},
+		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", 0},
+		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", 0},
+		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", 0},
+		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", NotGranted},
+		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), Unsupported},
+		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", WrongScheme},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			g, _ := gate(t, names, c.rules...)
+			host, port, _ := net.SplitHostPort(c.to)
+			to := c.to
+			if strings.HasSuffix(host, ".test") {
+				to = net.JoinHostPort(resolve(t, g, host).String(), port)
+			}
+			conn := client(t, g, to)
+			if c.why == 0 {
+				if got, err := exchange(t, conn, c.send); got != c.send || err != nil {
+					t.Errorf("%q, %v, want %q; denied: %+v", got, err, c.send, g.Denials())
+				}
+				return
+			}
+			got, err := exchange(t, conn, c.send)
+			if got != "" || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ENOTCONN) {
+				t.Errorf("%q, %v, want a reset", got, err)
+			}
+			if d := only(t, g); d.Why != c.why || d.Network != "tcp" || net.JoinHostPort(d.Host, port) != c.to && d.Host != "localhost" {
+				t.Errorf("%+v, want %v for %s", d, c.why, c.to)
+			}
+		})
+	}
+}
+
+// The address that was checked is the one that is dialled, whatever the name leads
+// to by then.
+func TestRebinding(t *testing.T) {
+	var inside seen
+	listen(t, "198.51.100.7:80", echo(""))
+	for _, at := range []string{"10.99.0.5:80", "169.254.169.254:80", "203.0.113.99:80", "127.0.0.1:80"} {
+		listen(t, at, func(c *net.TCPConn) { inside.Write([]byte(at)) })
+	}
+	for _, bad := range []string{"10.99.0.5", "169.254.169.254", "203.0.113.99", "127.0.0.1", "::ffff:127.0.0.1"} {
+		g, upstream := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+		to := resolve(t, g, "api.test").String() + ":80"
+		request := get + "api.test\r\n\r\n"
+		upstream.set("api.test", bad)
+		if got, err := exchange(t, client(t, g, to), request); got != request || err != nil {
+			t.Errorf("the checked address: %q, %v", got, err)
+		}
+		g.lookups.answers["api.test"].until = time.Time{} // half a minute later
+		wasReset(t, client(t, g, to))
+		if d := only(t, g); d.Why != Address || d.Host != "api.test" || d.Port != 80 {
+			t.Errorf("%s: %+v", bad, d)
+		}
+	}
+	// The last check, where the socket is about to be connected.
+	g, _ := gate(t, nil, allow("api.test"))
+	for _, bad := range []string{"10.99.0.5:80", "[::ffff:10.99.0.5]:80", "169.254.169.254:80"} {
+		var refused *refusal
+		if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort(bad)); !errors.As(err, &refused) {
+			t.Errorf("%s: %v, %v", bad, c, err)
+		}
+	}
+	if s := inside.String(); s != "" {
+		t.Errorf("reached %s", s)
+	}
+}
+
+func TestSecondRequest(t *testing.T) {
+	var got seen
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) { io.Copy(&got, c) })
+	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	to := resolve(t, g, "api.test").String() + ":80"
+	good := "POST /a HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n\r\nGET /"
+	chunked := "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: api.test\r\n\r\n4;x=y\r\nabcd\r\n0\r\nT: 1\r\n\r\n"
+	for _, first := range []string{good, chunked, get + "api.test\r\nUpgrade: websocket\r\n\r\n"} {
+		before := len(got.String())
+		c := client(t, g, to)
+		io.WriteString(c, first)
+		waits(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
+		io.WriteString(c, get+"evil.test\r\n\r\n")
+		wasReset(t, c)
+		waits(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
+	}
+	if s := got.String(); strings.Contains(s, "evil") {
+		t.Errorf("the server got %q", s)
+	}
+	if d := only(t, g); d.Why != WrongName || d.Count != 3 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestWebSocketPasses(t *testing.T) {
+	listen(t, "198.51.100.7:80", echo(""))
+	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	c := client(t, g, resolve(t, g, "api.test").String()+":80")
+	send := get + "api.test\r\nUpgrade: websocket\r\n\r\n\x81\x85maskGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n\x00\xff"
+	if got, err := exchange(t, c, send); got != send || err != nil {
+		t.Errorf("%q, %v; %+v", got, err, g.Denials())
+	}
+}
+
+func TestServerThatSpeaksFirst(t *testing.T) {
+	listen(t, "198.51.100.7:25", echo("220 hello\r\n"))
+	for _, r := range []rule{allowPort("mail.test", "", 25), allowPort("mail.test", "tcp", 25)} {
+		g, _ := gate(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
+		c := client(t, g, resolve(t, g, "mail.test").String()+":25")
+		b := make([]byte, 11)
+		if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
+			t.Errorf("%q, %v", b, err)
+		}
+		if got, err := exchange(t, c, "EHLO x\r\n"); got != "EHLO x\r\n" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+// What an upstream does is what the client sees.
+func TestEnds(t *testing.T) {
+	upload := strings.Repeat("x", 1<<20)
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { // an answer once everything was said
+		n, _ := io.Copy(io.Discard, c)
+		if n == int64(len(upload)) {
+			io.WriteString(c, "all of it")
+		}
+	})
+	listen(t, "198.51.100.7:1001", func(c *net.TCPConn) { // says something, ends its side, and listens
+		io.WriteString(c, "bye")
+		c.CloseWrite()
+		io.Copy(io.Discard, c)
+	})
+	listen(t, "198.51.100.7:1002", func(c *net.TCPConn) { reset(c) })
+	ended := make(chan error, 1)
+	listen(t, "198.51.100.7:1003", func(c *net.TCPConn) {
+		c.SetDeadline(time.Now().Add(patience))
+		_, err := io.Copy(io.Discard, c)
+		ended <- err
+	})
+	listen(t, "198.51.100.7:1004", func(c *net.TCPConn) { // answers, and goes without reading it all
+		io.ReadFull(c, make([]byte, 10))
+		io.WriteString(c, "too much")
+	})
+	var rules []rule
+	for port := 1000; port < 1006; port++ {
+		rules = append(rules, allowPort("x.test", "tcp", port))
+	}
+	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, rules...)
+	at := resolve(t, g, "x.test").String()
+
+	if got, err := exchange(t, client(t, g, at+":1000"), upload); got != "all of it" || err != nil {
+		t.Errorf("half-closed by the client: %q, %v", got, err)
+	}
+	c := client(t, g, at+":1001")
+	if got, err := io.ReadAll(c); string(got) != "bye" || err != nil {
+		t.Errorf("half-closed by the server: %q, %v", got, err)
+	}
+	if _, err := io.WriteString(c, upload); err != nil {
+		t.Errorf("half-closed by the server, and then: %v", err)
+	}
+	wasReset(t, client(t, g, at+":1002"))
+	wasReset(t, client(t, g, at+":1005")) // nobody listens
+	c = client(t, g, at+":1003")
+	io.WriteString(c, "x")
+	reset(c)
+	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("reset by the client: %v", err)
+	}
+	c = client(t, g, at+":1003")
+	io.WriteString(c, "x")
+	c.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("closed by the client: %v", err)
+	}
+	c = client(t, g, at+":1004")
+	io.WriteString(c, upload[:64<<10])
+	b := make([]byte, 8)
+	if _, err := io.ReadFull(c, b); string(b) != "too much" || err != nil {
+		t.Errorf("an answer before a reset: %q, %v", b, err)
+	}
+	if d := g.Denials(); len(d) != 0 {
+		t.Errorf("failures of the network are on record as denials: %+v", d)
+	}
+}
+
+func TestClose(t *testing.T) {
+	listen(t, "198.51.100.7:1000", echo("hello"))
+	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000), allow("x.test"))
+	at := resolve(t, g, "x.test").String()
+	c, silent := client(t, g, at+":1000"), client(t, g, at+":443")
+	io.ReadFull(c, make([]byte, 5))
+	g.Refuse("tcp", netip.MustParseAddrPort("198.51.100.9:22"))
+	g.Close()
+	g.Close()
+	wasReset(t, c)
+	wasReset(t, silent)
+	late, jail := pair(t)
+	g.Accept(jail, netip.MustParseAddrPort(at+":1000"))
+	wasReset(t, late)
+	if d := only(t, g); d.Host != "198.51.100.9" || d.Port != 22 || d.Why != NotGranted {
+		t.Errorf("after Close: %+v", d)
+	}
+	var m dnsmessage.Message
+	if err := m.Unpack(g.Answer(question(t, "x.test.", dnsmessage.TypeA), false)); err != nil {
+		t.Errorf("a question after Close: %v", err)
+	}
+}

@@ -1,0 +1,130 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const patience = 10 * time.Second // of a test for what has to come
+
+// listen is a server of the tests' world; serve runs for each connection.
+func listen(t testing.TB, at string, serve func(c *net.TCPConn)) {
+	t.Helper()
+	anyAddress := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_FREEBIND, 1) })
+		return err
+	}}
+	l, err := anyAddress.Listen(t.Context(), "tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer c.Close()
+				serve(c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); running.Wait() })
+}
+
+// echo sends back what it gets, behind a greeting.
+func echo(greeting string) func(*net.TCPConn) {
+	return func(c *net.TCPConn) {
+		c.SetDeadline(time.Now().Add(patience))
+		io.WriteString(c, greeting)
+		io.Copy(c, c)
+	}
+}
+
+// client is a program's connection to an address, taken over by the gate.
+func client(t testing.TB, g *Gate, to string) *net.TCPConn {
+	t.Helper()
+	client, jail := pair(t)
+	client.SetDeadline(time.Now().Add(patience))
+	g.Accept(jail, netip.MustParseAddrPort(to))
+	return client
+}
+
+func pair(t testing.TB) (client, server *net.TCPConn) {
+	t.Helper()
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err = net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if server, err = l.AcceptTCP(); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// exchange sends and returns all that comes back.
+func exchange(t testing.TB, c *net.TCPConn, send string) (string, error) {
+	t.Helper()
+	if _, err := io.WriteString(c, send); err != nil {
+		return "", err
+	}
+	if err := c.CloseWrite(); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(c)
+	return string(b), err
+}
+
+// wasReset waits for the end of a connection and checks that it is a reset, with
+// nothing before it.
+func wasReset(t testing.TB, c *net.TCPConn) {
+	t.Helper()
+	if b, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) || len(b) > 0 {
+		t.Errorf("%q, %v, want a reset", b, err)
+	}
+}
+
+// waits calls f until it is true.
+func waits(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+// seen are bytes that a server got.
+type seen struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *seen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *seen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
