@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"net/url"
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -70,12 +72,8 @@ func (b *builder) environ(out *Profile, c *commands) error {
 	}
 	set("HOME", out.Home, minimal, false)
 	set("TMPDIR", "/tmp", minimal, false)
-	if !slices.ContainsFunc(out.Net, func(r NetRule) bool { return r.Allow }) && usesNpm(out) {
-		if _, chosen := env["npm_config_offline"]; !chosen {
-			// npx asks its registry even when everything is there, and stays
-			// silent for more than a minute when it gets no answer.
-			set("npm_config_offline", "true", "mcp-jail: no network", false)
-		}
+	if usesNpm(out) {
+		withoutRegistry(out.Net, env)
 	}
 	set(StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
 	for _, name := range sortedKeys(env) {
@@ -104,6 +102,41 @@ func (r EnvRule) label() string {
 		return r.Where
 	}
 	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + tomlString(r.Name)
+}
+
+// withoutRegistry tells npm what it would find out slowly. npx asks its registry even
+// when everything is there, and of one that it cannot reach it asks again, silently,
+// for more than a minute. With some network a package that is not there yet may
+// still come from a registry that a file of npm's names.
+func withoutRegistry(net []NetRule, env map[string]Variable) {
+	set := func(name, value, rule string) {
+		if _, chosen := env[name]; !chosen {
+			env[name] = Variable{Name: name, Value: value, Rule: rule}
+		}
+	}
+	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
+	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {
+		if u, err := url.Parse(env[name].Value); err == nil && u.Host != "" {
+			registry = u
+		}
+	}
+	port, err := strconv.Atoi(registry.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[registry.Scheme]
+	}
+	switch {
+	case !slices.ContainsFunc(net, func(r NetRule) bool { return r.Allow }):
+		set("npm_config_offline", "true", "mcp-jail: no network")
+	case !reaches(net, registry.Hostname(), registry.Scheme, port):
+		set("npm_config_prefer_offline", "true", "mcp-jail: no registry")
+		set("npm_config_fetch_retries", "0", "mcp-jail: no registry")
+	}
+}
+
+// reaches tells whether some request may be sent there.
+func reaches(net []NetRule, host, scheme string, port int) bool {
+	_, any := MatchNet(net, host, scheme, port, "", "")
+	return any || NeedsTerminating(net, host, scheme, port)
 }
 
 func usesNpm(out *Profile) bool {
