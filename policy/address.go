@@ -39,10 +39,7 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) 
 // addresses that this is. What such a rule says of paths and methods is decided
 // for each request, by the name that it has.
 func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow bool) {
-	if addr.Zone() != "" || addr.Is4In6() {
-		return false, false // no rule can name it
-	}
-	name := addr.String()
+	name := addr.String() // of one with a zone, and of one that is mapped, no rule's
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
 	best := -1
 	for _, r := range rules {
