@@ -193,29 +193,51 @@ func TestPackageIsSearched(t *testing.T) {
 	}
 }
 
+// npx is told of a registry that it cannot reach, and nobody else is.
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
-	offline := func(o InPlaceOptions) bool {
+	told := func(o InPlaceOptions, environ ...string) (out string) {
 		p, err := InPlace(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, _, err := Resolve(p, h.host())
+		host := h.host()
+		host.Environ = append(host.Environ, environ...)
+		profile, _, err := Resolve(p, host)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range out.Env {
-			if v.Name == "npm_config_offline" {
-				return v.Value == "true" && v.Rule == "mcp-jail: no network"
+		for _, v := range profile.Env {
+			if strings.HasPrefix(v.Rule, "mcp-jail: no ") {
+				out += v.Name + "=" + v.Value + " "
 			}
 		}
-		return false
+		return out
 	}
-	if !offline(InPlaceOptions{Command: []string{"npx", "x"}}) {
-		t.Error("npx without network is not told")
+	npx := func(net ...string) InPlaceOptions {
+		return InPlaceOptions{Command: []string{"npx", "x"}, Net: net, Env: []string{"npm_config_registry", "npm_config_fetch_retries"}}
 	}
-	if offline(InPlaceOptions{Command: []string{"npx", "x"}, Net: []string{"registry.example.org"}}) || offline(InPlaceOptions{Command: []string{"server"}}) {
-		t.Error("told without need")
+	const offline, slow = "npm_config_offline=true ", "npm_config_fetch_retries=0 npm_config_prefer_offline=true "
+	for _, tt := range []struct {
+		options InPlaceOptions
+		environ string
+		want    string
+	}{
+		{npx(), "", offline},
+		{npx("api.example.org"), "", slow},
+		{npx("registry.npmjs.org"), "", ""},
+		{npx("*"), "", ""},
+		{npx("*.npmjs.org:443"), "", ""},
+		{npx("registry.npmjs.org:80"), "", slow},
+		{npx("registry.npmjs.org"), "npm_config_registry=http://npm.example.org:4873/x", slow},
+		{npx("npm.example.org:4873"), "npm_config_registry=http://npm.example.org:4873/x", ""},
+		{npx("npm.example.org"), "npm_config_registry=http://npm.example.org/", ""},
+		{npx("api.example.org"), "npm_config_fetch_retries=5", "npm_config_prefer_offline=true "},
+		{InPlaceOptions{Command: []string{"server"}}, "", ""},
+	} {
+		if got := told(tt.options, tt.environ); got != tt.want {
+			t.Errorf("%v with %q: %q, want %q", tt.options.Net, tt.environ, got, tt.want)
+		}
 	}
 }
 

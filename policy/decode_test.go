@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -34,7 +35,12 @@ write = true
 [[servers.github.access.net]]
 host   = "api.github.com"
 scheme = "https"
+methods = ["POST", "GET"]
+secret = { env = "GITHUB_TOKEN" }
 allow  = true
+
+[[servers.github.access.inbound]]
+port = 3334
 
 [[servers.github.access.env]]
 name = "GH_*"
@@ -53,6 +59,8 @@ processes = 512
 open_files = 4096
 file_size_mb = 1024
 message_mb = 64
+net_out_mb = 100
+connections = 32
 
 [servers.notes]
 command  = "notes-server"
@@ -74,15 +82,18 @@ func TestDecodeEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limits := DefaultLimits
+	limits.NetOutMB, limits.Connections = 100, 32
 	want := &Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true,
-		Fs:  []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
-		Net: []NetRule{{Host: "api.github.com", Scheme: "https", Allow: true, Where: "mcp-jail.toml:22"}},
-		Env: []EnvRule{{"GH_*", true, "mcp-jail.toml:27"}, {"GITHUB_PERSONAL_ACCESS_TOKEN", true, "mcp-jail.toml:8"}},
+		Fs:      []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
+		Net:     []NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []Secret{{Env: "GITHUB_TOKEN", Where: "mcp-jail.toml:26"}}, Allow: true, Where: "mcp-jail.toml:22"}},
+		Inbound: []InboundRule{{3334, "mcp-jail.toml:29"}},
+		Env:     []EnvRule{{"GH_*", true, "mcp-jail.toml:32"}, {"GITHUB_PERSONAL_ACCESS_TOKEN", true, "mcp-jail.toml:8"}},
 		Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
-			Where: "mcp-jail.toml:34"}},
-		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: DefaultLimits, Waive: []Axis{AxisIPC, AxisLimits}, Where: "mcp-jail.toml:3",
+			Where: "mcp-jail.toml:39"}},
+		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []Axis{AxisIPC, AxisLimits}, Where: "mcp-jail.toml:3",
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("policy of github\n got %+v\nwant %+v", p, want)
@@ -283,9 +294,9 @@ func TestLayers(t *testing.T) {
 		}
 		return p
 	}
-	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
+	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
 	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\" }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
-	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[[servers.s.access.env]]\nname = \"E\"\n")
+	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
 	c, _, err := Load(LoadOptions{Files: []string{a, b, d}})
 	if err != nil {
 		t.Fatal(err)
@@ -298,115 +309,28 @@ func TestLayers(t *testing.T) {
 	for _, r := range s.Access.Net {
 		got = append(got, "net:"+r.Host)
 	}
+	for _, r := range s.Access.Inbound {
+		got = append(got, fmt.Sprintf("in:%d", r.Port))
+	}
 	for _, r := range s.Variables {
 		got = append(got, "var:"+r.Name)
 	}
+	got = append(got, fmt.Sprint(*s.Limits.Connections, *s.Limits.NetOutMB))
 	got = append(got, s.Command, s.Workspace)
 	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
-	if want := "fs:b fs:a fs:d net:b net:d var:A var:B b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
+	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
 		t.Errorf("\n got %s\nwant %s", strings.Join(got, " "), want)
 	}
 	// What only the layers together can tell: the problem is in the earlier file.
 	e := write("e.toml", "[servers.s]\nstateful = false\n")
 	_, _, err = Load(LoadOptions{Files: []string{a, e}})
-	if err == nil || !strings.Contains(err.Error(), "a.toml:10: [servers.s.access] cannot be enforced") {
+	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
 		t.Errorf("honesty across layers: %v", err)
 	}
 	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
 	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
 		t.Errorf("a named file that is missing: %v", err)
 	}
-}
-
-// forget strips the places, which an encoding cannot keep.
-func forget(c *Config) *Config {
-	c.Files = nil
-	strip := func(a *Access) {
-		if a == nil {
-			return
-		}
-		a.Where = ""
-		for i := range a.Fs {
-			a.Fs[i].Where = ""
-		}
-		for i := range a.Net {
-			a.Net[i].Where = ""
-		}
-		for i := range a.Env {
-			a.Env[i].Where = ""
-		}
-		for k, r := range a.Commands {
-			r.Where = ""
-			a.Commands[k] = r
-		}
-	}
-	for _, s := range c.Servers {
-		s.Where = ""
-		for i := range s.Variables {
-			s.Variables[i].Where = ""
-		}
-		strip(s.Access)
-		for _, t := range s.Tools {
-			t.Where = ""
-			strip(t.Access)
-		}
-	}
-	return c
-}
-
-// What was decoded survives being encoded (docs/policy.md "Properties").
-func checkRoundTrip(t *testing.T, data []byte) {
-	first, ps := decodeLayer(data, "f")
-	if len(ps) > 0 {
-		return
-	}
-	text := first.Encode()
-	second, ps := decodeLayer(text, "f")
-	if len(ps) > 0 {
-		t.Fatalf("the encoding is not accepted: %v\n%s", ps, text)
-	}
-	if !reflect.DeepEqual(forget(first), forget(second)) {
-		t.Fatalf("not the same after encoding:\n%s", text)
-	}
-	if again := second.Encode(); string(again) != string(text) {
-		t.Fatalf("the encoding is not stable:\n%s\n%s", text, again)
-	}
-}
-
-func TestRoundTrip(t *testing.T) {
-	checkRoundTrip(t, []byte(everyKey))
-	for _, toml := range []string{
-		"", "[servers]", "[servers.x]\n", "[servers.x]\narguments = []\nwaive = []\nvariables = []\n[servers.x.access]\nfs = []\nnet = []\nsensitive_paths = []\n[servers.x.access.commands]\n[servers.x.tools]\n",
-		"[servers.x]\narguments = { strategy = \"append\", value = [\"\\u0001\\n\\\"\"] }\n[servers.x.tools.\"a b.c\"]\n",
-		"[servers.x.access]\nenv = { strategy = \"replace\", value = [] }\n[[servers.x.access.net]]\nhost = \"BÜCHER.example.\"\nport = 8080\n",
-		"[servers.x.access.commands.git]\nargs = [\"log\", \"**\"]\n[servers.x.access.commands.\"/opt/a b\"]\n",
-	} {
-		checkRoundTrip(t, []byte(toml))
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(everyKey))
-	f.Add([]byte("a.b=1\n[a]\n[[a.c]]\nx={y=[1,{z=2}]}\n"))
-	f.Add([]byte("servers={s={access={fs=[{path='.'}],net={strategy='replace',value=[]}}}}"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := Decode(data, "f")
-		if err != nil {
-			var ps Problems
-			if !errors.As(err, &ps) || len(ps) == 0 {
-				t.Fatalf("not Problems: %v", err)
-			}
-			for _, p := range ps {
-				if p.Message == "" || p.File == "" {
-					t.Fatalf("an empty problem: %+v", p)
-				}
-				if strings.Contains(p.Message, "cannot be parsed") {
-					t.Fatalf("the parser panicked: %v", p)
-				}
-			}
-		}
-		checkRoundTrip(t, data)
-	})
 }
 
 func TestNearest(t *testing.T) {

@@ -168,6 +168,9 @@ func (b *builder) source(s *Secret, host map[string]string) (missing string, err
 			return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which the server could replace (%s): write the path that is meant, %s", s.File, l.Path, l.Target, e.Rule, at.path)}
 		}
 	}
+	if e, ok := b.find(at.path); ok && at.exists() && e.Rights&Write != 0 {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the server could write the file %s (%s)", s.File, e.Rule)}
+	}
 	switch {
 	case at.reason != "":
 		return "cannot be reached (" + at.reason + ")", nil
@@ -179,7 +182,7 @@ func (b *builder) source(s *Secret, host map[string]string) (missing string, err
 	return "", nil
 }
 
-// files are those of all secrets: sensitive paths, whatever else a rule grants.
+// secretFiles are those of all secrets: sensitive paths, whatever else a rule grants.
 func (p *Policy) secretFiles() (files []string) {
 	all, _ := p.secrets()
 	for _, s := range all {

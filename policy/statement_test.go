@@ -54,7 +54,14 @@ path = "/data/notes"
 [[servers.s.access.net]]
 host = "api.github.com"
 scheme = "https"
+path_prefix = "/repos"
+methods = ["GET"]
+secret = { env = "TOKEN", command = ["op"] }
 allow = true
+[[servers.s.access.net]]
+host = "refused.example"
+[[servers.s.access.inbound]]
+port = 3334
 `)
 	if !profile.Advertise {
 		t.Error("advertise is lost on the way")
@@ -73,7 +80,10 @@ allow = true
 	if s.Version != 1 || s.Workspace != "/home/u/proj" || s.Net.Access != "hosts" || len(s.Net.Hosts) != 1 || s.Net.Hosts[0].Host != "api.github.com" || s.Limits.MemoryMB != 4096 || s.Truncated {
 		t.Errorf("%s", text)
 	}
-	for _, secret := range []string{"very-secret-value", "GH_TOKEN", ".env", "/data/notes", "\n"} {
+	if got := fmt.Sprintf("%+v %v %v", s.Net.Hosts, s.Net.Inbound, s.Net.Secrets); got != "[{Host:api.github.com Scheme:https Ports:[443] PathPrefix:/repos Methods:[GET]}] [3334] [TOKEN]" {
+		t.Error(got)
+	}
+	for _, secret := range []string{"very-secret-value", "GH_TOKEN", "refused.example", ".env", "/data/notes", "\n"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("it tells %q: %s", secret, text)
 		}
@@ -90,8 +100,14 @@ func TestStatementIsBounded(t *testing.T) {
 		fmt.Fprintf(&lines, "d /data/a-directory-with-a-longer-name-%d\n", i)
 		fmt.Fprintf(&rules, "[[servers.s.access.fs]]\npath = \"/data/a-directory-with-a-longer-name-%d\"\nread = true\n", i)
 	}
+	for i := range maxInbound {
+		fmt.Fprintf(&rules, "[[servers.s.access.inbound]]\nport = %d\n", 60000+i)
+	}
+	for i := range 100 {
+		fmt.Fprintf(&rules, "[[servers.s.access.net]]\nhost = \"a%d\"\nallow = true\nsecret = { env = \"A_VARIABLE_WITH_A_LONG_NAME_%d\", command = [\"op\"] }\n", i, i)
+	}
 	_, s, text := statementOf(t, newFake(aSystem, lines.String()), rules.String())
-	if len(text) > MaxStatement || !s.Truncated || len(s.Fs) < 50 || s.Net.Access != "none" {
+	if len(text) > MaxStatement || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != maxInbound || s.Net.Access != "hosts" {
 		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
 	}
 }
