@@ -89,7 +89,7 @@ type limitsJSON struct {
 	MessageMB  int `json:"message_mb"`
 
 	NetOutMB    int `json:"net_out_mb,omitempty"`
-	Connections int `json:"connections"`
+	Connections int `json:"connections,omitempty"`
 }
 
 // String names the kind.

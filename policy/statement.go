@@ -69,6 +69,9 @@ func (p *Profile) Statement() []byte {
 		Version: StatementVersion, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
 		Fs: []StatementFs{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
 	}
+	if !slices.ContainsFunc(p.Net, func(r NetRule) bool { return r.Allow }) {
+		s.Limits.NetOutMB, s.Limits.Connections = 0, 0 // of a network that is not there
+	}
 	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
 		s.Workspace = p.Workspace
 	}
