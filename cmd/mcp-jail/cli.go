@@ -144,6 +144,11 @@ func run(args []string, c console) int {
 		launcher.Ready = launcher.Prepare()
 		defer launcher.Ready.Discard()
 	}
+	if launcher.Ready != nil {
+		if r := plainRun(args, server); r != nil {
+			return status(c, r.Run(c, server, launcher))
+		}
+	}
 	var grammar any = &cli{}
 	if launcher.Ready != nil {
 		// Building all of the grammar takes longer than building a jail's mounts.
@@ -176,6 +181,19 @@ func run(args []string, c console) int {
 		return misused(c, args, server, err)
 	}
 	return status(c, ctx.Run())
+}
+
+// plainRun reads what most configurations of clients say, run SERVER or run --
+// COMMAND, without the grammar: building that and following it takes as long as the
+// kernel does for all of the jail's namespaces. nil: there is more to read.
+func plainRun(args []string, server command) *runCmd {
+	switch {
+	case len(args) == 1 && server.given:
+		return &runCmd{}
+	case len(args) == 2 && !server.given && args[1] != "" && args[1][0] != '-':
+		return &runCmd{Server: args[1]}
+	}
+	return nil
 }
 
 // helpWidth is where help is wrapped on a wide terminal.
