@@ -75,10 +75,10 @@ func (p *perCall) takeSpare(tool string, h *hello, profile *policy.Profile) (spa
 		if spare != nil || c.tool != tool || !c.hello.same(h) || isClosed(c.proc.Done()) {
 			return false
 		}
-		if key == "" {
+		if key == "" && c.Profile != profile {
 			key = profile.Key()
 		}
-		if c.Profile.Key() != key {
+		if c.Profile != profile && c.Profile.Key() != key {
 			p.tasks.Go(c.kill)
 			return true
 		}

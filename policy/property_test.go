@@ -91,9 +91,11 @@ func (g *generator) probes(h fakeHost) []string {
 	return out
 }
 
-func resolveRules(h fakeHost, rules []FsRule) (*Profile, error) {
+func resolveRules(h fakeHost, rules []FsRule) (*Profile, error) { return resolveOn(h.host(), rules) }
+
+func resolveOn(h Host, rules []FsRule) (*Profile, error) {
 	p := &Policy{Server: "s", Command: "server", Fs: rules, Limits: DefaultLimits}
-	out, _, err := Resolve(p, h.host())
+	out, _, err := Resolve(p, h)
 	return out, err
 }
 

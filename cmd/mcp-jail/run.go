@@ -117,12 +117,13 @@ func unset(p *policy.Policy, profile *policy.Profile) (names []string) {
 // stateless is what a server needs each of whose calls has a process of its own.
 func (t *target) stateless() lifecycle.Stateless {
 	server := t.policy.Server
+	tools := &knownTools{server: t}
 	o := lifecycle.Stateless{
 		Declared: t.config.Declared(server),
 		MaxCalls: t.policy.MaxConcurrentCalls,
 		Version:  version,
 		Tool: func(name string) (lifecycle.Tool, error) {
-			tool, err := t.tool(name)
+			tool, err := tools.target(name)
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -27,13 +28,56 @@ type toolReport struct {
 
 // tool is the target of one tool: its policy, resolved on the host as it is now.
 func (t *target) tool(name string) (*target, error) {
+	return t.toolThrough(name, t.host)
+}
+
+func (t *target) toolThrough(name string, host policy.Host) (*target, error) {
 	tool := &target{config: t.config, of: t.of, host: t.host}
 	var err error
 	if tool.policy, err = t.of(name); err != nil {
 		return tool, err
 	}
-	tool.profile, tool.warnings, err = resolve(tool.policy, t.host, nil)
+	tool.profile, tool.warnings, err = resolve(tool.policy, host, nil)
 	return tool, err
+}
+
+// knownTools are targets that were found before. Each is that of its tool for as long
+// as the host gives the answers that it was made from, which takes a quarter of the
+// time to find out that finding the target takes.
+type knownTools struct {
+	server *target
+	mu     sync.Mutex
+	byName map[string]*knownTool
+}
+
+type knownTool struct {
+	*target
+	lookups policy.Lookups
+}
+
+// maxKnownTools bounds them: the lookups of a large workspace are many.
+const maxKnownTools = 32
+
+// target is target.tool.
+func (k *knownTools) target(name string) (*target, error) {
+	k.mu.Lock()
+	known := k.byName[name]
+	k.mu.Unlock()
+	if known != nil && known.lookups.Same() {
+		return known.target, nil
+	}
+	found := &knownTool{}
+	var err error
+	if found.target, err = k.server.toolThrough(name, found.lookups.Through(k.server.host)); err != nil {
+		return found.target, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byName == nil || len(k.byName) == maxKnownTools {
+		k.byName = make(map[string]*knownTool)
+	}
+	k.byName[name] = found
+	return found.target, nil
 }
 
 // reportTool resolves and compiles the policy of a tool. server is what was said of
