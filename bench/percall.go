@@ -60,6 +60,7 @@ func measurePerCall(ctx context.Context, s *site) ([]row, error) {
 			{"a call, cold", "≤ +10 ms", s.coldCall},
 			{"8 calls at once, cold", "–", s.eightCalls},
 			{"a call, `warm = 1`", "≤ × 1.5 or +1 ms", s.warmCall},
+			{"the same, beside the first call of a bare process", "–", s.firstCall},
 		} {
 			p, err := m.run(ctx, server)
 			if err != nil {
@@ -189,6 +190,45 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 	for range s.runs + 1 {
 		time.Sleep(pause)
 		a, err := stateful.params(server.call)
+		if err != nil {
+			return p, err
+		}
+		b, err := stateless.params(server.call)
+		if err != nil {
+			return p, err
+		}
+		p.add(ms(a), ms(b))
+	}
+	return p.withoutFirst(), nil
+}
+
+// firstCall pairs it with the least that it can be: the first call of a process that
+// was started before, without a jail. A server that compiles what it runs takes longer
+// for its first call than for those that follow.
+func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error) {
+	without, err := s.bare(server.argv...)
+	if err != nil {
+		return p, err
+	}
+	each, err := s.configured(false, 1, server.argv)
+	if err != nil {
+		return p, err
+	}
+	stateless, err := s.listed(ctx, each)
+	if err != nil {
+		return p, err
+	}
+	defer stateless.close()
+	pause := max(3*stateless.started, 50*time.Millisecond)
+	time.Sleep(8 * pause)
+	for range s.runs + 1 {
+		bare, err := s.listed(ctx, without)
+		if err != nil {
+			return p, err
+		}
+		time.Sleep(pause)
+		a, err := bare.params(server.call)
+		bare.close()
 		if err != nil {
 			return p, err
 		}
