@@ -40,10 +40,9 @@ type link struct {
 	ready     *tls.Conn              // the first one over TLS, from the handshake to the first request
 	client    *http.ClientConn
 	dials     int
-	idle      bool // an HTTP/1 connection between two requests
+	idle      bool // between two requests
+	ours      bool // the end of client is no doing of the upstream: the jail's connection goes on
 }
-
-type linkKey struct{}
 
 // linkOf finds the link below what a server was given.
 func linkOf(c net.Conn) *link {
@@ -188,11 +187,7 @@ func (l *link) deny(d egress.Denial) {
 
 // changed is told by the servers what a connection is at.
 func changed(c net.Conn, state http.ConnState) {
-	w, one := c.(*wire)
-	if !one {
-		return
-	}
-	l := w.link
+	l := linkOf(c)
 	l.mu.Lock()
 	l.idle = state == http.StateIdle
 	l.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -11,16 +13,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// wireKey finds the wire of a request of HTTP/1, secretKey the secrets that the rule
-// of a request puts in.
+// In the context of a request there is its link, its wire in HTTP/1, and what is
+// known of it once it may pass.
 type (
-	wireKey   struct{}
-	secretKey struct{}
+	linkKey    struct{}
+	wireKey    struct{}
+	passingKey struct{}
 )
 
 // ServeHTTP serves one request of the jail.
@@ -34,14 +38,52 @@ func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, r, no)
 		return
 	}
+	p := &passing{body: upload{length: r.ContentLength}}
 	if l.target.TLS {
-		r = r.WithContext(context.WithValue(r.Context(), secretKey{}, rule.Secrets))
+		p.secrets = rule.Secrets
 	}
-	t.proxy.ServeHTTP(answer{w, l.ends(r)}, r)
+	t.proxy.ServeHTTP(answer{w, l.ends(r)}, r.WithContext(context.WithValue(r.Context(), passingKey{}, p)))
+	if !p.body.read.Load() {
+		l.cutOff()
+	}
 }
 
-// ends reports whether the connection can have no other request after this one.
-func (l *link) ends(r *http.Request) bool { return r.ProtoMajor == 1 && r.ContentLength < 0 }
+// passing is what there is to know about a request on its way.
+type passing struct {
+	secrets []policy.Secret // that the rule puts in
+	body    upload
+}
+
+// upload is a body that ends with its last byte. A read for nothing but the end could
+// come when the answer has passed and the body is closed: the connection would
+// count as broken.
+type upload struct {
+	io.ReadCloser
+	length int64 // left; -1 where it is not known
+	read   atomic.Bool
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	if u.length == 0 {
+		return 0, io.EOF
+	}
+	n, err := u.ReadCloser.Read(p)
+	if u.length > 0 {
+		if u.length -= int64(n); u.length == 0 {
+			err = io.EOF
+		}
+	}
+	if err == io.EOF {
+		u.read.Store(true)
+	}
+	return n, err
+}
+
+// ends reports whether the connection can have no other request after this one: see
+// wire.header.
+func (l *link) ends(r *http.Request) bool {
+	return r.ProtoMajor == 1 && (r.ContentLength < 0 || r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect)
+}
 
 // refuse answers in the place of the host, and records it. What was in the query is
 // nobody's business.
@@ -52,7 +94,7 @@ func (l *link) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.ProtoMajor == 1 && r.ContentLength != 0 || no.why == egress.Ambiguous {
+	if l.ends(r) || r.ContentLength != 0 || no.why == egress.Ambiguous || no.why == egress.WrongName {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
@@ -80,6 +122,7 @@ func (t *Terminator) newProxy() *httputil.ReverseProxy {
 		BufferPool:     &buffers{},
 		ModifyResponse: keepEnd,
 		ErrorHandler:   abort,
+		ErrorLog:       log.New(io.Discard, "", 0),
 	}
 }
 
@@ -102,9 +145,14 @@ func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
 		}
 	}
 	p.Out.Trailer = p.In.Trailer // it is filled in when the body has been read
-	if named, ok := p.In.Context().Value(secretKey{}).([]policy.Secret); ok {
-		t.secrets.put(p.Out.Header, named)
+	passing := p.In.Context().Value(passingKey{}).(*passing)
+	t.secrets.put(p.Out.Header, passing.secrets)
+	if p.Out.Body == nil {
+		passing.body.read.Store(true)
+		return
 	}
+	passing.body.ReadCloser = p.Out.Body
+	p.Out.Body = &passing.body
 }
 
 // keepEnd lets the jail's connection end where the upstream's does.
