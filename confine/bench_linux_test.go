@@ -37,7 +37,7 @@ func BenchmarkLaunch(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		p    *policy.Profile
-	}{{"jail", jailProfile(b)}, {"home kept", kept(copied)}, {"home copied", copied}} {
+	}{{"jail", jailProfile(b)}, {"hosts granted", gatedProfile(b, policy.NetRule{Host: "example.org", Allow: true})}, {"home kept", kept(copied)}, {"home copied", copied}} {
 		b.Run(c.name, func(b *testing.B) {
 			p := *c.p
 			p.Program, p.Argv = "/usr/bin/true", []string{"true"}

@@ -11,13 +11,23 @@ import (
 
 const stepNetwork = "network"
 
+// beginGate does on another thread what nothing else of the jail depends on: the
+// kernel takes its time over changes to a network, since they are made one after the
+// other for all namespaces.
+func (s *shim) beginGate() error {
+	s.gate = make(chan error, 1)
+	if !s.order.Gate.Open {
+		close(s.gate)
+		return nil
+	}
+	go func() { s.gate <- s.openGate() }()
+	return nil
+}
+
 // openGate makes every address local and hands the sockets over at which what the
 // server sends to them arrives. The shim keeps none: only the launcher can accept on
 // them, and with the launcher they are gone.
 func (s *shim) openGate() error {
-	if !s.order.Gate.Open {
-		return nil
-	}
 	if err := everyAddressLocal(); err != nil {
 		return err
 	}

@@ -95,6 +95,7 @@ type shim struct {
 	watch      chan struct{} // closed when the limits are to be watched
 	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
 	up, made   chan error    // how it went with the loopback, and the own filesystems
+	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
 	pidfd      int           // bare: of the program
@@ -121,10 +122,11 @@ func (s *shim) steps() []shimStep {
 		{"mounts", s.root.openSources},
 		{stepCopies, s.copies},
 		{"loopback", func() error { return <-s.up }},
-		{stepNetwork, s.openGate},
+		{stepNetwork, s.beginGate},
 		{"own filesystems", func() error { return <-s.made }},
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
+		{stepNetwork, func() error { return <-s.gate }}, // before there are fewer descriptors to be had
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
 		{"mounts", s.root.leaveOld},
