@@ -21,5 +21,6 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, processVerbs())
 	maps.Copy(verbs, kernelVerbs())
 	maps.Copy(verbs, networkVerbs())
+	maps.Copy(verbs, egressVerbs())
 	return verbs
 }

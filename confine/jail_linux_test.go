@@ -53,6 +53,10 @@ func TestMain(m *testing.M) {
 		runLauncher()
 	case dropName:
 		runDrop(os.Args[1:])
+	case worldName:
+		runWorld(os.Args[1:])
+	case internetName:
+		runInternet(os.Args[1])
 	}
 	if how := os.Getenv(forbidEnv); how != "" {
 		runForbid(how)

@@ -1,0 +1,184 @@
+package confine
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests of granted hosts need hosts. They run in a network namespace that stands
+// for the host, joined by a pair of interfaces to another that stands for the
+// Internet (egress_internet_linux_test.go). Both end with the test.
+
+const (
+	worldName    = "mcp-jail-world"    // makes them, and becomes the rest of argv in the first
+	internetName = "mcp-jail-internet" // serves in the second, until its input ends
+	worldEnv     = "MCPJAIL_TEST_WORLD"
+)
+
+// TestEgress runs the tests of granted hosts, as root and as an ordinary user.
+func TestEgress(t *testing.T) {
+	needsJail(t)
+	if os.Getuid() != 0 {
+		t.Skip("TestEgress of root runs them as an ordinary user as well")
+	}
+	for _, c := range []struct {
+		name string
+		user int
+	}{{"root", 0}, {"ordinary user", ordinaryUser}} {
+		t.Run(c.name, func(t *testing.T) {
+			home := filepath.Join(filepath.Dir(testBinary), fmt.Sprint("world-", c.user))
+			if err := os.Mkdir(home, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(home, c.user, c.user); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{testBinary, "-test.run=^TestWorld", "-test.timeout=5m"}
+			if testing.Verbose() {
+				args = append(args, "-test.v")
+			}
+			if only := os.Getenv("MCPJAIL_WORLD_RUN"); only != "" {
+				args[1] = "-test.run=" + only
+			}
+			cmd := exec.Command(testBinary)
+			cmd.Args = append([]string{worldName}, args...)
+			cmd.Dir = home
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+testBinary, "TMPDIR="+home, "HOME="+home, worldEnv+"="+home, "MCPJAIL_WORLD_USER="+strconv.Itoa(c.user))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			} else {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}
+
+// inWorld skips a test that TestEgress is going to run.
+func inWorld(t testing.TB) {
+	if os.Getenv(worldEnv) == "" {
+		t.Skip("TestEgress runs this, in namespaces made for it")
+	}
+	needsJail(t)
+}
+
+// runWorld makes the two namespaces and executes the rest.
+func runWorld(argv []string) {
+	runtime.LockOSThread()
+	if err := makeWorld(os.Getenv(worldEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, "world:", err)
+		os.Exit(1)
+	}
+	if os.Getenv("MCPJAIL_WORLD_USER") != "0" {
+		runDrop(argv)
+	}
+	fmt.Fprintln(os.Stderr, syscall.Exec(argv[0], argv, os.Environ()))
+	os.Exit(1)
+}
+
+func makeWorld(dir string) error {
+	authority, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	resolv := filepath.Join(dir, "resolv.conf")
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.cert.Raw}), 0o644),
+		os.WriteFile(resolv, []byte("nameserver 198.51.100.53\n"), 0o644),
+		unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
+	)
+	if err != nil {
+		return err
+	}
+	etc, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount(resolv, etc, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	key, err := authority.encode()
+	if err != nil {
+		return err
+	}
+	internet := exec.Command("/proc/self/exe", dir)
+	internet.Args[0] = internetName
+	internet.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	internet.Stderr = os.Stderr
+	internet.Env = append(os.Environ(), "MCPJAIL_TEST_AUTHORITY="+key)
+	// The end of this pipe, which whatever we become holds, is its end.
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	internet.Stdin = r
+	ready, err := internet.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := internet.Start(); err != nil {
+		return err
+	}
+	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETFD, 0); err != nil {
+		return err
+	}
+	if err := ip("link set lo up", fmt.Sprint("link add outside type veth peer name inside netns ", internet.Process.Pid),
+		"addr add 192.0.2.1/24 dev outside", "addr add 2001:db8:1::1/64 dev outside nodad", "link set outside up",
+		"route add default via 192.0.2.2", "-6 route add default via 2001:db8:1::2"); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(ready, make([]byte, 2)); err != nil {
+		return fmt.Errorf("the other namespace did not come up: %w", err)
+	}
+	return nil
+}
+
+func ip(commands ...string) error {
+	for _, c := range commands {
+		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s: %v: %s", c, err, out)
+		}
+	}
+	return nil
+}
+
+// worldFile is a file that the world was made with.
+func worldFile(name string) string { return filepath.Join(os.Getenv(worldEnv), name) }
+
+// hostService is a service on the loopback of the namespace that stands for the host:
+// whoever connects is told who it is.
+func hostService(t testing.TB, addr string) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go serveGreeting(l, "the host's own")
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func serveGreeting(l net.Listener, greeting string) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		io.WriteString(c, greeting+"\n")
+		c.Close()
+	}
+}
