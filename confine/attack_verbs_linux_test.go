@@ -22,5 +22,7 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, kernelVerbs())
 	maps.Copy(verbs, networkVerbs())
 	maps.Copy(verbs, egressVerbs())
+	maps.Copy(verbs, greetingVerbs())
+	maps.Copy(verbs, streamVerbs())
 	return verbs
 }

@@ -189,7 +189,7 @@ func freebind(addr string) (net.Listener, error) {
 		if strings.Contains(host, ":") {
 			bits = "/128"
 		}
-		if err := ip("addr add " + host + bits + " dev lo"); err != nil {
+		if err := ip("addr add " + host + bits + " dev lo nodad"); err != nil {
 			return nil, err
 		}
 		return net.Listen("tcp", addr)

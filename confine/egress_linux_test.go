@@ -104,6 +104,9 @@ func clients(t testing.TB) []client {
 	}
 	for i := range list {
 		path, err := exec.LookPath(list[i].program)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
 		if err != nil {
 			t.Errorf("%s: %v", list[i].name, err)
 		}

@@ -1,0 +1,158 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// streamVerbs hold connections, or make many.
+func streamVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"hold": silent(func(a []string) error {
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, c)
+			return err
+		}),
+		"many": func(a []string) (string, error) { // a[0] connections, a[1] at once, to a[2]
+			var wg sync.WaitGroup
+			todo, failures := make(chan struct{}), make(chan error, number(a[0]))
+			for range number(a[1]) {
+				wg.Go(func() {
+					for range todo {
+						if got, err := greetingVerbs()["greeted"](a[2:]); err != nil || got == "" {
+							failures <- fmt.Errorf("%q, %v", got, err)
+						}
+					}
+				})
+			}
+			for range number(a[0]) {
+				todo <- struct{}{}
+			}
+			close(todo)
+			wg.Wait()
+			close(failures)
+			n := len(failures)
+			return strconv.Itoa(n) + " failed", <-failures
+		},
+		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+			go func() {
+				c.Write(sent)
+				c.(*net.TCPConn).CloseWrite()
+			}()
+			got, err := io.ReadAll(c)
+			if err == nil && !bytes.Equal(got, sent) {
+				err = fmt.Errorf("%d bytes came back of %d", len(got), len(sent))
+			}
+			return "", err
+		},
+	}
+}
+
+func localhost(port int) policy.NetRule {
+	return policy.NetRule{Host: "localhost", Scheme: "tcp", Port: port, Allow: true}
+}
+
+// TestWorldMany: none of many connections is lost, and nothing of them stays.
+func TestWorldMany(t *testing.T) {
+	inWorld(t)
+	port := hostService(t, "127.0.0.1:0")
+	p := gatedProfile(t, localhost(port))
+	before := descriptorsOpen(t)
+	got := jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
+	expect(t, "10,000 connections", got, "ok 0 failed")
+	eventually(t, "the launcher's descriptors are as many as before", func() bool { return descriptorsOpen(t) <= before })
+}
+
+func descriptorsOpen(t testing.TB) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
+// TestWorldHalves: one side of a connection can be shut while the other goes on.
+func TestWorldHalves(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				io.Copy(c, c)
+				c.Close()
+			}()
+		}
+	}()
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	expect(t, "1 MB there and back", jailed(t, p, "halves", l.Addr().String()), "ok")
+}
+
+// TestWorldLauncherIsKilled: with the launcher every connection of the jail ends.
+func TestWorldLauncherIsKilled(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("hold", l.Addr().String())})...)
+	var order bytes.Buffer
+	if err := gob.NewEncoder(&order).Encode([]*policy.Profile{p}); err != nil {
+		t.Fatal(err)
+	}
+	pipe := newWitness(t)
+	cmd := exec.Command(testBinary)
+	cmd.Args = []string{launcherName}
+	cmd.Stdin = &order
+	cmd.ExtraFiles = []*os.File{pipe.w}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the control: the connection is not held: %v", err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection outlived the launcher: %v", err)
+	}
+	pipe.gone(t)
+}

@@ -1,0 +1,229 @@
+package confine
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// greetingVerbs talk to services that speak first.
+func greetingVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"greeted": func(a []string) (string, error) {
+			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			line, err := bufio.NewReader(c).ReadString('\n')
+			return strings.TrimSpace(line), err
+		},
+		"asked": func(a []string) (string, error) { // one address, with the Host header of another name
+			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", a[1])
+			b, err := io.ReadAll(c)
+			if err == nil && len(b) == 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return string(b), err
+		},
+		"looked-up": func(a []string) (string, error) {
+			addrs, err := net.LookupHost(a[0])
+			return strings.Join(addrs, " "), err
+		},
+		"taken": silent(func(a []string) error { // listen where the jail's network does
+			l, err := net.Listen("tcp", a[0])
+			if err == nil {
+				l.Close()
+			}
+			return err
+		}),
+	}
+}
+
+// TestWorldRules is a row for each kind of rule and each way to ask for what it does
+// not grant. Outside of a jail each attempt succeeds.
+func TestWorldRules(t *testing.T) {
+	inWorld(t)
+	local := hostService(t, "127.0.0.1:0")
+	service, itself := fmt.Sprint("127.0.0.1:", local), fmt.Sprint("connect localhost:", local)
+	tcp := func(host string, port int) policy.NetRule {
+		return policy.NetRule{Host: host, Scheme: "tcp", Port: port, Allow: true}
+	}
+	unused := []policy.NetRule{host("unused.test")}
+	const refused, unknown = "ECONNREFUSED", "no such host"
+	for _, c := range []struct {
+		rules   []policy.NetRule
+		attempt string
+		want    string // is in what came of it
+		denial  string // OPERATION TARGET, "" for none
+	}{
+		// Names.
+		{[]policy.NetRule{host("good.test")}, "get http://GOOD.Test/", "this is", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://good.test./", "this is", ""},
+		{[]policy.NetRule{host("alias.test")}, "get https://alias.test/", "this is alias.test", ""},
+		{[]policy.NetRule{host("both.test")}, "get https://both.test/", "this is both.test", ""},
+		{[]policy.NetRule{host("six.test")}, "get https://six.test/", "this is six.test at [2001:db8::12]", ""},
+		{[]policy.NetRule{host("*.wild.test")}, "get https://a.wild.test/", "this is a.wild.test", ""},
+		{[]policy.NetRule{host("*.wild.test")}, "looked-up b.c.wild.test", unknown, ""}, // nor on the host
+		{[]policy.NetRule{host("xn--bcher-kva.test")}, "get https://bücher.test/", "this is xn--bcher-kva.test", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://other.test/", unknown, "resolve other.test"},
+		{[]policy.NetRule{host("good.test")}, "get http://good.test.other.test/", unknown, "resolve good.test.other.test"},
+		{[]policy.NetRule{host("good.test")}, "get http://evilgood.test/", unknown, "resolve evilgood.test"},
+		{[]policy.NetRule{host("*.wild.test")}, "get http://wild.test/", unknown, "resolve wild.test"},
+		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://other.test/", unknown, "resolve other.test"},
+		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://good.test/", "this is good.test", ""},
+		{[]policy.NetRule{host("*")}, "get https://other.test/", "this is other.test", ""},
+		// Ports and schemes.
+		{[]policy.NetRule{tcp("good.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
+		{[]policy.NetRule{host("good.test")}, "greeted good.test:7000", refused, "connect good.test:7000"},
+		{[]policy.NetRule{{Host: "good.test", Scheme: "https", Allow: true}}, "get http://good.test/", refused, "connect good.test:80"},
+		{[]policy.NetRule{host("closed.test")}, "get http://closed.test/", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
+		// Addresses behind names.
+		{[]policy.NetRule{host("private.test")}, "get http://private.test/", unknown, "resolve private.test"},
+		{[]policy.NetRule{host("metadata.test")}, "get http://metadata.test/", unknown, "resolve metadata.test"},
+		{[]policy.NetRule{tcp("loopback.test", local)}, fmt.Sprint("greeted loopback.test:", local), unknown, "resolve loopback.test"},
+		{[]policy.NetRule{host("nat64.test")}, "get http://nat64.test/", unknown, "resolve nat64.test"},
+		{[]policy.NetRule{host("mapped.test")}, "looked-up mapped.test", unknown, "resolve mapped.test"},
+		{[]policy.NetRule{host("mixed.test")}, "get http://mixed.test/", "at 198.51.100.15:80", ""},
+		{[]policy.NetRule{host("private.test"), host("10.9.9.9")}, "get http://private.test/", "this is private.test", ""},
+		// Addresses by themselves.
+		{[]policy.NetRule{host("198.51.100.10")}, "get http://198.51.100.10/", "this is 198.51.100.10", ""},
+		{[]policy.NetRule{host("2001:db8::12")}, "get http://[2001:db8::12]/", "at [2001:db8::12]", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://198.51.100.20/", "", "connect 198.51.100.20:80"},
+		{[]policy.NetRule{host("good.test")}, "get http://[2001:db8::11]/", "", "connect [2001:db8::11]:80"},
+		{[]policy.NetRule{host("*")}, "get http://198.51.100.20/", "this is 198.51.100.20", ""},
+		{[]policy.NetRule{host("*")}, "get http://10.9.9.9/", "", "connect 10.9.9.9:80"},
+		{[]policy.NetRule{host("*")}, "get http://169.254.169.254/", "", "connect 169.254.169.254:80"},
+		{unused, "greeted 198.51.100.10:7000", refused, "connect 198.51.100.10:7000"},
+		{unused, "greeted [2001:db8::11]:7000", refused, "connect [2001:db8::11]:7000"},
+		// The host itself.
+		{[]policy.NetRule{tcp("localhost", local)}, "greeted " + service, "the host's own", ""},
+		{[]policy.NetRule{tcp("localhost", local)}, fmt.Sprint("greeted localhost:", local), "the host's own", ""},
+		{unused, "greeted " + service, refused, itself},
+		{[]policy.NetRule{tcp("*", local)}, "greeted " + service, "", itself},
+		{[]policy.NetRule{tcp("192.0.2.2", local)}, "greeted " + service, "", itself},
+		// A granted address, another name.
+		{[]policy.NetRule{host("good.test")}, "asked good.test:80 good.test", "this is good.test", ""},
+		{[]policy.NetRule{host("good.test")}, "asked good.test:80 twin.test", "", "connect good.test:80"},
+	} {
+		a := attempt(strings.Fields(c.attempt))
+		t.Run(fmt.Sprint(c.attempt, " with ", c.rules[0].Host), func(t *testing.T) {
+			p := jailProfile(t, grant{worldFile("ca.pem"), policy.Read})
+			p.Env, p.Net = clientEnv(), c.rules
+			got, denials := attemptIn(t, p, a)
+			if c.want == "" {
+				if strings.HasPrefix(got, succeeded) {
+					t.Errorf("%s", got)
+				}
+			} else if !strings.Contains(got, c.want) {
+				t.Errorf("%s, want %q in it", got, c.want)
+			}
+			operation, target, _ := strings.Cut(c.denial, " ")
+			if c.denial == "" && len(denials) != 0 || c.denial != "" && (!refusedTarget(denials, operation, target) || len(denials) != 1) {
+				t.Errorf("refused %+v, want %q", denials, c.denial)
+			}
+		})
+	}
+}
+
+// attemptIn is inJail for one attempt, with what was refused.
+func attemptIn(t testing.TB, p *policy.Profile, a attempt) (outcome, []Denial) {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{probeName}, probeArgs(t, []attempt{a})...)
+	out, _, denials := runClient(t, &q)
+	return outcomes(t, []attempt{a}, []byte(out), "")[0], denials
+}
+
+// TestWorldControls: what TestWorldRules refuses can be reached from outside.
+func TestWorldControls(t *testing.T) {
+	inWorld(t)
+	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
+	for _, a := range []string{
+		"get http://other.test/", "greeted good.test:7000", "get http://private.test/", "get http://metadata.test/", "get http://nat64.test/",
+		"get http://198.51.100.20/", "get http://[2001:db8::11]/", "get http://10.9.9.9/", "get http://169.254.169.254/", "greeted " + service, "asked good.test:80 twin.test",
+	} {
+		if got := unconfined(t, "/", attempt(strings.Fields(a)))[0]; !strings.HasPrefix(got, succeeded) {
+			t.Errorf("%s: %s", a, got)
+		}
+	}
+}
+
+// TestWorldNamesStay: the host's resolver is asked for granted names and no others.
+func TestWorldNamesStay(t *testing.T) {
+	inWorld(t)
+	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
+	secret := strings.ReplaceAll(fmt.Sprint("leak-", time.Now().UnixNano()), "-", "")
+	inJail(t, p, try("looked-up", "good.test"), try("looked-up", secret+".other.test"), try("resolve", "198.51.100.53:53"), try("resolve", "8.8.8.8:53"))
+	r, err := http.Get("http://198.51.100.53/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil || !strings.Contains(string(b), "good.test") {
+		t.Fatalf("the control: %v, %q", err, b)
+	}
+	if strings.Contains(string(b), secret) || strings.Contains(string(b), "secret.example") {
+		t.Errorf("the name left the jail:\n%s", b)
+	}
+}
+
+// TestWorldWalls are ways around the gate, of a server that knows of it.
+func TestWorldWalls(t *testing.T) {
+	inWorld(t)
+	abstract := fmt.Sprintf("@mcp-jail-world-%d", time.Now().UnixNano())
+	accept(t, "unix", abstract)
+	for _, c := range []struct{ attempt, want string }{
+		{"taken 0.0.0.0:8080", "ok"}, // the control
+		{"taken 0.0.0.0:7000", "EADDRINUSE"},
+		{"taken 127.0.0.1:7000", "EADDRINUSE"},
+		{"taken 198.51.100.10:7000", "EADDRINUSE"},
+		{"taken [::]:7000", "EADDRINUSE"},
+		{"taken 198.51.100.10:80", "EACCES"},
+		{"echo-udp 198.51.100.10:443", "ECONNREFUSED"},
+		{"echo-udp 198.51.100.10:7000", "ECONNREFUSED"},
+		{"echo-udp [2001:db8::11]:443", "ECONNREFUSED"},
+		{"quic 198.51.100.10:443", "ECONNREFUSED"},
+		{"mptcp 198.51.100.10:7000", "EPROTONOSUPPORT"},
+		{"sctp 198.51.100.10:7000", "EAFNOSUPPORT"},
+		{"udplite 198.51.100.10:7000", "EAFNOSUPPORT"},
+		{"ping 198.51.100.10:7000", "EAFNOSUPPORT"},
+		{"raw-ip 198.51.100.10:7000", "EAFNOSUPPORT"},
+		{"fast-open 198.51.100.20:7000 sendto", "ENOTSUP"},
+		{"unix " + abstract, "ECONNREFUSED"},
+		{"unix /run/dbus/system_bus_socket", "ENOENT"},
+		{"unix /run/systemd/resolve/io.systemd.Resolve", "ENOENT"},
+		{"unix /run/nscd/socket", "ENOENT"},
+		{"raise-lo", "EPERM"},
+		{fmt.Sprint("unshare ", unix.CLONE_NEWNET), "EPERM"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, " ", unix.SOCK_RAW, " 0"), "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_SOCK_DIAG), "EAFNOSUPPORT"}, // SOCK_DESTROY
+		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_NETFILTER), "EAFNOSUPPORT"},
+		{"interfaces", "nothing"},
+		{"open /proc/1/fd/3", "EACCES"},
+		{"loopback", "ok"},
+	} {
+		p := gatedProfile(t, policy.NetRule{Host: "good.test", Scheme: "tcp", Port: 7000, Allow: true}, host("good.test"))
+		a := attempt(strings.Fields(c.attempt))
+		if got, _ := attemptIn(t, p, a); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.attempt, got, c.want)
+		}
+	}
+}
