@@ -18,9 +18,13 @@ import (
 // gateOrder is what the shim has to open.
 type gateOrder struct {
 	Open    bool     // there is a gate at all
+	Inbound bool     // ports of the host lead into the jail
 	Ports   []uint16 // TCP, besides those of DNS
 	Refused []byte   // the filter of the packet socket, struct sock_filter records
 }
+
+// any tells whether there is something to hand over.
+func (g *gateOrder) any() bool { return g.Open || g.Inbound }
 
 // What the sockets are that the shim hands over: a byte each, in the data of the
 // message that carries them.
@@ -29,6 +33,7 @@ const (
 	handedDNSTCP  = 'D'
 	handedTCP     = 't' // a listener
 	handedRefused = 'r' // the packet socket
+	handedSpare   = 's' // TCP, for a connection into the jail
 	handedAll     = '.' // no descriptor: that was the last
 )
 
@@ -63,7 +68,7 @@ func grantedHosts(rules []policy.NetRule) (hosts []string) {
 
 // gate compiles for a jail with granted hosts.
 func (c *compiler) gate(o *order, granted []string) {
-	o.Gate = gateOrder{Open: true, Ports: egress.Ports(c.p.Net)}
+	o.Gate.Open, o.Gate.Ports = true, egress.Ports(c.p.Net)
 	filter, err := compileRefused()
 	if err != nil {
 		c.gap(Gap{Axis: policy.AxisNet, What: "what the jail's network refuses", Fatal: true, Why: err.Error(), Fix: "report this"})

@@ -3,6 +3,7 @@ package confine
 import (
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -11,56 +12,64 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openGate takes the sockets that the shim hands over, has a gate serve them, and
-// tells the shim to go on. Where the shim ends instead, it says why on its pipe.
+// openGate takes the sockets that the shim hands over, has them served, and tells the
+// shim to go on. Where the shim ends instead, it says why on its pipe.
 func (p *Process) openGate() error {
-	if !p.plan.order.Gate.Open {
+	order := &p.plan.order.Gate
+	if !order.any() {
 		return nil
 	}
-	sockets, err := receiveSockets(p.control)
+	var got handed
+	all, err := receive(p.control, &got)
+	if err != nil || !all {
+		got.close()
+	}
 	if err != nil {
 		return &StartError{Step: stepNetwork, Errno: errnoOf(err), Detail: "sockets of the jail"}
 	}
-	if sockets == nil {
+	if !all {
 		return nil
 	}
-	profile := p.plan.Profile
-	gate := egress.New(egress.Options{Rules: gateRules(profile.Net), Limits: egress.Limits{
-		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
-	}})
 	p.mu.Lock()
-	p.gate = gate
-	if sockets.Refused != nil {
-		p.packets, _ = unix.FcntlInt(sockets.Refused.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	defer p.mu.Unlock()
+	profile := p.plan.Profile
+	if order.Open {
+		p.gate = egress.New(egress.Options{Rules: gateRules(profile.Net), Limits: egress.Limits{
+			Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
+		}})
+		p.packets, _ = unix.FcntlInt(got.Refused.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		p.gate.Serve(got.Sockets)
 	}
-	p.mu.Unlock()
-	gate.Serve(*sockets)
+	if order.Inbound {
+		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
+	}
 	p.control.Write([]byte{1})
 	return nil
 }
 
-// closeGate ends what the gate does for the jail. What it recorded stays.
+// closeGate ends what is done for the jail, whose init has ended. What was recorded
+// stays.
 func (p *Process) closeGate() {
 	p.mu.Lock()
-	gate := p.gate
+	gate, inbound := p.gate, p.inbound
 	p.mu.Unlock()
 	if gate != nil {
 		gate.Close()
 	}
-}
-
-// receiveSockets returns nil when the shim ended before it had handed over all.
-func receiveSockets(control *os.File) (*egress.Sockets, error) {
-	s := &egress.Sockets{}
-	all, err := receiveAll(control, s)
-	if err != nil || !all {
-		closeSockets(s)
-		return nil, err
+	if inbound != nil {
+		inbound.close()
 	}
-	return s, nil
 }
 
-func receiveAll(control *os.File, s *egress.Sockets) (all bool, err error) {
+// handed is what the shim hands over.
+type handed struct {
+	egress.Sockets
+	spares []*os.File
+}
+
+// receive takes sockets up to the shim's last word; all is false where that did not
+// come.
+func receive(control *os.File, got *handed) (all bool, err error) {
 	kinds, rights := make([]byte, maxHanded), make([]byte, unix.CmsgSpace(4*maxHanded))
 	for {
 		n, size, flags, _, err := unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
@@ -76,9 +85,9 @@ func receiveAll(control *os.File, s *egress.Sockets) (all bool, err error) {
 		for i, fd := range fds {
 			f := os.NewFile(uintptr(fd), "socket of the jail")
 			if err == nil && i < n {
-				err = take(s, kinds[i], f)
+				err = got.take(kinds[i], f)
 			}
-			if err != nil || kinds[i] != handedRefused {
+			if err != nil || kinds[i] != handedRefused && kinds[i] != handedSpare {
 				f.Close()
 			}
 		}
@@ -101,9 +110,8 @@ func descriptors(control []byte) ([]int, error) {
 	return unix.ParseUnixRights(&messages[0])
 }
 
-// take makes f what its kind says. The package net takes a duplicate, but of the
-// packet socket it knows nothing.
-func take(s *egress.Sockets, kind byte, f *os.File) error {
+// take makes f what its kind says. The package net takes a duplicate of what it knows.
+func (s *handed) take(kind byte, f *os.File) error {
 	switch kind {
 	case handedDNS:
 		c, err := net.FilePacketConn(f)
@@ -123,13 +131,15 @@ func take(s *egress.Sockets, kind byte, f *os.File) error {
 		s.TCP = append(s.TCP, l.(*net.TCPListener))
 	case handedRefused:
 		s.Refused = f
+	case handedSpare:
+		s.spares = append(s.spares, f)
 	default:
 		return errOrder
 	}
 	return nil
 }
 
-func closeSockets(s *egress.Sockets) {
+func (s *handed) close() {
 	if s.DNS != nil {
 		s.DNS.Close()
 	}
@@ -142,11 +152,17 @@ func closeSockets(s *egress.Sockets) {
 	if s.Refused != nil {
 		s.Refused.Close()
 	}
+	for _, f := range s.spares {
+		f.Close()
+	}
 }
 
 // gateDenials are what the gate refused, in the words of a Process.
-func gateDenials(g *egress.Gate) (out []Denial) {
+func gateDenials(g *egress.Gate, inbound []int) (out []Denial) {
 	for _, d := range g.Denials() {
+		if d.Host == "localhost" && slices.Contains(inbound, d.Port) {
+			continue // we came before the server listened
+		}
 		denial := Denial{Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Detail: d.Why.String(), Count: d.Count, Time: d.First}
 		switch d.Network {
 		case "dns":

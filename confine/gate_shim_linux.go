@@ -16,7 +16,7 @@ const stepNetwork = "network"
 // other for all namespaces.
 func (s *shim) beginGate() error {
 	s.gate = make(chan error, 1)
-	if !s.order.Gate.Open {
+	if !s.order.Gate.any() {
 		close(s.gate)
 		return nil
 	}
@@ -28,20 +28,29 @@ func (s *shim) beginGate() error {
 // server sends to them arrives. The shim keeps none: only the launcher can accept on
 // them, and with the launcher they are gone.
 func (s *shim) openGate() error {
-	if err := everyAddressLocal(); err != nil {
-		return err
-	}
 	var g gateSockets
 	defer g.close()
-	if err := g.open(&s.order.Gate); err != nil {
-		return err
+	if s.order.Gate.Open {
+		if err := everyAddressLocal(); err != nil {
+			return err
+		}
+		if err := g.open(&s.order.Gate); err != nil {
+			return err
+		}
+	}
+	if s.order.Gate.Inbound {
+		for range spareSockets {
+			if err := g.openSpare(); err != nil {
+				return on("inbound", err)
+			}
+		}
 	}
 	return on("hand over", g.handOver())
 }
 
 // awaitGate returns when the launcher serves what was handed to it.
 func (s *shim) awaitGate() error {
-	if !s.order.Gate.Open {
+	if !s.order.Gate.any() {
 		return nil
 	}
 	return readFull(make([]byte, 1))
@@ -189,6 +198,25 @@ func (g *gateSockets) openRefused(filter []byte) error {
 	}
 	everything := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
 	return on("packet socket", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everything, Ifindex: loIndex}))
+}
+
+// openSpare makes a socket that somebody outside will connect to the server.
+func (g *gateSockets) openSpare() error {
+	_, err := g.add(handedSpare, unix.AF_INET6, unix.SOCK_STREAM, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		_, err = g.add(handedSpare, unix.AF_INET, unix.SOCK_STREAM, 0)
+	}
+	return err
+}
+
+// handSpare is what the init does when it is asked for one more. Where it cannot, the
+// launcher has one less.
+func handSpare() {
+	var g gateSockets
+	defer g.close()
+	if g.openSpare() == nil {
+		g.handOver()
+	}
 }
 
 // handOver sends all of them over the socket that the order came by.

@@ -142,7 +142,10 @@ func (c *compiler) network(o *order) {
 		{"/etc/hostname", "mcp-jail\n"},
 		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
 	}
-	c.inbound()
+	if c.p.Inbound != nil {
+		o.Gate.Inbound = true
+		c.holds(policy.AxisNet, "sockets handed out of the jail's network namespace", "only port %s of the host's loopback leads to the server", ports(c.p.Inbound))
+	}
 	if granted := grantedHosts(c.p.Net); granted == nil {
 		c.holds(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
 	} else {

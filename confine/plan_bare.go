@@ -56,7 +56,7 @@ const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 // bareNetwork: without a network namespace the filter decides whether sockets
 // can be made at all.
 func (c *compiler) bareNetwork(o *order) {
-	c.inbound()
+	c.noInbound()
 	if grantedHosts(c.p.Net) != nil {
 		c.wholeNetwork(o)
 		return

@@ -3,6 +3,7 @@ package confine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -42,14 +43,23 @@ func (c *compiler) wholeNetwork(o *order) {
 	}
 }
 
-// inbound: the ports of the profile that are to lead into the jail.
-func (c *compiler) inbound() {
+// noInbound: without a network namespace no port of the profile leads to the server
+// that is not its own.
+func (c *compiler) noInbound() {
 	if c.p.Inbound == nil {
 		return
 	}
 	c.gap(Gap{
-		Axis: policy.AxisNet, What: "inbound ports " + strings.Trim(fmt.Sprint(c.p.Inbound), "[]"),
-		Why: "no port of the host leads into a jail yet",
+		Axis: policy.AxisNet, What: "inbound ports " + ports(c.p.Inbound),
+		Why: "no port of the host leads into a jail without a network namespace yet",
 		Fix: `remove the inbound rules, or accept that nothing reaches the server with waive = ["net"] (--waive net)`,
 	})
+}
+
+func ports(list []int) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, strconv.Itoa(p))
+	}
+	return strings.Join(words, ", ")
 }

@@ -34,6 +34,7 @@ type Process struct {
 	done    chan struct{}
 
 	gate    *egress.Gate // nil where no host is granted
+	inbound *inbound     // nil where no port leads into the jail
 	packets int          // its packet socket once more, to be closed last: the kernel has us wait for it
 
 	cgroup *jailCgroup // while there is something to see in it
@@ -201,7 +202,7 @@ func (p *Process) Denials() []Denial {
 	}
 	var latest []Denial
 	if gate != nil {
-		latest = gateDenials(gate)
+		latest = gateDenials(gate, p.plan.Profile.Inbound)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

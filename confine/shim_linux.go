@@ -69,6 +69,8 @@ func (s *shim) passSignals(program int) {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
 			s.end()
+		case sig[0] == askSocket:
+			handSpare()
 		default:
 			s.signal(program, syscall.Signal(sig[0]))
 		}

@@ -132,6 +132,7 @@ func (c *codec) bytes(b *[]byte) {
 
 func (c *codec) gate(g *gateOrder) {
 	c.bool(&g.Open)
+	c.bool(&g.Inbound)
 	list(c, &g.Ports, func(p *uint16) {
 		port := uint64(*p)
 		c.num(&port)

@@ -1,0 +1,206 @@
+package confine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inbound has ports of the host's loopback lead into a jail: what connects to one is
+// joined to a socket that was made in there, and connected to the same port.
+//
+// Such a socket serves once. The jail's init makes another for each that is taken.
+type inbound struct {
+	control *os.File // the init's socket
+	spares  chan *os.File
+	slots   chan struct{}
+	note    func(string)
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+const (
+	spareSockets    = 8
+	inboundAtOnce   = 64
+	inboundPatience = time.Second // between attempts to listen on a port that is taken
+)
+
+// askSocket asks the init for one more socket. On its socket every other byte is a
+// signal.
+const askSocket = 0xff
+
+func newInbound(control *os.File, ports []int, spares []*os.File, note func(string)) *inbound {
+	in := &inbound{control: control, spares: make(chan *os.File, 2*spareSockets), slots: make(chan struct{}, inboundAtOnce), note: note}
+	in.ctx, in.cancel = context.WithCancel(context.Background())
+	for _, f := range spares {
+		in.spares <- f
+	}
+	in.running.Go(in.receive)
+	for _, port := range ports {
+		for _, host := range []string{"127.0.0.1", "::1"} {
+			in.running.Go(func() { in.listen(host, port) })
+		}
+	}
+	return in
+}
+
+// close is for when the init has ended.
+func (in *inbound) close() {
+	in.cancel()
+	in.running.Wait()
+	for {
+		select {
+		case f := <-in.spares:
+			f.Close()
+		default:
+			return
+		}
+	}
+}
+
+// receive takes the sockets that the init makes, until it ends.
+func (in *inbound) receive() {
+	for {
+		var got handed
+		all, err := receive(in.control, &got)
+		for _, f := range got.spares {
+			select {
+			case in.spares <- f:
+			default:
+				f.Close()
+			}
+		}
+		if err != nil || !all {
+			return
+		}
+	}
+}
+
+// listen serves one port. Where somebody else has it, it waits until it is free.
+func (in *inbound) listen(host string, port int) {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	for told := false; ; told = true {
+		l, err := (&net.ListenConfig{}).Listen(in.ctx, "tcp", address)
+		if err == nil {
+			stop := context.AfterFunc(in.ctx, func() { l.Close() })
+			defer stop()
+			in.accept(l.(*net.TCPListener), port)
+			return
+		}
+		if errnoOf(err) == unix.EADDRNOTAVAIL || errnoOf(err) == unix.EAFNOSUPPORT {
+			return // no IPv6
+		}
+		if !told {
+			in.note(fmt.Sprintf("inbound port %d leads nowhere yet: %v", port, err))
+		}
+		select {
+		case <-time.After(inboundPatience):
+		case <-in.ctx.Done():
+			return
+		}
+	}
+}
+
+func (in *inbound) accept(l *net.TCPListener, port int) {
+	defer l.Close()
+	for {
+		select {
+		case in.slots <- struct{}{}:
+		case <-in.ctx.Done():
+			return
+		}
+		c, err := l.AcceptTCP()
+		if in.ctx.Err() != nil {
+			return
+		}
+		if err != nil { // for want of descriptors, say
+			<-in.slots
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		in.running.Go(func() {
+			defer func() { <-in.slots }()
+			in.serve(c, port)
+		})
+	}
+}
+
+func (in *inbound) serve(c *net.TCPConn, port int) {
+	defer c.Close()
+	stop := context.AfterFunc(in.ctx, func() { reset(c) })
+	defer stop()
+	select {
+	case f := <-in.spares:
+		in.control.Write([]byte{askSocket})
+		server, err := connectInside(f, port)
+		if err != nil {
+			reset(c) // as a port without a listener
+			return
+		}
+		defer server.Close()
+		stop := context.AfterFunc(in.ctx, func() { reset(server) })
+		defer stop()
+		join(c, server)
+	case <-in.ctx.Done():
+	}
+}
+
+// connectInside connects a socket of the jail to a port there, at whichever loopback
+// address somebody listens.
+func connectInside(f *os.File, port int) (*net.TCPConn, error) {
+	defer f.Close()
+	fd := int(f.Fd()) // blocking from here on: the loopback answers at once
+	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return nil, err
+	}
+	if family == unix.AF_INET {
+		err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	} else {
+		err = unix.Connect(fd, &unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}})
+		if err != nil {
+			err = unix.Connect(fd, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
+}
+
+// join passes on what either side sends, and that it has ended.
+func join(a, b *net.TCPConn) {
+	done := make(chan struct{})
+	go func() {
+		oneWay(a, b)
+		close(done)
+	}()
+	oneWay(b, a)
+	<-done
+}
+
+func oneWay(to, from *net.TCPConn) {
+	if _, err := to.ReadFrom(from); err != nil {
+		reset(to)
+		reset(from)
+		return
+	}
+	to.CloseWrite()
+}
+
+// reset ends a connection with an RST.
+func reset(c *net.TCPConn) {
+	c.SetLinger(0)
+	c.Close()
+}
