@@ -24,5 +24,6 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, egressVerbs())
 	maps.Copy(verbs, greetingVerbs())
 	maps.Copy(verbs, streamVerbs())
+	verbs["callback"] = callbackVerb
 	return verbs
 }

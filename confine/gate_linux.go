@@ -20,7 +20,7 @@ func (p *Process) openGate() error {
 		return nil
 	}
 	var got handed
-	all, err := receive(p.control, &got)
+	all, err := got.receiveAll(p.control)
 	if err != nil || !all {
 		got.close()
 	}
@@ -67,39 +67,44 @@ type handed struct {
 	spares []*os.File
 }
 
-// receive takes sockets up to the shim's last word; all is false where that did not
-// come.
-func receive(control *os.File, got *handed) (all bool, err error) {
-	kinds, rights := make([]byte, maxHanded), make([]byte, unix.CmsgSpace(4*maxHanded))
+// receiveAll takes sockets up to the shim's last word; all is false where that did
+// not come.
+func (s *handed) receiveAll(control *os.File) (all bool, err error) {
 	for {
-		n, size, flags, _, err := unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil && err != unix.ECONNRESET:
-			return false, err
-		case err != nil || n == 0:
-			return false, nil
-		}
-		fds, err := descriptors(rights[:size])
-		for i, fd := range fds {
-			f := os.NewFile(uintptr(fd), "socket of the jail")
-			if err == nil && i < n {
-				err = got.take(kinds[i], f)
-			}
-			if err != nil || kinds[i] != handedRefused && kinds[i] != handedSpare {
-				f.Close()
-			}
-		}
-		switch {
-		case err != nil:
-			return false, err
-		case flags&unix.MSG_CTRUNC != 0:
-			return false, unix.EMFILE
-		case kinds[n-1] == handedAll:
-			return true, nil
+		if kind, err := s.receive(control); err != nil || kind == 0 || kind == handedAll {
+			return kind == handedAll, err
 		}
 	}
+}
+
+// receive takes what one message holds and returns the last kind in it, 0 at the end.
+// The kernel keeps messages with descriptors apart from each other.
+func (s *handed) receive(control *os.File) (last byte, err error) {
+	kinds, rights := make([]byte, maxHanded), make([]byte, unix.CmsgSpace(4*maxHanded))
+	n, size, flags, _, err := unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR {
+		n, size, flags, _, err = unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
+	}
+	switch {
+	case err == unix.ECONNRESET:
+		return 0, nil
+	case err != nil || n == 0:
+		return 0, err
+	}
+	fds, err := descriptors(rights[:size])
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "socket of the jail")
+		if err == nil && i < n {
+			err = s.take(kinds[i], f)
+		}
+		if err != nil || kinds[i] != handedRefused && kinds[i] != handedSpare {
+			f.Close()
+		}
+	}
+	if err == nil && flags&unix.MSG_CTRUNC != 0 {
+		err = unix.EMFILE
+	}
+	return kinds[n-1], err
 }
 
 func descriptors(control []byte) ([]int, error) {

@@ -3,8 +3,6 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,23 +47,15 @@ func TestJailGateShort(t *testing.T) {
 		p.Net = append(p.Net, policy.NetRule{Host: "example.org", Scheme: "tcp", Port: 20000 + port, Allow: true})
 	}
 	expect(t, "with room", jailed(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
-	highest := 0
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		n, _ := strconv.Atoi(name.Name())
-		highest = max(highest, n)
-	}
+	open := descriptorsOpen(t)
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(highest + 100), Max: old.Max}); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(open + 100), Max: old.Max}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Launcher{}.Start(t.Context(), p, Stdio{})
+	_, err := Launcher{}.Start(t.Context(), p, Stdio{})
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}

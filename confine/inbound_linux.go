@@ -69,7 +69,7 @@ func (in *inbound) close() {
 func (in *inbound) receive() {
 	for {
 		var got handed
-		all, err := receive(in.control, &got)
+		kind, err := got.receive(in.control)
 		for _, f := range got.spares {
 			select {
 			case in.spares <- f:
@@ -77,7 +77,7 @@ func (in *inbound) receive() {
 				f.Close()
 			}
 		}
-		if err != nil || !all {
+		if kind == 0 || err != nil && err != unix.EMFILE { // which is one socket less
 			return
 		}
 	}
@@ -136,40 +136,52 @@ func (in *inbound) serve(c *net.TCPConn, port int) {
 	defer c.Close()
 	stop := context.AfterFunc(in.ctx, func() { reset(c) })
 	defer stop()
-	select {
-	case f := <-in.spares:
-		in.control.Write([]byte{askSocket})
-		server, err := connectInside(f, port)
+	for _, to := range loopbacks(port) {
+		server, err := in.connect(to)
 		if err != nil {
-			reset(c) // as a port without a listener
-			return
+			continue
 		}
 		defer server.Close()
 		stop := context.AfterFunc(in.ctx, func() { reset(server) })
 		defer stop()
 		join(c, server)
-	case <-in.ctx.Done():
+		return
+	}
+	reset(c) // as a port without a listener
+}
+
+// loopbacks are where a server in the jail can listen, for a socket of both families.
+func loopbacks(port int) []unix.Sockaddr {
+	return []unix.Sockaddr{
+		&unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}},
+		&unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}},
 	}
 }
 
-// connectInside connects a socket of the jail to a port there, at whichever loopback
-// address somebody listens.
-func connectInside(f *os.File, port int) (*net.TCPConn, error) {
-	defer f.Close()
-	fd := int(f.Fd()) // blocking from here on: the loopback answers at once
-	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+// connect makes a connection in the jail.
+func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
+	var f *os.File
+	select {
+	case f = <-in.spares:
+		defer f.Close()
+		in.control.Write([]byte{askSocket})
+	case <-in.ctx.Done():
+		return nil, in.ctx.Err()
+	}
+	fd := int(f.Fd())
+	// The loopback answers at once, unless the server has no room for more.
+	err := unix.SetNonblock(fd, false)
+	if err == nil {
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
+	}
 	if err != nil {
 		return nil, err
 	}
-	if family == unix.AF_INET {
-		err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
-	} else {
-		err = unix.Connect(fd, &unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}})
-		if err != nil {
-			err = unix.Connect(fd, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}})
-		}
+	if family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || family == unix.AF_INET {
+		six := to.(*unix.SockaddrInet6)
+		to = &unix.SockaddrInet4{Port: six.Port, Addr: [4]byte(six.Addr[12:])}
 	}
-	if err != nil {
+	if err := unix.Connect(fd, to); err != nil {
 		return nil, err
 	}
 	c, err := net.FileConn(f)

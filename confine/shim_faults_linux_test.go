@@ -253,7 +253,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
 	facts := hostFacts().with(yes(""))
 	if !bare && (f.step == stepNetwork || f.call == unix.SYS_GETSOCKNAME) {
-		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
+		p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
 	}
 	if bare {
 		facts = hostFacts().with(no("for this test", ""))

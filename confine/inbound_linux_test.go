@@ -1,0 +1,152 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// callbackVerb listens as a program does that waits for an OAuth callback, and ends
+// after it has answered as often as it is told.
+func callbackVerb(a []string) (string, error) {
+	l, err := net.Listen("tcp", a[0])
+	if err != nil {
+		return "", err
+	}
+	fmt.Println("listening")
+	var heard []string
+	for range number(a[1]) {
+		c, err := l.Accept()
+		if err != nil {
+			return "", err
+		}
+		b, err := io.ReadAll(c)
+		if err != nil {
+			return "", err
+		}
+		io.WriteString(c, "heard "+string(b))
+		c.Close()
+		heard = append(heard, string(b))
+	}
+	return strings.Join(heard, " "), nil
+}
+
+// freePort is a port of the loopback that nobody has.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// call says something and reads the answer.
+func call(address, word string) (string, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(c, word)
+	c.(*net.TCPConn).CloseWrite()
+	b, err := io.ReadAll(c)
+	return string(b), err
+}
+
+// TestJailInbound: a port of the host's loopback leads to the server, more often than
+// there were sockets at first, and to nothing while it does not listen.
+func TestJailInbound(t *testing.T) {
+	needsJail(t)
+	for _, listens := range []string{"127.0.0.1", "[::1]", "0.0.0.0", "[::]"} {
+		t.Run(listens, func(t *testing.T) {
+			const calls = 3 * spareSockets
+			port := freePort(t)
+			p := jailProfile(t)
+			p.Inbound = []int{port}
+			inside := fmt.Sprintf("%s:%d", listens, port)
+			p.Argv = append(p.Argv, probeArgs(t, []attempt{try("callback", inside, fmt.Sprint(calls))})...)
+			out := newLines()
+			proc, wait, err := startJail(t, Launcher{}, p, out, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.await(t, "listening")
+			for i := range calls {
+				host := []string{"127.0.0.1", "[::1]"}[i%2]
+				word := fmt.Sprint("word", i)
+				if got, err := call(fmt.Sprintf("%s:%d", host, port), word); err != nil || got != "heard "+word {
+					t.Fatalf("call %d: %q, %v", i, got, err)
+				}
+			}
+			if exit, _ := proc.Wait(); exit != (Exit{}) {
+				t.Errorf("%+v", exit)
+			}
+			wait()
+			if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("after its end: %v", err)
+			}
+		})
+	}
+}
+
+// TestJailInboundOnly: no other port of the host leads into the jail, an inbound one
+// leads nowhere else, and without a listener it refuses.
+func TestJailInboundOnly(t *testing.T) {
+	needsJail(t)
+	port, other := freePort(t), freePort(t)
+	p := jailProfile(t)
+	p.Inbound = []int{port}
+	service := accept(t, "tcp", "127.0.0.1:0")
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("dial", "tcp", service), try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
+	out := newLines()
+	proc, wait, err := startJail(t, Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, "listening")
+	if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", other)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a port that is not inbound: %v", err)
+	}
+	if got, err := call(fmt.Sprint("127.0.0.1:", port), "word"); err == nil {
+		t.Errorf("an inbound port where the server does not listen: %q", got)
+	}
+	proc.Kill()
+	<-proc.Done()
+	wait()
+}
+
+// TestJailInboundTaken: a port that somebody else has is no reason not to start, and
+// leads to the server once it is free.
+func TestJailInboundTaken(t *testing.T) {
+	needsJail(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	p := jailProfile(t)
+	p.Inbound = []int{port}
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
+	out := newLines()
+	proc, wait, err := startJail(t, Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, "listening")
+	eventually(t, "the jail says so", func() bool { return strings.Contains(fmt.Sprint(proc.Notes()), "leads nowhere yet") })
+	l.Close()
+	eventually(t, "the port leads to the server", func() bool {
+		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")
+		return err == nil && got == "heard word"
+	})
+	proc.Wait()
+	wait()
+}
