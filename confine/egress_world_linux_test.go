@@ -34,6 +34,9 @@ func TestEgress(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("TestEgress of root runs them as an ordinary user as well")
 	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		skip(t, "clients", "%v", err)
+	}
 	for _, c := range []struct {
 		name string
 		user int
