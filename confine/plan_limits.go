@@ -36,6 +36,16 @@ func (c *compiler) limits(o *order) {
 	if l.MessageMB > 0 {
 		c.holds(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
 	}
+	if !o.Gate.Open {
+		return
+	}
+	const gate = "what connects for the server"
+	if l.Connections > 0 {
+		c.holds(policy.AxisLimits, gate, "%d connections at once", l.Connections)
+	}
+	if l.NetOutMB > 0 {
+		c.holds(policy.AxisLimits, gate, "%d MB sent to hosts", l.NetOutMB)
+	}
 }
 
 // worthAsking tells whether systemd is asked for a scope, which takes longer than
