@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -13,23 +12,6 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 )
-
-// hello is a ClientHello as crypto/tls writes it.
-func hello(t testing.TB, name string) []byte {
-	t.Helper()
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	go func() {
-		tls.Client(ours, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
-		ours.Close()
-	}()
-	b := make([]byte, 1<<16)
-	n, err := theirs.Read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b[:n]
-}
 
 const get = "GET / HTTP/1.1\r\nHost: "
 

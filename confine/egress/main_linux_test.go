@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +27,9 @@ const inWorld = "MCPJAIL_EGRESS_TEST"
 // TestMain runs the tests once more in a network namespace of their own, where
 // nothing but the tests listens.
 func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "-test.fuzzworker") {
+		os.Exit(m.Run()) // in there already
+	}
 	if os.Getenv(inWorld) != "" {
 		if err := makeWorld(); err != nil {
 			fmt.Fprintln(os.Stderr, "the tests' network:", err)

@@ -16,14 +16,19 @@ import (
 
 const patience = 10 * time.Second // of a test for what has to come
 
+// anywhere listens at addresses that are the machine's by a route alone, and beside
+// who listens at all of them.
+var anywhere = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+	c.Control(func(fd uintptr) {
+		err = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_FREEBIND, 1), unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+	})
+	return err
+}}
+
 // listen is a server of the tests' world; serve runs for each connection.
 func listen(t testing.TB, at string, serve func(c *net.TCPConn)) {
 	t.Helper()
-	anyAddress := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_FREEBIND, 1) })
-		return err
-	}}
-	l, err := anyAddress.Listen(t.Context(), "tcp", at)
+	l, err := anywhere.Listen(t.Context(), "tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}

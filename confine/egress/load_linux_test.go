@@ -1,0 +1,160 @@
+package egress
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
+// Ten thousand connections, 200 at once, over HTTP, TLS's first bytes and neither:
+// none is lost, and nothing is left.
+func TestManyConnections(t *testing.T) {
+	const total, atOnce = 10_000, 200
+	listen(t, "[2001:db8::7]:80", echo(""))
+	g, _ := gate(t, map[string][]string{"six.test": {"2001:db8::7"}}, allow("six.test"))
+	g.Serve(sockets(t, 80))
+	to := fmt.Sprintf("%s:80", resolve(t, g, "six.test"))
+	sends := []string{get + "six.test\r\n\r\n", string(hello(t, "six.test")), "neither\r\n"}
+	var at atomic.Int64
+	round := func(n int) {
+		var running sync.WaitGroup
+		end := at.Load() + int64(n)
+		for range atOnce {
+			running.Go(func() {
+				for i := at.Add(1); i <= end; i = at.Add(1) {
+					c, err := net.Dial("tcp", to)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c.SetDeadline(time.Now().Add(time.Minute))
+					send := sends[i%int64(len(sends))]
+					if got, err := exchange(t, c.(*net.TCPConn), send); got != send || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+					c.Close()
+				}
+			})
+		}
+		running.Wait()
+		at.Store(end)
+		waits(t, "the ends", func() bool { return len(g.slots) == 0 })
+		runtime.GC()
+		runtime.GC()
+	}
+	round(total / 10)
+	fds, goroutines := descriptors(t), runtime.NumGoroutine()
+	round(total - total/10)
+	waits(t, "descriptors and goroutines to go", func() bool {
+		runtime.GC()
+		return descriptors(t) <= fds+10 && runtime.NumGoroutine() <= goroutines+10
+	})
+	if d := g.Denials(); len(d) > 1 || len(d) == 1 && d[0].Why != TooMany {
+		t.Errorf("%+v", d)
+	}
+}
+
+// benchWorld is a server and the two ways to it.
+func benchWorld(b *testing.B, r rule) map[string]string {
+	listen(b, "[2001:db8::7]:80", func(c *net.TCPConn) { io.Copy(c, c) })
+	listen(b, "[2001:db8::7]:81", func(c *net.TCPConn) { io.Copy(io.Discard, c) })
+	r.Host = "six.test"
+	second := r
+	if r.Port == 80 {
+		second.Port = 81
+	}
+	g, _ := gate(b, map[string][]string{"six.test": {"2001:db8::7"}}, r, second, rule{Host: "six.test", Port: 81, Allow: true, Scheme: r.Scheme})
+	g.o.OwnAddrs = interfaceAddrs
+	g.Serve(sockets(b, 80, 81))
+	return map[string]string{"direct": "[2001:db8::7]:", "jail": resolve(b, g, "six.test").String() + ":"}
+}
+
+func BenchmarkConnect(b *testing.B) {
+	for name, send := range map[string]string{"tcp": "x", "http": get + "six.test\r\n\r\n"} {
+		r := allow("")
+		if name == "tcp" {
+			r = allowPort("", "tcp", 80)
+		}
+		b.Run(name, func(b *testing.B) {
+			for way, at := range benchWorld(b, r) {
+				b.Run(way, func(b *testing.B) {
+					one := make([]byte, 1)
+					for b.Loop() {
+						c, err := net.Dial("tcp", at+"80")
+						if err != nil {
+							b.Fatal(err)
+						}
+						io.WriteString(c, send)
+						if _, err := io.ReadFull(c, one); err != nil {
+							b.Fatal(err)
+						}
+						reset(c.(*net.TCPConn))
+					}
+				})
+			}
+		})
+	}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	for way, at := range benchWorld(b, allowPort("", "tcp", 80)) {
+		b.Run(way, func(b *testing.B) {
+			c, err := net.Dial("tcp", at+"80")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			one := make([]byte, 1)
+			for b.Loop() {
+				c.Write(one)
+				if _, err := io.ReadFull(c, one); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkStream(b *testing.B) {
+	for way, at := range benchWorld(b, allowPort("", "tcp", 80)) {
+		b.Run(way, func(b *testing.B) {
+			c, err := net.Dial("tcp", at+"81")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			block := make([]byte, 256<<10)
+			b.SetBytes(int64(len(block)))
+			for b.Loop() {
+				if _, err := c.Write(block); err != nil {
+					b.Fatal(err)
+				}
+			}
+			c.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, c)
+		})
+	}
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	g, _ := gate(b, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("*.wild.test"), allow("x.test"))
+	q := question(b, "api.test.", 1)
+	for b.Loop() {
+		g.Answer(q, false)
+	}
+}
