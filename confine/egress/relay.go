@@ -88,9 +88,9 @@ func (r *relay) run() {
 		r.upstream.CloseWrite()
 	case r.g.denyError(r.d, err):
 		r.abort()
-	default:
-		// Which of the two sides failed cannot be told. If it was upstream, there may
-		// be an answer before its end.
+	case r.client.CloseRead() != nil: // ENOTCONN: it was the client that failed
+		r.abort()
+	default: // upstream, and there may be an answer before its end
 		r.upstream.SetReadDeadline(time.Now().Add(lastWords))
 	}
 	if downErr := <-down; err != nil || downErr != nil {
