@@ -111,6 +111,8 @@ func TestPlanGolden(t *testing.T) {
 			p.Net = []policy.NetRule{{Host: "*", Allow: true}}
 			f.LandlockABI = 5
 		}},
+		{"network_requests", requests},
+		{"bare_network_requests", func(p *policy.Profile, f *facts) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},
 		{"commands", func(p *policy.Profile, f *facts) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node"}, []string{"git"}
