@@ -194,8 +194,10 @@ func TestInbound(t *testing.T) {
 	for rules, want := range map[string]string{
 		rule(3334) + out + "allow = true\n": "f:3: inbound: port 3334 leads to localhost as well (f:5)",
 		rule(443) + "[[servers.s.access.net]]\nhost = \"a\"\nscheme = \"https\"\nallow = true\n": "port 443 leads to a as well",
-		rule(3334) + out: "",
-		many:             "inbound: 65 ports; more than 64 are refused",
+		rule(3334) + out:                  "",
+		rule(53) + out + "allow = true\n": "port 53 is where names are looked up as well (f:5)",
+		rule(53) + out:                    "",
+		many:                              "inbound: 65 ports; more than 64 are refused",
 	} {
 		if _, err := policyOf(rules); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", rules, err, want)

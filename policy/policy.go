@@ -216,9 +216,13 @@ const maxInbound = 64
 func (p *Policy) clashes() (ps Problems) {
 	for _, in := range p.Inbound {
 		for _, r := range p.Net {
-			if r.Allow && slices.Contains(r.Ports(), in.Port) {
+			use := "leads to " + r.Host
+			if in.Port == 53 {
+				use = "is where names are looked up"
+			}
+			if r.Allow && (in.Port == 53 || slices.Contains(r.Ports(), in.Port)) {
 				file, line := splitWhere(in.Where)
-				ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("port %d leads to %s as well (%s): the server cannot listen on it", in.Port, r.Host, r.Where)})
+				ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("port %d %s as well (%s): the server cannot listen on it", in.Port, use, r.Where)})
 			}
 		}
 	}
