@@ -27,6 +27,8 @@ var mayImport = map[string][]string{
 	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 
+	"confine/egress/handover":  {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"cmd/mcp-jail-tls":         {module + "policy", module + "confine/egress/handover", module + "confine/egress/terminate"},
 	"confine/egress/terminate": {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":        {module + "policy"},
 	"cmd/mcp-jail": {

@@ -73,15 +73,10 @@ func New(o Options) (*Terminator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTerminator(o, ca)
-}
-
-func newTerminator(o Options, ca *authority) (*Terminator, error) {
-	values, err := checkSecrets(o.Secrets)
-	if err != nil {
+	t := &Terminator{rules: o.Rules, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), links: map[*link]struct{}{}}
+	if err := t.Arm(o.Secrets); err != nil {
 		return nil, err
 	}
-	t := &Terminator{rules: o.Rules, secrets: values, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), links: map[*link]struct{}{}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.transport = newTransport()
 	t.proxy = t.newProxy()
@@ -121,11 +116,18 @@ func (t *Terminator) server(set func(*http.Protocols, bool)) *http.Server {
 	}
 }
 
+// Arm replaces the secrets, with the error of New. It is called before Serve.
+func (t *Terminator) Arm(values map[string]string) (err error) {
+	t.secrets, err = checkSecrets(values)
+	return err
+}
+
 // CA is the certificate of the session's authority, in PEM.
 func (t *Terminator) CA() []byte { return t.ca.pem }
 
 // Serve takes over a connection of the jail: see egress.Terminator.
 func (t *Terminator) Serve(conn *net.TCPConn, head []byte, target egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	conn.SetDeadline(time.Time{}) // that of who has read head
 	l := &link{Conn: conn, t: t, head: head, target: target, dial: dial, gone: make(chan struct{}), upstreams: map[*upstream]struct{}{}}
 	l.conditional = conditional(t.rules, l.scheme(), target)
 	if !t.add(l) {

@@ -1,0 +1,280 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+)
+
+// startTime bounds what the process may take to be ready. It takes some milliseconds.
+const startTime = 20 * time.Second
+
+// Program is a running mcp-jail-tls, seen from the launcher.
+type Program struct {
+	socket *socket
+	ca     []byte
+	ready  chan struct{}   // closed when connections can be handed over
+	ctx    context.Context // ends with the process
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // dials
+	exited chan struct{}
+	pid    int
+
+	mu     sync.Mutex
+	handed map[uint64]*handed
+	last   uint64
+}
+
+var _ egress.Terminator = (*Program)(nil)
+
+// handed is a connection that the process serves.
+type handed struct {
+	target egress.Target
+	dial   func(context.Context) (*net.TCPConn, error)
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+}
+
+// Start starts the program and returns when it has made its authority; what it does
+// until it is ready goes on meanwhile: see Ready. Every error means that there is no
+// process.
+func Start(o Options) (*Program, error) {
+	p := &Program{ready: make(chan struct{}), exited: make(chan struct{}), handed: map[uint64]*handed{}}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	if err := p.spawn(o); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", o.Program, err)
+	}
+	if err := p.introduce(o); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("%s: %w", o.Program, err)
+	}
+	secrets := map[string][]byte{}
+	for name, value := range o.Secrets {
+		secrets[name] = []byte(value)
+	}
+	go p.listen(secrets)
+	return p, nil
+}
+
+// spawn starts the process on a thread that lives as long as it does: the kernel takes
+// the end of that thread for ours (PR_SET_PDEATHSIG).
+func (p *Program) spawn(o Options) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "mcp-jail-tls"), os.NewFile(uintptr(pair[1]), "launcher")
+	defer theirs.Close()
+	if p.socket, err = newSocket(ours); err != nil {
+		return err
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		process, err := p.fork(o, theirs)
+		started <- err
+		if err != nil {
+			return
+		}
+		state, _ := process.Wait()
+		p.cancel(fmt.Errorf("mcp-jail-tls has ended (%v)", state))
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		p.socket.Close()
+		return err
+	}
+	return nil
+}
+
+func (p *Program) fork(o Options, theirs *os.File) (*os.Process, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	// What it would say when it dies could have a part of a request in it.
+	process, err := os.StartProcess(o.Program, []string{Name}, &os.ProcAttr{
+		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err == nil {
+		p.pid = process.Pid
+	}
+	return process, err
+}
+
+// environment is all that the process gets. GOMAXPROCS is set so that the runtime
+// does not look for changes of its cgroup, which it could not read later.
+func environment() []string {
+	env := []string{fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none"}
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} { // where the host has its roots
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// introduce says what is to be done, and hears of the authority.
+func (p *Program) introduce(o Options) error {
+	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
+	if err := p.socket.send(message{Rules: rules}, nil); err != nil {
+		return err
+	}
+	p.socket.SetReadDeadline(time.Now().Add(startTime))
+	m, _, err := p.socket.receive()
+	switch {
+	case err != nil:
+		return fmt.Errorf("it did not answer: %w", err)
+	case m.Failed != "":
+		return errors.New(m.Failed)
+	case m.Hello == nil || m.Hello.Version != version:
+		return errors.New("it speaks another version of the protocol: install mcp-jail and mcp-jail-tls from one build")
+	}
+	p.ca = m.Hello.CA
+	return nil
+}
+
+// CA is the certificate of the authority whose certificates the jail will be shown,
+// in PEM.
+func (p *Program) CA() []byte { return p.ca }
+
+// Pid is the number of the process.
+func (p *Program) Pid() int { return p.pid }
+
+// Ready returns when connections can be handed over, or the reason why they never can.
+func (p *Program) Ready() error {
+	select {
+	case <-p.ready:
+	case <-p.ctx.Done():
+	}
+	return context.Cause(p.ctx)
+}
+
+// listen hears what the process says, until it ends.
+func (p *Program) listen(secrets map[string][]byte) {
+	err := func() error {
+		for {
+			m, c, err := p.socket.receive()
+			if err != nil {
+				return fmt.Errorf("mcp-jail-tls has ended (%w)", err)
+			}
+			if c != nil {
+				c.Close() // it has none to give
+			}
+			switch {
+			case m.Ready && secrets != nil:
+				p.socket.SetReadDeadline(time.Time{})
+				if err := p.socket.send(message{Secrets: secrets}, nil); err != nil {
+					return err
+				}
+				secrets = nil
+				close(p.ready)
+			case m.Failed != "":
+				return errors.New(m.Failed)
+			default:
+				p.take(m)
+			}
+		}
+	}()
+	p.cancel(err)
+	p.socket.Close() // that is its end
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.handed {
+		h.cancel()
+	}
+}
+
+// take takes a message about one connection.
+func (p *Program) take(m message) {
+	switch {
+	case m.Dial != nil:
+		h := p.find(m.Dial.ID)
+		if h == nil {
+			p.socket.send(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
+			return
+		}
+		p.work.Go(func() { p.dial(h, m.Dial.Dial) })
+	case m.Denied != nil:
+		if h := p.find(m.Denied.ID); h != nil && h.target.Deny != nil {
+			h.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
+		}
+	case m.Sent != nil:
+		if h := p.find(m.Sent.ID); h != nil && h.target.Sent != nil && !h.target.Sent(max(0, m.Sent.Bytes)) {
+			p.socket.send(message{End: m.Sent.ID}, nil)
+		}
+	case m.Done != 0:
+		if h := p.find(m.Done); h != nil {
+			h.cancel()
+		}
+	}
+}
+
+func (p *Program) find(id uint64) *handed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.handed[id]
+}
+
+func (p *Program) dial(h *handed, number uint64) {
+	c, err := h.dial(h.ctx)
+	if err != nil {
+		p.socket.send(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
+		return
+	}
+	p.socket.send(message{Upstream: &upstreamMessage{Dial: number}}, c)
+	c.Close()
+}
+
+// Serve hands a connection over: see egress.Terminator.
+func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	defer c.Close()
+	if err := p.Ready(); err != nil {
+		c.SetLinger(0)
+		if t.Deny != nil {
+			t.Deny(egress.Denial{Why: egress.Unsupported, Detail: err.Error()})
+		}
+		return
+	}
+	h := &handed{target: t, dial: dial}
+	h.ctx, h.cancel = context.WithCancel(p.ctx)
+	defer h.cancel()
+	p.mu.Lock()
+	p.last++
+	id := p.last
+	p.handed[id] = h
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.handed, id)
+		p.mu.Unlock()
+	}()
+	if p.socket.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, c) != nil {
+		c.SetLinger(0)
+		return
+	}
+	c.Close() // it is the process's now
+	<-h.ctx.Done()
+}
+
+// Close ends the process and all that it serves, and waits for it.
+func (p *Program) Close() {
+	p.cancel(errors.New("the session is over"))
+	p.socket.Close()
+	syscall.Kill(p.pid, syscall.SIGKILL)
+	<-p.exited
+	p.work.Wait()
+}
