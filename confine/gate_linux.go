@@ -37,7 +37,7 @@ func (p *Process) openGate() error {
 		p.gate = egress.New(egress.Options{Rules: gateRules(profile.Net), Limits: egress.Limits{
 			Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
 		}})
-		p.packets, _ = unix.FcntlInt(got.Refused.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		p.packets = leaveToKernel(got.Refused)
 		p.gate.Serve(got.Sockets)
 	}
 	if order.Inbound {
@@ -105,6 +105,24 @@ func (s *handed) receive(control *os.File) (last byte, err error) {
 		err = unix.EMFILE
 	}
 	return kinds[n-1], err
+}
+
+// leaveToKernel keeps f open, and has a thread of the kernel close it once what is
+// returned is closed, or this process has ended. Whoever closes a packet socket last
+// waits for a grace period of RCU, some 10 ms.
+//
+// It lies in the queue of a socket that lies there itself: when nobody else has that
+// any more, the kernel's collector takes all of it away (unix(7); on its own thread
+// since Linux 6.9, before that whoever closes the socket waits after all).
+func leaveToKernel(f *os.File) (sockets []int) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil // then we wait
+	}
+	if c, err := f.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { unix.Sendmsg(pair[1], []byte{0}, unix.UnixRights(pair[0], int(fd)), nil, 0) })
+	}
+	return pair[:]
 }
 
 func descriptors(control []byte) ([]int, error) {

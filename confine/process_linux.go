@@ -35,7 +35,7 @@ type Process struct {
 
 	gate    *egress.Gate // nil where no host is granted
 	inbound *inbound     // nil where no port leads into the jail
-	packets int          // its packet socket once more, to be closed last: the kernel has us wait for it
+	packets []int        // keep its packet socket: see leaveToKernel
 
 	cgroup *jailCgroup // while there is something to see in it
 	limits policy.Limits

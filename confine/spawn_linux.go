@@ -80,7 +80,7 @@ func (s *Shim) take(kind string) *Shim {
 
 func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
-		process: &Process{pidfd: -1, packets: -1, done: make(chan struct{})},
+		process: &Process{pidfd: -1, done: make(chan struct{})},
 		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
 	path := l.Shim
@@ -102,7 +102,9 @@ func (s *Shim) run(path string) {
 	defer func() {
 		close(p.done)
 		unix.Close(mounts)
-		unix.Close(p.packets)
+		for _, fd := range p.packets {
+			unix.Close(fd)
+		}
 	}()
 	runtime.LockOSThread()
 	status, err := s.fork(path)
