@@ -54,7 +54,7 @@ func TestAdvice(t *testing.T) {
 		{"in place, host", connect, func(ev *Evidence) {
 			ev.InPlace = true
 			defaultProfile(ev.Profile)
-		}, "", "--write . --net localhost:5432 --waive net", ""},
+		}, "", "--write . --net localhost:5432", ""},
 		{"in place, variable", variable, func(ev *Evidence) {
 			ev.InPlace = true
 			defaultProfile(ev.Profile)

@@ -165,9 +165,6 @@ func (j *judge) hint(f finding) Hint {
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+inline(j.advice.block(f.need)))
 		}
-		if f.need.host != "" && j.advice.waivesNet() {
-			fixes = append(fixes, wholeNetwork)
-		}
 	}
 	if h.Warning != "" {
 		fixes = append(fixes, "careful: "+h.Warning)

@@ -2,7 +2,6 @@ package diagnostics
 
 import (
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -185,15 +184,6 @@ func (a advice) display(path string) string {
 	return path
 }
 
-// wholeNetwork goes with every advice to grant a host until a host can be granted
-// alone.
-const wholeNetwork = `host allow-lists are not built yet: a granted host also takes waive = ["net"] in the server's own table (--waive net), which opens the whole network`
-
-// waivesNet tells whether a granted host needs a waiver that is not there.
-func (a advice) waivesNet() bool {
-	return a.ev.Profile == nil || !slices.Contains(a.ev.Profile.Waive, policy.AxisNet)
-}
-
 // flags writes needs as flags of `mcp-jail run`, for a server given in place.
 // ok is false when one of them has no flag.
 func (a advice) flags(needs []need) (flags []string, ok bool) {
@@ -223,9 +213,6 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 		default:
 			return nil, false
 		}
-	}
-	if slices.ContainsFunc(needs, func(n need) bool { return n.host != "" }) && a.waivesNet() {
-		flags = append(flags, "--waive", string(policy.AxisNet))
 	}
 	for _, f := range flags {
 		if clean(f) != f {

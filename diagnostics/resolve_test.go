@@ -162,8 +162,6 @@ func TestRoundTripFlags(t *testing.T) {
 			options.Net = append(options.Net, value)
 		case "--env":
 			options.Env = append(options.Env, value)
-		case "--waive":
-			options.Waive = append(options.Waive, policy.Axis(value))
 		default:
 			t.Fatalf("flag %q", d.Flags[i])
 		}

@@ -108,7 +108,7 @@ func (j *judge) fetcher() (v verdict, ok bool) {
 	if !fetches || networked || j.ev.Stage == StageCall {
 		return v, false
 	}
-	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' --waive net to fill its cache"
+	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' to fill its cache"
 	if ask != "" {
 		fix += " (the host that it asks is the one that `" + ask + "` prints)"
 	}
