@@ -37,7 +37,9 @@ func (p *Process) openGate() error {
 		p.gate = egress.New(egress.Options{Rules: gateRules(profile.Net), Limits: egress.Limits{
 			Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
 		}})
-		p.packets = leaveToKernel(got.Refused)
+		if got.Refused != nil {
+			p.packets = leaveToKernel(got.Refused)
+		}
 		p.gate.Serve(got.Sockets)
 	}
 	if order.Inbound {

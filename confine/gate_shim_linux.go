@@ -38,6 +38,9 @@ func (s *shim) openGate() error {
 			return err
 		}
 	}
+	if g.blind {
+		s.say(message{kind: saysNote, detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
+	}
 	if s.order.Gate.Inbound {
 		for range spareSockets {
 			if err := g.openSpare(); err != nil {
@@ -102,6 +105,7 @@ type gateSockets struct {
 	family int
 	fds    []int
 	kinds  []byte
+	blind  bool // this kernel has no packet sockets
 }
 
 func (g *gateSockets) close() {
@@ -122,7 +126,11 @@ func (g *gateSockets) open(o *gateOrder) error {
 			return err
 		}
 	}
-	return g.openRefused(o.Refused)
+	err := g.openRefused(o.Refused)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		g.blind, err = true, nil
+	}
+	return err
 }
 
 // add makes a socket. Everything is for both families, but where the kernel has no

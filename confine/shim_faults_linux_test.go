@@ -123,6 +123,8 @@ func lacks() []fault {
 	return []fault{
 		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
+		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
+		{what: "IPv6", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.EAFNOSUPPORT},
 	}
 }
 
@@ -207,6 +209,7 @@ func TestJailLacks(t *testing.T) {
 			}
 			dir := plant(t, "ws/ro/x", "ws/sub/")
 			p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/ro", r})
+			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
 			got, err := runJail(t, Launcher{Shim: program, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
 				try("create", dir+"/ws/sub/new"), try("write", dir+"/ws/ro/x"), try("write", "/dev/null"), try("chmod", "/dev/null"),
 			})

@@ -39,25 +39,27 @@ var featureWords = map[string]string{
 	"pid_max":        "limit of processes for root",
 	"cgroup":         "limits that the kernel holds",
 	"overlay":        "what the server keeps, in the HOME of each call",
+	"egress":         "granted hosts and no others",
 }
 
 // optional features are those without which a jail still holds what it says.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true, "overlay": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true, "overlay": true, "egress": true}
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {
 		return c.apparmor()
 	}
 	features := confine.Probe()
-	trial := tryJail(confine.Launcher{})
+	trial, egress := tryJail(confine.Launcher{}), tryEgress()
 	if d.Format == "json" {
 		out := struct {
 			Features confine.Features `json:"features"`
+			Egress   confine.Feature  `json:"egress"` // granted hosts, and no others
 			Jail     string           `json:"jail"`
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // what a jail without namespaces takes
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		}{features, "a program ran in a jail that tested itself", trial == nil, nil, nil}
+		}{features, egress, "a program ran in a jail that tested itself", trial == nil, nil, nil}
 		if trial != nil {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryBare(trial)
@@ -65,7 +67,7 @@ func (d *doctorCmd) Run(c console) error {
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", b)
 	} else {
-		c.report(features, trial)
+		c.report(features, egress, trial)
 	}
 	if trial != nil {
 		return silent(exitHost)
@@ -73,10 +75,11 @@ func (d *doctorCmd) Run(c console) error {
 	return nil
 }
 
-func (c console) report(features confine.Features, trial error) {
+func (c console) report(features confine.Features, egress confine.Feature, trial error) {
 	c.printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	for _, f := range features.List() {
+	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress})
+	for _, f := range lines {
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
 		detail := f.Detail
 		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
@@ -85,7 +88,7 @@ func (c console) report(features confine.Features, trial error) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featureWords[f.Name], detail)
 	}
 	w.Flush()
-	for _, f := range features.List() {
+	for _, f := range lines {
 		if f.Answer == confine.No && f.Fix != "" {
 			c.printf("\n%s: %s\n", f.Name, f.Fix)
 		}
@@ -113,13 +116,31 @@ func tryBare(refused error) ([]policy.Axis, []confine.Gap) {
 	return gaps.Waive, gaps.Gaps
 }
 
-// tryJail starts a program under the default policy, without a workspace.
-func tryJail(launcher confine.Launcher) error {
+// tryEgress starts a program that a host is granted to, which it does not ask for.
+func tryEgress() confine.Feature {
+	err := tryJail(confine.Launcher{}, "example.org")
+	var gaps *confine.GapError
+	switch {
+	case err == nil:
+		return confine.Feature{Answer: confine.Yes, Detail: "sockets handed out of the jail"}
+	case errors.As(err, &gaps):
+		for _, g := range gaps.Gaps {
+			if g.Axis == policy.AxisNet {
+				return confine.Feature{Answer: confine.No, Detail: g.Why}
+			}
+		}
+	}
+	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
+}
+
+// tryJail starts a program under the default policy, without a workspace. With hosts
+// it is a policy that grants those alone.
+func tryJail(launcher confine.Launcher, hosts ...string) error {
 	host, err := policy.LocalHost()
 	if err != nil {
 		return err
 	}
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real"})
+	p, err := policy.InPlace(policy.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
 	if err != nil {
 		return err
 	}
