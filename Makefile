@@ -3,8 +3,8 @@ export CGO_ENABLED = 0
 
 .PHONY: build demo test bench lint
 
-build: ## bin/mcp-jail
-	go build -trimpath -ldflags='-s -w' -o bin/mcp-jail ./cmd/mcp-jail
+build: ## bin/mcp-jail, and bin/mcp-jail-tls which it starts where TLS has to be ended
+	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
 	go run ./examples/demo

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,29 @@ func TestHouse(t *testing.T) {
 		if !seen[dir] {
 			t.Errorf("no source was read in %s", dir)
 		}
+	}
+}
+
+// TestLight: what would cost every start of mcp-jail and of its shim, and mcp-jail-tls
+// is there for, is not linked into mcp-jail.
+func TestLight(t *testing.T) {
+	heavy := func(program string) (found []string) {
+		out, err := exec.Command("go", "list", "-deps", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(out)) {
+			if slices.Contains([]string{"net/http", "crypto/tls", "crypto/x509"}, name) {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	if got := heavy("./cmd/mcp-jail"); got != nil {
+		t.Errorf("mcp-jail has %v", got)
+	}
+	if got := heavy("./cmd/mcp-jail-tls"); len(got) != 3 {
+		t.Errorf("control: mcp-jail-tls has only %v", got)
 	}
 }
 

@@ -62,10 +62,13 @@ func (b *builder) protect() {
 	for _, own := range b.own() {
 		b.protectPath(own, own)
 	}
-	for _, file := range append([]string{b.h.Executable}, b.h.Configs...) {
-		if file != "" {
-			b.protectPath(file, file)
-		}
+	files := b.h.Configs
+	if exe := b.h.Executable; exe != "" {
+		// What mcp-jail starts from beside itself, outside of every jail.
+		files = append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, files...)
+	}
+	for _, file := range files {
+		b.protectPath(file, file)
 	}
 }
 

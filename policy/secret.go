@@ -24,6 +24,21 @@ type Secret struct {
 // another one, and none is changed by an escape for URLs, JSON or a shell.
 func Placeholder(env string) string { return "mcp-jail-secret-" + env + "-placeholder" }
 
+// CheckSecretValue tells what keeps a value from being the value of a header field, or a
+// part of one: with a line break in it, it could end the field and begin another.
+// The error names the variable and does not show the value.
+func CheckSecretValue(env, value string) error {
+	switch {
+	case value == "":
+		return fmt.Errorf("the secret %s is empty", env)
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("the secret %s contains a line break or another control character, so it cannot be sent in a header field", env)
+	case strings.TrimSpace(value) != value:
+		return fmt.Errorf("the secret %s begins or ends with a space, which is no part of a header field's value", env)
+	}
+	return nil
+}
+
 // Source says in words where the value comes from.
 func (s Secret) Source() string {
 	switch {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -17,8 +16,8 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs what peers sent
-	err := handover.Run(func(rules []policy.NetRule, roots *x509.CertPool) (handover.Worker, error) {
-		return terminate.New(terminate.Options{Rules: rules, Roots: roots})
+	err := handover.Run(func(rules []policy.NetRule, roots []byte) (handover.Worker, error) {
+		return terminate.New(terminate.Options{Rules: rules, MoreRoots: roots})
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)

@@ -16,7 +16,7 @@ const version = 1
 // maxMessage bounds a packet; the kernel's own bound for a socket is a little higher.
 const maxMessage = 160 << 10
 
-// message is one packet. Exactly one of its parts is there.
+// message is one packet. One of its parts is there.
 type message struct {
 	Rules    *rulesMessage     `json:"rules,omitempty"`
 	Secrets  map[string][]byte `json:"secrets,omitempty"`  // there even if empty, as {"":…}

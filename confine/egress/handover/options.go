@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,6 +23,15 @@ type Options struct {
 	// Roots are authorities (PEM) that upstreams' certificates may have besides the host's.
 	Roots       []byte
 	Connections int // that it is given at once; 0: policy.DefaultLimits
+}
+
+// Worker is what the process does, in the order of its methods.
+type Worker interface {
+	CA() []byte     // of its authority, in PEM
+	Prepare() error // reads what takes files: after it there are none
+	Arm(secrets map[string]string) error
+	egress.Terminator
+	Close()
 }
 
 // Find looks for the program beside self, which is the path of mcp-jail, and then in

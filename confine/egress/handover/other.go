@@ -4,7 +4,6 @@ package handover
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"net"
 
@@ -37,13 +36,5 @@ func (*Program) Serve(c *net.TCPConn, _ []byte, _ egress.Target, _ func(context.
 // Close does nothing.
 func (*Program) Close() {}
 
-// Worker is what the process would do.
-type Worker interface {
-	CA() []byte
-	Arm(secrets map[string]string) error
-	egress.Terminator
-	Close()
-}
-
 // Run returns an error.
-func Run(func([]policy.NetRule, *x509.CertPool) (Worker, error)) error { return errSystem }
+func Run(func([]policy.NetRule, []byte) (Worker, error)) error { return errSystem }

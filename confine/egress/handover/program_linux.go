@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // startTime bounds what the process may take to be ready. It takes some milliseconds.
@@ -46,9 +47,16 @@ type handed struct {
 }
 
 // Start starts the program and returns when it has made its authority; what it does
-// until it is ready goes on meanwhile: see Ready. Every error means that there is no
+// until it is ready goes on meanwhile: see Ready. Serve waits for it. Every error means that there is no
 // process.
 func Start(o Options) (*Program, error) {
+	secrets := map[string][]byte{}
+	for name, value := range o.Secrets {
+		if err := policy.CheckSecretValue(name, value); err != nil {
+			return nil, err
+		}
+		secrets[name] = []byte(value)
+	}
 	p := &Program{ready: make(chan struct{}), exited: make(chan struct{}), handed: map[uint64]*handed{}}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	if err := p.spawn(o); err != nil {
@@ -57,10 +65,6 @@ func Start(o Options) (*Program, error) {
 	if err := p.introduce(o); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("%s: %w", o.Program, err)
-	}
-	secrets := map[string][]byte{}
-	for name, value := range o.Secrets {
-		secrets[name] = []byte(value)
 	}
 	go p.listen(secrets)
 	return p, nil

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
-	err := handover.Run(func(rules []policy.NetRule, roots *x509.CertPool) (handover.Worker, error) {
-		t, err := terminate.New(terminate.Options{Rules: rules, Roots: roots})
+	err := handover.Run(func(rules []policy.NetRule, roots []byte) (handover.Worker, error) {
+		t, err := terminate.New(terminate.Options{Rules: rules, MoreRoots: roots})
 		if err == nil && rules[0].Host == probing {
 			return prober{t}, nil
 		}
@@ -292,19 +292,8 @@ func TestUndialled(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	self, _ := os.Executable()
 	o := handover.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": "bad\r\n" + secret}}
-	p, err := handover.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = p.Ready()
-	for range 1000 { // it is told after it was ready
-		if err = p.Ready(); err != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	p.Close()
-	if err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), secret) {
+	if p, err := handover.Start(o); err == nil || !strings.Contains(err.Error(), "the secret T contains a line break") || strings.Contains(err.Error(), secret) {
+		p.Close()
 		t.Errorf("%v", err)
 	}
 	o = handover.Options{Program: "/bin/true", Rules: rules()}

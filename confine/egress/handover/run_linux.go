@@ -2,7 +2,6 @@ package handover
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -20,18 +19,10 @@ import (
 // descriptor is where the process finds its end of the sockets.
 const descriptor = 3
 
-// Worker is what the process does. Serve is called after Arm.
-type Worker interface {
-	CA() []byte
-	Arm(secrets map[string]string) error
-	egress.Terminator
-	Close()
-}
-
 // Run is the life of the process: it takes the rules, has a Worker made for them,
 // gives up all rights, takes the secrets and serves what is handed over until the
-// launcher ends. roots are nil where they are the host's.
-func Run(newWorker func(rules []policy.NetRule, roots *x509.CertPool) (Worker, error)) error {
+// launcher ends. roots are authorities (PEM) besides the host's.
+func Run(newWorker func(rules []policy.NetRule, roots []byte) (Worker, error)) error {
 	// First of all: nobody is to look into what comes now.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -64,7 +55,7 @@ type dialled struct {
 	err  error
 }
 
-func (w *working) run(newWorker func([]policy.NetRule, *x509.CertPool) (Worker, error)) error {
+func (w *working) run(newWorker func([]policy.NetRule, []byte) (Worker, error)) error {
 	m, _, err := w.socket.receive()
 	if err != nil {
 		return err
@@ -72,21 +63,15 @@ func (w *working) run(newWorker func([]policy.NetRule, *x509.CertPool) (Worker, 
 	if m.Rules == nil || m.Rules.Version != version {
 		return fmt.Errorf("mcp-jail-tls speaks version %d of the protocol, mcp-jail another one: install both from one build", version)
 	}
-	roots, err := w.roots(m.Rules.Roots)
-	if err != nil {
-		return err
-	}
-	if w.worker, err = newWorker(m.Rules.Rules, roots); err != nil {
+	if w.worker, err = newWorker(m.Rules.Rules, m.Rules.Roots); err != nil {
 		return err
 	}
 	defer w.worker.Close()
 	if err := w.socket.send(message{Hello: &helloMessage{version, w.worker.CA()}}, nil); err != nil {
 		return err
 	}
-	// The host's roots are read while there are files, and kept by crypto/x509. The jail
-	// is being built meanwhile.
-	if _, err := x509.SystemCertPool(); err != nil {
-		return fmt.Errorf("the host's certificate authorities: %w", err)
+	if err := w.worker.Prepare(); err != nil { // the jail is being built meanwhile
+		return err
 	}
 	if err := harden(m.Rules.Connections); err != nil {
 		return err
@@ -105,21 +90,6 @@ func (w *working) run(newWorker func([]policy.NetRule, *x509.CertPool) (Worker, 
 		return err
 	}
 	return w.loop()
-}
-
-// roots are the host's and more; nil for those of the host alone.
-func (w *working) roots(more []byte) (*x509.CertPool, error) {
-	if more == nil {
-		return nil, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, err
-	}
-	if !pool.AppendCertsFromPEM(more) {
-		return nil, errors.New("there is no certificate in what should be more authorities")
-	}
-	return pool, nil
 }
 
 // loop takes what the launcher hands over, until it ends.

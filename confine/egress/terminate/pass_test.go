@@ -197,7 +197,7 @@ func waitFor(t *testing.T, what string, is func() bool) {
 func TestSentLimit(t *testing.T) {
 	s := serve(t, "https", func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("PUT")}})
-	w.most = 1 << 20
+	w.most.Store(1 << 20)
 	r, _ := http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
 	if res, err := w.client(t, false).Do(r); err == nil {
 		t.Errorf("an answer: %v", res.Status)
@@ -205,7 +205,7 @@ func TestSentLimit(t *testing.T) {
 	if n := w.sent.Load(); n > 2<<20 {
 		t.Errorf("%d bytes were sent", n)
 	}
-	w.most = 0
+	w.most.Store(0)
 	r, _ = http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
 	if res, err := w.client(t, false).Do(r); err != nil || res.StatusCode != 200 {
 		t.Errorf("control: %v", err)

@@ -2,7 +2,6 @@ package terminate
 
 import (
 	"encoding/base64"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,21 +13,11 @@ import (
 // secrets are values by the variable that has their placeholder.
 type secrets map[string]string
 
-// checkSecrets refuses values that would not be the value of one header field: with
-// a line break in it, a secret could end the field and begin another one.
+// checkSecrets refuses values that could be more than the value of one header field.
 func checkSecrets(values map[string]string) (secrets, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v := values[name]
-		if v == "" {
-			return nil, fmt.Errorf("the secret %s is empty", name)
-		}
-		for _, c := range []byte(v) {
-			if c < ' ' || c == 0x7f {
-				return nil, fmt.Errorf("the secret %s contains a line break or another control character, so it cannot be sent in a header field", name)
-			}
-		}
-		if strings.TrimSpace(v) != v {
-			return nil, fmt.Errorf("the secret %s begins or ends with a space, which is no part of a header field's value", name)
+		if err := policy.CheckSecretValue(name, values[name]); err != nil {
+			return nil, err
 		}
 	}
 	return maps.Clone(values), nil

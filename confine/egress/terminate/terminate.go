@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -40,8 +41,9 @@ type Options struct {
 	// Secrets are the values by the variable that holds their placeholder. One that is
 	// missing is not put in.
 	Secrets map[string]string
-	// Roots verify the upstreams' certificates; nil are the host's.
-	Roots *x509.CertPool
+	// Roots verify the upstreams' certificates; nil are the host's, with MoreRoots (PEM).
+	Roots     *x509.CertPool
+	MoreRoots []byte
 }
 
 // Terminator serves the connections of one jail.
@@ -72,6 +74,14 @@ func New(o Options) (*Terminator, error) {
 	ca, err := newAuthority(o.Rules)
 	if err != nil {
 		return nil, err
+	}
+	if o.MoreRoots != nil && o.Roots == nil {
+		if o.Roots, err = x509.SystemCertPool(); err != nil {
+			return nil, err
+		}
+		if !o.Roots.AppendCertsFromPEM(o.MoreRoots) {
+			return nil, errors.New("there is no certificate in what should be more authorities")
+		}
 	}
 	t := &Terminator{rules: o.Rules, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), links: map[*link]struct{}{}}
 	if err := t.Arm(o.Secrets); err != nil {
@@ -120,6 +130,15 @@ func (t *Terminator) server(set func(*http.Protocols, bool)) *http.Server {
 func (t *Terminator) Arm(values map[string]string) (err error) {
 	t.secrets, err = checkSecrets(values)
 	return err
+}
+
+// Prepare reads the host's roots, which crypto/x509 keeps, so that no file has to be
+// opened later.
+func (t *Terminator) Prepare() error {
+	if _, err := x509.SystemCertPool(); err != nil {
+		return fmt.Errorf("the host's certificate authorities: %w", err)
+	}
+	return nil
 }
 
 // CA is the certificate of the session's authority, in PEM.

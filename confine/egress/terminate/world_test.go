@@ -36,7 +36,7 @@ type world struct {
 	port     int
 	dials    atomic.Int32
 	sent     atomic.Int64
-	most     int64 // that may be sent; 0: any
+	most     atomic.Int64 // that may be sent; 0: any
 
 	mu      sync.Mutex
 	denials []egress.Denial
@@ -138,7 +138,7 @@ func (w *world) accept(c *net.TCPConn) {
 	n, _ := io.ReadFull(c, head) // what a gate has read already
 	w.Serve(c, head[:n], egress.Target{
 		Name: w.name, Port: w.port, TLS: w.tls,
-		Sent: func(n int64) bool { return w.sent.Add(n) <= w.most || w.most == 0 },
+		Sent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
 		Deny: func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		w.dials.Add(1)
