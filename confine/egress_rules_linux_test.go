@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,5 +227,34 @@ func TestWorldWalls(t *testing.T) {
 		if got, _ := attemptIn(t, p, a); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.attempt, got, c.want)
 		}
+	}
+}
+
+// TestWorldGrantedEtc: with the host's /etc granted names are looked up as in any
+// other jail, and the host's files stay as they are.
+func TestWorldGrantedEtc(t *testing.T) {
+	inWorld(t)
+	for _, c := range clients(t) {
+		if c.name != "glibc" || c.missing != nil {
+			continue
+		}
+		p := c.jail(t, "good.test", host("good.test"))
+		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return policy.Within(e.Path, "/etc") })
+		p.Entries = append(p.Entries, entryOf(t, grant{"/etc", policy.Read}))
+		sortEntries(p)
+		out, ok, denials := runClient(t, p)
+		if !ok || !c.said(out, "good.test") || len(denials) != 0 {
+			t.Errorf("%q, success %t, refused %+v", out, ok, denials)
+		}
+		p.Program, p.Argv = "/usr/bin/cat", []string{"cat", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/passwd"}
+		out, ok, _ = runClient(t, p)
+		for _, want := range []string{"nameserver 192.0.0.2", "hosts: files dns\n", "127.0.1.1 mcp-jail", "root:"} {
+			if !ok || !strings.Contains(out, want) {
+				t.Errorf("%q is not in\n%s", want, out)
+			}
+		}
+	}
+	if b, err := os.ReadFile("/etc/resolv.conf"); err != nil || !strings.Contains(string(b), "198.51.100.53") {
+		t.Errorf("the host's own: %q, %v", b, err)
 	}
 }

@@ -51,8 +51,8 @@ const gateResolver = "192.0.0.2"
 // no way around it: nss-resolve and nscd would be sockets of the host.
 func gateFiles() []madeFile {
 	return []madeFile{
-		{"/etc/resolv.conf", "nameserver " + gateResolver + "\n"},
-		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n"},
+		{Path: "/etc/resolv.conf", Content: "nameserver " + gateResolver + "\n"},
+		{Path: "/etc/nsswitch.conf", Content: "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n"},
 	}
 }
 
@@ -86,6 +86,9 @@ func (c *compiler) gate(o *order, granted []string) {
 	p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool {
 		return e.Origin == policy.OriginBaseline && replaced(e.Path)
 	})
+	for i := range o.Files {
+		o.Files[i].Over = c.within(o.Files[i].Path)
+	}
 	o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l policy.Link) bool { return replaced(l.Path) })
 	c.p = &p
 	c.holds(policy.AxisNet, "listeners handed out of an empty network namespace", "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
@@ -102,6 +105,13 @@ func (c *compiler) gate(o *order, granted []string) {
 			Fix: `remove these keys, or accept every request with waive = ["net"] (--waive net)`,
 		})
 	}
+}
+
+// within tells whether a path lies in a directory that is granted. What a rule names
+// itself is what the user wants to be there.
+func (c *compiler) within(path string) bool {
+	e, ok := c.p.Find(path)
+	return ok && e.Path != path && e.Rights.Has(policy.Read)
 }
 
 // gateRules are the rules for a gate that cannot look into connections, when that gap

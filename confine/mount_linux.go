@@ -318,11 +318,54 @@ func (b *rootBuilder) links() error {
 
 func (b *rootBuilder) files() error {
 	for _, f := range b.order.Files {
-		if err := b.touch(f.Path, f.Content, openDir); err != nil {
+		put := b.touchFile
+		if f.Over {
+			put = b.cover
+		}
+		if err := put(f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (b *rootBuilder) touchFile(f madeFile) error { return b.touch(f.Path, f.Content, openDir) }
+
+// cover puts a file of the jail's own over one of the host's, or over a symlink. Where
+// there is none, none is needed.
+func (b *rootBuilder) cover(f madeFile) error {
+	target, err := openLast(b.root, rel(f.Path))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return on(f.Path, err)
+	}
+	defer unix.Close(target)
+	// Like a mask it lies in the jail's /dev, until it is attached.
+	const name = ".covering-file"
+	fd, err := unix.Openat(b.own.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return on(f.Path, err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(f.Content)); err != nil {
+		return on(f.Path, err)
+	}
+	object, err := openObject(b.own.dev, name)
+	if err != nil {
+		return on(f.Path, err)
+	}
+	defer unix.Close(object)
+	tree, err := openTree(object, "", unix.AT_EMPTY_PATH, maskAttr)
+	if err != nil {
+		return on(f.Path, err)
+	}
+	defer unix.Close(tree)
+	if err := attachTo(tree, target); err != nil {
+		return on(f.Path, err)
+	}
+	return on(f.Path, unix.Unlinkat(b.own.dev, name, 0))
 }
 
 // pivot makes the new root the root. The old one lies on top of it then, where the

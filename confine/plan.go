@@ -138,9 +138,9 @@ func shorten(s []string, n int) []string {
 
 func (c *compiler) network(o *order) {
 	o.Files = []madeFile{
-		{"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
-		{"/etc/hostname", "mcp-jail\n"},
-		{"/etc/resolv.conf", "# There is no network in this jail.\n"},
+		{Path: "/etc/hosts", Content: "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
+		{Path: "/etc/hostname", Content: "mcp-jail\n"},
+		{Path: "/etc/resolv.conf", Content: "# There is no network in this jail.\n"},
 	}
 	if c.p.Inbound != nil {
 		o.Gate.Inbound = true
@@ -151,7 +151,10 @@ func (c *compiler) network(o *order) {
 	} else {
 		c.gate(o, granted)
 	}
-	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool { _, decided := c.p.Find(f.Path); return decided })
+	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool {
+		_, decided := c.p.Find(f.Path)
+		return decided && !f.Over
+	})
 }
 
 func (c *compiler) processes(o *order) {

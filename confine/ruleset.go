@@ -27,6 +27,9 @@ func jailOwn(o *order) []policy.Entry {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
 	}
 	for _, f := range o.Files {
+		if f.Over {
+			continue // its directory has a rule
+		}
 		own = append(own, policy.Entry{Path: f.Path, Kind: policy.KindFile, Rights: policy.Read})
 	}
 	return own

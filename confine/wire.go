@@ -55,7 +55,10 @@ func (o *order) hostRoot() bool {
 }
 
 // madeFile is a file that the jail gets instead of the host's.
-type madeFile struct{ Path, Content string }
+type madeFile struct {
+	Path, Content string
+	Over          bool // in a granted directory: it covers what is there
+}
 
 // landlockRules is a ruleset compiled for exactly one ABI.
 type landlockRules struct {
@@ -183,7 +186,7 @@ func (c *codec) fields(o *order) {
 		c.id(&m.id)
 	})
 	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
-	list(c, &o.Files, func(f *madeFile) { c.str(&f.Path); c.str(&f.Content) })
+	list(c, &o.Files, func(f *madeFile) { c.str(&f.Path); c.str(&f.Content); c.bool(&f.Over) })
 	list(c, &o.Devices, c.str)
 	c.bool(&o.FreshProc)
 	c.bool(&o.HostNames)

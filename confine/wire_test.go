@@ -20,7 +20,7 @@ func sampleOrder() *order {
 			{kind: mountMask, path: "/w/.env", ro: true, noexec: true, inside: true, copied: true, hidden: true, holes: true},
 			{kind: mountTmpfs, path: "/tmp", dir: true},
 		},
-		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n"}},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n", true}},
 		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Gate: gateOrder{true, true, []uint16{443, 65535}, []byte{1, 2}},
 		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12, policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
