@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"policy":         {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
-	"confine":        {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine":        {module + "policy", module + "confine/egress", module + "confine/egress/handover", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 

@@ -37,22 +37,30 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 		order.setTmp(path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
 		s.process.bare(order.Tmp)
 	}
+	terminator, err := startTerminator(ctx, plan, &order)
+	if err != nil {
+		s.abandon()
+		removeDirs(made)
+		return nil, err
+	}
+	s.process.terminator = terminator
 	s.process.plan = plan
 	s.orders <- instruction{order.encode(), stdio}
 	select {
-	case err := <-s.started:
-		if err != nil {
-			<-s.process.done
-			removeDirs(made)
-			return nil, err
-		}
-		return s.process, nil
+	case err = <-s.started:
 	case <-ctx.Done():
 		s.process.Kill()
-		<-s.process.done
-		removeDirs(made)
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	if err == nil {
+		return s.process, nil
+	}
+	<-s.process.done
+	if terminator != nil {
+		terminator.end()
+	}
+	removeDirs(made)
+	return nil, err
 }
 
 // makeDirs creates the directories that the profile asks for, with their

@@ -153,6 +153,9 @@ func serveInternet(dir string) error {
 		local := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		fmt.Fprintf(w, "this is %s at %s\n", r.Host, local)
 	})
+	web.HandleFunc("/told", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s was told %s\n", r.Host, r.Header.Get("Authorization"))
+	})
 	web.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	web.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://other.test/", http.StatusFound)

@@ -37,6 +37,16 @@ func TestEgress(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		skip(t, "clients", "%v", err)
 	}
+	tls := filepath.Join(t.TempDir(), "mcp-jail-tls")
+	build := exec.Command("go", "build", "-o", tls, "../cmd/mcp-jail-tls")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	program, err := os.ReadFile(tls)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		user int
@@ -44,6 +54,9 @@ func TestEgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			home := filepath.Join(filepath.Dir(testBinary), fmt.Sprint("world-", c.user))
 			if err := os.Mkdir(home, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(home, "mcp-jail-tls"), program, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Chown(home, c.user, c.user); err != nil {

@@ -92,19 +92,6 @@ func (c *compiler) gate(o *order, granted []string) {
 	o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l policy.Link) bool { return replaced(l.Path) })
 	c.p = &p
 	c.holds(policy.AxisNet, "listeners handed out of an empty network namespace", "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
-	var seen []string
-	for _, r := range c.p.Net {
-		if r.Terminates() && !slices.Contains(seen, r.Host) {
-			seen = append(seen, r.Host)
-		}
-	}
-	if seen != nil {
-		c.gap(Gap{
-			Axis: policy.AxisNet, What: "path_prefix, methods and secret of " + strings.Join(shorten(seen, 6), ", "),
-			Why: "requests are not looked at yet: any passes, and with the placeholder of a secret instead of its value",
-			Fix: `remove these keys, or accept every request with waive = ["net"] (--waive net)`,
-		})
-	}
 }
 
 // within tells whether a path lies in a directory that is granted. What a rule names

@@ -34,9 +34,19 @@ func (p *Process) openGate() error {
 	defer p.mu.Unlock()
 	profile := p.plan.Profile
 	if order.Open {
-		p.gate = egress.New(egress.Options{Rules: gateRules(profile.Net), Limits: egress.Limits{
+		options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
 			Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
-		}})
+		}}
+		if p.terminator == nil {
+			options.Rules = gateRules(profile.Net)
+		} else {
+			options.Terminator = p.terminator
+			if err := p.terminator.Ready(); err != nil {
+				got.close()
+				return &StartError{Step: stepRequests, Errno: errnoOf(err), Detail: err.Error()}
+			}
+		}
+		p.gate = egress.New(options)
 		if got.Refused != nil {
 			p.packets = leaveToKernel(got.Refused)
 		}
@@ -53,10 +63,13 @@ func (p *Process) openGate() error {
 // stays.
 func (p *Process) closeGate() {
 	p.mu.Lock()
-	gate, inbound := p.gate, p.inbound
+	gate, inbound, terminator := p.gate, p.inbound, p.terminator
 	p.mu.Unlock()
 	if gate != nil {
 		gate.Close()
+	}
+	if terminator != nil {
+		terminator.end()
 	}
 	if inbound != nil {
 		inbound.close()

@@ -31,8 +31,9 @@ type Plan struct {
 	// Bare says, with the answer No, that this jail has no namespaces, and why.
 	Bare Feature
 
-	order order
-	place cgroupPlace // where its cgroup is; none where the plan does not count on one
+	order       order
+	terminating terminating
+	place       cgroupPlace // where its cgroup is; none where the plan does not count on one
 }
 
 // Compile says what Start would do. When a gap is neither waived by the profile
@@ -43,6 +44,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	if f.UserNamespaces.Answer == Yes {
 		f.Copies = l.askCopies(p)
 	}
+	f.findTerminator(p)
 	return l.compile(p, f)
 }
 
@@ -96,6 +98,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The same goes for copies.
 	shim, f := l.shimFor(), hostFacts()
 	f.Copies = knownCopies(p)
+	f.findTerminator(p)
 	process, err := l.start(ctx, shim, p, f, stdio)
 	if refused := refusedCopies(p, err); refused.Answer == No {
 		f.Copies = refused

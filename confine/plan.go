@@ -25,8 +25,10 @@ type facts struct {
 	SeesProc    bool     // processes can be found below /proc
 	TracesOwn   Feature  // memory of one's own descendants can be read
 	Place       cgroupPlace
-	Copies      Feature // the directory that the profile wants a copy of can have one
-	FullCopies  Feature // where what it holds can be removed
+	Copies      Feature  // the directory that the profile wants a copy of can have one
+	Terminator  Feature  // somebody who ends TLS can be started; yes: the program
+	Bundles     []string // files of the host with all authorities
+	FullCopies  Feature  // where what it holds can be removed
 }
 
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
@@ -151,6 +153,7 @@ func (c *compiler) network(o *order) {
 	} else {
 		c.gate(o, granted)
 	}
+	c.terminate(o)
 	o.Files = slices.DeleteFunc(o.Files, func(f madeFile) bool {
 		_, decided := c.p.Find(f.Path)
 		return decided && !f.Over

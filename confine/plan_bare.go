@@ -114,6 +114,15 @@ func (o *order) setVariable(name, value string) {
 	}
 }
 
+// putVariable is setVariable for one that may not be there.
+func (o *order) putVariable(name, value string) {
+	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+		o.setVariable(name, value)
+		return
+	}
+	o.Env = append(slices.Clone(o.Env), name+"="+value)
+}
+
 // tell changes what the server is told of its limits.
 func (o *order) tell(change func(*policy.Statement)) {
 	for _, v := range o.Env {

@@ -112,6 +112,10 @@ func TestPlanGolden(t *testing.T) {
 			f.LandlockABI = 5
 		}},
 		{"network_requests", requests},
+		{"network_requests_seen", func(p *policy.Profile, f *facts) {
+			requests(p, f)
+			f.Terminator, f.Bundles = yes("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
+		}},
 		{"bare_network_requests", func(p *policy.Profile, f *facts) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},
 		{"commands", func(p *policy.Profile, f *facts) {

@@ -33,9 +33,10 @@ type Process struct {
 	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
 
-	gate    *egress.Gate // nil where no host is granted
-	inbound *inbound     // nil where no port leads into the jail
-	packets []int        // keep its packet socket: see leaveToKernel
+	gate       *egress.Gate // nil where no host is granted
+	terminator *terminator  // nil where no request is looked at
+	inbound    *inbound     // nil where no port leads into the jail
+	packets    []int        // keep its packet socket: see leaveToKernel
 
 	cgroup *jailCgroup // while there is something to see in it
 	limits policy.Limits

@@ -1,0 +1,145 @@
+package confine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// withoutAuthority is a client that trusts what its system trusts.
+func (c client) withoutAuthority() client {
+	c.argv = slices.Clone(c.argv)
+	for _, flag := range []string{"--cacert", "--ca-certificate"} {
+		if i := slices.Index(c.argv, flag); i >= 0 {
+			c.argv = slices.Delete(c.argv, i, i+2)
+		}
+	}
+	return c
+}
+
+// requestProfile is that of a client of which requests are looked at. The variables
+// that name authorities are mcp-jail's.
+func (c client) requestProfile(t testing.TB, name string, rules ...policy.NetRule) *policy.Profile {
+	p := c.jail(t, name, rules...)
+	p.Env = slices.DeleteFunc(p.Env, func(v policy.Variable) bool {
+		return v.Name == nodeAuthorities || slices.Contains(authorityVariables, v.Name)
+	})
+	return p
+}
+
+// trustTestAuthority has the process that ends TLS trust the test's hosts.
+func trustTestAuthority(t testing.TB) {
+	t.Setenv("SSL_CERT_FILE", worldFile("ca.pem"))
+	if _, err := os.Stat(worldFile("mcp-jail-tls")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", os.Getenv(worldEnv)+":"+os.Getenv("PATH"))
+}
+
+// TestWorldRequests: each program believes the authority that its jail is given, and
+// gets what a rule grants of a host and nothing else of it.
+func TestWorldRequests(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
+	git := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/repo.git", Allow: true}
+	for _, c := range clients(t) {
+		if c.scheme != "https" || c.missing != nil || !slices.Contains(c.argv, "URL") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			c := c.withoutAuthority()
+			if c.path == "/" {
+				c.path = "/granted/x"
+			}
+			out, ok, denials := runClient(t, c.requestProfile(t, "good.test", part, git))
+			if !ok || !c.said(out, "good.test") || len(denials) != 0 {
+				t.Errorf("granted: %q, success %t, refused %+v", out, ok, denials)
+			}
+			c.path = "/other" + c.path
+			out, _, denials = runClient(t, c.requestProfile(t, "good.test", part, git))
+			if c.said(out, "good.test") || !refusedTarget(denials, "connect", "good.test:443") {
+				t.Errorf("not granted: %q, refused %+v", out, denials)
+			}
+		})
+	}
+}
+
+// TestWorldSecret: the host gets the value, the jail never has it.
+func TestWorldSecret(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	const value = "the-true-value-of-it"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOKEN", value)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []policy.Secret{{Env: "TOKEN"}, {Env: "TOKEN", File: file}, {Env: "TOKEN", Command: []string{"cat", file}}} {
+		t.Run(s.Source(), func(t *testing.T) {
+			c := client{name: "sh", program: shell, scheme: "https", argv: []string{"sh", "-c",
+				`echo "$TOKEN"; cat /proc/self/environ | tr "\0" "\n"; curl -sS -H "Authorization: Bearer $TOKEN" https://good.test/told?; curl -sS -H "Authorization: Bearer $TOKEN" http://twin.test/told`}}
+			rules := []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}, host("twin.test")}
+			p := c.requestProfile(t, "good.test", rules...)
+			p.Entries = append(p.Entries, entryOf(t, grant{"/etc/alternatives", policy.Read}))
+			sortEntries(p)
+			p.Env = append(p.Env, policy.Variable{Name: "TOKEN", Value: policy.Placeholder("TOKEN")})
+			p.Secrets = []policy.Secret{s}
+			out, ok, denials := runClient(t, p)
+			before, told, found := strings.Cut(out, "good.test was told ")
+			_, twin, foundTwin := strings.Cut(told, "twin.test was told ")
+			if !ok || !found || !foundTwin || len(denials) != 0 {
+				t.Fatalf("%q, success %t, refused %+v", out, ok, denials)
+			}
+			if strings.Contains(before, value) || !strings.Contains(before, policy.Placeholder("TOKEN")) {
+				t.Errorf("the jail has the value: %q", before)
+			}
+			if !strings.Contains(told, "Bearer "+value) {
+				t.Errorf("the host was told %q", told)
+			}
+			if strings.Contains(twin, value) {
+				t.Errorf("another host was told %q", twin)
+			}
+		})
+	}
+}
+
+// TestWorldSecretMissing: a secret that cannot be read ends the start, and its source
+// must not be the server's.
+func TestWorldSecretMissing(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho value\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command []string
+		want    string
+	}{
+		{[]string{"false"}, "exit status 1"},
+		{[]string{"true"}, "is empty"},
+		{[]string{program}, "the server may write to " + dir},
+		{[]string{"/nonexistent/program"}, "no such file"},
+	} {
+		s := policy.Secret{Env: "TOKEN", Command: c.command}
+		p := jailProfile(t, grant{dir, rw})
+		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
+		p.Secrets = []policy.Secret{s}
+		_, _, err := startJail(t, Launcher{}, p, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), stepRequests) {
+			t.Errorf("%s: %v, want %q", c.command, err, c.want)
+		}
+	}
+}

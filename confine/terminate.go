@@ -1,0 +1,86 @@
+package confine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Rules about requests, and secrets, take somebody who ends TLS: a program of its own
+// (package handover), with an authority that only this jail is made to believe.
+
+// terminating is what a plan with such rules takes with it.
+type terminating struct {
+	Program string   // to be started; "" where there are no such rules
+	Bundles []string // files with all authorities, the jail's own among them
+	Own     string   // a file with that alone, or one of Bundles
+}
+
+// Variables that name a file of authorities to a program. The first adds to those
+// that the program has, the others replace them.
+const nodeAuthorities = "NODE_EXTRA_CA_CERTS"
+
+var authorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}
+
+const (
+	ownAuthority = "/etc/mcp-jail-ca.pem"
+	ownBundle    = "/etc/mcp-jail-bundle.pem"
+)
+
+// systemBundles are where systems keep all authorities in one file.
+var systemBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+}
+
+// asksForRequests tells whether rules depend on what is asked of a host, and not only
+// on which it is.
+func asksForRequests(rules []policy.NetRule) bool {
+	return slices.ContainsFunc(rules, policy.NetRule.Terminates)
+}
+
+// terminate compiles for rules about requests.
+func (c *compiler) terminate(o *order) {
+	if !asksForRequests(c.p.Net) {
+		return
+	}
+	var hosts []string
+	for _, r := range c.p.Net {
+		if r.Terminates() && !slices.Contains(hosts, r.Host) {
+			hosts = append(hosts, r.Host)
+		}
+	}
+	what := "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
+	if c.f.Terminator.Answer != Yes {
+		c.gap(Gap{
+			Axis: policy.AxisNet, What: what, Why: "nobody can look at requests: " + c.f.Terminator.Detail,
+			Fix: strings.Join(slices.DeleteFunc([]string{c.f.Terminator.Fix, `remove these keys, or accept that any request passes, and with the placeholder of a secret instead of its value, with waive = ["net"] (--waive net)`}, func(s string) bool { return s == "" }), ", or "),
+		})
+		return
+	}
+	c.holds(policy.AxisNet, "TLS ended by a process of its own, with an authority for this session and these names", "%s", what)
+	t := terminating{Program: c.f.Terminator.Detail, Own: ownAuthority}
+	for _, name := range c.f.Bundles {
+		if e, decided := c.p.Find(name); decided && e.Path == name {
+			continue // the user's own
+		}
+		t.Bundles = append(t.Bundles, name)
+	}
+	if t.Bundles == nil {
+		t.Bundles = []string{ownBundle}
+	}
+	if c.within(ownAuthority) {
+		t.Own = t.Bundles[0] // no name can be made there
+	}
+	for _, name := range append(slices.Clone(t.Bundles), t.Own) {
+		if !slices.ContainsFunc(o.Files, func(f madeFile) bool { return f.Path == name }) {
+			o.Files = append(o.Files, madeFile{Path: name, Over: c.within(name)})
+		}
+	}
+	o.putVariable(nodeAuthorities, t.Own)
+	for _, name := range authorityVariables {
+		o.putVariable(name, t.Bundles[0])
+	}
+	c.plan.terminating = t
+}

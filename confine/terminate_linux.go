@@ -1,0 +1,195 @@
+package confine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// stepRequests is the start of the process that ends TLS.
+const stepRequests = "requests"
+
+// findTerminator asks what only rules about requests need to know.
+func (f *facts) findTerminator(p *policy.Profile) {
+	if !asksForRequests(p.Net) {
+		return
+	}
+	self, _ := os.Executable()
+	program, err := handover.Find(self, os.Getenv("PATH"), func(path string) bool { return p.RightsAt(path)&policy.Write != 0 })
+	if err != nil {
+		f.Terminator = no(err.Error(), "")
+		return
+	}
+	f.Terminator = yes(program)
+	for _, name := range systemBundles {
+		// In a jail no link leads there: what is covered is the file itself.
+		if file, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(f.Bundles, file) {
+			f.Bundles = append(f.Bundles, file)
+		}
+	}
+}
+
+// terminator is the process that ends TLS for one jail, with what it was given.
+type terminator struct {
+	*handover.Program
+	secrets map[string]string
+	end     func() // Close, once
+}
+
+// startTerminator starts it where the plan wants one, and puts its authority where
+// the jail's programs look.
+func startTerminator(ctx context.Context, plan *Plan, order *order) (*terminator, error) {
+	t, p := plan.terminating, plan.Profile
+	if t.Program == "" {
+		return nil, nil
+	}
+	refused := func(err error) (*terminator, error) {
+		return nil, &StartError{Step: stepRequests, Errno: errnoOf(err), Detail: err.Error()}
+	}
+	secrets, err := readSecrets(ctx, p)
+	if err != nil {
+		return refused(err)
+	}
+	program, err := handover.Start(handover.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Connections: p.Limits.Connections})
+	if err != nil {
+		return refused(err)
+	}
+	order.Files = slices.Clone(order.Files)
+	for i := range order.Files {
+		switch f := &order.Files[i]; {
+		case slices.Contains(t.Bundles, f.Path):
+			f.Content = authorities(p, program.CA(), append(slices.Clone(t.Bundles), systemBundles...), authorityVariables)
+		case f.Path == t.Own:
+			f.Content = authorities(p, program.CA(), nil, []string{nodeAuthorities})
+		}
+	}
+	return &terminator{program, secrets, sync.OnceFunc(program.Close)}, nil
+}
+
+// authorities are those of the first file that there is, those that the profile's
+// variables name, and own.
+func authorities(p *policy.Profile, own []byte, files, variables []string) string {
+	var all bytes.Buffer
+	add := func(name string) bool {
+		b, err := os.ReadFile(name)
+		all.Write(b)
+		all.WriteByte('\n')
+		return err == nil
+	}
+	for _, name := range files {
+		if add(name) {
+			break
+		}
+	}
+	for _, v := range p.Env {
+		if slices.Contains(variables, v.Name) && !slices.Contains(files, v.Value) {
+			add(v.Value)
+		}
+	}
+	all.Write(own)
+	return all.String()
+}
+
+// secretTime bounds a command that prints a secret: it may ask its user.
+const secretTime = time.Minute
+
+// maxSecret is more than any has.
+const maxSecret = 64 << 10
+
+// readSecrets reads the values of a profile's secrets. They stay in the memory of this
+// process and of the one that puts them in.
+func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
+	values := map[string]string{}
+	for _, s := range p.Secrets {
+		value, err := readSecret(ctx, p, s)
+		if err != nil {
+			return nil, fmt.Errorf("the secret %s from %s: %w", s.Env, s.Source(), err)
+		}
+		values[s.Env] = strings.TrimRight(value, "\r\n")
+		if values[s.Env] == "" {
+			return nil, fmt.Errorf("the secret %s from %s is empty", s.Env, s.Source())
+		}
+	}
+	return values, nil
+}
+
+func readSecret(ctx context.Context, p *policy.Profile, s policy.Secret) (string, error) {
+	switch {
+	case s.File != "":
+		info, err := os.Stat(s.File)
+		if err == nil && (!info.Mode().IsRegular() || info.Size() > maxSecret) {
+			err = errors.New("it is no small file")
+		}
+		if err != nil {
+			return "", err
+		}
+		b, err := os.ReadFile(s.File)
+		return string(b), err
+	case s.Command != nil:
+		return runSecret(ctx, p, s.Command)
+	}
+	return os.Getenv(s.Env), nil
+}
+
+func runSecret(ctx context.Context, p *policy.Profile, command []string) (string, error) {
+	name := command[0]
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		name = filepath.Join(home, rest)
+	}
+	program, err := exec.LookPath(name)
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return "", err
+	}
+	for dir := program; ; dir = filepath.Dir(dir) {
+		if p.RightsAt(dir)&policy.Write != 0 {
+			return "", fmt.Errorf("the server may write to %s, so it could choose what is run outside of its jail", dir)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, secretTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, command[1:]...)
+	cmd.Args[0], cmd.Dir, cmd.WaitDelay = name, "/", time.Second
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fmt.Errorf("%w", err) // what it said could have the value in it
+	case len(out) > maxSecret:
+		return "", errors.New("it says too much")
+	}
+	return string(out), nil
+}
+
+// Secrets are the values, by variable, that are put into the requests of the process
+// and must be shown to nobody. They never were in the jail.
+func (p *Process) Secrets() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminator == nil {
+		return nil
+	}
+	return maps.Clone(p.terminator.secrets)
+}
