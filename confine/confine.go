@@ -37,11 +37,16 @@ type Denial struct {
 	Axis      policy.Axis `json:"axis"`
 	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "resolve", "memory", …
 	Target    string      `json:"target"`
-	Detail    string      `json:"detail,omitempty"` // why, where that is not always the same
-	PID       int         `json:"pid,omitempty"`
-	Program   string      `json:"program,omitempty"`
-	Count     int         `json:"count"`
-	Time      time.Time   `json:"time"`
+	// Reason says why in a word, where that is not always the same, and Detail in
+	// words: the address that was refused, the name in a handshake. Reason is the
+	// Code of an egress.Reason.
+	Reason  string    `json:"reason,omitempty"`
+	Detail  string    `json:"detail,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Program string    `json:"program,omitempty"`
+	Count   int       `json:"count"`
+	Time    time.Time `json:"time"`          // of the first one, or of this one where each is told
+	Last    time.Time `json:"last,omitzero"` // of the latest, where several are told as one
 }
 
 // ErrGaps is in the chain of every refusal because of a gap.

@@ -201,7 +201,10 @@ func gateDenials(g *egress.Gate, inbound []int) (out []Denial) {
 		if d.Host == "localhost" && slices.Contains(inbound, d.Port) {
 			continue // we came before the server listened
 		}
-		denial := Denial{Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Detail: d.Why.String(), Count: d.Count, Time: d.First}
+		denial := Denial{
+			Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Reason: d.Why.Code(), Detail: d.Detail,
+			Count: d.Count, Time: d.First, Last: d.Last,
+		}
 		switch d.Network {
 		case "dns":
 			denial.Operation = "resolve"
@@ -211,8 +214,8 @@ func gateDenials(g *egress.Gate, inbound []int) (out []Denial) {
 		if d.Port != 0 {
 			denial.Target = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
 		}
-		if d.Detail != "" {
-			denial.Detail += ": " + d.Detail
+		if d.Detail == "" {
+			denial.Detail = d.Why.String()
 		}
 		out = append(out, denial)
 	}

@@ -7,14 +7,27 @@ import (
 )
 
 // Denial is a refusal that the jail itself recorded: a fact, not a guess. The
-// fields and their JSON are those of confine.Denial, and Tool.
+// fields and their JSON are those of confine.Denial, and Tool and Usual.
 type Denial struct {
 	Axis      policy.Axis `json:"axis"`
 	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "memory", …
 	Target    string      `json:"target"`
+	Reason    string      `json:"reason,omitempty"` // a word, of the network: see docs/reference.md
+	Detail    string      `json:"detail,omitempty"` // why, in words
 	PID       int         `json:"pid,omitempty"`
 	Program   string      `json:"program,omitempty"`
 	Count     int         `json:"count"`
 	Time      time.Time   `json:"time"`
+	Last      time.Time   `json:"last,omitzero"`  // of the latest, where Time is that of the first
 	Tool      string      `json:"tool,omitempty"` // whose process was refused it, where each call has its own
+	// Usual: the server is refused it also where nothing fails, such as at every start.
+	Usual bool `json:"usual,omitempty"`
+}
+
+// Latest is when it was refused the last time.
+func (d Denial) Latest() time.Time {
+	if d.Last.IsZero() {
+		return d.Time
+	}
+	return d.Last
 }

@@ -211,7 +211,7 @@ func redacted(lines []string, r *Redactor) []string {
 func (r *Redactor) Denials(denials []Denial) []Denial {
 	out := make([]Denial, len(denials))
 	for i, d := range denials {
-		d.Target, d.Program = r.Redact(d.Target), r.Redact(d.Program)
+		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
 		out[i] = d
 	}
 	return out
@@ -226,6 +226,7 @@ func validDenials(denials []Denial) []Denial {
 		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
 		d.Operation = cut(clean(d.Operation), maxTarget)
 		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
+		d.Reason, d.Detail = cut(clean(d.Reason), maxTarget), cut(clean(d.Detail), maxTarget)
 		out = append(out, d)
 	}
 	return out

@@ -19,16 +19,19 @@ type finding struct {
 	fix   string
 	close int  // 0 is the closest to the failure
 	named bool // the text of the failure names it
+	usual bool // it is refused also where nothing fails
 }
 
 // rank is how a finding relates to the failure. What the failing text itself
 // names comes first, even before a fact that it does not name: that the jail
 // refused a telemetry host is certain, that a tool failed because of it is not.
-// Then come facts, and last what older output names.
+// Then come facts, what older output names, and last the facts that are usual.
 func (f *finding) rank(own int) int {
 	switch {
 	case f.named && f.close < own:
 		return 0
+	case f.usual:
+		return 3
 	case f.hint.Attribution == Certain:
 		return 1
 	}
@@ -48,9 +51,13 @@ func (fs *findings) add(f finding) {
 		}
 		old.close = min(old.close, f.close)
 		old.named = old.named || f.named
+		old.usual = old.usual && f.usual
 		// A connection of which more is known makes the better rule.
-		if f.need.port != 0 && old.need.port == 0 && old.need.scheme == "" && old.hint.Attribution == f.hint.Attribution {
-			old.need, old.hint = f.need, f.hint
+		if f.need.saysMore(old.need) {
+			old.need = f.need
+			if old.hint.Attribution == f.hint.Attribution {
+				old.hint = f.hint
+			}
 		}
 		return
 	}
@@ -62,13 +69,18 @@ func (f *finding) same(g finding) bool {
 		return false
 	}
 	if f.hint.Axis == policy.AxisNet && f.need.host != "" && f.need.host == g.need.host {
-		return f.need == g.need || f.need.port == 0 && f.need.scheme == "" || g.need.port == 0 && g.need.scheme == ""
+		return f.need == g.need || f.need.saysMore(g.need) || g.need.saysMore(f.need)
 	}
 	if !f.need.isZero() && f.need == g.need {
 		return true
 	}
 	// A text often does not tell reading from writing, where the jail does.
 	return f.hint.Target == g.hint.Target && (f.hint.Missing == g.hint.Missing || f.hint.Attribution != g.hint.Attribution)
+}
+
+// saysMore tells a need for a connection to a host from one for the host at all.
+func (n need) saysMore(m need) bool {
+	return n.host != "" && m == need{host: n.host} && n != m
 }
 
 // ordered drops what a better finding makes doubtful and sorts, the most likely
@@ -100,12 +112,14 @@ func isAddress(host string) bool {
 
 // chosen are the needs that the lines to paste cover. A server touches many
 // things in passing: where the text names some of what was refused, the rest is
-// left out. A thing that is risky to grant is never granted in passing.
+// left out, and so is what it is refused all the time. A thing that is risky to grant is
+// never granted in passing.
 func (fs findings) chosen() []need {
 	named := slices.ContainsFunc(fs, func(f finding) bool { return f.named && !f.need.isZero() })
+	rare := slices.ContainsFunc(fs, func(f finding) bool { return !f.usual })
 	var needs []need
 	for i, f := range fs {
-		if named && !f.named || i > 0 && f.hint.Warning != "" {
+		if named && !f.named || i > 0 && f.hint.Warning != "" || rare && f.usual && !f.named {
 			continue
 		}
 		needs = append(needs, f.need)
@@ -120,7 +134,7 @@ func (j *judge) fromDenials(lines []string) findings {
 	for i := len(j.ev.Denials) - 1; i >= 0; i-- {
 		d := j.ev.Denials[i]
 		v := j.denial(d)
-		f := finding{hint: v.hint, need: v.need, fix: v.fix, close: len(lines) + len(j.ev.Denials) - i}
+		f := finding{hint: v.hint, need: v.need, fix: v.fix, close: len(lines) + len(j.ev.Denials) - i, usual: d.Usual || d.Operation == "send"}
 		for at, line := range lines {
 			if names(line, d) {
 				f.close, f.named = at, true

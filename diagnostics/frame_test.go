@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,8 +68,15 @@ func TestGolden(t *testing.T) {
 	golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
 	r := Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
-		Denials: d.Denials, Diagnoses: []Diagnosis{d, call},
+		Denials: slices.Concat(d.Denials, []Denial{
+			{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: notGranted, Count: 1},
+			{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com", Reason: wrongAddr, Detail: "10.0.0.5 is a private address", Count: 2, Usual: true},
+		}),
+		Diagnoses: []Diagnosis{d, call},
 	}
+	ev.Denials = r.Denials
+	ev.Profile.Net = append(ev.Profile.Net, policy.NetRule{Host: "updates.x.com", Scheme: "https", Allow: true})
+	r.Remedies = Remedies(ev) // that of telemetry.x.com is told by the diagnosis
 	golden(t, "why.txt", []byte(r.Words()))
 }
 

@@ -26,15 +26,7 @@ func (j *judge) denial(d Denial) verdict {
 			return j.deniedPath(d, cause)
 		}
 	case policy.AxisNet:
-		if d.Operation == "resolve" && d.Target == "" {
-			// Which name, the jail has not seen: nobody was there to be asked.
-			v := j.blame(Certain, d.Axis, "", d.Operation, "the jail refused to look up the name of a host"+d.details(), need{})
-			v.fix = "grant the host that the server needs; which one, its documentation says, or its error"
-			return v
-		}
-		if host, port, scheme, ok := splitEndpoint(d.Target); ok {
-			return j.blameHost(Certain, loopbackName(host), port, scheme, cause)
-		}
+		return j.deniedNet(d, cause)
 	case policy.AxisEnv:
 		return j.blameVariable(Certain, d.Target, cause)
 	case policy.AxisProcess:

@@ -15,6 +15,9 @@ const (
 	keyOpenFiles = "open_files"
 	keyFileSize  = "file_size_mb"
 	keyMessage   = "message_mb"
+
+	keyConnections = "connections"
+	keyNetOut      = "net_out_mb"
 )
 
 // limit is the value of a key, 0 for an unknown one.
@@ -23,6 +26,7 @@ func (j *judge) limit(key string) int {
 	return map[string]int{
 		keyMemory: l.MemoryMB, keyProcesses: l.Processes, keyOpenFiles: l.OpenFiles,
 		keyFileSize: l.FileSizeMB, keyMessage: l.MessageMB,
+		keyConnections: l.Connections, keyNetOut: l.NetOutMB,
 	}[key]
 }
 

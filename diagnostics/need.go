@@ -14,9 +14,12 @@ type need struct {
 	rights policy.Rights // all that the rule for path has to say, not only what was missing
 	make   bool          // path is a directory that does not exist yet
 
-	host   string
-	scheme string
-	port   int
+	host    string
+	scheme  string
+	port    int
+	prefix  string // of the path of requests
+	methods string // of requests, with spaces between them
+	secret  string // the line that gives a rule its secrets
 
 	variable string
 	program  string // base name, for the list of commands
@@ -26,6 +29,11 @@ type need struct {
 }
 
 func (n need) isZero() bool { return n == need{} }
+
+// netRule is the rule of a need for a host, but for its secrets.
+func (n need) netRule() policy.NetRule {
+	return policy.NetRule{Host: n.host, Scheme: n.scheme, Port: n.port, PathPrefix: n.prefix, Methods: strings.Fields(n.methods), Allow: true}
+}
 
 // advice writes needs down as policy. It knows which table binds to a process
 // and what a first access table would take away.
@@ -142,6 +150,15 @@ func (a advice) block(n need) []string {
 		if n.port != 0 {
 			lines = append(lines, "port = "+strconv.Itoa(n.port))
 		}
+		if n.prefix != "" {
+			lines = append(lines, "path_prefix = "+tomlString(n.prefix))
+		}
+		if n.methods != "" {
+			lines = append(lines, `methods = ["`+strings.Join(strings.Fields(n.methods), `", "`)+`"]`)
+		}
+		if n.secret != "" {
+			lines = append(lines, n.secret)
+		}
 		return append(lines, "allow = true")
 	case n.variable != "":
 		return []string{"[[" + t + ".env]]", "name = " + tomlString(n.variable), "read = true"}
@@ -206,6 +223,8 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 			flags = append(flags, "--write", shellWord(a.short(n)))
 		case n.path != "":
 			flags = append(flags, "--read", shellWord(a.short(n)))
+		case n.host != "" && n.prefix+n.methods != "":
+			return nil, false
 		case n.host != "":
 			flags = append(flags, "--net", shellWord(n.endpoint()))
 		case n.variable != "":

@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ type Record struct {
 	Waived    []string    `json:"waived,omitempty"` // one line for each gap that the user accepted
 	Denials   []Denial    `json:"denials,omitempty"`
 	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
+	Remedies  []Hint      `json:"remedies,omitempty"` // see the function; what a diagnosis has told already is there too
 }
 
 // A record keeps the end of a session: a server that fails all day must not
@@ -28,6 +30,7 @@ type Record struct {
 const (
 	recordDenials   = 1000
 	recordDiagnoses = 100
+	recordRemedies  = 50
 )
 
 // Encode returns the record as the content of its file. It sets the version and
@@ -36,6 +39,7 @@ func (r Record) Encode() ([]byte, error) {
 	r.Version = RecordVersion
 	r.Denials = last(r.Denials, recordDenials)
 	r.Diagnoses = last(r.Diagnoses, recordDiagnoses)
+	r.Remedies = last(r.Remedies, recordRemedies)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
@@ -84,6 +88,9 @@ func (r Record) Words() string {
 		refused = append(refused, d.words())
 	}
 	section("Refused by the jail:", refused)
+	for _, h := range r.untold() {
+		h.words(&b)
+	}
 	for _, d := range r.Diagnoses {
 		d.words(&b)
 	}
@@ -93,11 +100,49 @@ func (r Record) Words() string {
 	return b.String()
 }
 
+// untold are the remedies that no diagnosis has.
+func (r Record) untold() (hints []Hint) {
+	for _, h := range r.Remedies {
+		if len(h.Grant)+len(h.Flags) == 0 {
+			continue
+		}
+		told := func(t Hint) bool { return t.Axis == h.Axis && t.Target == h.Target }
+		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Hints, told) }) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
+}
+
+// words appends what would grant a thing that was refused without anything failing.
+func (h Hint) words(b *strings.Builder) {
+	b.WriteString("\n" + quote(h.Target) + " would be granted by")
+	if len(h.Flags) > 0 {
+		b.WriteString("  " + clean(strings.Join(h.Flags, " ")))
+	}
+	b.WriteString("\n")
+	if h.Warning != "" {
+		b.WriteString("  careful: " + clean(h.Warning) + "\n")
+	}
+	for i, l := range h.Grant {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(clean(l) + "\n")
+	}
+}
+
 // words is a denial in one line.
 func (d Denial) words() string {
 	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
 	if d.Tool != "" {
 		words += ", tool " + quote(d.Tool)
+	}
+	if d.Detail != "" && d.Reason != notGranted {
+		words += ": " + d.Detail
+	}
+	if d.Usual {
+		words += " (usual: also where nothing fails)"
 	}
 	return words
 }

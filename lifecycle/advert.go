@@ -19,6 +19,9 @@ func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		default:
 		}
 	}
+	if string(e.Method) == "tools/call" {
+		r.called.set()
+	}
 	r.tellLimits(f, e)
 }
 

@@ -174,6 +174,7 @@ func (c *child) assign(ctx context.Context, rq *request) (at *place) {
 	c.mu.Unlock()
 	p.mu.Unlock()
 	c.quiet.Store(false)
+	c.called.set()
 	c.tellLimits(f, &f.Messages[0])
 	at = new(place)
 	c.out.put(ctx, f, at)

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,18 +39,27 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 	return ev
 }
 
-// denials returns what the jail recorded from since on.
+// denials returns what the jail refused from since on, the latest last.
 func (i *instance) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
 	for _, d := range i.procs.denials() {
-		if !d.Time.Before(since) {
-			out = append(out, diagnostics.Denial{
-				Axis: d.Axis, Operation: d.Operation, Target: d.Target, PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time,
-				Tool: i.Profile.Tool,
-			})
+		told := diagnostics.Denial{
+			Axis: d.Axis, Operation: d.Operation, Target: d.Target, Reason: d.Reason, Detail: d.Detail,
+			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: i.Profile.Tool,
+		}
+		if !told.Latest().Before(since) {
+			out = append(out, told)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b diagnostics.Denial) int { return a.Latest().Compare(b.Latest()) })
+	i.habits.mark(out, i.called.at.Load())
 	return out
+}
+
+// refused is what the record keeps of a process: its denials, and what would grant them.
+func (i *instance) refused() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
+	ev := i.evidence(diagnostics.StageCall, nil, time.Time{})
+	return i.redact.Denials(ev.Denials), diagnostics.Remedies(ev)
 }
 
 // startFailure is the diagnosis of a failed start, and the exit status for it.
@@ -158,7 +168,7 @@ func (c *front) sink() {
 	c.recording.Lock()
 	record := c.record
 	c.recording.Unlock()
-	record.Denials = c.denied()
+	record.Denials, record.Remedies = c.denied()
 	c.Sink(record)
 }
 

@@ -101,7 +101,12 @@ func (p *fakeProcess) Plan() *confine.Plan { return nil }
 func (p *fakeProcess) Denials() []confine.Denial {
 	var out []confine.Denial
 	for _, d := range p.fake.denials {
-		d.Time = time.Now()
+		if d.Time.IsZero() {
+			d.Time = time.Now()
+		}
+		if d.Count > 1 {
+			d.Last = time.Now()
+		}
 		out = append(out, d)
 	}
 	return out

@@ -31,15 +31,17 @@ type front struct {
 
 	recording sync.Mutex
 	record    diagnostics.Record
-	denied    func() []diagnostics.Denial // all of the session's, for the record
-	unsaved   chan struct{}               // record has something new
+	denied    func() ([]diagnostics.Denial, []diagnostics.Hint) // all of the session's, for the record
+	habits    habits
+	unsaved   chan struct{} // record has something new
 	finished  chan struct{}
 	saved     chan struct{} // closed after the last time
 }
 
 // newFront returns the front of a session whose denials denied will tell.
-func newFront(s Session, hooks mcpproxy.Hooks, denied func() []diagnostics.Denial) *front {
+func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *front {
 	c := &front{Session: s.withDefaults(), started: time.Now(), denied: denied}
+	c.habits.earlier = s.Earlier
 	c.unsaved, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.asked.c, c.gone.c, c.hurried.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.errs = newErrQueue(c.Err)

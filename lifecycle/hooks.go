@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -74,7 +75,13 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	if failed {
 		ev.Text = textOf(f, e)
 	}
-	d := i.report(ev)
+	d := diagnostics.Diagnose(ev)
+	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Usual }) {
+		i.noteFor(d) // what is usual was told before
+	}
+	if !failed {
+		i.habits.note(ev.Denials)
+	}
 	if e.Error.Present() {
 		return
 	}

@@ -23,6 +23,7 @@ type instance struct {
 	redact *diagnostics.Redactor
 	tail   *diagnostics.Tail
 
+	called    moment       // it has been sent its first call
 	quiet     atomic.Bool  // nobody waits for it: its failures are not told
 	stateless bool         // there are others beside it: see diagnostics.Evidence
 	unset     []string     // granted and not set

@@ -34,7 +34,7 @@ func newRun(s Session) *run {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.init(newFront(s, r.hooks(), func() []diagnostics.Denial { return r.redact.Denials(r.denials(time.Time{})) }), s.Profile)
+	r.init(newFront(s, r.hooks(), r.refused), s.Profile)
 	r.link.refused = func(d diagnostics.Diagnosis) {
 		r.refuse(d)
 		select {

@@ -25,6 +25,11 @@ type Session struct {
 	// at the end. It is called by one goroutine at a time. nil keeps no record.
 	Sink func(diagnostics.Record)
 
+	// Earlier returns the record of the session before. It is asked at most once, and
+	// only when a host was refused: what the server asks for in every session is told
+	// from what matters. It may be nil.
+	Earlier func() (diagnostics.Record, bool)
+
 	// What only the caller knows of the evidence: see diagnostics.Evidence.
 	InPlace  bool
 	Unset    []string

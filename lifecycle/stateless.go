@@ -92,6 +92,7 @@ type perCall struct {
 	level     []byte // of the last logging/setLevel
 	said      map[string]bool
 	denials   []diagnostics.Denial // of processes that are gone
+	remedies  []diagnostics.Hint   // for those
 	children  map[*child]bool
 	started   bool         // a process has become ready
 	booting   atomic.Int32 // calls whose process is being started
@@ -257,25 +258,37 @@ func (p *perCall) say(line string) {
 const maxDenials = 1000
 
 // allDenials are those of all processes, for the record.
-func (p *perCall) allDenials() []diagnostics.Denial {
+func (p *perCall) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
 	p.mu.Lock()
-	all := p.denials[:len(p.denials):len(p.denials)]
+	all, remedies := p.denials[:len(p.denials):len(p.denials)], p.remedies[:len(p.remedies):len(p.remedies)]
 	children := slices.Collect(maps.Keys(p.children))
 	p.mu.Unlock()
 	for _, c := range children { // a jail may take its time to tell
-		all = append(all, c.redact.Denials(c.instance.denials(time.Time{}))...)
+		denials, more := c.instance.refused()
+		all, remedies = append(all, denials...), added(remedies, more)
 	}
-	return all
+	return all, remedies
 }
 
 // forget takes out a process.
 func (p *perCall) forget(c *child) {
-	denials := c.redact.Denials(c.instance.denials(time.Time{}))
+	denials, remedies := c.instance.refused()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.children, c)
-	p.denials = append(p.denials, denials...)
+	p.denials, p.remedies = append(p.denials, denials...), added(p.remedies, remedies)
 	if n := len(p.denials) - maxDenials; n > 0 {
 		p.denials = append(p.denials[:0:0], p.denials[n:]...)
 	}
+}
+
+// added appends what is not there yet: each process of a tool is refused the same.
+func added(hints, more []diagnostics.Hint) []diagnostics.Hint {
+	for _, h := range more {
+		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
+		if len(hints) < maxRecords && !slices.ContainsFunc(hints, same) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
 }

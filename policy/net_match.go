@@ -158,6 +158,15 @@ func (r NetRule) Ports() []int {
 	return []int{80, 443}
 }
 
+// Covers reports whether a rule is about some connection to a host in its normal form,
+// whatever it says of that; port 0 is any that it covers.
+func (r NetRule) Covers(host string, port int) bool {
+	if port == 0 {
+		port = r.Ports()[0]
+	}
+	return r.matchesConnection(host, "", port)
+}
+
 func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 	switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
 	case !wild && r.Host != host, wild && !strings.HasSuffix(host, suffix):

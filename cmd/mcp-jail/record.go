@@ -49,6 +49,18 @@ func recordSink(host policy.Host, server string) func(diagnostics.Record) {
 	}
 }
 
+// recordOf reads the record of a server's last session.
+func recordOf(host policy.Host, server string) func() (diagnostics.Record, bool) {
+	return func() (diagnostics.Record, bool) {
+		b, err := os.ReadFile(recordFile(host, server))
+		if err != nil {
+			return diagnostics.Record{}, false
+		}
+		r, err := diagnostics.DecodeRecord(b)
+		return r, err == nil
+	}
+}
+
 type whyCmd struct {
 	Server string `arg:"" optional:"" help:"The server. Default: the one whose session ended last."`
 	formatFlag

@@ -95,7 +95,8 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 			}
 			return process, nil
 		}),
-		Sink: recordSink(t.host, t.profile.Server),
+		Sink:    recordSink(t.host, t.profile.Server),
+		Earlier: recordOf(t.host, t.profile.Server),
 	}
 	for _, w := range t.warned() {
 		s.Warnings = append(s.Warnings, "warning: "+w)

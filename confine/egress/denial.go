@@ -53,6 +53,25 @@ func (r Reason) String() string {
 	return reasons[r]
 }
 
+var codes = [...]string{
+	NotGranted:  "not_granted",
+	Address:     "address",
+	WrongName:   "wrong_name",
+	WrongScheme: "wrong_scheme",
+	Ambiguous:   "ambiguous",
+	Request:     "request",
+	TooMany:     "limit",
+	Unsupported: "unsupported",
+}
+
+// Code is the reason as programs read it.
+func (r Reason) Code() string {
+	if r <= 0 || int(r) >= len(codes) {
+		return "refused"
+	}
+	return codes[r]
+}
+
 const maxDenials = 256
 
 // denials are kept once for each thing that was tried. When there are too many, the

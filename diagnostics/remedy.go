@@ -1,0 +1,23 @@
+package diagnostics
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Remedies says what would grant the hosts that the jail has refused, whether
+// something failed of it or not, those first that are not refused all the time. Of
+// evidence it takes the denials, the profile and what the advice depends on.
+func Remedies(ev Evidence) []Hint {
+	if ev.Profile == nil {
+		return nil
+	}
+	ev.Denials = slices.DeleteFunc(NewRedactor(ev.Profile.Env).Denials(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
+	j := newJudge(&ev)
+	var hints []Hint
+	for _, f := range j.fromDenials(nil).ordered(0) {
+		hints = append(hints, j.hint(f))
+	}
+	return hints
+}

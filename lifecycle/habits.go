@@ -1,0 +1,77 @@
+package lifecycle
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// habits are the hosts that a server asks for whatever it does: telemetry, a newer
+// version of itself. That they are refused is not why a call fails.
+type habits struct {
+	mu      sync.Mutex
+	known   map[string]bool
+	tool    map[string]string // in whose process a host was refused first
+	earlier func() (diagnostics.Record, bool)
+}
+
+// mark finds out which denials are of habits: those of the session before, those of a
+// process before its first call, and what the processes of several tools have in
+// common. first is nil before that call.
+func (h *habits) mark(denials []diagnostics.Denial, first *time.Time) {
+	if !slices.ContainsFunc(denials, ofHost) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known == nil {
+		h.known, h.tool = make(map[string]bool), make(map[string]string)
+		if h.earlier != nil {
+			if before, ok := h.earlier(); ok {
+				for _, d := range before.Denials {
+					h.known[d.Target] = h.known[d.Target] || d.Usual && ofHost(d)
+				}
+			}
+		}
+	}
+	for i, d := range denials {
+		if !ofHost(d) || len(h.tool) > maxDenials {
+			continue
+		}
+		tool, again := h.tool[d.Target]
+		if !again {
+			h.tool[d.Target] = d.Tool
+		}
+		if again && tool != d.Tool || first != nil && d.Time.Before(*first) {
+			h.known[d.Target] = true
+		}
+		denials[i].Usual = h.known[d.Target]
+	}
+}
+
+// note makes habits of what was refused during a call that went well.
+func (h *habits) note(denials []diagnostics.Denial) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range denials {
+		if ofHost(d) && h.known != nil {
+			h.known[d.Target] = true
+		}
+	}
+}
+
+func ofHost(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
+
+// moment is a time that is set once.
+type moment struct{ at atomic.Pointer[time.Time] }
+
+func (m *moment) set() {
+	if m.at.Load() == nil {
+		now := time.Now()
+		m.at.CompareAndSwap(nil, &now)
+	}
+}

@@ -1,0 +1,95 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestTelemetryDoesNotDrown: a host that was refused before the call, and again during
+// it, stands behind the one that only the call has asked for, although it came last.
+// The session's record tells the next session.
+func TestTelemetryDoesNotDrown(t *testing.T) {
+	refused := func(host string, count int, at time.Time) confine.Denial {
+		return confine.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
+	}
+	denials := []confine.Denial{refused("api.example", 1, time.Time{}), refused("telemetry.example", 9, time.Now().Add(-time.Hour))}
+	p := begin(t, &fake{server: "failing", denials: denials}, func(s *Session) {
+		s.Profile.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights}} // what the text names
+		s.Earlier = func() (diagnostics.Record, bool) {
+			return diagnostics.Record{Denials: []diagnostics.Denial{{Axis: policy.AxisNet, Target: "updates.example", Usual: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
+		}
+	})
+	p.send(callLine)
+	got := p.line()
+	api, telemetry := strings.Index(got, `to resolve \"api.example\"`), strings.Index(got, `to resolve \"telemetry.example\"`)
+	if api < 0 || telemetry < api || !strings.Contains(got, `host = \"api.example\"`) || strings.Contains(got, `host = \"telemetry.example\"`) {
+		t.Errorf("want api.example in front, and its line alone:\n%s", got)
+	}
+	p.in.Close()
+	p.rest()
+	p.ended()
+	usual := map[string]bool{}
+	for _, d := range p.record.Denials {
+		usual[d.Target] = d.Usual
+	}
+	if !usual["telemetry.example"] || usual["api.example"] || len(usual) != 2 {
+		t.Errorf("recorded as usual: %v", usual)
+	}
+	if r := p.record.Remedies; len(r) != 2 || r[0].Target != "api.example" || len(r[1].Grant) == 0 {
+		t.Errorf("remedies %+v", r)
+	}
+}
+
+// TestHabits: the ways to find out that a host is asked for whatever happens.
+func TestHabits(t *testing.T) {
+	at := time.Now()
+	denials := func(tool string, hosts ...string) (out []diagnostics.Denial) {
+		for _, h := range hosts {
+			out = append(out, diagnostics.Denial{Axis: policy.AxisNet, Target: h, Tool: tool, Time: at})
+		}
+		return out
+	}
+	usual := func(h *habits, first *time.Time, d []diagnostics.Denial) (hosts string) {
+		h.mark(d, first)
+		for _, d := range d {
+			if d.Usual {
+				hosts += d.Target + " "
+			}
+		}
+		return hosts
+	}
+	asked := 0
+	h := &habits{earlier: func() (diagnostics.Record, bool) {
+		asked++
+		r := diagnostics.Record{Denials: denials("", "before", "once")}
+		r.Denials[0].Usual = true
+		return r, true
+	}}
+	if got := usual(h, nil, []diagnostics.Denial{{Axis: policy.AxisFs, Target: "before"}}); got != "" || asked != 0 {
+		t.Errorf("a path was held to be a host: %q, %d", got, asked)
+	}
+	if got := usual(h, nil, denials("a", "before", "once", "a")); got != "before " {
+		t.Errorf("of the session before: %q", got)
+	}
+	if got := usual(h, nil, denials("b", "once", "b")); got != "once " {
+		t.Errorf("of two tools: %q", got)
+	}
+	if got := usual(h, nil, denials("a", "a")); got != "" {
+		t.Errorf("of one tool, twice: %q", got)
+	}
+	h.note(denials("a", "a"))
+	if got := usual(h, nil, denials("a", "a")); got != "a " || asked != 1 {
+		t.Errorf("of a call that went well: %q, asked %d times", got, asked)
+	}
+	later := at.Add(time.Second)
+	if got := usual(h, &at, denials("c", "c")) + usual(h, &later, denials("c", "c")); got != "c " {
+		t.Errorf("from before the first call: %q", got)
+	}
+}
