@@ -214,9 +214,6 @@ func gateDenials(g *egress.Gate, inbound []int) (out []Denial) {
 		if d.Port != 0 {
 			denial.Target = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
 		}
-		if d.Detail == "" {
-			denial.Detail = d.Why.String()
-		}
 		out = append(out, denial)
 	}
 	return out
