@@ -3,6 +3,7 @@ package egress
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -37,13 +38,8 @@ func (g *Gate) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
 	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: NotGranted}
 	port := int(to.Port())
-	literal := addr.String()
-	if isLocal(addr) && !g.names.literal[addr] {
-		literal = "localhost"
-	}
-	d.host, d.named = g.names.host(addr)
-	if !d.named {
-		d.host = literal
+	if d.host, d.named = g.names.host(addr); !d.named {
+		d.host = g.literal(addr, port)
 	}
 	d.blind = true
 	for _, p := range schemes {
@@ -54,14 +50,8 @@ func (g *Gate) decide(to netip.AddrPort) destination {
 	if d.verdict[protoOther] == terminate {
 		d.verdict[protoOther] = deny
 	}
-	if d.named {
-		v, _ := g.judge(literal, "tcp", port)
-		_, ok := g.check(addr, port)
-		d.literal = v == pass && ok
-		return d
-	}
-	if !d.granted() {
-		return d
+	if d.named || !d.granted() {
+		return d // the addresses behind a name are checked when it is dialled
 	}
 	if reason, ok := g.check(addr, port); !ok {
 		d.verdict, d.blind, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
@@ -79,6 +69,17 @@ func (d *destination) terminates() bool {
 // asksNames reports whether it matters which host is named over a protocol. Whoever
 // grants an address grants whatever is there.
 func (d *destination) asksNames(p protocol) bool { return d.named || d.rules[p].Host == "*" }
+
+// literal is what rules call an address. The two of localhost have that name too.
+func (g *Gate) literal(addr netip.Addr, port int) string {
+	name := addr.String()
+	if isLocal(addr) && !slices.ContainsFunc(g.o.Rules, func(r policy.NetRule) bool {
+		return r.Host == name && slices.Contains(r.Ports(), port)
+	}) {
+		return "localhost"
+	}
+	return name
+}
 
 func isLocal(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
@@ -130,9 +131,9 @@ func (g *Gate) speaks(d *destination, p protocol, hosts []string) (why Reason, d
 		}
 		switch {
 		case name == d.host:
-		case d.named && !d.literal && name == "":
+		case d.named && !g.grantsAddress(d.to, p) && name == "":
 			return WrongName, "it names none, over " + p.String()
-		case d.named && !d.literal:
+		case d.named && !g.grantsAddress(d.to, p):
 			return WrongName, "it names " + name
 		case name != "":
 			// Under "*" an address is as good as a name: the name that is asked for
@@ -143,4 +144,11 @@ func (g *Gate) speaks(d *destination, p protocol, hosts []string) (why Reason, d
 		}
 	}
 	return 0, ""
+}
+
+// grantsAddress reports whether a protocol to an address is granted, name or no name.
+func (g *Gate) grantsAddress(to netip.AddrPort, p protocol) bool {
+	v, _ := g.judge(g.literal(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
+	_, ok := g.check(to.Addr(), int(to.Port()))
+	return v == pass && ok
 }

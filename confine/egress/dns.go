@@ -123,7 +123,7 @@ func (g *Gate) resolve(q dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage
 
 // addressOf returns the address by which the jail is to know a granted name.
 func (g *Gate) addressOf(host string, ports []int) (netip.Addr, error) {
-	if !g.names.known(host) {
+	if !g.names.known(host) && !g.lookups.known(host) {
 		if err := g.bound(host); err != nil {
 			return netip.Addr{}, err
 		}

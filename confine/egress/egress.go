@@ -78,6 +78,8 @@ type Target struct {
 	Sent func(n int64) bool
 	// Deny records a refusal. Host, Port and Network are filled in where empty.
 	Deny func(Denial)
+	// Done is closed when the Gate ends. The connection has to end then too.
+	Done <-chan struct{}
 }
 
 // A Gate decides for one jail. It lives in the launcher's process.
@@ -87,6 +89,7 @@ type Gate struct {
 	names   *names
 	lookups lookups
 	slots   chan struct{} // one for each connection that is open
+	waiting atomic.Int64  // for one, of those that Accept took
 	queries chan struct{} // one for each DNS question that is being answered
 	fresh   bucket        // of names below wildcards that were not asked for before
 	denials denials
@@ -187,6 +190,9 @@ func (g *Gate) Allowed(network string, to netip.AddrPort) bool {
 // Refuse records an attempt that was refused elsewhere.
 func (g *Gate) Refuse(network string, to netip.AddrPort) {
 	d := g.decide(to)
+	if network == "udp" && d.granted() {
+		d.why, d.detail = Unsupported, "nothing but TCP is passed on"
+	}
 	g.record(Denial{Host: d.host, Port: int(to.Port()), Network: network, Why: d.why, Detail: d.detail})
 }
 

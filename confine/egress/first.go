@@ -67,6 +67,9 @@ func guess(b []byte) protocol {
 	}
 	switch {
 	case method == 0 && len(line) > 0:
+		if len(line) < len(b) && line[0] == 0 {
+			return protoHTTP // what a load balancer says before it
+		}
 		return protoOther
 	case method == len(line):
 		return unknown
@@ -80,7 +83,7 @@ func guess(b []byte) protocol {
 	first, target := string(line[:end]), string(skipBlank(line[method:end], false))
 	path := strings.HasPrefix(target, "/") || len(target) > 5 && strings.EqualFold(target[:5], "http:")
 	switch {
-	case strings.Contains(strings.ToUpper(first), "HTTP/"):
+	case strings.Contains(strings.ToUpper(first), "HTTP/"), first[:method] == "PROXY":
 		return protoHTTP
 	case path && (line[end] == 0 || strings.EqualFold(first[:method], "GET")):
 		return protoHTTP // GET without a version, as in HTTP's first years

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -82,32 +83,74 @@ func TestClientHello(t *testing.T) {
 	}
 }
 
+// A name in a form that crypto/tls would not write.
+func TestClientHelloExtensions(t *testing.T) {
+	vector := func(size int, b string) string {
+		return string([]byte{byte(len(b) >> 8), byte(len(b))}[2-size:]) + b
+	}
+	name := "\x00\x00" + vector(2, vector(2, "\x00"+vector(2, "api.test")))
+	for extensions, want := range map[string]string{
+		name:                      "api.test",
+		"\x00\x17\x00\x00" + name: "api.test",
+		name + name:               "error",
+		"\x00\x00" + vector(2, vector(2, "\x00"+vector(2, "api.test"))+"x"):                      "error",
+		"\x00\x00" + vector(2, vector(2, "\x00"+vector(2, "a.test")+"\x00"+vector(2, "b.test"))): "error",
+		"\x00\x00" + vector(2, vector(2, "\x00"+vector(2, ""))):                                  "error",
+		"\x00\x00\x00\x00": "error",
+		name + "\x00":      "error",
+		"":                 "",
+	} {
+		body := "\x03\x03" + strings.Repeat("r", 32) + vector(1, "") + vector(2, "\x13\x01") + vector(1, "\x00") + vector(2, extensions)
+		message := "\x01\x00" + vector(2, body)
+		got, more, err := clientHello([]byte("\x16\x03\x01" + vector(2, message)))
+		if err != nil {
+			got = "error"
+		}
+		if got != want || more {
+			t.Errorf("%q: %q, %v, want %q", extensions, got, more, want)
+		}
+	}
+}
+
+func TestHeadsThatNeedNoMore(t *testing.T) {
+	for _, head := range []string{"GET / HTTP/1.1\nHost: a.test\n\n", "GET / HTTP/1.1\r\nHost: a.test\n", "\n", strings.Repeat("x", maxFirst)} {
+		_, _, err := nextRequest(bufio.NewReaderSize(io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrNoProgress)), maxFirst))
+		var refused *refusal
+		if !errors.As(err, &refused) || refused.why != Ambiguous {
+			t.Errorf("%.50q: %v", head, err)
+		}
+	}
+}
+
 func TestGuess(t *testing.T) {
 	for b, want := range map[string]protocol{
-		"":                               unknown,
-		"\x16":                           unknown,
-		"\x16\x03":                       protoTLS,
-		"\x16\x02":                       protoOther,
-		"G":                              unknown,
-		"GET / HT":                       unknown,
-		"GET / HTTP/1.1\r\n":             protoHTTP,
-		"get / http/1.1\n":               protoHTTP,
-		"\r\n\r\n GET / HTTP/1.1\r\n":    protoHTTP,
-		"GET\x1c/\x85HTTP/1.1\r\n":       protoHTTP,
-		"GET\t/\tHTTP/1.1\r\n":           protoHTTP,
-		"GET /x\r\n":                     protoHTTP,
-		"GET http://evil.test/\n":        protoHTTP,
-		"POST /\x00 HTTP/1.1\r\n":        protoHTTP,
-		strings.Repeat("\r\n", 40):       protoHTTP,
-		"PRI * HTTP/2.0\r\n":             protoHTTP,
-		"PING\r\n":                       protoOther,
-		"EHLO x\r\n":                     protoOther,
-		"RETR /file\r\n":                 protoOther,
-		"GET key\r\n":                    protoOther,
-		"SSH-2.0-x\r\n":                  protoOther,
-		"\x00\x00\x00\x08\x04\xd2\x16/":  protoOther,
-		"\x3a\x00\x00\x00GET / HTTP/1.1": protoOther,
-		"*1\r\n$4\r\nPING\r\n":           protoOther,
+		"":                                   unknown,
+		"\x16":                               unknown,
+		"\x16\x03":                           protoTLS,
+		"\x16\x02":                           protoOther,
+		"G":                                  unknown,
+		"GET / HT":                           unknown,
+		"GET / HTTP/1.1\r\n":                 protoHTTP,
+		"get / http/1.1\n":                   protoHTTP,
+		"\r\n\r\n GET / HTTP/1.1\r\n":        protoHTTP,
+		"GET\x1c/\x85HTTP/1.1\r\n":           protoHTTP,
+		"put /x http/1.1\n":                  protoHTTP,
+		"GET\t/\tHTTP/1.1\r\n":               protoHTTP,
+		"GET /x\r\n":                         protoHTTP,
+		"GET http://evil.test/\n":            protoHTTP,
+		"POST /\x00 HTTP/1.1\r\n":            protoHTTP,
+		strings.Repeat("\r\n", 40):           protoHTTP,
+		"PRI * HTTP/2.0\r\n":                 protoHTTP,
+		"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n": protoHTTP,
+		"\r\n\r\n\x00\r\nQUIT\n":             protoHTTP,
+		"PING\r\n":                           protoOther,
+		"EHLO x\r\n":                         protoOther,
+		"RETR /file\r\n":                     protoOther,
+		"GET key\r\n":                        protoOther,
+		"SSH-2.0-x\r\n":                      protoOther,
+		"\x00\x00\x00\x08\x04\xd2\x16/":      protoOther,
+		"\x3a\x00\x00\x00GET / HTTP/1.1":     protoOther,
+		"*1\r\n$4\r\nPING\r\n":               protoOther,
 	} {
 		if got := guess([]byte(b)); got != want {
 			t.Errorf("%q: %v, want %v", b, got, want)

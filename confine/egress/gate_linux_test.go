@@ -49,6 +49,9 @@ func TestConnections(t *testing.T) {
 		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Ambiguous},
 		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", 0},
 		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", 0},
+		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:443", "QUIT", 0},
+		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", Ambiguous},
+		{"half a head", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n", Ambiguous},
 		{"nothing", []rule{allow("api.test")}, "api.test:443", "", 0},
 		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), 0},
 		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", WrongScheme},
@@ -65,6 +68,8 @@ func TestConnections(t *testing.T) {
 		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), 0},
 		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), 0},
 		{"any, an address with a name", []rule{allow("*")}, "198.51.100.7:443", tlsTo("api.test"), 0},
+		{"any over TLS, another name at the address of one", []rule{allowPort("*", "https", 0)}, "api.test:443", tlsTo("web.test"), 0},
+		{"any, another name at an invented address", []rule{allow("*")}, "six.test:443", tlsTo("web.test"), WrongName},
 		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), WrongName},
 		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), WrongName},
 		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", NotGranted},
@@ -73,6 +78,8 @@ func TestConnections(t *testing.T) {
 		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", 0},
 		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", 0},
 		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", 0},
+		{"localhost, and another port by address", []rule{allowPort("localhost", "", 8080), allowPort("127.0.0.1", "", 443)}, "127.0.0.1:8080", "x\r\n", 0},
+		{"localhost, but not by address", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 8080}}, "127.0.0.1:8080", "x\r\n", NotGranted},
 		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", NotGranted},
 		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), Unsupported},
 		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", WrongScheme},
@@ -139,7 +146,10 @@ func TestRebinding(t *testing.T) {
 
 func TestSecondRequest(t *testing.T) {
 	var got seen
-	listen(t, "198.51.100.7:80", func(c *net.TCPConn) { io.Copy(&got, c) })
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
+		io.WriteString(c, "HTTP/1.1 200 No\r\n\r\n")
+		io.Copy(&got, c)
+	})
 	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	to := resolve(t, g, "api.test").String() + ":80"
 	good := "POST /a HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n\r\nGET /"
@@ -150,7 +160,9 @@ func TestSecondRequest(t *testing.T) {
 		io.WriteString(c, first)
 		waits(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
 		io.WriteString(c, get+"evil.test\r\n\r\n")
-		wasReset(t, c)
+		if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%v, want a reset", err)
+		}
 		waits(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
 	}
 	if s := got.String(); strings.Contains(s, "evil") {
@@ -161,13 +173,24 @@ func TestSecondRequest(t *testing.T) {
 	}
 }
 
-func TestWebSocketPasses(t *testing.T) {
-	listen(t, "198.51.100.7:80", echo(""))
+func TestWebSocket(t *testing.T) {
+	const upgrade, yes, frames = get + "api.test\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 101 Yes\r\n\r\n", "\x81\x85mask" + get + "evil.test\r\n\r\n\x00\xff"
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
+		io.ReadFull(c, make([]byte, len(upgrade)))
+		for _, b := range []byte(yes) { // in as many segments as it likes
+			c.Write([]byte{b})
+		}
+		io.Copy(c, c)
+	})
 	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
-	c := client(t, g, resolve(t, g, "api.test").String()+":80")
-	send := get + "api.test\r\nUpgrade: websocket\r\n\r\n\x81\x85maskGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n\x00\xff"
-	if got, err := exchange(t, c, send); got != send || err != nil {
+	to := resolve(t, g, "api.test").String() + ":80"
+	if got, err := exchange(t, client(t, g, to), upgrade+frames); got != yes+frames || err != nil {
 		t.Errorf("%q, %v; %+v", got, err, g.Denials())
+	}
+	late := client(t, g, to)
+	io.WriteString(late, get+"api.test\r\n\r\n"+upgrade)
+	if _, err := io.ReadAll(late); !errors.Is(err, syscall.ECONNRESET) || only(t, g).Why != Ambiguous {
+		t.Errorf("behind another request: %v, %+v", err, g.Denials())
 	}
 }
 

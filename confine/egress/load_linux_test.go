@@ -24,6 +24,9 @@ func descriptors(t testing.TB) int {
 // Ten thousand connections, 200 at once, over HTTP, TLS's first bytes and neither:
 // none is lost, and nothing is left.
 func TestManyConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
 	const total, atOnce = 10_000, 200
 	listen(t, "[2001:db8::7]:80", echo(""))
 	g, _ := gate(t, map[string][]string{"six.test": {"2001:db8::7"}}, allow("six.test"))

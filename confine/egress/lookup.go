@@ -99,6 +99,14 @@ func (a *answer) expired(now time.Time) bool {
 	}
 }
 
+// known reports whether nobody would have to be asked.
+func (l *lookups) known(host string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.answers[host]
+	return a != nil && !a.expired(time.Now())
+}
+
 // shrink makes room for one more.
 func (l *lookups) shrink() {
 	if len(l.answers) < lookupsKept {

@@ -17,6 +17,8 @@ const (
 	lastWords    = 100 * time.Millisecond // for what upstream sent before it failed
 )
 
+var errOut = &refusal{TooMany, "the session has sent as much as it may (net_out_mb)"}
+
 // serve does with one connection what the rules say, until it ends.
 func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
@@ -28,7 +30,7 @@ func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
 		reset(c)
 		return
 	}
-	r := relay{g: g, d: &d, client: c}
+	r := relay{g: g, d: &d, client: c, answered: make(chan struct{})}
 	var err error
 	if d.terminates() {
 		switch err = r.look(); {
@@ -65,6 +67,9 @@ type relay struct {
 	client, upstream *net.TCPConn
 	protocol         protocol
 	head             []byte // read and not sent on yet
+
+	status   [len("HTTP/1.1 101")]byte // with which upstream began
+	answered chan struct{}             // closed when that is known
 }
 
 // run passes on what either side sends, and how it ends: one direction, both, or
@@ -74,7 +79,7 @@ func (r *relay) run() {
 	defer stop()
 	down := make(chan error, 1)
 	go func() {
-		_, err := r.client.ReadFrom(r.upstream)
+		err := r.in()
 		if err != nil {
 			r.abort()
 		} else {
@@ -104,6 +109,31 @@ func (r *relay) run() {
 func (r *relay) abort() {
 	reset(r.client)
 	reset(r.upstream)
+}
+
+// in passes on what upstream sends. How it begins is what a request to leave HTTP
+// waits for.
+func (r *relay) in() error {
+	if !r.d.blind {
+		b, n := make([]byte, firstRead), 0
+		for n < len(r.status) {
+			m, err := r.upstream.Read(b)
+			if _, werr := r.client.Write(b[:m]); werr != nil {
+				err = werr
+			}
+			n += copy(r.status[n:], b[:m])
+			if err != nil {
+				close(r.answered)
+				if err == io.EOF {
+					err = nil
+				}
+				return err
+			}
+		}
+	}
+	close(r.answered)
+	_, err := r.client.ReadFrom(r.upstream)
+	return err
 }
 
 // out passes on what the client sends, once its first bytes are in order.
@@ -188,8 +218,14 @@ func (r *relay) terminate() error {
 		return &refusal{Unsupported, "nothing here sees its requests"}
 	}
 	t.Serve(r.client, r.head, Target{
-		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to,
-		Sent: r.g.spend,
+		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.ctx.Done(),
+		Sent: func(n int64) bool {
+			ok := r.g.spend(n)
+			if !ok {
+				r.g.denyError(r.d, errOut)
+			}
+			return ok
+		},
 		Deny: func(d Denial) {
 			if d.Host == "" {
 				d.Host = r.d.host
@@ -203,6 +239,9 @@ func (r *relay) terminate() error {
 			r.g.record(d)
 		},
 	}, func(ctx context.Context) (*net.TCPConn, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.g.ctx, cancel)()
 		c, err := r.g.dial(ctx, r.d)
 		r.g.denyError(r.d, err)
 		return c, err
@@ -227,7 +266,7 @@ func (r *relay) Write(b []byte) (int, error) {
 		return 0, nil
 	}
 	if !r.g.spend(int64(len(b))) {
-		return 0, &refusal{TooMany, "the session has sent as much as it may (net_out_mb)"}
+		return 0, errOut
 	}
 	return r.upstream.Write(b)
 }

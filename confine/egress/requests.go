@@ -13,7 +13,7 @@ import (
 // as they are, since their lengths say where the next request begins.
 func (r *relay) requests() error {
 	b := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.head), r.client), maxFirst)
-	for {
+	for first := true; ; first = false {
 		head, req, err := nextRequest(b)
 		if err != nil {
 			if err == io.EOF {
@@ -33,9 +33,11 @@ func (r *relay) requests() error {
 			err = copyChunks(r, b)
 		case req.length > 0:
 			_, err = io.CopyN(writer{r}, b, req.length)
+		case req.websocket && !first:
+			return &refusal{Ambiguous, "it asks for WebSocket behind another request"}
 		case req.websocket:
-			var frames bool
-			if frames, err = masked(b); frames {
+			// Only a server that agrees will not read what follows as requests.
+			if <-r.answered; string(r.status[:]) == "HTTP/1.1 101" {
 				return r.opaque(b)
 			}
 		}
@@ -161,16 +163,4 @@ func chunkSize(line []byte) (int64, error) {
 		return 0, &refusal{Ambiguous, errRequest.Error()}
 	}
 	return size, nil
-}
-
-// masked reports whether a client that asked for WebSocket goes on with it (RFC 6455
-// 5.2). No HTTP server takes the beginning of a frame for a request, so one
-// that did not agree will not be asked for another host behind it.
-func masked(b *bufio.Reader) (bool, error) {
-	start, err := b.Peek(2)
-	if err != nil {
-		return false, err
-	}
-	opcode, fin := start[0]&0x0f, start[0]&0x80 != 0
-	return start[0]&0x30 == 0 && (opcode <= 2 || opcode >= 8 && opcode <= 10 && fin) && start[1]&0x80 != 0, nil
 }

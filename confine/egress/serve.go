@@ -39,7 +39,7 @@ func (g *Gate) Serve(s Sockets) {
 // from its local address. It returns at once.
 func (g *Gate) Accept(c *net.TCPConn, to netip.AddrPort) {
 	if !g.start(func() {
-		if g.slot(to) {
+		if g.queue(to) {
 			g.inSlot(c, to)
 		} else {
 			reset(c)
@@ -47,6 +47,17 @@ func (g *Gate) Accept(c *net.TCPConn, to netip.AddrPort) {
 	}) {
 		reset(c)
 	}
+}
+
+// queue waits for room among a number of others that is bounded too.
+func (g *Gate) queue(to netip.AddrPort) bool {
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) > int64(cap(g.slots)) {
+		d := g.decide(to)
+		g.deny(&d, TooMany, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
+		return false
+	}
+	return g.slot(to)
 }
 
 // slot waits for room for one more connection; false at the end.
