@@ -36,7 +36,7 @@ func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 		return nil, err
 	}
 	ways := []*launch{
-		{name: "`true`, the launcher alone", budget: "≤ +4 ms", run: func(ctx context.Context) error { return runJailed(ctx, profile) }},
+		{name: "`true`, the launcher alone", budget: "≤ +4 ms", run: func(ctx context.Context) error { return runJailed(ctx, confine.Launcher{}, profile) }},
 		{name: "`true`, all of `mcp-jail run`", run: func(ctx context.Context) error { return s.spawn(ctx, s.jailed(program).argv) }},
 		{name: "`true`, `bwrap --unshare-all`", budget: "(+3.4 to +4.2 ms)"},
 	}
@@ -82,8 +82,8 @@ func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 }
 
 // runJailed is the launcher and nothing around it.
-func runJailed(ctx context.Context, profile *policy.Profile) error {
-	p, err := confine.Launcher{}.Start(ctx, profile, confine.Stdio{})
+func runJailed(ctx context.Context, l confine.Launcher, profile *policy.Profile) error {
+	p, err := l.Start(ctx, profile, confine.Stdio{})
 	if err != nil {
 		return err
 	}

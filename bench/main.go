@@ -18,6 +18,10 @@
 //     started, against the start, handshake and call of the same program bare; a
 //     call whose process was started ahead, against one of a process for the whole
 //     session in its jail; eight at once; a thousand in a row, and what they leave.
+//   - Network: a host that the policy grants, in a namespace of its own that stands for
+//     the Internet, reached by the same program with and without a jail; where requests
+//     have to be seen (path_prefix) by way of mcp-jail-tls; and once more with user
+//     namespaces forbidden.
 //   - Throughput: large answers, requested without waiting for one another.
 //
 // # How
@@ -70,6 +74,7 @@ type options struct {
 
 func main() {
 	confine.ShimMain()
+	runRole()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, os.Args[1:], os.Stdout); err != nil {
@@ -127,6 +132,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		{"memory", measureMemory},
 		{"throughput", measureThroughput},
 		{"a process for each call", measurePerCall},
+		{"network", measureNetwork},
 	} {
 		if o.only != "" && o.only != m.name {
 			continue

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// internetNames are the hosts of the namespace that stands for the Internet.
+var internetNames = map[string][4]byte{"bench.test.": {198, 51, 100, 10}, "seen.test.": {198, 51, 100, 11}}
+
+// makeCertificates writes a certificate for those names with its key, and returns who
+// issued it.
+func makeCertificates(dir string) (ca string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "mcp-jail's benchmark"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"bench.test", "seen.test"},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return "", err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", err
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o644); err != nil {
+		return "", err
+	}
+	return string(cert), os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600)
+}
+
+// serveInternet is the other namespace. It ends with the one that started it.
+func serveInternet(dir string) error {
+	if err := awaitInterface(func() bool { _, err := net.InterfaceByName("inside"); return err == nil }); err != nil {
+		return err
+	}
+	if err := ip("link set lo up", "addr add 192.0.2.2/24 dev inside", "link set inside up", "addr add 198.51.100.53/32 dev lo",
+		"addr add 198.51.100.10/32 dev lo", "addr add 198.51.100.11/32 dev lo"); err != nil {
+		return err
+	}
+	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		return err
+	}
+	services, err := net.Listen("tcp", ":7000")
+	if err != nil {
+		return err
+	}
+	web, err := net.Listen("tcp", ":443")
+	if err != nil {
+		return err
+	}
+	names, err := net.ListenPacket("udp", "198.51.100.53:53")
+	if err != nil {
+		return err
+	}
+	go serveServices(services)
+	go serveNames(names)
+	server := &http.Server{
+		Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello\n") }),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
+	}
+	fmt.Println("up")
+	return server.ServeTLS(web, "", "")
+}
+
+// serveServices echoes what comes on a connection that begins with e, and of one that
+// begins with s reads everything before it answers.
+func serveServices(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			what := make([]byte, 1)
+			if _, err := io.ReadFull(c, what); err != nil {
+				return
+			}
+			if what[0] == 'e' {
+				io.Copy(c, c)
+				return
+			}
+			buf := make([]byte, 1<<20)
+			for err == nil {
+				_, err = c.Read(buf)
+			}
+			c.Write(what)
+		}()
+	}
+}
+
+func serveNames(c net.PacketConn) {
+	b := make([]byte, 1500)
+	for {
+		n, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+		addr, known := internetNames[q.Name.String()]
+		switch {
+		case !known:
+			m.RCode = dnsmessage.RCodeNameError
+		case q.Type == dnsmessage.TypeA:
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 60}, Body: &dnsmessage.AResource{A: addr},
+			}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			c.WriteTo(answer, from)
+		}
+	}
+}
