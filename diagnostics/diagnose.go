@@ -21,11 +21,7 @@ const (
 // clock and no environment; the host is asked only through the functions of the
 // evidence.
 func Diagnose(ev Evidence) Diagnosis {
-	var env []policy.Variable
-	if ev.Profile != nil {
-		env = ev.Profile.Env
-	}
-	redact := NewRedactor(env)
+	redact := ev.redactor()
 	ev.Text = redact.Redact(cut(ev.Text, tailBytes))
 	ev.Stderr = redacted(ev.Stderr, redact)
 	ev.Denials = redact.Denials(ev.Denials)

@@ -36,7 +36,10 @@ type Evidence struct {
 	Text string
 
 	Denials []Denial // what the jail recorded, oldest first
-	Unset   []string // names that are granted but not set on the host
+	// Redactor takes out what nobody is to see. nil is one that knows the secret
+	// variables of Profile.
+	Redactor *Redactor
+	Unset    []string // names that are granted but not set on the host
 
 	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
 	// SearchPath is the PATH of mcp-jail itself. The server's own holds only what
@@ -65,4 +68,15 @@ const StepExec = "exec"
 type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
+}
+
+// redactor is the Redactor that there is.
+func (ev *Evidence) redactor() *Redactor {
+	switch {
+	case ev.Redactor != nil:
+		return ev.Redactor
+	case ev.Profile != nil:
+		return NewRedactor(ev.Profile.Env)
+	}
+	return nil
 }

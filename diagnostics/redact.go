@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -17,7 +21,7 @@ import (
 const minSecret = 6
 
 // Redactor replaces the values of secret variables by "[redacted NAME]". A nil
-// Redactor changes nothing. It is immutable and safe for concurrent use.
+// Redactor changes nothing. It is safe for concurrent use; values are only ever added.
 //
 // A value is found as it is, escaped as in a URL or in a JSON string, in base64
 // (both alphabets, also in the middle of a longer encoding such as that of an
@@ -27,7 +31,13 @@ const minSecret = 6
 // own line breaks) are not found: redaction keeps accidents out of logs, it does
 // not stop a server that wants to tell.
 type Redactor struct {
-	needles []needle
+	known atomic.Pointer[needles]
+	hide  sync.Mutex
+}
+
+// needles are immutable.
+type needles struct {
+	all []needle // longest first
 	// first holds, for each byte, the needles that begin with it, longest first.
 	first [256][]int
 }
@@ -40,7 +50,31 @@ type needle struct {
 // NewRedactor knows the values of the variables of env that are marked Secret.
 func NewRedactor(env []policy.Variable) *Redactor {
 	r := &Redactor{}
+	r.add(env)
+	return r
+}
+
+// Hide has it know values too that are in no variable of the server's: secrets, by the
+// name of the variable that has the placeholder.
+func (r *Redactor) Hide(values map[string]string) {
+	var env []policy.Variable
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env = append(env, policy.Variable{Name: name, Value: values[name], Secret: true})
+	}
+	r.add(env)
+}
+
+func (r *Redactor) add(env []policy.Variable) {
+	r.hide.Lock()
+	defer r.hide.Unlock()
+	next := &needles{}
 	seen := map[string]bool{}
+	if old := r.known.Load(); old != nil {
+		next.all = slices.Clone(old.all)
+		for _, n := range next.all {
+			seen[string(n.text)] = true
+		}
+	}
 	for _, v := range env {
 		if !v.Secret {
 			continue
@@ -50,15 +84,18 @@ func NewRedactor(env []policy.Variable) *Redactor {
 				continue
 			}
 			seen[form] = true
-			r.needles = append(r.needles, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
+			next.all = append(next.all, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
 		}
 	}
-	sort.SliceStable(r.needles, func(i, j int) bool { return len(r.needles[i].text) > len(r.needles[j].text) })
-	for i, n := range r.needles {
-		r.first[n.text[0]] = append(r.first[n.text[0]], i)
+	sort.SliceStable(next.all, func(i, j int) bool { return len(next.all[i].text) > len(next.all[j].text) })
+	for i, n := range next.all {
+		next.first[n.text[0]] = append(next.first[n.text[0]], i)
 	}
-	return r
+	r.known.Store(next)
 }
+
+// knows reports whether there is anything to be taken out.
+func (r *Redactor) knows() bool { return r != nil && len(r.known.Load().all) > 0 }
 
 // forms are the shapes in which a value is looked for.
 func forms(value string) []string {
@@ -113,7 +150,7 @@ func inBase64(v string) []string {
 
 // Redact returns s without the secret values.
 func (r *Redactor) Redact(s string) string {
-	if r == nil || len(r.needles) == 0 {
+	if !r.knows() {
 		return s
 	}
 	out, rest := r.scan(nil, []byte(s), true)
@@ -124,11 +161,12 @@ func (r *Redactor) Redact(s string) string {
 // rest of buf: an end that may become a secret with the bytes that follow. With
 // last set nothing follows, and there is no rest.
 func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
+	known := r.known.Load()
 	start := 0
 	for i := 0; i < len(buf); {
 		hit := -1
-		for _, n := range r.first[buf[i]] {
-			text := r.needles[n].text
+		for _, n := range known.first[buf[i]] {
+			text := known.all[n].text
 			if bytes.HasPrefix(buf[i:], text) {
 				hit = n // needles are tried longest first
 				break
@@ -142,8 +180,8 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 			continue
 		}
 		out = append(out, buf[start:i]...)
-		out = append(out, r.needles[hit].mask...)
-		i += len(r.needles[hit].text)
+		out = append(out, known.all[hit].mask...)
+		i += len(known.all[hit].text)
 		start = i
 	}
 	return append(out, buf[start:]...), nil
@@ -153,9 +191,10 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 // is long enough to tell anything, is a secret too.
 func (r *Redactor) partial(rest []byte) string {
 	if len(rest) >= minSecret {
-		for _, n := range r.first[rest[0]] {
-			if bytes.HasPrefix(r.needles[n].text, rest) {
-				return string(r.needles[n].mask)
+		known := r.known.Load()
+		for _, n := range known.first[rest[0]] {
+			if bytes.HasPrefix(known.all[n].text, rest) {
+				return string(known.all[n].mask)
 			}
 		}
 	}

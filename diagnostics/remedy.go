@@ -13,7 +13,7 @@ func Remedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil
 	}
-	ev.Denials = slices.DeleteFunc(NewRedactor(ev.Profile.Env).Denials(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
+	ev.Denials = slices.DeleteFunc(ev.redactor().Denials(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
 	j := newJudge(&ev)
 	var hints []Hint
 	for _, f := range j.fromDenials(nil).ordered(0) {

@@ -33,7 +33,7 @@ func NewTail(r *Redactor) *Tail { return &Tail{redact: r} }
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.redact == nil || len(t.redact.needles) == 0 {
+	if !t.redact.knows() {
 		t.split(p)
 		return len(p), nil
 	}

@@ -74,7 +74,7 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 		p.mu.Unlock()
 		return nil, &failed
 	}
-	c.procs.set(c.proc)
+	c.started(c.proc)
 	p.accepted(c.proc.Plan())
 	written := &progress{dst: pipes.stdin}
 	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.limit())

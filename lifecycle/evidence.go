@@ -29,6 +29,7 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 		Stateless: i.stateless,
 		Stderr:    i.tail.Lines(tailLines),
 		Denials:   i.denials(since),
+		Redactor:  i.redact,
 		Unset:     i.unset,
 		UserHome:  i.UserHome,
 		Exists:    i.Exists,

@@ -42,6 +42,7 @@ type fake struct {
 	err     error            // instead
 	block   bool             // until ctx is cancelled
 	denials []confine.Denial // after the first request for them
+	secrets map[string]string
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -97,6 +98,8 @@ func (p *fakeProcess) Wait() (confine.Exit, error) {
 }
 
 func (p *fakeProcess) Plan() *confine.Plan { return nil }
+
+func (p *fakeProcess) Secrets() map[string]string { return p.fake.secrets }
 
 func (p *fakeProcess) Denials() []confine.Denial {
 	var out []confine.Denial

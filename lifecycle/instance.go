@@ -46,6 +46,12 @@ func (i *instance) init(c *front, p *policy.Profile) {
 	i.tail = diagnostics.NewTail(i.redact)
 }
 
+// started takes a process on, before anything of it is shown to anybody.
+func (i *instance) started(proc Process) {
+	i.redact.Hide(proc.Secrets())
+	i.procs.set(proc)
+}
+
 // accepted tells, at each start, which gaps of the plan the user has accepted.
 func (i *instance) accepted(plan *confine.Plan) {
 	lines := waived(plan)

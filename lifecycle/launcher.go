@@ -24,6 +24,7 @@ type Process interface {
 	Wait() (confine.Exit, error) // after everything in the jail is gone
 	Denials() []confine.Denial   // what the jail recorded so far
 	Plan() *confine.Plan         // what it was started by; nil where nobody knows
+	Secrets() map[string]string  // values, by variable, that nobody is to be shown; not in the jail
 }
 
 // LauncherFunc makes a Launcher of a function.

@@ -76,7 +76,7 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	}
 	if sig == nil {
 		if err == nil {
-			r.procs.set(proc)
+			r.started(proc)
 			r.accepted(proc.Plan())
 		}
 		return nil, err
