@@ -47,7 +47,7 @@ func refusedAttempt(b []byte) (network string, to netip.AddrPort, ok bool) {
 			return "udp", to, true
 		}
 	}
-	return "", to, false
+	return "", netip.AddrPort{}, false
 }
 
 // ipHeader takes an IP header off a packet. Extension headers of IPv6 are not

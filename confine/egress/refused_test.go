@@ -69,6 +69,8 @@ func FuzzAnswer(f *testing.F) {
 
 func FuzzRefusedAttempt(f *testing.F) {
 	f.Add([]byte("E"))
+	f.Add([]byte("`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x01\x04\x00\x00\x00\x00\x00\x00" +
+		"`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x80\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		network, to, ok := refusedAttempt(b)
 		if ok != to.IsValid() || ok && network != "tcp" && network != "udp" {
