@@ -271,7 +271,10 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 		return
 	}
 	c.Close() // it is the process's now
-	<-h.ctx.Done()
+	select {
+	case <-h.ctx.Done():
+	case <-t.Done: // the Gate waits for nobody; what is left ends with the process
+	}
 }
 
 // Close ends the process and all that it serves, and waits for it.
