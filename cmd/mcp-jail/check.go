@@ -15,7 +15,7 @@ import (
 type checkCmd struct {
 	commonFlags
 	formatFlag
-	Probe   bool          `help:"Also start each server in its jail, and list the tools that it offers."`
+	Probe   bool          `help:"Also start each server in its jail, list the tools that it offers, and try the hosts that it may reach."`
 	Timeout time.Duration `default:"60s" placeholder:"60s" help:"With --probe: how long one server may take."`
 	Files   []string      `arg:"" optional:"" name:"file" help:"Configuration files to read instead of the usual ones."`
 }
@@ -26,7 +26,7 @@ func (checkCmd) Help() string {
   mcp-jail check team.toml --format json
 
 Status 0: fine; 1: a server failed, or its program is missing; 2: the configuration has an error; 3: this host
-cannot enforce it. Warnings alone do not change the status.`
+cannot enforce it. Warnings alone do not change the status, and neither does a host that --probe cannot reach.`
 }
 
 // maxHardLinkFiles bounds how many files check looks at for a second name.
@@ -34,15 +34,17 @@ const maxHardLinkFiles = 50000
 
 // serverReport is what check found out about one server.
 type serverReport struct {
-	Server   string        `json:"server"`
-	OK       bool          `json:"ok"`
-	Policy   string        `json:"policy,omitempty"`
-	Errors   []string      `json:"errors,omitempty"`
-	Gaps     []confine.Gap `json:"gaps,omitempty"`
-	Warnings []string      `json:"warnings,omitempty"`
-	Remarks  []string      `json:"remarks,omitempty"`
-	Tools    []toolReport  `json:"tools,omitempty"`
-	Probed   string        `json:"probed,omitempty"` // what the server calls itself
+	Server   string         `json:"server"`
+	OK       bool           `json:"ok"`
+	Policy   string         `json:"policy,omitempty"`
+	Errors   []string       `json:"errors,omitempty"`
+	Gaps     []confine.Gap  `json:"gaps,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Remarks  []string       `json:"remarks,omitempty"`
+	Tools    []toolReport   `json:"tools,omitempty"`
+	Probed   string         `json:"probed,omitempty"` // what the server calls itself
+	Hosts    []hostReport   `json:"hosts,omitempty"`  // of its own policy
+	Secrets  []secretReport `json:"secrets,omitempty"`
 
 	stateless bool
 	status    int
@@ -169,6 +171,9 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 	if !t.policy.Stateful {
 		r.status = t.reportTools(&r)
 	}
+	if k.Probe {
+		t.probeHosts(c, &r, k.Timeout)
+	}
 	if err != nil {
 		return fail(exitFindings, err)
 	}
@@ -200,6 +205,7 @@ func (r serverReport) text(c console) string {
 	for _, m := range r.Remarks {
 		line(dim, "note:", m)
 	}
+	b.WriteString(netTable(c, "    ", "", r.Hosts, r.Secrets))
 	if r.Probed != "" {
 		plural := "s:"
 		switch len(r.Tools) {
@@ -220,6 +226,7 @@ func (r serverReport) text(c console) string {
 	b.WriteString(toolTable("      ", r.Tools))
 	for _, t := range r.Tools {
 		tool := "tool " + printable(t.Name) + ": "
+		b.WriteString(netTable(c, "      ", tool, t.Hosts, t.Secrets))
 		for _, e := range t.Errors {
 			line(red, "error:", tool+e)
 		}

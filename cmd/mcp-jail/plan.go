@@ -148,7 +148,7 @@ func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, 
 	}
 
 	head("network", by(plan, policy.AxisNet))
-	b.WriteString(netText(p))
+	b.WriteString(netText(p, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
 
 	head("environment", by(plan, policy.AxisEnv))
 	for _, v := range p.Env {
@@ -290,45 +290,6 @@ func origin(e policy.Entry) string {
 		return "protected"
 	}
 	return e.Rule
-}
-
-func netText(p *policy.Profile) string {
-	var b strings.Builder
-	if len(p.Net)+len(p.Inbound) == 0 {
-		return "  none\n"
-	}
-	for _, r := range p.Net {
-		fmt.Fprintf(&b, "  %s\n", netWords(r))
-	}
-	for _, port := range p.Inbound {
-		fmt.Fprintf(&b, "  port %d of the host's loopback leads to the server\n", port)
-	}
-	for _, s := range p.Secrets {
-		fmt.Fprintf(&b, "  secret %s: %s\n", s.Env, printable(s.Source()))
-	}
-	return b.String()
-}
-
-func netWords(r policy.NetRule) string {
-	verb := "refuse"
-	if r.Allow {
-		verb = "allow"
-	}
-	s := verb + " " + r.Host
-	if r.Scheme != "" {
-		s += " " + r.Scheme
-	}
-	if r.Port != 0 {
-		s += fmt.Sprintf(" port %d", r.Port)
-	}
-	s += r.PathPrefix
-	if len(r.Methods) > 0 {
-		s += " " + strings.Join(r.Methods, " ")
-	}
-	for _, secret := range r.Secrets {
-		s += " with the secret " + secret.Env
-	}
-	return s
 }
 
 func remarks(p *policy.Policy) []string { return words(p.Remarks()) }

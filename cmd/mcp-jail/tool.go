@@ -15,15 +15,19 @@ import (
 // the server says of it, of a stateless one the policy that its processes run under,
 // too. What the tool shares with the server is said of the server alone.
 type toolReport struct {
-	Name        string        `json:"name"`
-	Description string        `json:"description,omitempty"`
-	Policy      string        `json:"policy,omitempty"` // in words
-	Where       string        `json:"where,omitempty"`  // its access table; "" under the default policy
-	Warm        int           `json:"warm,omitempty"`
-	Errors      []string      `json:"errors,omitempty"`
-	Gaps        []confine.Gap `json:"gaps,omitempty"`
-	Warnings    []string      `json:"warnings,omitempty"`
-	Remarks     []string      `json:"remarks,omitempty"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Policy      string         `json:"policy,omitempty"` // in words
+	Where       string         `json:"where,omitempty"`  // its access table; "" under the default policy
+	Warm        int            `json:"warm,omitempty"`
+	Errors      []string       `json:"errors,omitempty"`
+	Gaps        []confine.Gap  `json:"gaps,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
+	Remarks     []string       `json:"remarks,omitempty"`
+	Hosts       []hostReport   `json:"hosts,omitempty"` // with --probe
+	Secrets     []secretReport `json:"secrets,omitempty"`
+
+	target *target
 }
 
 // tool is the target of one tool: its policy, resolved on the host as it is now.
@@ -83,8 +87,8 @@ func (k *knownTools) target(name string) (*target, error) {
 // reportTool resolves and compiles the policy of a tool. server is what was said of
 // the server already.
 func (t *target) reportTool(name string, server *serverReport) (r toolReport, status int) {
-	r = toolReport{Name: name}
 	tool, err := t.tool(name)
+	r = toolReport{Name: name, target: tool}
 	if p := tool.policy; p != nil {
 		r.Policy, r.Warm, r.Remarks = access(p), p.Warm, remarks(p)
 		if !p.Default {

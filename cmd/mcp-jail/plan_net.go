@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// netText has a line for each rule. Where there are gaps nobody may be there to see
+// requests.
+func netText(p *policy.Profile, gaps bool) string {
+	var b strings.Builder
+	if len(p.Net)+len(p.Inbound) == 0 {
+		return "  none\n"
+	}
+	for _, r := range p.Net {
+		words := netWords(r)
+		switch {
+		case gaps || !slices.ContainsFunc(r.Ports(), func(port int) bool { return seen(p.Net, r, port) }):
+		case r.Scheme == "http":
+			words += "; each request is seen, outside of the jail"
+		default:
+			words += "; TLS ends outside of the jail, where each request is seen"
+		}
+		fmt.Fprintf(&b, "  %s\n", printable(words))
+	}
+	for _, port := range p.Inbound {
+		fmt.Fprintf(&b, "  port %d of the host's loopback leads to the server\n", port)
+	}
+	for _, s := range p.Secrets {
+		fmt.Fprintf(&b, "  secret %s: %s\n", s.Env, printable(s.Source()))
+	}
+	return b.String()
+}
+
+// seen reports whether the requests of connections that a rule covers are looked at,
+// because of this rule or of another.
+func seen(rules []policy.NetRule, r policy.NetRule, port int) bool {
+	host := strings.Replace(r.Host, "*", "any", 1)
+	scheme := r.Scheme
+	if scheme == "" {
+		scheme = map[int]string{80: "http"}[port]
+	}
+	return policy.NeedsTerminating(rules, host, scheme, port)
+}
+
+func netWords(r policy.NetRule) string {
+	verb := "refuse"
+	if r.Allow {
+		verb = "allow"
+	}
+	s := verb + " " + r.Host
+	if r.Scheme != "" {
+		s += " " + r.Scheme
+	}
+	if r.Port != 0 {
+		s += fmt.Sprintf(" port %d", r.Port)
+	}
+	if r.PathPrefix != "" {
+		s += " " + r.PathPrefix
+	}
+	if len(r.Methods) > 0 {
+		s += " " + strings.Join(r.Methods, " ")
+	}
+	for _, secret := range r.Secrets {
+		s += " with the secret " + secret.Env
+	}
+	return s
+}
