@@ -62,3 +62,6 @@ func (*Process) Wait() (Exit, error)    { return Exit{}, os.ErrProcessDone }
 func (*Process) Denials() []Denial      { return nil }
 func (*Process) Notes() []string        { return nil }
 func (*Process) Plan() *Plan            { return nil }
+
+// Secrets are the values that nobody must be shown: none.
+func (*Process) Secrets() map[string]string { return nil }
