@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -37,7 +38,11 @@ const (
 
 // TestMain is the program too.
 func TestMain(m *testing.M) {
-	if os.Args[0] != handover.Name {
+	switch os.Args[0] {
+	case handover.Name:
+	case launching:
+		launch()
+	default:
 		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
@@ -275,6 +280,52 @@ func TestDeath(t *testing.T) {
 	})
 }
 
+// launching is the name by which the test is a launcher that will be killed.
+const launching = "launching"
+
+func launch() {
+	self, _ := os.Executable()
+	p, err := handover.Start(handover.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
+	if err == nil {
+		err = p.Ready()
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.Pid())
+	select {}
+}
+
+// TestOrphan: the process does not outlive the launcher.
+func TestOrphan(t *testing.T) {
+	self, _ := os.Executable()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	launcher, err := os.StartProcess(self, []string{launching}, &os.ProcAttr{Files: []*os.File{nil, in, nil}})
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	alive := func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err == nil && !strings.Contains(string(status), ") Z ")
+	}
+	if !alive() {
+		t.Error("control: the process is not there")
+	}
+	launcher.Kill()
+	launcher.Wait()
+	waitFor(t, "the end of the process", func() bool { return !alive() })
+}
+
 // TestUndialled: an upstream that cannot be reached looks like that.
 func TestUndialled(t *testing.T) {
 	p := start(t, func(*handover.Options) {})
@@ -355,6 +406,14 @@ const probing = "probe.invalid"
 // prober tries instead of taking secrets, and fails with the list of what worked.
 type prober struct{ *terminate.Terminator }
 
+// Prepare comes before there is a secret.
+func (prober) Prepare() error {
+	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); dumpable != 0 || err != nil {
+		return fmt.Errorf("worked: others could look into it (%d, %v)", dumpable, err)
+	}
+	return nil
+}
+
 func (prober) Arm(secrets map[string]string) error {
 	if secrets == nil {
 		return nil
@@ -399,12 +458,12 @@ func tried() (worked []string) {
 			}
 			return errno
 		}},
-		{"signal", func() error { return unix.Kill(os.Getppid(), 0) }},
+		{"signal", func() error { return unix.Kill(os.Getpid(), 0) }},
 		{"signal to a thread", func() error { return unix.Tgkill(1, 1, 0) }},
 		{"memory of others", func() error {
-			b := make([]byte, 1)
-			_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 0x1000, Len: 1}}, 0)
-			return unless(err, unix.EPERM)
+			b := make([]byte, 2) // its own number stands for that of another
+			_, err := unix.ProcessVMReadv(os.Getpid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b[1])), Len: 1}}, 0)
+			return err
 		}},
 		{"namespace", func() error { return unless(unix.Unshare(unix.CLONE_NEWUTS), unix.EPERM) }},
 		{"memory to run", func() error {

@@ -41,7 +41,6 @@ type link struct {
 	client    *http.ClientConn
 	dials     int
 	idle      bool // between two requests
-	ours      bool // the end of client is no doing of the upstream: the jail's connection goes on
 }
 
 // linkOf finds the link below what a server was given.

@@ -113,7 +113,8 @@ func TestStream(t *testing.T) {
 		next, over := make(chan string), make(chan struct{})
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			defer close(over)
-			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			w.Header().Set("Content-Length", "1000") // nothing by which net/http would know a stream
 			w.WriteHeader(200)
 			http.NewResponseController(w).Flush()
 			for {
@@ -331,6 +332,72 @@ func TestEarlyAnswer(t *testing.T) {
 			if body != "early" {
 				t.Fatal(body)
 			}
+		}
+	})
+}
+
+// TestLateBody: an answer does not wait for the rest of a body, and says that it is the
+// last one on its connection.
+func TestLateBody(t *testing.T) {
+	for _, kind := range []string{"http", "https"} {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).EnableFullDuplex()
+			io.WriteString(w, "early")
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
+		c := w.connect(t)
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 10\r\n\r\n01")
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if body, err := io.ReadAll(res.Body); string(body) != "early" || err != nil || !res.Close {
+			t.Errorf("%s: %q %v, the last one: %v", kind, body, err, res.Close)
+		}
+		io.WriteString(c, "23456789")
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("%s: then %d %v", kind, n, err)
+		}
+	}
+}
+
+// TestConversation: request and answer can be streams at the same time.
+func TestConversation(t *testing.T) {
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			control := http.NewResponseController(w)
+			control.EnableFullDuplex()
+			w.WriteHeader(200)
+			control.Flush()
+			buf := make([]byte, 100)
+			for {
+				n, err := r.Body.Read(buf)
+				w.Write(buf[:n])
+				control.Flush()
+				if err != nil {
+					return
+				}
+			}
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
+		out, in := io.Pipe()
+		r, _ := http.NewRequest("POST", w.url("/"), out)
+		res, err := w.client(t, http2).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		for _, text := range []string{"one", "two", "three"} {
+			io.WriteString(in, text)
+			got := make([]byte, len(text))
+			if _, err := io.ReadFull(res.Body, got); err != nil || string(got) != text {
+				t.Fatalf("%q %v", got, err)
+			}
+		}
+		in.Close()
+		if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
+			t.Errorf("%q %v", rest, err)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package terminate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -13,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -38,14 +37,13 @@ func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, r, no)
 		return
 	}
-	p := &passing{body: upload{length: r.ContentLength}}
+	p := &passing{body: upload{length: r.ContentLength, done: make(chan struct{})}}
 	if l.target.TLS {
 		p.secrets = rule.Secrets
 	}
-	t.proxy.ServeHTTP(answer{w, l.ends(r)}, r.WithContext(context.WithValue(r.Context(), passingKey{}, p)))
-	if !p.body.read.Load() {
-		l.cutOff()
-	}
+	// An answer may come before the end of a body, and is not kept back until then.
+	http.NewResponseController(w).EnableFullDuplex()
+	t.proxy.ServeHTTP(&answer{w, r.ProtoMajor, l.ends(r), &p.body}, r.WithContext(context.WithValue(r.Context(), passingKey{}, p)))
 }
 
 // passing is what there is to know about a request on its way.
@@ -59,8 +57,9 @@ type passing struct {
 // count as broken.
 type upload struct {
 	io.ReadCloser
-	length int64 // left; -1 where it is not known
-	read   atomic.Bool
+	length int64         // left; -1 where it is not known
+	done   chan struct{} // closed when it was read to the end
+	once   sync.Once
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -74,10 +73,12 @@ func (u *upload) Read(p []byte) (int, error) {
 		}
 	}
 	if err == io.EOF {
-		u.read.Store(true)
+		u.end()
 	}
 	return n, err
 }
+
+func (u *upload) end() { u.once.Do(func() { close(u.done) }) }
 
 // ends reports whether the connection can have no other request after this one: see
 // wire.header.
@@ -148,7 +149,7 @@ func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
 	passing := p.In.Context().Value(passingKey{}).(*passing)
 	t.secrets.put(p.Out.Header, passing.secrets)
 	if p.Out.Body == nil {
-		passing.body.read.Store(true)
+		passing.body.end()
 		return
 	}
 	passing.body.ReadCloser = p.Out.Body
@@ -163,11 +164,11 @@ func keepEnd(r *http.Response) error {
 	return nil
 }
 
-// abort ends a request that failed at the upstream, with no answer, as without us.
+// abort ends a request that failed at the upstream, with no answer, as without us; and
+// with it a connection of HTTP/1, whose body would be waited for.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
-	l := r.Context().Value(linkKey{}).(*link)
-	if r.ProtoMajor == 1 && !errors.Is(err, context.Canceled) {
-		l.reset()
+	if r.ProtoMajor == 1 {
+		r.Context().Value(linkKey{}).(*link).reset()
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -176,10 +177,12 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 // guess the kind of content.
 type answer struct {
 	http.ResponseWriter
-	ends bool
+	major int // of the version of HTTP
+	ends  bool
+	body  *upload
 }
 
-func (a answer) WriteHeader(status int) {
+func (a *answer) WriteHeader(status int) {
 	h := a.Header()
 	if status >= 200 {
 		for _, name := range []string{"Date", "Content-Type"} {
@@ -187,15 +190,29 @@ func (a answer) WriteHeader(status int) {
 				h[name] = nil
 			}
 		}
-		if a.ends {
+		if a.ends || a.cutShort() {
 			h.Set("Connection", "close")
 		}
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// cutShort reports whether the upstream answers without having taken the body. What is
+// left of it nobody wants, so in HTTP/1 there can be no other request behind it.
+func (a *answer) cutShort() bool {
+	if a.major != 1 {
+		return false
+	}
+	select {
+	case <-a.body.done:
+		return false
+	case <-time.After(bodyTime):
+		return true
+	}
+}
+
 // Unwrap lets http.ResponseController flush and hijack.
-func (a answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // buffers are reused from one answer to the next.
 type buffers struct{ pool sync.Pool }

@@ -21,15 +21,16 @@ import (
 // What one peer may take. Streams and uploads have no limit of time: programs wait for
 // answers as long as they like.
 const (
-	helloTime      = 30 * time.Second // for the handshakes of both sides
-	headerTime     = time.Minute      // for the header of a request
-	idleTime       = 15 * time.Minute // between two requests, where the upstream does not end it
-	maxHeader      = 256 << 10        // bytes of a request's header
-	maxAnswer      = 1 << 20          // bytes of an answer's header
-	maxStreams     = 250              // at once in an HTTP/2 connection
-	maxDials       = 100              // connections to the upstream in the life of one of the jail's
-	continueTime   = time.Second      // until a body is sent without the upstream's word
-	sentStep       = 256 << 10        // bytes until egress.Target.Sent is told
+	helloTime      = 30 * time.Second      // for the handshakes of both sides
+	headerTime     = time.Minute           // for the header of a request
+	idleTime       = 15 * time.Minute      // between two requests, where the upstream does not end it
+	maxHeader      = 256 << 10             // bytes of a request's header
+	maxAnswer      = 1 << 20               // bytes of an answer's header
+	maxStreams     = 250                   // at once in an HTTP/2 connection
+	maxDials       = 100                   // connections to the upstream in the life of one of the jail's
+	bodyTime       = 50 * time.Millisecond // for the rest of a body that was answered already
+	continueTime   = time.Second           // until a body is sent without the upstream's word
+	sentStep       = 256 << 10             // bytes until egress.Target.Sent is told
 	leafLife       = 30 * 24 * time.Hour
 	authorityLife  = 2 * 365 * 24 * time.Hour
 	clockTolerance = 24 * time.Hour

@@ -145,24 +145,16 @@ func (l *link) connect(ctx context.Context) (*http.ClientConn, error) {
 		return nil, err
 	}
 	l.mu.Lock()
-	l.client, l.ours = client, false
+	l.client = client
 	l.mu.Unlock()
 	client.SetStateHook(func(*http.ClientConn) { l.closeIdle() })
 	return client, nil
 }
 
-// cutOff is told that the upstream answered before it had all of a request's body, the
-// rest of which it will not get: net/http ends a connection of HTTP/1 then.
-func (l *link) cutOff() {
-	l.mu.Lock()
-	l.ours = true
-	l.mu.Unlock()
-}
-
 // closeIdle ends a connection between two requests, as the upstream has done.
 func (l *link) closeIdle() {
 	l.mu.Lock()
-	ended := l.idle && !l.ours && l.client != nil && l.client.Err() != nil
+	ended := l.idle && l.client != nil && l.client.Err() != nil
 	l.mu.Unlock()
 	if ended {
 		l.Close()
