@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
 	"confine":        {module + "policy", module + "confine/egress", module + "confine/egress/handover", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy"},
+	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 
 	"confine/egress/handover":  {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/dns/dnsmessage"
 )
 
 const (
@@ -25,69 +24,32 @@ const (
 
 // Answer answers one DNS message; nil is no answer. It can take seconds. A name that
 // is not granted does not exist, and asking for it is recorded.
-func (g *Gate) Answer(query []byte, tcp bool) []byte {
-	var p dnsmessage.Parser
-	h, err := p.Start(query)
-	if err != nil || h.Response {
-		return nil
-	}
-	m := dnsmessage.Message{Header: dnsmessage.Header{
-		ID: h.ID, Response: true, OpCode: h.OpCode, RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
-	}}
-	questions, err := p.AllQuestions()
+func (g *Gate) Answer(message []byte, tcp bool) []byte {
+	q, err := readQuery(message)
 	switch {
-	case h.OpCode != 0:
-		m.RCode = dnsmessage.RCodeNotImplemented
-	case err != nil || len(questions) != 1:
-		m.RCode = dnsmessage.RCodeFormatError
-	case questions[0].Class != dnsmessage.ClassINET:
-		m.Questions, m.RCode = questions, dnsmessage.RCodeRefused
-	default:
-		m.Questions = questions
-		m.Answers, m.RCode = g.resolve(questions[0])
-		if extended(&p) {
-			var opt dnsmessage.ResourceHeader
-			if opt.SetEDNS0(answerSize, m.RCode, false) == nil {
-				m.Additionals = []dnsmessage.Resource{{Header: opt, Body: &dnsmessage.OPTResource{}}}
-			}
-		}
-	}
-	answer, err := m.Pack()
-	if err != nil {
+	case err != nil && err != errMessage || q.flags&flagResponse != 0:
 		return nil
+	case q.flags&opcodeMask != 0:
+		return query{id: q.id, flags: q.flags}.answer(rcodeNotImplemented, nil)
+	case err != nil:
+		return query{id: q.id, flags: q.flags}.answer(rcodeFormat, nil)
+	case q.class != classINET:
+		return q.answer(rcodeRefused, nil)
 	}
-	return answer
-}
-
-// extended reports whether a question has an OPT record, which its answer then has too.
-func extended(p *dnsmessage.Parser) bool {
-	if p.SkipAllAnswers() != nil || p.SkipAllAuthorities() != nil {
-		return false
-	}
-	for {
-		h, err := p.AdditionalHeader()
-		if err != nil {
-			return false
-		}
-		if h.Type == dnsmessage.TypeOPT {
-			return true
-		}
-		if p.SkipAdditional() != nil {
-			return false
-		}
-	}
+	data, code := g.resolve(q)
+	return q.answer(code, data)
 }
 
 // resolve answers a question. Of a name that is granted there is an IPv4 address and
 // nothing else: no IPv6 one, so that every connection can be told by its address,
 // and no HTTPS record, whose keys would hide the name in a handshake.
-func (g *Gate) resolve(q dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage.RCode) {
-	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
+func (g *Gate) resolve(q query) (data []byte, code rcode) {
+	name := strings.ToLower(q.name)
 	if strings.HasSuffix(name, ".in-addr.arpa") || strings.HasSuffix(name, ".ip6.arpa") {
-		return g.reverse(q, name)
+		return g.reverse(q.kind, name)
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761
-		return local(q), dnsmessage.RCodeSuccess
+		return local(q.kind), rcodeSuccess
 	}
 	host, err := policy.NormalizeTarget(name)
 	var ports []int
@@ -99,7 +61,7 @@ func (g *Gate) resolve(q dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage
 	}
 	if len(ports) == 0 {
 		g.denyName(host, NotGranted, "")
-		return nil, dnsmessage.RCodeNameError
+		return nil, rcodeName
 	}
 	addr, err := g.addressOf(host, ports)
 	var refused *refusal
@@ -107,18 +69,18 @@ func (g *Gate) resolve(q dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage
 	case errors.As(err, &refused):
 		g.denyName(host, refused.why, refused.detail)
 		if refused.why == TooMany {
-			return nil, dnsmessage.RCodeRefused
+			return nil, rcodeRefused
 		}
-		return nil, dnsmessage.RCodeNameError
+		return nil, rcodeName
 	case notFound(err):
-		return nil, dnsmessage.RCodeNameError
+		return nil, rcodeName
 	case err != nil:
-		return nil, dnsmessage.RCodeServerFailure
+		return nil, rcodeFailure
 	}
-	if q.Type != dnsmessage.TypeA {
-		return nil, dnsmessage.RCodeSuccess
+	if q.kind != typeA {
+		return nil, rcodeSuccess
 	}
-	return []dnsmessage.Resource{record(q, &dnsmessage.AResource{A: addr.As4()})}, dnsmessage.RCodeSuccess
+	return addr.AsSlice(), rcodeSuccess
 }
 
 // addressOf returns the address by which the jail is to know a granted name.
@@ -182,36 +144,29 @@ func (g *Gate) denyName(name string, why Reason, detail string) {
 	g.record(Denial{Host: name, Network: "dns", Why: why, Detail: detail})
 }
 
-func record(q dnsmessage.Question, body dnsmessage.ResourceBody) dnsmessage.Resource {
-	return dnsmessage.Resource{
-		Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: answerTTL},
-		Body:   body,
-	}
-}
-
-func local(q dnsmessage.Question) []dnsmessage.Resource {
-	switch q.Type {
-	case dnsmessage.TypeA:
-		return []dnsmessage.Resource{record(q, &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}})}
-	case dnsmessage.TypeAAAA:
-		return []dnsmessage.Resource{record(q, &dnsmessage.AAAAResource{AAAA: netip.IPv6Loopback().As16()})}
+func local(kind recordType) []byte {
+	switch kind {
+	case typeA:
+		return []byte{127, 0, 0, 1}
+	case typeAAAA:
+		return netip.IPv6Loopback().AsSlice()
 	}
 	return nil
 }
 
 // reverse answers for the addresses that the jail was given, and for no others: the
 // question does not leave this process.
-func (g *Gate) reverse(q dnsmessage.Question, name string) ([]dnsmessage.Resource, dnsmessage.RCode) {
+func (g *Gate) reverse(kind recordType, name string) (data []byte, code rcode) {
 	labels, ok := strings.CutSuffix(name, ".in-addr.arpa")
 	parts := strings.Split(labels, ".")
 	if !ok || len(parts) != 4 {
-		return nil, dnsmessage.RCodeNameError
+		return nil, rcodeName
 	}
 	var b [4]byte
 	for i, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 8)
 		if err != nil {
-			return nil, dnsmessage.RCodeNameError
+			return nil, rcodeName
 		}
 		b[3-i] = byte(n)
 	}
@@ -220,12 +175,11 @@ func (g *Gate) reverse(q dnsmessage.Question, name string) ([]dnsmessage.Resourc
 	if isLocal(addr) {
 		host, ok = "localhost", true
 	}
-	ptr, err := dnsmessage.NewName(host + ".")
-	if !ok || err != nil {
-		return nil, dnsmessage.RCodeNameError
+	switch {
+	case !ok:
+		return nil, rcodeName
+	case kind != typePTR:
+		return nil, rcodeSuccess
 	}
-	if q.Type != dnsmessage.TypePTR {
-		return nil, dnsmessage.RCodeSuccess
-	}
-	return []dnsmessage.Resource{record(q, &dnsmessage.PTRResource{PTR: ptr})}, dnsmessage.RCodeSuccess
+	return packName(host), rcodeSuccess
 }
