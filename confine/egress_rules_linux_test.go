@@ -172,7 +172,13 @@ func TestWorldNamesStay(t *testing.T) {
 	inWorld(t)
 	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
 	secret := strings.ReplaceAll(fmt.Sprint("leak-", time.Now().UnixNano()), "-", "")
-	inJail(t, p, try("looked-up", "good.test"), try("looked-up", secret+".other.test"), try("resolve", "198.51.100.53:53"), try("resolve", "8.8.8.8:53"))
+	got := inJail(t, p, try("looked-up", "good.test"), try("looked-up", secret+".other.test"),
+		try("resolve", "198.51.100.53:53"), try("resolve", "8.8.8.8:53"), try("resolve", "[2001:db8::99]:53"), try("resolve", "127.0.0.1:53"))
+	for i, want := range []string{"198.51.100.10", "no such host", "ok", "ok", "ok", "ok"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("%d: %s, want %q", i, got[i], want) // whoever is asked, the answer is the gate's
+		}
+	}
 	r, err := http.Get("http://198.51.100.53/")
 	if err != nil {
 		t.Fatal(err)

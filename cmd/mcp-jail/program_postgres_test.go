@@ -3,6 +3,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -27,9 +28,10 @@ func postgresBin() string {
 	return found[len(found)-1]
 }
 
-// postgres starts a PostgreSQL outside of every jail, on a UNIX socket and nowhere
-// else, and returns the directory of the socket. PostgreSQL refuses to be root.
-func postgres(t *testing.T, w *world) string {
+// postgres starts a PostgreSQL outside of every jail, on a UNIX socket and, without
+// more settings, nowhere else, and returns the directory of the socket. PostgreSQL
+// refuses to be root.
+func postgres(t *testing.T, w *world, settings ...string) string {
 	t.Helper()
 	need(t, "postgres")
 	data, sock := filepath.Join(w.base, "pg", "data"), filepath.Join(w.base, "pg", "sock")
@@ -54,7 +56,7 @@ func postgres(t *testing.T, w *world) string {
 	if out, err := program("initdb", "-D", data, "-U", "jail", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v: %s", err, out)
 	}
-	server := program("postgres", "-D", data, "-k", sock, "-c", "listen_addresses=", "-F")
+	server := program("postgres", append([]string{"-D", data, "-k", sock, "-c", "listen_addresses=", "-F"}, settings...)...)
 	var log lockedBuffer
 	server.Stderr = &log
 	must(t, server.Start())
@@ -63,7 +65,11 @@ func postgres(t *testing.T, w *world) string {
 		server.Wait()
 	})
 	eventually(t, "PostgreSQL is up", func() bool {
-		return program("psql", "-h", sock, "-U", "jail", "-c", "select 1", "postgres").Run() == nil
+		psql := program("psql", "-h", sock, "-U", "jail", "-c", "select 1", "postgres")
+		if i := slices.Index(settings, "-p"); i >= 0 {
+			psql.Env = append(psql.Environ(), "PGPORT="+settings[i+1])
+		}
+		return psql.Run() == nil
 	})
 	return sock
 }
@@ -111,4 +117,28 @@ func TestPostgres(t *testing.T) {
 			return r
 		}, starting("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres"))
 	})
+}
+
+// By TCP one port of the host's loopback is granted, and no other.
+func TestPostgresTCP(t *testing.T) {
+	need(t, "npm", "postgres")
+	t.Parallel()
+	home := newWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	must(t, l.Close())
+	postgres(t, home, "-c", "listen_addresses=127.0.0.1", "-p", port)
+	r := documented(t, "remote", `"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
+		"me@localhost:5432/notes", "jail@localhost:"+port+"/postgres", "port = 5432", "port = "+port)
+	query := func(_ *testing.T, _ *world, s *session) toolResult {
+		return s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
+	}
+	if got := newWorld(t).attempt(t, r.name, r.config(r.access...), query); got.IsError || !strings.Contains(got.texts(), `"answer": 42`) {
+		t.Errorf("granted: %s", got.raw)
+	}
+	other := strings.Replace(r.access[0], "port = "+port, "port = "+hostPort(t), 1)
+	if got := newWorld(t).attempt(t, r.name, r.config(other), query); !got.IsError || !strings.Contains(string(got.raw), "ECONNREFUSED") {
+		t.Errorf("with another port granted: %s", got.raw)
+	}
 }
