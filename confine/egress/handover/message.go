@@ -22,7 +22,7 @@ type message struct {
 	Secrets  map[string][]byte `json:"secrets,omitempty"`  // there even if empty, as {"":…}
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor, or an error
-	End      uint64            `json:"end,omitempty"`      // a connection that has sent what it may
+	End      uint64            `json:"end,omitempty"`      // a connection that is over
 
 	Hello  *helloMessage  `json:"hello,omitempty"`
 	Ready  bool           `json:"ready,omitempty"`

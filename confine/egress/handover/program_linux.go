@@ -47,8 +47,8 @@ type handed struct {
 }
 
 // Start starts the program and returns when it has made its authority; what it does
-// until it is ready goes on meanwhile: see Ready. Serve waits for it. Every error means that there is no
-// process.
+// until it is ready goes on meanwhile: see Ready. Serve waits for it. Every error means
+// that there is no process.
 func Start(o Options) (*Program, error) {
 	secrets := map[string][]byte{}
 	for name, value := range o.Secrets {
@@ -273,7 +273,8 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 	c.Close() // it is the process's now
 	select {
 	case <-h.ctx.Done():
-	case <-t.Done: // the Gate waits for nobody; what is left ends with the process
+	case <-t.Done: // the Gate waits for nobody
+		p.socket.send(message{End: id}, nil)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +30,7 @@ func Run(newWorker func(rules []policy.NetRule, roots []byte) (Worker, error)) e
 	if err != nil {
 		return fmt.Errorf("mcp-jail-tls is started by mcp-jail, not by hand: %w", err)
 	}
-	w := &working{socket: s, served: map[uint64]*atomic.Bool{}, dials: map[uint64]chan dialled{}}
+	w := &working{socket: s, served: map[uint64]chan struct{}{}, dials: map[uint64]chan dialled{}}
 	err = w.run(newWorker)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.send(message{Failed: err.Error()}, nil)
@@ -45,9 +44,9 @@ type working struct {
 	worker Worker
 
 	mu     sync.Mutex
-	served map[uint64]*atomic.Bool // of what was handed over: whether it has sent what it may
-	dials  map[uint64]chan dialled // that were asked for
-	last   uint64                  // number of a dial
+	served map[uint64]chan struct{} // of what was handed over; closed when it has to end
+	dials  map[uint64]chan dialled  // that were asked for
+	last   uint64                   // number of a dial
 }
 
 type dialled struct {
@@ -101,7 +100,11 @@ func (w *working) loop() error {
 		}
 		switch {
 		case m.Serve != nil && c != nil:
-			go w.serve(*m.Serve, c)
+			end := make(chan struct{})
+			w.mu.Lock()
+			w.served[m.Serve.ID] = end
+			w.mu.Unlock()
+			go w.serve(*m.Serve, c, end)
 		case m.Upstream != nil:
 			d := dialled{conn: c}
 			if c == nil {
@@ -110,8 +113,9 @@ func (w *working) loop() error {
 			w.deliver(m.Upstream.Dial, d)
 		case m.End != 0:
 			w.mu.Lock()
-			if over := w.served[m.End]; over != nil {
-				over.Store(true)
+			if end := w.served[m.End]; end != nil {
+				delete(w.served, m.End)
+				close(end)
 			}
 			w.mu.Unlock()
 		default:
@@ -120,17 +124,14 @@ func (w *working) loop() error {
 	}
 }
 
-func (w *working) serve(m serveMessage, c *net.TCPConn) {
-	over := new(atomic.Bool)
-	w.mu.Lock()
-	w.served[m.ID] = over
-	w.mu.Unlock()
+func (w *working) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	w.worker.Serve(c, m.Head, egress.Target{
 		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr,
 		Sent: func(n int64) bool {
 			w.socket.send(message{Sent: &sentMessage{m.ID, n}}, nil)
-			return !over.Load()
+			return true // the answer, if there is one, is an end
 		},
+		Done: end,
 		Deny: func(d egress.Denial) {
 			w.socket.send(message{Denied: &deniedMessage{m.ID, d.Why, clip(d.Detail)}}, nil)
 		},

@@ -155,6 +155,15 @@ func (t *Terminator) Serve(conn *net.TCPConn, head []byte, target egress.Target,
 		return
 	}
 	defer t.remove(l)
+	stop := make(chan struct{})
+	defer close(stop)
+	t.work.Go(func() {
+		select {
+		case <-target.Done:
+			l.Close()
+		case <-stop:
+		}
+	})
 	if err := l.open(); err != nil {
 		l.Close()
 	}
