@@ -20,16 +20,20 @@ import (
 // startTime bounds what the process may take to be ready. It takes some milliseconds.
 const startTime = 20 * time.Second
 
+// endTime is how long it may live without its socket.
+const endTime = time.Second
+
 // Program is a running mcp-jail-tls, seen from the launcher.
 type Program struct {
-	socket *socket
-	ca     []byte
-	ready  chan struct{}   // closed when connections can be handed over
-	ctx    context.Context // ends with the process
-	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // dials
-	exited chan struct{}
-	pid    int
+	socket  *socket
+	ca      []byte
+	ready   chan struct{}   // closed when connections can be handed over
+	ctx     context.Context // ends with the process
+	cancel  context.CancelCauseFunc
+	work    sync.WaitGroup
+	process *os.Process
+	exited  chan struct{}
+	state   *os.ProcessState // once it has exited
 
 	mu     sync.Mutex
 	handed map[uint64]*handed
@@ -66,7 +70,7 @@ func Start(o Options) (*Program, error) {
 		p.Close()
 		return nil, fmt.Errorf("%s: %w", o.Program, err)
 	}
-	go p.listen(secrets)
+	p.work.Go(func() { p.listen(secrets) })
 	return p, nil
 }
 
@@ -86,13 +90,13 @@ func (p *Program) spawn(o Options) error {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		process, err := p.fork(o, theirs)
+		var err error
+		p.process, err = fork(o, theirs)
 		started <- err
 		if err != nil {
 			return
 		}
-		state, _ := process.Wait()
-		p.cancel(fmt.Errorf("mcp-jail-tls has ended (%v)", state))
+		p.state, _ = p.process.Wait()
 		close(p.exited)
 	}()
 	if err := <-started; err != nil {
@@ -102,21 +106,17 @@ func (p *Program) spawn(o Options) error {
 	return nil
 }
 
-func (p *Program) fork(o Options, theirs *os.File) (*os.Process, error) {
+func fork(o Options, theirs *os.File) (*os.Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
 	// What it would say when it dies could have a part of a request in it.
-	process, err := os.StartProcess(o.Program, []string{Name}, &os.ProcAttr{
+	return os.StartProcess(o.Program, []string{Name}, &os.ProcAttr{
 		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
-	if err == nil {
-		p.pid = process.Pid
-	}
-	return process, err
 }
 
 // environment is all that the process gets. GOMAXPROCS is set so that the runtime
@@ -156,7 +156,7 @@ func (p *Program) introduce(o Options) error {
 func (p *Program) CA() []byte { return p.ca }
 
 // Pid is the number of the process.
-func (p *Program) Pid() int { return p.pid }
+func (p *Program) Pid() int { return p.process.Pid }
 
 // Ready returns when connections can be handed over, or the reason why they never can.
 func (p *Program) Ready() error {
@@ -173,7 +173,7 @@ func (p *Program) listen(secrets map[string][]byte) {
 		for {
 			m, c, err := p.socket.receive()
 			if err != nil {
-				return fmt.Errorf("mcp-jail-tls has ended (%w)", err)
+				return p.end()
 			}
 			if c != nil {
 				c.Close() // it has none to give
@@ -200,6 +200,17 @@ func (p *Program) listen(secrets map[string][]byte) {
 	for _, h := range p.handed {
 		h.cancel()
 	}
+}
+
+// end waits for the process, which has let go of its socket, and says how it ended.
+func (p *Program) end() error {
+	select {
+	case <-p.exited:
+	case <-time.After(endTime):
+		p.process.Kill()
+		<-p.exited
+	}
+	return fmt.Errorf("mcp-jail-tls has ended (%v)", p.state)
 }
 
 // take takes a message about one connection.
@@ -282,7 +293,7 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 func (p *Program) Close() {
 	p.cancel(errors.New("the session is over"))
 	p.socket.Close()
-	syscall.Kill(p.pid, syscall.SIGKILL)
+	p.process.Kill()
 	<-p.exited
 	p.work.Wait()
 }
