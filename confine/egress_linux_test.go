@@ -90,6 +90,7 @@ func clients(t testing.TB) []client {
 		web("Python", "/usr/bin/python3", "-c", pythonGet, "URL"),
 		{name: "git", program: "git", argv: []string{"git", "ls-remote", "URL"}, scheme: "https", path: "/repo.git", want: "refs/heads/main"},
 		web("node, c-ares", "node", "-e", nodeCares, "NAME"),
+		web("Go, cgo", worldFile("go-cgo"), "URL"),
 	}
 	for _, c := range []struct{ name, compiler, flag string }{
 		{"glibc", "gcc", "-O"}, {"glibc, static", "gcc", "-static"}, {"musl, static", "musl-gcc", "-static"},

@@ -37,16 +37,7 @@ func TestEgress(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		skip(t, "clients", "%v", err)
 	}
-	tls := filepath.Join(t.TempDir(), "mcp-jail-tls")
-	build := exec.Command("go", "build", "-o", tls, "../cmd/mcp-jail-tls")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	program, err := os.ReadFile(tls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programs := worldPrograms(t)
 	for _, c := range []struct {
 		name string
 		user int
@@ -56,8 +47,10 @@ func TestEgress(t *testing.T) {
 			if err := os.Mkdir(home, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(home, "mcp-jail-tls"), program, 0o755); err != nil {
-				t.Fatal(err)
+			for name, program := range programs {
+				if err := os.WriteFile(filepath.Join(home, name), program, 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := os.Chown(home, c.user, c.user); err != nil {
 				t.Fatal(err)
@@ -82,6 +75,47 @@ func TestEgress(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cgoSource is a client that looks names up by the C library, from Go.
+const cgoSource = `package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+)
+
+func main() {
+	r, err := http.Get(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	io.Copy(os.Stdout, r.Body)
+}
+`
+
+// worldPrograms builds, out here where there are modules and a cache, what the tests
+// in there need of Go.
+func worldPrograms(t *testing.T) map[string][]byte {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "client.go")
+	if err := os.WriteFile(source, []byte(cgoSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, p := range []struct{ name, cgo, what string }{{"mcp-jail-tls", "0", "../cmd/mcp-jail-tls"}, {"go-cgo", "1", source}} {
+		build := exec.Command("go", "build", "-tags=netcgo", "-o", filepath.Join(dir, p.name), p.what)
+		build.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
+		said, err := build.CombinedOutput()
+		if err == nil {
+			out[p.name], err = os.ReadFile(filepath.Join(dir, p.name))
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.name, err, said)
+		}
+	}
+	return out
 }
 
 // inWorld skips a test that TestEgress is going to run.
