@@ -55,15 +55,17 @@ func Find(self, path string, writable func(string) bool) (string, error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			continue
 		}
+		// Beside mcp-jail the name is protected, like that of mcp-jail itself: nothing
+		// around it can be moved.
+		protected := found == filepath.Join(filepath.Dir(self), Name)
 		for at := found; ; at = filepath.Dir(at) {
 			if writable(at) {
 				return "", fmt.Errorf("%s cannot be used: the server may write to %s, so it could choose what is run outside of its jail", found, at)
 			}
-			if at == filepath.Dir(at) {
-				break
+			if protected || at == filepath.Dir(at) {
+				return found, nil
 			}
 		}
-		return found, nil
 	}
 	return "", fmt.Errorf("%w beside mcp-jail and in PATH; it ends TLS for rules with path_prefix, methods or secret. Install it with mcp-jail, from the same build", ErrMissing)
 }

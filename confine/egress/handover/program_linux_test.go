@@ -385,12 +385,21 @@ func TestFind(t *testing.T) {
 	if got, err := handover.Find(self, b, nothing); got != beside || err != nil {
 		t.Errorf("%s %v", got, err)
 	}
-	for _, shut := range []string{beside, a, dir} {
+	for _, c := range []struct {
+		shut   string
+		refuse bool
+	}{{beside, true}, {a, false}, {dir, false}} {
+		got, err := handover.Find(self, b, func(p string) bool { return p == c.shut })
+		if c.refuse != (err != nil) || err != nil && !strings.Contains(err.Error(), "write to "+c.shut) {
+			t.Errorf("%s can be written to: %s %v", c.shut, got, err)
+		}
+	}
+	os.Chmod(beside, 0o644)
+	for _, shut := range []string{inPath, b, dir} {
 		if got, err := handover.Find(self, b, func(p string) bool { return p == shut }); err == nil || !strings.Contains(err.Error(), "write to "+shut) {
 			t.Errorf("%s can be written to: %s %v", shut, got, err)
 		}
 	}
-	os.Chmod(beside, 0o644)
 	if got, err := handover.Find(self, b, nothing); got != inPath || err != nil {
 		t.Errorf("not executable: %s %v", got, err)
 	}
