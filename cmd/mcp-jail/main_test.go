@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
+	if beside := besides[filepath.Base(os.Args[0])]; beside != nil {
+		beside()
+	}
 	if os.Getenv(asEnv) == "mcp-jail" {
 		main()
 	}

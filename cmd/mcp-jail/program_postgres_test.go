@@ -138,7 +138,11 @@ func TestPostgresTCP(t *testing.T) {
 		t.Errorf("granted: %s", got.raw)
 	}
 	other := strings.Replace(r.access[0], "port = "+port, "port = "+hostPort(t), 1)
-	if got := newWorld(t).attempt(t, r.name, r.config(other), query); !got.IsError || !strings.Contains(string(got.raw), "ECONNREFUSED") {
+	w := newWorld(t)
+	if got := w.attempt(t, r.name, r.config(other), query); !got.IsError || !strings.Contains(string(got.raw), "ECONNREFUSED") {
 		t.Errorf("with another port granted: %s", got.raw)
+	}
+	if why := w.why(t, r.name); why.Attribution != "certain" || strings.Join(why.Grant, "\n")+"\n" != strings.Trim(r.access[0], "\n")+"\n" {
+		t.Errorf("want the lines of the page: %+v", why)
 	}
 }

@@ -26,6 +26,8 @@ type world struct {
 
 	program string              // mcp-jail, where the usual one is out of reach
 	as      *syscall.Credential // nil: the caller
+
+	around func(*exec.Cmd) *exec.Cmd // what mcp-jail runs in; nil: nothing
 }
 
 func newWorld(t *testing.T) *world { return newWorldIn(t, "/var/tmp") }
@@ -134,6 +136,9 @@ func (w *world) mcpJail(args ...string) *exec.Cmd {
 	cmd.Dir, cmd.Env = w.work, env
 	if w.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
+	}
+	if w.around != nil {
+		return w.around(cmd)
 	}
 	return cmd
 }

@@ -1,0 +1,224 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	github      = "@modelcontextprotocol/server-github"
+	githubToken = "GITHUB_PERSONAL_ACCESS_TOKEN"
+)
+
+// githubRecipe is that of docs/programs.md.
+func githubRecipe(t *testing.T) recipe {
+	t.Helper()
+	return documented(t, "github", `"npx"`, `"node"`, `"-y", "`+github+`"`, `"`+server(github)+`"`)
+}
+
+// newToken is made up as the test runs: the test binary may be mcp-jail, and hold what
+// is written here.
+func newToken() string { return "ghp_" + rand.Text() + rand.Text()[:10] }
+
+// commits asks api.github.com for something that takes the token.
+func commits(s *session) toolResult {
+	return s.tool("list_commits", map[string]any{"owner": "a", "repo": "b"})
+}
+
+// The server works with one host granted and a token that it never had: what it has
+// is a placeholder, wherever one looks in the memory of its jail.
+func TestGithubSecret(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	token := newToken()
+	net := newInternet(t, w, token)
+	w.env = append(w.env, githubToken+"="+token)
+	r := githubRecipe(t)
+	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+		got := commits(s)
+		if n := inJail(t, w, token); n != 0 {
+			t.Errorf("the token is in the memory of the jail, %d times", n)
+		}
+		if n := inJail(t, w, policy.Placeholder(githubToken)); n == 0 {
+			t.Errorf("not even the placeholder was found in the memory of the jail")
+		}
+		if s.cmd.Process != nil {
+			unshown(t, w, s, token)
+		}
+		return got
+	})
+	if got.IsError || !strings.Contains(got.texts(), "a commit") {
+		t.Errorf("%s", got.raw)
+	}
+	if told := net.told(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
+		t.Errorf("the host was told %q", told)
+	}
+	if record := w.say(t, "why", "--format", "json", r.name); strings.Contains(record, token) {
+		t.Errorf("the record has the token: %s", record)
+	}
+}
+
+// The control: a token that is granted is found.
+func TestGithubVariable(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	token := newToken()
+	net := newInternet(t, w, token)
+	w.env = append(w.env, githubToken+"="+token, "NODE_EXTRA_CA_CERTS="+net.authority())
+	r := githubRecipe(t)
+	plain := fmt.Sprintf("[[servers.github.access.net]]\nhost = %q\nscheme = \"https\"\nallow = true\n", internetHost) +
+		fmt.Sprintf("[[servers.github.access.fs]]\npath = %q\nread = true\n", net.authority())
+	for _, name := range []string{githubToken, "NODE_EXTRA_CA_CERTS"} {
+		plain += fmt.Sprintf("[[servers.github.access.env]]\nname = %q\nread = true\n", name)
+	}
+	got := w.attempt(t, r.name, r.config(plain), func(t *testing.T, w *world, s *session) toolResult {
+		got := commits(s)
+		if inJail(t, w, token) == 0 {
+			t.Error("the token was not found in the memory of the jail: the search finds nothing")
+		}
+		return got
+	})
+	if got.IsError || !strings.Contains(net.told(t), "Bearer "+token) {
+		t.Errorf("%s, told %q", got.raw, net.told(t))
+	}
+}
+
+// Without its rule the server reaches nothing, and what is proposed is that rule.
+func TestGithubRefused(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	token := newToken()
+	net := newInternet(t, w, token)
+	w.env = append(w.env, githubToken+"="+token)
+	r := githubRecipe(t)
+	failed := func(t *testing.T, config, grant, cause string, use func(*session) toolResult) {
+		t.Helper()
+		got := w.attempt(t, r.name, config, func(_ *testing.T, _ *world, s *session) toolResult { return use(s) })
+		why := w.why(t, r.name)
+		if !got.IsError || why.Attribution != "certain" || strings.Join(why.Grant, "; ") != grant || !strings.Contains(why.Cause, cause) {
+			t.Errorf("%s\n%+v", got.raw, why)
+		}
+	}
+	other := strings.Replace(r.access[0], internetHost, "uploads.github.com", 1)
+	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `to resolve "api.github.com"`, commits)
+	reads := strings.Replace(r.access[0], "allow", "methods = [\"GET\"]\nallow", 1)
+	failed(t, r.config(reads),
+		`[[servers.github.access.net]]; host = "api.github.com"; scheme = "https"; path_prefix = "/repos/a/b/issues"; methods = ["POST"]; secret = { env = "`+githubToken+`" }; allow = true`,
+		"POST /repos/a/b/issues", func(s *session) toolResult {
+			if got := commits(s); got.IsError {
+				t.Errorf("reading: %s", got.raw)
+			}
+			before := net.told(t)
+			got := s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"})
+			if told := net.told(t); told != before {
+				t.Errorf("the host was told %q", told)
+			}
+			return got
+		})
+}
+
+// unshown looks for a secret where this session shows something.
+func unshown(t *testing.T, w *world, s *session, secret string) {
+	t.Helper()
+	if strings.Contains(s.stderr.String(), secret) {
+		t.Errorf("stderr: %s", s.stderr.String())
+	}
+	var found []string
+	for _, p := range w.processes() {
+		pid, name, _ := strings.Cut(p, " ")
+		if env, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); strings.Contains(string(env), secret) {
+			found = append(found, name)
+		}
+	}
+	if found != nil {
+		t.Errorf("the arguments of %q", found)
+	}
+}
+
+// inJail counts where the memory of the processes of a world's jails holds a text, in
+// one of the forms that a program could keep it in.
+func inJail(t *testing.T, w *world, text string) (n int) {
+	t.Helper()
+	space := func(dir string) string {
+		ns, _ := os.Readlink(filepath.Join(dir, "ns", "pid"))
+		return ns
+	}
+	jails := map[string]bool{}
+	for _, p := range w.processes() {
+		pid, _, _ := strings.Cut(p, " ")
+		jails[space(filepath.Join("/proc", pid))] = true
+	}
+	delete(jails, space("/proc/self"))
+	delete(jails, "") // it has ended
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	searched := 0
+	for _, dir := range all {
+		if jails[space(dir)] {
+			searched++
+			if k := inMemory(t, filepath.Base(dir), text); k > 0 {
+				argv, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+				t.Logf("%d times in %q", k, argv)
+				n += k
+			}
+		}
+	}
+	if searched < 2 {
+		t.Errorf("%d processes are in the jail, and there is an init and a server", searched)
+	}
+	return n
+}
+
+// inMemory counts a text in what a process can read of its memory.
+func inMemory(t *testing.T, pid, text string) (n int) {
+	t.Helper()
+	wide := binary.LittleEndian.AppendUint16(nil, 0)[:0]
+	for _, c := range utf16.Encode([]rune(text)) {
+		wide = binary.LittleEndian.AppendUint16(wide, c)
+	}
+	forms := []string{text, string(wide), base64.RawStdEncoding.EncodeToString([]byte(text))[:len(text)]}
+	maps, err := os.Open(filepath.Join("/proc", pid, "maps"))
+	must(t, err)
+	defer maps.Close()
+	memory, err := os.Open(filepath.Join("/proc", pid, "mem"))
+	must(t, err)
+	defer memory.Close()
+	buf := make([]byte, 1<<20)
+	read := int64(0)
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		var from, to int64
+		var rights string
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil || rights[0] != 'r' {
+			continue
+		}
+		for at := from; at < to; at += int64(len(buf) - 256) { // what lies across an end is in the next piece
+			got, err := memory.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
+			read += int64(got)
+			for _, form := range forms {
+				n += strings.Count(string(buf[:got]), form)
+			}
+			if err != nil && err != io.EOF {
+				break // a page of a file that is gone, or of the kernel's
+			}
+		}
+	}
+	if read < 1<<20 {
+		t.Errorf("only %d bytes of process %s could be read", read, pid)
+	}
+	return n
+}
