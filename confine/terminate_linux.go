@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -79,13 +82,13 @@ func startTerminator(ctx context.Context, plan *Plan, order *order) (*terminator
 }
 
 // authorities are those of the first file that there is, those that the profile's
-// variables name, and own.
+// variables name, and own. Of a file the jail gets certificates alone: it is read with
+// rights that the server has not, and the server may be who says what it is.
 func authorities(p *policy.Profile, own []byte, files, variables []string) string {
 	var all bytes.Buffer
 	add := func(name string) bool {
-		b, err := os.ReadFile(name)
-		all.Write(b)
-		all.WriteByte('\n')
+		b, err := readSmall(name, maxBundle)
+		certificates(&all, string(b))
 		return err == nil
 	}
 	for _, name := range files {
@@ -100,6 +103,53 @@ func authorities(p *policy.Profile, own []byte, files, variables []string) strin
 	}
 	all.Write(own)
 	return all.String()
+}
+
+// maxBundle is more than a system's authorities have together.
+const maxBundle = 16 << 20
+
+// certificates writes those that are in text (RFC 7468), and nothing else of it.
+func certificates(w *bytes.Buffer, text string) {
+	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+	at := -1 // in w, where one begins
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == begin:
+			if at >= 0 {
+				w.Truncate(at)
+			}
+			at = w.Len()
+		case at < 0:
+			continue
+		case line != end && strings.Trim(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != "":
+			w.Truncate(at)
+			at = -1
+			continue
+		}
+		w.WriteString(line + "\n")
+		if line == end {
+			at = -1
+		}
+	}
+	if at >= 0 {
+		w.Truncate(at)
+	}
+}
+
+// readSmall reads a regular file. It waits for nobody, as who opens a pipe would.
+func readSmall(name string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, errors.New("it is no small file")
+	}
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // secretTime bounds a command that prints a secret: it may ask its user.
@@ -128,14 +178,7 @@ func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, err
 func readSecret(ctx context.Context, p *policy.Profile, s policy.Secret) (string, error) {
 	switch {
 	case s.File != "":
-		info, err := os.Stat(s.File)
-		if err == nil && (!info.Mode().IsRegular() || info.Size() > maxSecret) {
-			err = errors.New("it is no small file")
-		}
-		if err != nil {
-			return "", err
-		}
-		b, err := os.ReadFile(s.File)
+		b, err := readSmall(s.File, maxSecret)
 		return string(b), err
 	case s.Command != nil:
 		return runSecret(ctx, p, s.Command)

@@ -204,6 +204,11 @@ func (g *Gate) spend(n int64) bool {
 	return g.sent.Add(n) <= g.o.Limits.OutBytes
 }
 
+// over reports whether nothing more may be sent.
+func (g *Gate) over() bool {
+	return g.o.Limits.OutBytes != 0 && g.sent.Load() >= g.o.Limits.OutBytes
+}
+
 // Ports are the TCP ports for which a jail needs a listener: those of the rules that
 // allow something, without 53, on which the Gate itself answers.
 func Ports(rules []policy.NetRule) []uint16 {

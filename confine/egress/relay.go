@@ -217,6 +217,9 @@ func (r *relay) terminate() error {
 	if t == nil {
 		return &refusal{Unsupported, "nothing here sees its requests"}
 	}
+	if r.g.over() { // it says what it sent when that has gone
+		return errOut
+	}
 	t.Serve(r.client, r.head, Target{
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.ctx.Done(),
 		Sent: func(n int64) bool {
@@ -242,6 +245,10 @@ func (r *relay) terminate() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(r.g.ctx, cancel)()
+		if r.g.over() {
+			r.g.denyError(r.d, errOut)
+			return nil, errOut
+		}
 		c, err := r.g.dial(ctx, r.d)
 		r.g.denyError(r.d, err)
 		return c, err

@@ -1,0 +1,56 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// spender sends as much as it may upstream on each connection, and tells of it at the
+// end, as who counts for itself does.
+type spender struct {
+	served int
+	again  error // of a connection to upstream after that
+}
+
+func (x *spender) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
+	defer c.Close()
+	x.served++
+	for t.Sent(600) {
+	}
+	var up *net.TCPConn
+	if up, x.again = dial(context.Background()); x.again == nil {
+		up.Close()
+	}
+}
+
+// TestBytesOutOfRequests: whoever counts what a connection sent says so after the fact.
+// Once the session has sent what it may there is no new connection to say it of.
+func TestBytesOutOfRequests(t *testing.T) {
+	listen(t, "198.51.100.7:443", echo(""))
+	x := &spender{}
+	g := gateWith(t, Options{
+		Rules: []rule{{Host: "api.test", Scheme: "https", PathPrefix: "/v1", Allow: true}}, Terminator: x, Limits: Limits{OutBytes: 1000},
+		Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
+	})
+	to := netip.AddrPortFrom(resolve(t, g, "api.test"), 443).String()
+	for range 3 {
+		c := client(t, g, to)
+		c.Write(hello(t, "api.test"))
+		c.CloseWrite()
+		c.Read(make([]byte, 1)) // its end
+	}
+	g.Close()
+	if x.served != 1 {
+		t.Errorf("%d connections were served, want the one that reached the limit", x.served)
+	}
+	var r *refusal
+	if !errors.As(x.again, &r) || r.why != TooMany {
+		t.Errorf("beyond the limit a connection to upstream was %v", x.again)
+	}
+	if d := only(t, g); d.Why != TooMany || d.Count < 3 {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,50 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestAuthorities: the launcher reads files that a variable names, with rights that the
+// server has not. Of these the server gets certificates, and nothing else.
+func TestAuthorities(t *testing.T) {
+	const cert = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVqg\n-----END CERTIFICATE-----\n"
+	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n"
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, path, want string
+	}{
+		{"a certificate", file("cert", "a comment\n"+cert), cert},
+		{"two, and lines that end as elsewhere", file("two", strings.ReplaceAll(cert+cert, "\n", "\r\n")), cert + cert},
+		{"without an end of line", file("end", strings.TrimSuffix(cert, "\n")), cert},
+		{"a key", file("key", key), ""},
+		{"a key beside a certificate", file("both", cert+key), cert},
+		{"a key between the marks of a certificate", file("inside", "-----BEGIN CERTIFICATE-----\n"+key+"-----END CERTIFICATE-----\n"), ""},
+		{"words between the marks", file("words", "-----BEGIN CERTIFICATE-----\npassword: x\n-----END CERTIFICATE-----\n"), ""},
+		{"half a certificate", file("half", "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n"), ""},
+		{"a pipe", pipe, ""},
+		{"no file", "/dev/zero", ""},
+	} {
+		p := &policy.Profile{Env: []policy.Variable{{Name: "SSL_CERT_FILE", Value: c.path}}}
+		if got := authorities(p, []byte("OWN"), nil, authorityVariables); got != c.want+"OWN" {
+			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
