@@ -84,5 +84,8 @@ func (d *demo) play(ctx context.Context, given programs) (err error) {
 	if err := d.tools(ctx); err != nil {
 		return err
 	}
-	return d.thief(ctx)
+	if err := d.thief(ctx); err != nil {
+		return err
+	}
+	return d.hosts(ctx)
 }

@@ -16,12 +16,13 @@ const (
 	secretKey   = "-----BEGIN OPENSSH PRIVATE KEY-----\nnot a real key\n-----END OPENSSH PRIVATE KEY-----\n"
 )
 
-// site is the temporary place where the demonstration happens: a home and a project of nobody's, two local services, and
-// the policy. Nothing of the user's is in it, and the programs are told that it is all there is.
+// site is the temporary place where the demonstration happens: a home and a project of nobody's, three local services,
+// and the policy. Nothing of the user's is in it, and the programs are told that it is all there is.
 type site struct {
 	dir      string
 	programs programs
 	tcp      net.Listener
+	other    net.Listener
 	unix     net.Listener // nil where there is no such thing
 }
 
@@ -74,6 +75,10 @@ func (s *site) listen() (err error) {
 		return err
 	}
 	go hangUp(s.tcp)
+	if s.other, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	go hangUp(s.other)
 	if l, err := net.Listen("unix", s.path("home/docker.sock")); err == nil {
 		s.unix = l
 		go hangUp(l)
@@ -93,8 +98,10 @@ func hangUp(l net.Listener) {
 }
 
 func (s *site) remove() error {
-	if s.tcp != nil {
-		s.tcp.Close()
+	for _, l := range []net.Listener{s.tcp, s.other} {
+		if l != nil {
+			l.Close()
+		}
 	}
 	if s.unix != nil {
 		s.unix.Close()
@@ -185,12 +192,14 @@ func (s *site) write(name, text string) (string, error) {
 // where one has, mcp-jail says so.
 func quote(s string) string { return "'" + s + "'" }
 
-// show shortens the site's paths to what they stand for, which also makes two runs print the same.
+// show shortens the site's paths and addresses to what they stand for, which also makes two runs print the same.
 func (s *site) show(text string) string {
 	return strings.NewReplacer(
 		s.path("project")+string(filepath.Separator), "",
 		s.path("project"), ".",
 		s.path("home"), "~",
 		s.dir, "…",
+		where(s.tcp), "the service",
+		where(s.other), "another service",
 	).Replace(text)
 }
