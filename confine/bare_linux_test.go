@@ -203,6 +203,19 @@ func TestBareIsRefused(t *testing.T) {
 	}
 }
 
+// TestBareLeavesNothingOpen: a launcher that starts one jail after the other has as
+// many descriptors as before.
+func TestBareLeavesNothingOpen(t *testing.T) {
+	needsBare(t)
+	p := jailProfile(t)
+	inBare(t, p, try("cwd")) // what is made once
+	before := descriptorsOpen(t)
+	for range 5 {
+		inBare(t, p, try("cwd"))
+	}
+	eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
+}
+
 func inBare(t testing.TB, p *policy.Profile, attempts ...attempt) []outcome {
 	t.Helper()
 	out, err := runJail(t, allGaps, p, attempts)

@@ -53,6 +53,9 @@ func TestWorldRequests(t *testing.T) {
 		if c.scheme != "https" || c.missing != nil || !slices.Contains(c.argv, "URL") {
 			continue
 		}
+		if bareWorld && c.name == "wget" {
+			continue // asks no variable, and the plan says so
+		}
 		t.Run(c.name, func(t *testing.T) {
 			c := c.withoutAuthority()
 			if c.path == "/" {

@@ -40,9 +40,13 @@ func (f *facts) lookAround() {
 	for _, name := range []string{"/etc/hosts", "/etc/resolv.conf"} {
 		if real, err := filepath.EvalSymlinks(name); err == nil {
 			f.HostNames = append(f.HostNames, real)
+			if name == "/etc/resolv.conf" {
+				f.Resolver = append(f.Resolver, real)
+			}
 		}
 	}
 	_, err := os.Lstat("/proc/self/stat")
 	f.SeesProc = err == nil
+	f.GetFD = probed.get("pidfd_getfd", probeGetFD)
 	f.TracesOwn = tracesOwn(sysctlValue("kernel/yama/ptrace_scope"))
 }

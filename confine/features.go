@@ -61,6 +61,7 @@ type Features struct {
 	FreshProc      Feature `json:"fresh_proc"`      // nothing of /proc is masked, so a new one may be mounted
 	PtraceScope    Feature `json:"ptrace_scope"`    // a supervisor may read the arguments of its jail's processes
 	PidMax         Feature `json:"pid_max"`         // pid_max belongs to the PID namespace
+	GetFD          Feature `json:"pidfd_getfd"`     // a supervisor may act on its server's own sockets
 	Cgroup         Feature `json:"cgroup"`          // cgroup v2 delegated to this process
 	Overlay        Feature `json:"overlay"`         // a call can have a copy of HOME
 }
@@ -83,6 +84,7 @@ func (f Features) List() []NamedFeature {
 		{"fresh_proc", f.FreshProc},
 		{"ptrace_scope", f.PtraceScope},
 		{"pid_max", f.PidMax},
+		{"pidfd_getfd", f.GetFD},
 		{"cgroup", f.Cgroup},
 		{"overlay", f.Overlay},
 	}

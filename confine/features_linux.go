@@ -19,6 +19,7 @@ func Probe() Features {
 	f := probeForStart()
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
 	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
+	f.GetFD = probed.get("pidfd_getfd", probeGetFD)
 	f.MountAPI = probed.get("mount_api", probeMountAPI)
 	f.Cgroup = cgroupHere().feature()
 	filesystems, _ := os.ReadFile("/proc/filesystems")
@@ -141,6 +142,36 @@ func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	return unknown("the kernel answers " + errno.Error())
 }
 
+// probeGetFD takes a descriptor of this very process, and binds a socket to lo, as a
+// supervisor does.
+func probeGetFD() Feature {
+	self, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err == nil {
+		var fd int
+		if fd, err = unix.PidfdGetfd(self, self, 0); err == nil {
+			unix.Close(fd)
+		}
+		unix.Close(self)
+	}
+	if err == nil {
+		var fd int
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+			err = bindToLo(fd)
+			unix.Close(fd)
+		}
+	}
+	switch {
+	case err == nil:
+		return yes("")
+	case isShort(err):
+		return unknown(err.Error())
+	case errors.Is(err, unix.ENOSYS):
+		return no("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
+	}
+	return no("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
+		"allow pidfd_getfd in the filter around mcp-jail")
+}
+
 // seccompNotifyFeature asks for notification together with WAIT_KILLABLE_RECV
 // (Linux 5.19), without which signals of Go's runtime disturb every call.
 func seccompNotifyFeature() Feature {
@@ -156,16 +187,18 @@ func seccompNotifyFeature() Feature {
 // mounts and makes them private, and then fails to execute a file that does not
 // exist. ENOENT is success, and nothing has run.
 func probeUserNamespaces() Feature {
+	const all = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	uid, gid := os.Getuid(), os.Getgid()
-	pid, err := syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{
-		Env: []string{},
-		Sys: &syscall.SysProcAttr{
-			Cloneflags:   unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-			Unshareflags: unix.CLONE_NEWNS,
-			UidMappings:  []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-			GidMappings:  []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-		},
-	})
+	// Where clone itself is refused, the first one finds that out: with mappings the
+	// package syscall would leave a pipe open.
+	pid, err := execNothing(&syscall.SysProcAttr{Cloneflags: all})
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		pid, err = execNothing(&syscall.SysProcAttr{
+			Cloneflags: all, Unshareflags: unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		})
+	}
 	if err == nil { // cannot be; leave no process behind
 		var ws syscall.WaitStatus
 		syscall.Kill(pid, syscall.SIGKILL)
@@ -179,6 +212,10 @@ func probeUserNamespaces() Feature {
 		return unknown("no process could be started: " + err.Error())
 	}
 	return userNamespacesRefused(err)
+}
+
+func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
+	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
 }
 
 // isRefusal tells the errnos of a host that gives no namespaces from those of

@@ -2,7 +2,6 @@ package confine
 
 import (
 	"slices"
-	"strings"
 
 	"golang.org/x/net/bpf"
 
@@ -18,13 +17,14 @@ import (
 // gateOrder is what the shim has to open.
 type gateOrder struct {
 	Open    bool     // there is a gate at all
+	Asked   bool     // instead, without namespaces: the init makes the server's sockets, and asks what they may reach
 	Inbound bool     // ports of the host lead into the jail
 	Ports   []uint16 // TCP, besides those of DNS
 	Refused []byte   // the filter of the packet socket, struct sock_filter records
 }
 
 // any tells whether there is something to hand over.
-func (g *gateOrder) any() bool { return g.Open || g.Inbound }
+func (g *gateOrder) any() bool { return g.Open || g.Asked || g.Inbound }
 
 // What the sockets are that the shim hands over: a byte each, in the data of the
 // message that carries them.
@@ -34,6 +34,7 @@ const (
 	handedTCP     = 't' // a listener
 	handedRefused = 'r' // the packet socket
 	handedSpare   = 's' // TCP, for a connection into the jail
+	handedAsks    = 'a' // no socket of the network: see asks.go
 	handedAll     = '.' // no descriptor: that was the last
 )
 
@@ -91,7 +92,7 @@ func (c *compiler) gate(o *order, granted []string) {
 	}
 	o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l policy.Link) bool { return replaced(l.Path) })
 	c.p = &p
-	c.holds(policy.AxisNet, "listeners handed out of an empty network namespace", "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
+	c.onlyHosts("listeners handed out of an empty network namespace", granted)
 }
 
 // within tells whether a path lies in a directory that is granted. What a rule names

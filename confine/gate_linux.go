@@ -34,23 +34,21 @@ func (p *Process) openGate() error {
 	defer p.mu.Unlock()
 	profile := p.plan.Profile
 	if order.Open {
-		options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
-			Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
-		}}
-		if p.terminator == nil {
-			options.Rules = gateRules(profile.Net)
-		} else {
-			options.Terminator = p.terminator
-			if err := p.terminator.Ready(); err != nil {
-				got.close()
-				return &StartError{Step: stepRequests, Errno: errnoOf(err), Detail: err.Error()}
-			}
+		if err := p.makeGate(profile); err != nil {
+			got.close()
+			return err
 		}
-		p.gate = egress.New(options)
 		if got.Refused != nil {
 			p.packets = leaveToKernel(got.Refused)
 		}
 		p.gate.Serve(got.Sockets)
+	}
+	if order.Asked {
+		if err := p.makeGate(profile); err != nil {
+			got.close()
+			return err
+		}
+		p.asks = newAsks(got.asks, p.gate)
 	}
 	if order.Inbound {
 		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
@@ -59,12 +57,32 @@ func (p *Process) openGate() error {
 	return nil
 }
 
+// makeGate makes the gate of a profile.
+func (p *Process) makeGate(profile *policy.Profile) error {
+	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
+		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
+	}}
+	if p.terminator == nil {
+		options.Rules = gateRules(profile.Net)
+	} else {
+		options.Terminator = p.terminator
+		if err := p.terminator.Ready(); err != nil {
+			return &StartError{Step: stepRequests, Errno: errnoOf(err), Detail: err.Error()}
+		}
+	}
+	p.gate = egress.New(options)
+	return nil
+}
+
 // closeGate ends what is done for the jail, whose init has ended. What was recorded
 // stays.
 func (p *Process) closeGate() {
 	p.mu.Lock()
-	gate, inbound, terminator := p.gate, p.inbound, p.terminator
+	gate, inbound, asks, terminator := p.gate, p.inbound, p.asks, p.terminator
 	p.mu.Unlock()
+	if asks != nil {
+		asks.close()
+	}
 	if gate != nil {
 		gate.Close()
 	}
@@ -80,6 +98,7 @@ func (p *Process) closeGate() {
 type handed struct {
 	egress.Sockets
 	spares []*os.File
+	asks   *os.File
 }
 
 // receiveAll takes sockets up to the shim's last word; all is false where that did
@@ -112,7 +131,7 @@ func (s *handed) receive(control *os.File) (last byte, err error) {
 		if err == nil && i < n {
 			err = s.take(kinds[i], f)
 		}
-		if err != nil || kinds[i] != handedRefused && kinds[i] != handedSpare {
+		if err != nil || kinds[i] != handedRefused && kinds[i] != handedSpare && kinds[i] != handedAsks {
 			f.Close()
 		}
 	}
@@ -171,6 +190,8 @@ func (s *handed) take(kind byte, f *os.File) error {
 		s.Refused = f
 	case handedSpare:
 		s.spares = append(s.spares, f)
+	case handedAsks:
+		s.asks = f
 	default:
 		return errOrder
 	}
@@ -192,6 +213,9 @@ func (s *handed) close() {
 	}
 	for _, f := range s.spares {
 		f.Close()
+	}
+	if s.asks != nil {
+		s.asks.Close()
 	}
 }
 

@@ -218,6 +218,9 @@ func runJail(t testing.TB, l Launcher, p *policy.Profile, attempts []attempt) ([
 // pipes are at their end.
 func startJail(t testing.TB, l Launcher, p *policy.Profile, out, errs io.Writer) (*Process, func(), error) {
 	t.Helper()
+	if bareWorld {
+		l = worldLauncher()
+	}
 	var ends []*os.File
 	done := make(chan struct{}, 2)
 	for _, w := range []io.Writer{out, errs} {

@@ -445,7 +445,7 @@ func runLauncher() {
 	}
 	unix.CloseOnExec(3)
 	for _, p := range profiles {
-		if _, err := (Launcher{}).Start(context.Background(), p, Stdio{Err: os.NewFile(uintptr(fd), "witness")}); err != nil {
+		if _, err := worldLauncher().Start(context.Background(), p, Stdio{Err: os.NewFile(uintptr(fd), "witness")}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}

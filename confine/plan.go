@@ -22,6 +22,7 @@ type facts struct {
 	// What only a jail without namespaces needs to know:
 	KernelFiles []string // files of /proc that tell of the kernel and of no process
 	HostNames   []string // where the host's names are looked up, canonical
+	Resolver    []string // of these, what says whom to ask
 	SeesProc    bool     // processes can be found below /proc
 	TracesOwn   Feature  // memory of one's own descendants can be read
 	Place       cgroupPlace

@@ -3,6 +3,7 @@ package confine
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -36,10 +37,9 @@ func (c *compiler) bare() {
 		o.Env = append(o.Env, gitNoSystem+"1")
 	}
 	c.bareNetwork(o)
-	o.HostNames = grantedHosts(c.p.Net) != nil
 	c.bareSupervision(o)
-	c.bareFiles(o, o.HostNames)
-	c.bareProcesses(o, o.HostNames)
+	c.bareFiles(o)
+	c.bareProcesses(o)
 	c.limits(o)
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
@@ -54,11 +54,11 @@ func (c *compiler) bare() {
 const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
 // bareNetwork: without a network namespace the filter decides whether sockets
-// can be made at all.
+// can be made at all, and the supervisor what they are.
 func (c *compiler) bareNetwork(o *order) {
 	c.noInbound()
-	if grantedHosts(c.p.Net) != nil {
-		c.wholeNetwork(o)
+	if granted := grantedHosts(c.p.Net); granted != nil {
+		c.askedNetwork(o, granted)
 		return
 	}
 	by := "seccomp"
@@ -83,6 +83,12 @@ func (o *order) setTmp(dir string) {
 		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	}
 	o.setVariable("TMPDIR", dir)
+	if len(o.Files) > 0 {
+		o.Files = []madeFile{{Path: path.Join(dir, bareBundle)}}
+		for _, name := range append([]string{nodeAuthorities}, authorityVariables...) {
+			o.setVariable(name, o.Files[0].Path)
+		}
+	}
 	kept, home := o.Home, dir+"/home"
 	if kept != "" {
 		if o.Home = home; policy.Within(o.Dir, kept) {
@@ -142,14 +148,7 @@ func (o *order) tell(change func(*policy.Statement)) {
 // bareSupervision has the calls of the write tier, and those that change attributes,
 // decided by the init. Without that they are decided by nobody.
 func (c *compiler) bareSupervision(o *order) {
-	missing := c.f.SeccompNotify
-	switch {
-	case missing.Answer == Yes && !c.f.SeesProc:
-		missing = no("there is no /proc here", "mount /proc")
-	case missing.Answer == Yes && c.f.TracesOwn.Answer != Yes:
-		missing = c.f.TracesOwn
-	}
-	if missing.Answer != Yes {
+	if missing := c.asksInit(); missing.Answer != Yes {
 		c.unsupervised(missing)
 		return
 	}
@@ -160,8 +159,19 @@ func (c *compiler) bareSupervision(o *order) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
+// asksInit says whether calls can be handed to the init of a jail without namespaces.
+func (c *compiler) asksInit() Feature {
+	switch {
+	case c.f.SeccompNotify.Answer != Yes:
+		return c.f.SeccompNotify
+	case !c.f.SeesProc:
+		return no("there is no /proc here", "mount /proc")
+	}
+	return c.f.TracesOwn
+}
+
 // bareOwn are the places that a jail without mounts has besides its entries.
-func bareOwn(f facts, network bool) []policy.Entry {
+func bareOwn(f facts, o *order) []policy.Entry {
 	var own []policy.Entry
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
@@ -169,15 +179,19 @@ func bareOwn(f facts, network bool) []policy.Entry {
 	for _, file := range f.KernelFiles {
 		own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
 	}
-	if network {
-		for _, file := range f.HostNames {
+	names := f.HostNames
+	if o.Gate.Asked {
+		names = f.Resolver // the launcher knows the host's names, and by them what is granted
+	}
+	if o.Gate.Asked || o.HostNames {
+		for _, file := range names {
 			own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
 		}
 	}
 	return own
 }
 
-func (c *compiler) bareFiles(o *order, network bool) {
+func (c *compiler) bareFiles(o *order) {
 	if c.f.LandlockABI < 1 {
 		c.gap(Gap{
 			Axis: policy.AxisFs, What: "every wall of the filesystem", Fatal: true,
@@ -189,8 +203,8 @@ func (c *compiler) bareFiles(o *order, network bool) {
 	f.Devices = o.Devices
 	entries := bareEntries(c.p.Entries)
 	input := landlockInput{
-		ABI: c.f.LandlockABI, Entries: entries, Own: bareOwn(f, network), Programs: c.p.Programs,
-		DenyPorts: !network, Pin: true,
+		ABI: c.f.LandlockABI, Entries: entries, Own: bareOwn(f, o), Programs: c.p.Programs,
+		DenyPorts: !o.HostNames, Pin: true,
 	}
 	compiled := compileLandlock(input)
 	o.Landlock = compiled.landlockRules
@@ -203,7 +217,7 @@ func (c *compiler) bareFiles(o *order, network bool) {
 	})
 	c.bareCarved(compiled.Carved)
 	if c.supervised {
-		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, network))
+		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, o))
 		o.Making = making(input)
 		c.readsToo = slices.ContainsFunc(compiled.Carved, func(k landlockCarve) bool { return k.Taken.Has(policy.Read) })
 	}
@@ -264,7 +278,7 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 // with what is missing there.
 const maxGapPaths = 12
 
-func (c *compiler) bareProcesses(o *order, network bool) {
+func (c *compiler) bareProcesses(o *order) {
 	if c.f.Seccomp.Answer != Yes {
 		c.gap(Gap{
 			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
@@ -274,10 +288,10 @@ func (c *compiler) bareProcesses(o *order, network bool) {
 	}
 	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
 	// abstract ones.
-	sockets := c.f.LandlockABI >= 9
+	sockets := c.f.LandlockABI >= 9 && !o.Gate.Asked
 	options := seccompOptions{
-		Unix: sockets, Inet: network, Truncate: c.supervised || c.f.LandlockABI >= 3,
-		Programs: c.p.Programs != nil, Supervised: c.supervised,
+		Unix: sockets, Inet: o.HostNames, Truncate: c.supervised || c.f.LandlockABI >= 3,
+		Programs: c.p.Programs != nil, Supervised: c.supervised, Sockets: o.Gate.Asked,
 	}
 	filter, err := compileSeccomp(c.f.Machine, options)
 	if err == nil && c.supervised {

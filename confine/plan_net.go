@@ -9,27 +9,44 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// askedNetwork: the supervisor makes the server's sockets, and asks the gate what they
+// may reach.
+func (c *compiler) askedNetwork(o *order, granted []string) {
+	missing := c.asksInit()
+	if missing.Answer == Yes {
+		missing = c.f.GetFD
+	}
+	if missing.Answer != Yes {
+		c.wholeNetwork(o, missing)
+		return
+	}
+	o.Gate.Asked = true
+	by := "sockets that a supervisor makes and connects, asked by seccomp"
+	if c.f.LandlockABI >= 4 {
+		by += "; Landlock"
+	}
+	c.onlyHosts(by, granted)
+	c.terminate(o)
+	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
+}
+
+// onlyHosts tells what holds of granted hosts.
+func (c *compiler) onlyHosts(by string, granted []string) {
+	c.holds(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
+}
+
 // wholeNetwork: what a server with granted hosts has more than those, and what of
 // its rules has no effect then.
-func (c *compiler) wholeNetwork(o *order) {
+func (c *compiler) wholeNetwork(o *order, missing Feature) {
+	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
-	var requests []string
-	for _, r := range c.p.Net {
-		if r.Terminates() {
-			requests = append(requests, r.Host)
-		}
-	}
 	c.gap(Gap{
 		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(grantedHosts(c.p.Net), 6), ", "),
-		Why: "without a network namespace there is no host allow-list yet, so the choice is all of the network or none",
-		Fix: "remove the net rules" + fix,
+		Why: "there is no network namespace, and no supervisor can be asked what a socket may reach: " + missing.Detail + "; so the choice is all of the network or none",
+		Fix: strings.TrimPrefix(missing.Fix+", or remove the net rules", ", or ") + fix,
 	})
-	if requests != nil {
-		c.gap(Gap{
-			Axis: policy.AxisNet, What: "path_prefix, methods and secret of " + strings.Join(shorten(requests, 6), ", "),
-			Why: "requests are not looked at yet: any passes, and with the placeholder of a secret instead of its value",
-			Fix: "remove these keys" + fix,
-		})
+	if asksForRequests(c.p.Net) {
+		c.unseenRequests("nobody sees requests then: any passes, and with the placeholder of a secret instead of its value", "remove these keys"+fix)
 	}
 	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
 		c.gap(Gap{
@@ -41,6 +58,22 @@ func (c *compiler) wholeNetwork(o *order) {
 	if slices.Contains(c.p.Waive, policy.AxisNet) {
 		o.tell(func(s *policy.Statement) { s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{} })
 	}
+}
+
+// unseenRequests: what rules say of requests has no effect.
+func (c *compiler) unseenRequests(why, fix string) {
+	c.gap(Gap{Axis: policy.AxisNet, What: requestsOf(c.p.Net), Why: why, Fix: fix})
+}
+
+// requestsOf names what rules say of requests.
+func requestsOf(rules []policy.NetRule) string {
+	var hosts []string
+	for _, r := range rules {
+		if r.Terminates() && !slices.Contains(hosts, r.Host) {
+			hosts = append(hosts, r.Host)
+		}
+	}
+	return "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
 }
 
 // noInbound: without a network namespace no port of the profile leads to the server

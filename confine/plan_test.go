@@ -79,7 +79,7 @@ func planText(p *Plan) string {
 func refuseNamespaces(f *facts) {
 	f.UserNamespaces = no("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.SeesProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
-	f.TracesOwn = yes("")
+	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, yes(""), yes("")
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
@@ -115,6 +115,15 @@ func TestPlanGolden(t *testing.T) {
 		{"network_requests_seen", func(p *policy.Profile, f *facts) {
 			requests(p, f)
 			f.Terminator, f.Bundles = yes("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
+		}},
+		{"bare_network_requests_seen", func(p *policy.Profile, f *facts) {
+			requests(p, f)
+			refuseNamespaces(f)
+			f.Terminator = yes("/usr/bin/mcp-jail-tls")
+		}},
+		{"bare_network_without_getfd", func(p *policy.Profile, f *facts) {
+			refuseNamespaces(f)
+			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, no("a filter refuses it", "allow it")
 		}},
 		{"bare_network_requests", func(p *policy.Profile, f *facts) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},

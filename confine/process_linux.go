@@ -34,6 +34,7 @@ type Process struct {
 	done    chan struct{}
 
 	gate       *egress.Gate // nil where no host is granted
+	asks       *asks        // nil where its init does not ask
 	terminator *terminator  // nil where no request is looked at
 	inbound    *inbound     // nil where no port leads into the jail
 	packets    []int        // keep its packet socket: see leaveToKernel

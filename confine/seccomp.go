@@ -72,6 +72,9 @@ type seccompOptions struct {
 	// OwnPIDs says that every pid the jail can name is its own (PID namespace),
 	// so that scheduling calls on other threads stay allowed.
 	OwnPIDs bool
+	// Sockets has the supervisor make TCP and UDP sockets, connect and name them
+	// (socketRules). It takes Supervised.
+	Sockets bool
 	// OwnIPC says that SysV and POSIX queues are the jail's own.
 	OwnIPC bool
 	// Truncate says that Landlock decides who may truncate (ABI 3), or mounts do.
@@ -111,7 +114,9 @@ const (
 // Linux errnos: the compiler runs on systems whose own numbers differ.
 const (
 	linuxEPERM           = 1
+	linuxEACCES          = 13
 	linuxENOSYS          = 38
+	linuxENOPROTOOPT     = 92
 	linuxEPROTONOSUPPORT = 93
 	linuxEOPNOTSUPP      = 95
 	linuxEAFNOSUPPORT    = 97
@@ -190,21 +195,32 @@ func (n *filterNode) onAllow(next *filterNode) *filterNode {
 // that it does not know.
 func compileSeccomp(arch Arch, opts seccompOptions) ([]bpf.RawInstruction, error) {
 	rules := seccompRules(opts)
-	if opts.Supervised {
-		rules = slices.DeleteFunc(rules, func(r seccompRule) bool { return slices.Contains(supervisorCalls, r.call) })
-	}
+	rules = slices.DeleteFunc(rules, func(r seccompRule) bool { return opts.supervisor(r.call) })
 	return compileFilter(arch, rules, nil)
 }
 
-// supervisorCalls are refused to a server and needed by its supervisor: to read
-// arguments, to resolve names without following magic links, to get the listener.
-var supervisorCalls = []string{"openat2", "process_vm_readv", "seccomp"}
+// supervisor tells of a call that is refused to a server and needed by its supervisor:
+// to read arguments, to resolve names without following magic links, to get the
+// listener, to act on the server's sockets.
+func (opts seccompOptions) supervisor(call string) bool {
+	switch call {
+	case "openat2", "process_vm_readv", "seccomp":
+		return opts.Supervised
+	case "pidfd_getfd":
+		return opts.Sockets
+	}
+	return false
+}
 
 // compileListener returns the second filter of a supervised server. It hands calls
 // over, and refuses what the first one leaves to the supervisor. A refusal by
 // either comes before a notification (seccomp(2)).
 func compileListener(arch Arch, opts seccompOptions, notify []seccompNotify) ([]bpf.RawInstruction, error) {
-	rules := slices.DeleteFunc(seccompRules(opts), func(r seccompRule) bool { return !slices.Contains(supervisorCalls, r.call) })
+	opts.Supervised = true
+	rules := slices.DeleteFunc(seccompRules(opts), func(r seccompRule) bool { return !opts.supervisor(r.call) })
+	if opts.Sockets {
+		rules = append(rules, socketRules()...)
+	}
 	return compileFilter(arch, rules, notify)
 }
 

@@ -224,7 +224,7 @@ func socketRule(opts seccompOptions) *filterNode {
 	if opts.RouteNetlink {
 		n = whenEqual(low(0), afNetlink, whenEqual(low(2), netlinkRoute, allow, none), n)
 	}
-	if opts.Inet {
+	if opts.Inet || opts.Sockets {
 		kind := low(1).and(sockTypeMask)
 		stream := whenOneOf(low(2), []uint32{0, protoTCP}, allow,
 			whenEqual(low(2), protoMPTCP, errnoNode(linuxEPROTONOSUPPORT), none))

@@ -21,6 +21,7 @@ var seccompModes = map[string]seccompOptions{
 	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
 	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
+	"sockets":    {Truncate: true, Supervised: true, Sockets: true},
 	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
 }
 
@@ -126,7 +127,7 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			switch fam := i(0); {
 			case fam == 1 && o.Unix:
 				return ok
-			case (fam == 2 || fam == 10) && o.Inet:
+			case (fam == 2 || fam == 10) && (o.Inet || o.Sockets):
 				switch {
 				case kind == 1 && (proto == 0 || proto == 6), kind == 2 && (proto == 0 || proto == 17):
 					return ok
@@ -164,6 +165,9 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		}
 		return ok
 	}
+	if v, decided := socketsOracle(name, a); o.Sockets && decided {
+		return v
+	}
 	switch name {
 	case "open":
 		return bits(a[1])
@@ -174,6 +178,34 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		return 0x7fc00000
 	}
 	return ok
+}
+
+// socketsOracle is what is wanted where the supervisor makes the sockets.
+func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
+	const ok, ask, unknown, refused = 0x7fff0000, 0x7fc00000, 0x50000 | 92, 0x50000 | 13
+	level, option := uint32(a[1]), uint32(a[2])
+	in := func(of ...uint32) bool { return slices.Contains(of, option) }
+	switch name {
+	case "listen":
+		return refused, true
+	case "socket", "connect", "bind", "getsockname", "getpeername", "sendmsg", "sendmmsg", "recvmsg", "recvmmsg":
+		return ask, true
+	case "sendto", "recvfrom":
+		return ask, a[4] != 0
+	case "getsockopt":
+		return ask, level == 1 && in(3, 38, 39) // SO_TYPE, SO_PROTOCOL, SO_DOMAIN
+	case "setsockopt":
+		switch {
+		case level == 1:
+			return ok, true
+		case level == 6 && in(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36): // no TCP_MD5SIG, TCP_REPAIR, TCP_FASTOPEN, TCP_ULP, …
+			return ok, true
+		case level == 0 && in(1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34), level == 41 && in(16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72):
+			return ask, true
+		}
+		return unknown, true
+	}
+	return 0, false
 }
 
 // seccompData is struct seccomp_data as x/net/bpf's machine must see it: that
@@ -233,7 +265,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) func(data []byte) u
 // interestingWords are the values that rules turn on, their neighbours in bits
 // and garbage for the upper halves.
 var interestingWords = []uint64{
-	0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 17, 29, 35, 38, 40, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
+	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,

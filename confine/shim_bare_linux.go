@@ -26,6 +26,7 @@ func (s *shim) bareSteps() []shimStep {
 		{"parent", s.adoptOrphans},
 		{"keyring", bareKeyring},
 		{"order", s.readOrder},
+		{stepNetwork, s.openAsks},
 		{"private directory", s.makeTmp},
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
@@ -37,7 +38,9 @@ func (s *shim) bareSteps() []shimStep {
 		{"landlock", s.landlock},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
+		{stepNetwork, s.awaitGate},
 		{"supervision", s.handOver},
+		{stepNetwork, s.checkSockets},
 		{"signals", s.checkScope},
 		{"parent", s.launcherLives},
 	}
@@ -68,6 +71,11 @@ func (s *shim) makeTmp() error {
 		return on(s.order.Tmp, err)
 	}
 	s.tmp = s.order.Tmp
+	for _, f := range s.order.Files {
+		if err := os.WriteFile(f.Path, []byte(f.Content), 0o400); err != nil {
+			return on(f.Path, err)
+		}
+	}
 	if s.order.Home == "" {
 		return nil
 	}
@@ -140,7 +148,10 @@ func (s *shim) bareProbes() []probe {
 	if s.order.Landlock.FS&llResolveUnix == 0 {
 		probes = append(probes, probe{"make a UNIX socket", func() error { return socketProbe(unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
-	if !s.order.HostNames {
+	switch {
+	case s.order.Gate.Asked && s.order.Landlock.Net&llConnectTCP != 0:
+		probes = append(probes, probe{"connect a TCP socket by itself", connectProbe})
+	case !s.order.Gate.Asked && !s.order.HostNames:
 		probes = append(probes,
 			probe{"make a TCP socket", func() error { return socketProbe(unix.AF_INET, unix.SOCK_STREAM) }},
 			probe{"make a UDP socket", func() error { return socketProbe(unix.AF_INET6, unix.SOCK_DGRAM) }})

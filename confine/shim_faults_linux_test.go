@@ -103,6 +103,12 @@ func bareFaults() []fault {
 		{step: "directory", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
 		{step: "capabilities", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL},
 		{step: "seccomp", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
+		{step: stepNetwork, what: "socketpair", call: unix.SYS_SOCKETPAIR, errno: unix.ENFILE},
+		{step: stepNetwork, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
+		{step: stepNetwork, what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
+		{step: stepNetwork, what: "setsockopt(SO_BINDTOIFINDEX) seems to succeed", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{soBindToIfindex}, errno: 0, detail: "bound to lo"},
+		{step: stepNetwork, what: "pidfd_getfd", call: unix.SYS_PIDFD_GETFD, errno: unix.EPERM},
+		{step: "self-test", what: "connect seems to succeed", call: unix.SYS_CONNECT, errno: 0, detail: "connect a TCP socket"},
 		{step: "signals", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0},
 	}
 	for _, f := range shimFaults() {
@@ -255,8 +261,11 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	sortEntries(p)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
 	facts := hostFacts().with(yes(""))
-	if !bare && (f.step == stepNetwork || f.call == unix.SYS_GETSOCKNAME) {
-		p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
+	if f.step == stepNetwork || f.call == unix.SYS_GETSOCKNAME || f.call == unix.SYS_CONNECT {
+		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
+		if !bare {
+			p.Inbound = []int{freePort(t)}
+		}
 	}
 	if bare {
 		facts = hostFacts().with(no("for this test", ""))

@@ -100,6 +100,7 @@ type shim struct {
 	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
+	asks       int           // bare: the socket of asks.go
 	pidfd      int           // bare: of the program
 	tmp        string        // bare: the directory that was made for it
 	scoped     int           // the thread that can signal nobody but the jail's processes, or 0

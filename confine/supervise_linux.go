@@ -24,9 +24,10 @@ type supervisor struct {
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
-	bare     bool   // without mounts: names are all that decides
-	gated    bool   // somebody else knows which connections were refused
-	end      func() // of the jail
+	bare     bool     // without mounts: names are all that decides
+	gated    bool     // somebody else knows which connections were refused
+	sockets  *sockets // nil where the server's are its own
+	end      func()   // of the jail
 	failed   func(step string, err error)
 	ledger   ledger
 	names    nameLock
@@ -58,6 +59,9 @@ func newSupervisor(s *shim) *supervisor {
 		idle:    newIdleWorkers(),
 	}
 	unix.Umask(v.umask)
+	if s.order.Gate.Asked {
+		v.sockets = newSockets(v, s.asks)
+	}
 	go v.work(nil)
 	return v
 }
@@ -68,6 +72,9 @@ func (v *supervisor) receive(l listener) {
 	runtime.LockOSThread()
 	v.listener = l
 	v.listener.tune()
+	if v.sockets != nil {
+		blockSignals() // see listener.hand
+	}
 	for {
 		var n notification
 		switch v.listener.receive(&n) {
@@ -81,6 +88,12 @@ func (v *supervisor) receive(l listener) {
 }
 
 func (v *supervisor) take(n *notification) {
+	if v.sockets != nil {
+		if call, ok := v.sockets.calls[uint32(n.nr)]; ok {
+			v.sockets.take(n, call)
+			return
+		}
+	}
 	call, ok := v.calls[uint32(n.nr)]
 	if !ok {
 		v.listener.finish(n.id, unix.ENOSYS)

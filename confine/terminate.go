@@ -26,6 +26,7 @@ var authorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_C
 const (
 	ownAuthority = "/etc/mcp-jail-ca.pem"
 	ownBundle    = "/etc/mcp-jail-bundle.pem"
+	bareBundle   = "mcp-jail-bundle.pem" // without mounts: in TMPDIR
 )
 
 // systemBundles are where systems keep all authorities in one file.
@@ -45,13 +46,7 @@ func (c *compiler) terminate(o *order) {
 	if !asksForRequests(c.p.Net) {
 		return
 	}
-	var hosts []string
-	for _, r := range c.p.Net {
-		if r.Terminates() && !slices.Contains(hosts, r.Host) {
-			hosts = append(hosts, r.Host)
-		}
-	}
-	what := "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
+	what := requestsOf(c.p.Net)
 	if c.f.Terminator.Answer != Yes {
 		c.gap(Gap{
 			Axis: policy.AxisNet, What: what, Why: "nobody can look at requests: " + c.f.Terminator.Detail,
@@ -60,6 +55,15 @@ func (c *compiler) terminate(o *order) {
 		return
 	}
 	c.holds(policy.AxisNet, "TLS ended by a process of its own, with an authority for this session and these names", "%s", what)
+	if o.Bare {
+		c.plan.terminating = terminating{Program: c.f.Terminator.Detail, Bundles: []string{bareBundle}, Own: bareBundle}
+		o.Files = append(o.Files, madeFile{Path: bareBundle})
+		for _, name := range append([]string{nodeAuthorities}, authorityVariables...) {
+			o.putVariable(name, bareBundle)
+		}
+		c.plan.Notes = append(c.plan.Notes, "a program that asks no variable which authorities to believe, and goes by the system's file alone, cannot reach the hosts whose requests are looked at")
+		return
+	}
 	t := terminating{Program: c.f.Terminator.Detail, Own: ownAuthority}
 	for _, name := range c.f.Bundles {
 		if e, decided := c.p.Find(name); decided && e.Path == name {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func startTerminator(ctx context.Context, plan *Plan, order *order) (*terminator
 	program, err := handover.Start(handover.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Connections: p.Limits.Connections})
 	if err != nil {
 		return refused(err)
+	}
+	if order.Bare {
+		t.Bundles, t.Own = []string{path.Join(order.Tmp, bareBundle)}, ""
 	}
 	order.Files = slices.Clone(order.Files)
 	for i := range order.Files {

@@ -20,7 +20,7 @@ type order struct {
 	Files     []madeFile
 	Devices   []string
 	FreshProc bool
-	HostNames bool // Bare: the host's network, with Files filled in by the launcher
+	HostNames bool // Bare: the whole network of the host
 	Gate      gateOrder
 
 	Landlock landlockRules
@@ -73,7 +73,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-5"
+const orderMagic = "mcp-jail-order-6"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -135,6 +135,7 @@ func (c *codec) bytes(b *[]byte) {
 
 func (c *codec) gate(g *gateOrder) {
 	c.bool(&g.Open)
+	c.bool(&g.Asked)
 	c.bool(&g.Inbound)
 	list(c, &g.Ports, func(p *uint16) {
 		port := uint64(*p)

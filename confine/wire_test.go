@@ -21,7 +21,7 @@ func sampleOrder() *order {
 			{kind: mountTmpfs, path: "/tmp", dir: true},
 		},
 		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []madeFile{{"/etc/hosts", "127.0.0.1 localhost\n", true}},
-		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Gate: gateOrder{true, true, []uint16{443, 65535}, []byte{1, 2}},
+		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Gate: gateOrder{true, true, true, []uint16{443, 65535}, []byte{1, 2}},
 		Landlock: landlockRules{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlockRule{{"/w", 12, policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},

@@ -84,14 +84,10 @@ func (i *idleWorkers) pop(wait bool) *worker {
 // a umask of its own, and keeps signals from it (see listener.hand). It names the
 // step that failed.
 func becomeWorker(ruleset int) (step string, err error) {
-	var all unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	for _, s := range []shimStep{
-		{"supervisor", func() error { return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil) }},
+		{"supervisor", blockSignals},
 		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
 		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
 		{"no_new_privs", noNewPrivileges},
@@ -102,4 +98,12 @@ func becomeWorker(ruleset int) (step string, err error) {
 		}
 	}
 	return "", nil
+}
+
+func blockSignals() error {
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
 }

@@ -37,13 +37,14 @@ var featureWords = map[string]string{
 	"mount_api":      "mounts by descriptor",
 	"fresh_proc":     "a /proc of the jail's own",
 	"pid_max":        "limit of processes for root",
+	"pidfd_getfd":    "granted hosts where there are no namespaces",
 	"cgroup":         "limits that the kernel holds",
 	"overlay":        "what the server keeps, in the HOME of each call",
 	"egress":         "granted hosts and no others",
 }
 
 // optional features are those without which a jail still holds what it says.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "cgroup": true, "overlay": true, "egress": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true}
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {
@@ -128,6 +129,9 @@ func tryEgress() confine.Feature {
 			if g.Axis == policy.AxisNet {
 				return confine.Feature{Answer: confine.No, Detail: g.Why}
 			}
+		}
+		if gaps.Bare.Answer == confine.No && gaps.Waive != nil && tryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
+			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by a supervisor"}
 		}
 	}
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}

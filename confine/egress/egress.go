@@ -47,7 +47,10 @@ type Limits struct {
 	Names       int   // known at once; 0: 4096
 }
 
-const defaultNames = 4096
+const (
+	defaultNames = 4096
+	dnsPort      = 53
+)
 
 // Sockets are descriptors that were opened inside of the jail.
 type Sockets struct {
@@ -84,16 +87,17 @@ type Target struct {
 
 // A Gate decides for one jail. It lives in the launcher's process.
 type Gate struct {
-	o       Options
-	ports   []uint16
-	names   *names
-	lookups lookups
-	slots   chan struct{} // one for each connection that is open
-	waiting atomic.Int64  // for one, of those that Accept took
-	queries chan struct{} // one for each DNS question that is being answered
-	fresh   bucket        // of names below wildcards that were not asked for before
-	denials denials
-	sent    atomic.Int64
+	o        Options
+	ports    []uint16
+	names    *names
+	lookups  lookups
+	slots    chan struct{} // one for each connection that is open
+	waiting  atomic.Int64  // for one, of those that Accept took
+	queries  chan struct{} // one for each DNS question that is being answered
+	standIns chan struct{} // one for each connection of AnswerOn
+	fresh    bucket        // of names below wildcards that were not asked for before
+	denials  denials
+	sent     atomic.Int64
 
 	ownMu    sync.Mutex
 	ownAddrs []netip.Addr
@@ -129,11 +133,12 @@ func New(o Options) *Gate {
 	o.Rules = slices.Clone(o.Rules)
 	g := &Gate{
 		o: o, ports: Ports(o.Rules),
-		names:   newNames(o.Rules, o.Limits.Names),
-		lookups: lookups{upstream: o.Upstream, answers: map[string]*answer{}},
-		slots:   make(chan struct{}, o.Limits.Connections),
-		queries: make(chan struct{}, queriesAtOnce),
-		fresh:   bucket{burst: freshBurst, every: freshEvery},
+		names:    newNames(o.Rules, o.Limits.Names),
+		lookups:  lookups{upstream: o.Upstream, answers: map[string]*answer{}},
+		slots:    make(chan struct{}, o.Limits.Connections),
+		queries:  make(chan struct{}, queriesAtOnce),
+		standIns: make(chan struct{}, standInsAtOnce),
+		fresh:    bucket{burst: freshBurst, every: freshEvery},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
@@ -178,8 +183,12 @@ func (g *Gate) Close() {
 }
 
 // Allowed reports whether a connection ("tcp") to an address may be tried, as far
-// as that can be told before its first bytes. Nothing else may. It records nothing.
+// as that can be told before its first bytes. DNS is the Gate's own, wherever it is
+// asked for; nothing else may. It records nothing.
 func (g *Gate) Allowed(network string, to netip.AddrPort) bool {
+	if to.Port() == dnsPort {
+		return true
+	}
 	if network != "tcp" {
 		return false
 	}
@@ -218,7 +227,7 @@ func Ports(rules []policy.NetRule) []uint16 {
 			continue
 		}
 		for _, p := range r.Ports() {
-			if p != 53 {
+			if p != dnsPort {
 				ports = append(ports, uint16(p))
 			}
 		}

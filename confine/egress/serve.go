@@ -14,6 +14,7 @@ const (
 	queriesAtOnce  = 128
 	dnsTCPAtOnce   = 32
 	dnsTCPIdle     = 10 * time.Second
+	standInsAtOnce = 1024
 	acceptPatience = 100 * time.Millisecond // after accept failed, say for want of descriptors
 )
 
@@ -36,13 +37,17 @@ func (g *Gate) Serve(s Sockets) {
 }
 
 // Accept takes over a connection to a destination that is known some other way than
-// from its local address. It returns at once.
+// from its local address. It returns at once. Port 53 leads to the Gate's own DNS.
 func (g *Gate) Accept(c *net.TCPConn, to netip.AddrPort) {
 	if !g.start(func() {
-		if g.queue(to) {
-			g.inSlot(c, to)
-		} else {
+		switch {
+		case !g.queue(to):
 			reset(c)
+		case to.Port() == dnsPort:
+			defer func() { <-g.slots }()
+			g.answerTCP(c)
+		default:
+			g.inSlot(c, to)
 		}
 	}) {
 		reset(c)

@@ -1,0 +1,144 @@
+package confine
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// connect connects a duplicate of a TCP socket: to a listener of ours, once the gate
+// lets it. So O_NONBLOCK, and what a second connect is told, are the kernel's.
+func (s *sockets) connect(n *notification, fd int, o object) socketReply {
+	raw, errno := s.address(n, n.args[1], n.args[2])
+	if errno != 0 {
+		return failed(errno)
+	}
+	if family := binary.NativeEndian.Uint16(raw); family == unix.AF_UNSPEC {
+		s.known.forget(o.cookie)
+		return failed(connectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
+	} else if int(family) != o.family {
+		return failed(unix.EAFNOSUPPORT)
+	}
+	to, ok := endpoint(raw)
+	if !ok || o.family == unix.AF_INET && len(raw) < unix.SizeofSockaddrInet4 {
+		return failed(unix.EINVAL)
+	}
+	mapped := o.family == unix.AF_INET6 && to.Addr().Is4()
+	if to.Addr().IsUnspecified() { // which the kernel takes for its own
+		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+	}
+	if !s.asker.ask(askConnect, to) {
+		return failed(unix.ECONNREFUSED)
+	}
+	errno = s.join(fd, to, mapped)
+	if errno == 0 || errno == unix.EINPROGRESS {
+		s.known.put(o.cookie, &socketState{family: o.family, peer: raw})
+	}
+	return failed(errno)
+}
+
+func loopbackOf(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.IPv6Loopback()
+}
+
+const (
+	joinPatience = time.Second // for a connection over lo
+	joinAttempts = 4
+)
+
+// join connects fd to the launcher, in the name of an address.
+func (s *sockets) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
+	l, at, errno := openListener(to.Addr())
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(l)
+	name := sockaddr(at)
+	if mapped {
+		name = sockaddr(netip.AddrPortFrom(netip.AddrFrom16(at.Addr().As16()), at.Port()))
+	}
+	errno = connectRaw(fd, name)
+	if errno != 0 && errno != unix.EINPROGRESS {
+		return errno // EISCONN, EALREADY
+	}
+	other, mine := acceptFrom(l, at, fd)
+	switch {
+	case !mine:
+		return errno // of a connection that was under way before
+	case other < 0:
+		return unix.ETIMEDOUT
+	}
+	defer unix.Close(other)
+	if err := s.asker.pass(tellConnected, to, other); err != nil {
+		return unix.ECONNREFUSED // the connection ends with its other end
+	}
+	return errno
+}
+
+// openListener listens on an address of lo that nobody else has: all of 127.0.0.0/8
+// are its own, and on as many there is no want of ports.
+func openListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.Errno) {
+	err := error(unix.EADDRNOTAVAIL)
+	for range joinAttempts {
+		var sa unix.Sockaddr = &unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16()}
+		domain := unix.AF_INET6
+		if family.Is4() {
+			r := rand.Uint32()
+			domain, sa = unix.AF_INET, &unix.SockaddrInet4{Addr: [4]byte{127, 128 | byte(r), byte(r >> 8), 1 | byte(r>>16)}}
+		}
+		if fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+			break
+		}
+		if err = bindToLo(fd); err == nil {
+			err = unix.Bind(fd, sa)
+		}
+		if err == nil {
+			err = unix.Listen(fd, 1)
+		}
+		if err == nil {
+			if at, ok := nameOf(unix.Getsockname(fd)); ok {
+				return fd, at, 0
+			}
+			err = unix.EINVAL
+		}
+		unix.Close(fd)
+	}
+	if err == unix.EADDRNOTAVAIL || err == unix.EAFNOSUPPORT {
+		err = unix.ENETUNREACH // no IPv6 here
+	}
+	return -1, at, asErrno(err)
+}
+
+// acceptFrom takes fd's connection to l, which has the address at. mine is false where
+// fd is connected to something else. What any other process connects to l is closed: in
+// one network there are no two connections with the same two ends.
+func acceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
+	for end := time.Now().Add(joinPatience); ; {
+		if peer, ok := nameOf(unix.Getpeername(fd)); ok && peer != at {
+			return -1, false
+		}
+		other, sa, err := unix.Accept4(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err == nil {
+			from, _ := nameOf(sa, nil)
+			peer, connected := nameOf(unix.Getpeername(fd))
+			if local, ok := nameOf(unix.Getsockname(fd)); ok && connected && peer == at && local == from {
+				return other, true
+			}
+			unix.Close(other)
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return -1, true
+		}
+		if err == unix.EAGAIN {
+			unix.Poll([]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		}
+	}
+}
