@@ -232,5 +232,9 @@ func session() {
 		Launcher: &fake{server: os.Getenv("MCP_JAIL_TEST_INNER")},
 		Profile:  &policy.Profile{Server: "test", Limits: policy.DefaultLimits},
 	})
+	if file := os.Getenv("MCP_JAIL_TEST_STATUS"); file != "" {
+		b, _ := os.ReadFile("/proc/self/status")
+		os.WriteFile(file, b, 0o600)
+	}
 	os.Exit(status)
 }
