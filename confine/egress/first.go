@@ -48,7 +48,9 @@ func guess(b []byte) protocol {
 	if len(b) == 0 {
 		return unknown
 	}
-	if b[0] == recordHandshake {
+	// TLS begins with a handshake, and clientHello refuses all else. But there are servers
+	// that read on behind a record of another kind.
+	if b[0] >= firstRecord && b[0] <= lastRecord {
 		switch {
 		case len(b) == 1:
 			return unknown

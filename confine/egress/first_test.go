@@ -128,6 +128,13 @@ func TestGuess(t *testing.T) {
 		"\x16":                               unknown,
 		"\x16\x03":                           protoTLS,
 		"\x16\x02":                           protoOther,
+		"\x15":                               unknown,
+		"\x15\x03\x01\x00\x02\x01\x5a":       protoTLS, // an alert, behind which some servers read on
+		"\x14\x03":                           protoTLS,
+		"\x18\x03":                           protoTLS,
+		"\x15\x02":                           protoOther,
+		"\x13\x03":                           protoOther,
+		"\x19\x03":                           protoOther,
 		"G":                                  unknown,
 		"GET / HT":                           unknown,
 		"GET / HTTP/1.1\r\n":                 protoHTTP,

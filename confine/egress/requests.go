@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
+	"time"
 )
 
 // requests passes on HTTP/1 requests, each only if it is to the granted host: a
@@ -37,7 +39,8 @@ func (r *relay) requests() error {
 			return &refusal{Ambiguous, "it asks for WebSocket behind another request"}
 		case req.websocket:
 			// Only a server that agrees will not read what follows as requests.
-			if <-r.answered; string(r.status[:]) == "HTTP/1.1 101" {
+			agreed := false
+			if agreed, err = r.agreed(b); agreed {
 				return r.opaque(b)
 			}
 		}
@@ -45,6 +48,28 @@ func (r *relay) requests() error {
 			return err
 		}
 	}
+}
+
+// agreed waits for how upstream begins to answer, and tells whether it leaves HTTP. It
+// may say nothing at all; the client, which may have gone, is read from meanwhile.
+func (r *relay) agreed(b *bufio.Reader) (bool, error) {
+	due := make(chan struct{})
+	go func() {
+		<-r.answered
+		r.client.SetReadDeadline(time.Unix(1, 0))
+		close(due)
+	}()
+	var err error
+	for err == nil {
+		_, err = b.Peek(b.Buffered() + 1)
+	}
+	held := errors.Is(err, bufio.ErrBufferFull) || err == io.EOF && b.Buffered() > 0
+	if !held && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false, err
+	}
+	<-due
+	r.client.SetReadDeadline(time.Time{})
+	return string(r.status[:]) == "HTTP/1.1 101", nil
 }
 
 // writer has no method but Write.

@@ -4,6 +4,8 @@ import "errors"
 
 const (
 	recordHandshake  = 0x16
+	firstRecord      = 0x14 // of the kinds that there are
+	lastRecord       = 0x18
 	typeClientHello  = 1
 	extServerName    = 0
 	maxFirst         = 32 << 10 // of a handshake or the head of a request, held back until it is understood
