@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"confine/egress/terminate": {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":        {module + "policy"},
 	"cmd/mcp-jail": {
-		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
+		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/handover", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/alecthomas/kong", "github.com/rs/zerolog",
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -41,10 +42,11 @@ var featureWords = map[string]string{
 	"cgroup":         "limits that the kernel holds",
 	"overlay":        "what the server keeps, in the HOME of each call",
 	"egress":         "granted hosts and no others",
+	"requests":       "of granted hosts: paths, methods, secrets",
 }
 
 // optional features are those without which a jail still holds what it says.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {
@@ -55,12 +57,13 @@ func (d *doctorCmd) Run(c console) error {
 	if d.Format == "json" {
 		out := struct {
 			Features confine.Features `json:"features"`
-			Egress   confine.Feature  `json:"egress"` // granted hosts, and no others
+			Egress   confine.Feature  `json:"egress"`   // granted hosts, and no others
+			Requests confine.Feature  `json:"requests"` // rules about paths, methods and secrets
 			Jail     string           `json:"jail"`
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // what a jail without namespaces takes
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		}{features, egress, "a program ran in a jail that tested itself", trial == nil, nil, nil}
+		}{features, egress, findRequests(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
 		if trial != nil {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryBare(trial)
@@ -79,7 +82,7 @@ func (d *doctorCmd) Run(c console) error {
 func (c console) report(features confine.Features, egress confine.Feature, trial error) {
 	c.printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress})
+	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findRequests()})
 	for _, f := range lines {
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
 		detail := f.Detail
@@ -135,6 +138,20 @@ func tryEgress() confine.Feature {
 		}
 	}
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
+}
+
+// findRequests looks for the program that ends TLS, as for a server that can write
+// nothing.
+func findRequests() confine.Feature {
+	self, _ := os.Executable()
+	program, err := handover.Find(self, os.Getenv("PATH"), func(string) bool { return false })
+	switch {
+	case errors.Is(err, handover.ErrMissing):
+		return confine.Feature{Answer: confine.No, Detail: handover.ErrMissing.Error(), Fix: "install mcp-jail-tls beside mcp-jail, from the same build"}
+	case err != nil:
+		return confine.Feature{Answer: confine.No, Detail: err.Error()}
+	}
+	return confine.Feature{Answer: confine.Yes, Detail: program}
 }
 
 // tryJail starts a program under the default policy, without a workspace. With hosts
