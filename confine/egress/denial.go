@@ -19,6 +19,8 @@ type Denial struct {
 	Count   int
 	First   time.Time
 	Last    time.Time
+
+	stays bool // it makes room for no other
 }
 
 // Reason says why something was refused.
@@ -72,13 +74,18 @@ func (r Reason) Code() string {
 	return codes[r]
 }
 
-const maxDenials = 256
+const (
+	maxDenials  = 256
+	keptDenials = maxDenials / 2
+)
 
 // denials are kept once for each thing that was tried. When there are too many, the
-// one that was not seen for the longest time makes room.
+// one that was not seen for the longest time makes room. The first ones stay, and that
+// others went is said: a program could try many things to have one forgotten.
 type denials struct {
-	mu  sync.Mutex
-	all map[denialKey]*Denial
+	mu   sync.Mutex
+	all  map[denialKey]*Denial
+	lost *Denial // stands for those that made room
 }
 
 type denialKey struct {
@@ -107,17 +114,28 @@ func (g *Gate) record(d Denial) {
 		var oldest denialKey
 		var last time.Time
 		for k, o := range s.all {
-			if last.IsZero() || o.Last.Before(last) {
+			if !o.stays && (last.IsZero() || o.Last.Before(last)) {
 				oldest, last = k, o.Last
 			}
 		}
+		s.lose(s.all[oldest])
 		delete(s.all, oldest)
 	}
 	if s.all == nil {
 		s.all = map[denialKey]*Denial{}
 	}
 	d.Count, d.First, d.Last = 1, now, now
+	d.stays = len(s.all) < keptDenials
 	s.all[key] = &d
+}
+
+// lose counts one that makes room. Its time is that of the first: what came later is
+// closer to whatever fails.
+func (s *denials) lose(d *Denial) {
+	if s.lost == nil {
+		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: TooMany, Detail: "there was no room for these on record", First: d.First, Last: d.First}
+	}
+	s.lost.Count += d.Count
 }
 
 // deny records the refusal of a connection.
@@ -144,6 +162,9 @@ func (g *Gate) Denials() []Denial {
 	out := make([]Denial, 0, len(g.denials.all))
 	for _, d := range g.denials.all {
 		out = append(out, *d)
+	}
+	if lost := g.denials.lost; lost != nil {
+		out = append(out, *lost)
 	}
 	slices.SortFunc(out, func(a, b Denial) int {
 		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))

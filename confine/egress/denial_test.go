@@ -1,0 +1,38 @@
+package egress
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestDenialFlood: who tries many things to have one forgotten finds the first ones on
+// record, the latest as well, and how many are not.
+func TestDenialFlood(t *testing.T) {
+	g, _ := gate(t, nil)
+	g.denyName("first.test", NotGranted, "")
+	const flood = 100_000
+	for i := range flood {
+		g.denyName(fmt.Sprintf("n%d.test", i), NotGranted, "")
+	}
+	all := g.Denials()
+	if len(all) != maxDenials+1 {
+		t.Errorf("%d denials", len(all))
+	}
+	found := map[string]Denial{}
+	total := 0
+	for _, d := range all {
+		found[d.Host] = d
+		total += d.Count
+	}
+	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", keptDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-keptDenials)} {
+		if found[host].Count != 1 {
+			t.Errorf("%s is not on record", host)
+		}
+	}
+	if d := found["(others)"]; d.Why != TooMany || d.Count != flood+1-maxDenials || total != flood+1 {
+		t.Errorf("%+v, %d in all", d, total)
+	}
+	if d := all[len(all)-1]; d.Host != fmt.Sprintf("n%d.test", flood-1) {
+		t.Errorf("the latest is %s", d.Host)
+	}
+}
