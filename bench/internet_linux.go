@@ -64,9 +64,12 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
-	services, err := net.Listen("tcp", ":7000")
-	if err != nil {
-		return err
+	for port, handle := range map[string]func(net.Conn){":7000": echo, ":7001": swallow} {
+		l, err := net.Listen("tcp", port)
+		if err != nil {
+			return err
+		}
+		go serve(l, handle)
 	}
 	web, err := net.Listen("tcp", ":443")
 	if err != nil {
@@ -76,7 +79,6 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
-	go serveServices(services)
 	go serveNames(names)
 	server := &http.Server{
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello\n") }),
@@ -86,9 +88,8 @@ func serveInternet(dir string) error {
 	return server.ServeTLS(web, "", "")
 }
 
-// serveServices echoes what comes on a connection that begins with e, and of one that
-// begins with s reads everything before it answers.
-func serveServices(l net.Listener) {
+// serve has a function handle every connection, which ends with it.
+func serve(l net.Listener, handle func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -96,21 +97,22 @@ func serveServices(l net.Listener) {
 		}
 		go func() {
 			defer c.Close()
-			what := make([]byte, 1)
-			if _, err := io.ReadFull(c, what); err != nil {
-				return
-			}
-			if what[0] == 'e' {
-				io.Copy(c, c)
-				return
-			}
-			buf := make([]byte, 1<<20)
-			for err == nil {
-				_, err = c.Read(buf)
-			}
-			c.Write(what)
+			handle(c)
 		}()
 	}
+}
+
+func echo(c net.Conn) { io.Copy(c, c) }
+
+// swallow reads everything before it answers.
+func swallow(c net.Conn) {
+	buf := make([]byte, 1<<20)
+	for {
+		if _, err := c.Read(buf); err != nil {
+			break
+		}
+	}
+	c.Write([]byte{0})
 }
 
 func serveNames(c net.PacketConn) {

@@ -65,6 +65,11 @@ port = 7000
 allow = true
 [[servers.bench.access.net]]
 host = "bench.test"
+scheme = "tcp"
+port = 7001
+allow = true
+[[servers.bench.access.net]]
+host = "bench.test"
 scheme = "https"
 allow = true
 `

@@ -1,7 +1,7 @@
 // Command netclient measures the network from where it runs, and prints what it found
 // as one line of JSON: see bench.
 //
-//	netclient NAME    connections to NAME, port 7000, and HTTPS
+//	netclient NAME        connections to NAME, ports 7000 and 7001, and HTTPS
 //	netclient NAME tls    HTTPS alone
 package main
 
@@ -78,35 +78,28 @@ func lookup(name string) (float64, error) {
 	})
 }
 
-// service connects and says what the connection is for.
-func service(addr string, what byte) (net.Conn, error) {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = c.Write([]byte{what}); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
-}
+// What listens where: see bench.
+const (
+	echoes   = "7000"
+	swallows = "7001"
+)
 
 // address looks a name up once, so that this is not part of what is measured.
-func address(name string) (string, error) {
+func address(name, port string) (string, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip4", name+".")
 	if err != nil {
 		return "", err
 	}
-	return net.JoinHostPort(addrs[0].String(), "7000"), nil
+	return net.JoinHostPort(addrs[0].String(), port), nil
 }
 
 func connect(name string) (float64, error) {
-	addr, err := address(name)
+	addr, err := address(name, echoes)
 	if err != nil {
 		return 0, err
 	}
 	return medianOf(200, func() error {
-		c, err := service(addr, 'e')
+		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			return err
 		}
@@ -126,11 +119,11 @@ func exchange(c net.Conn) error {
 }
 
 func roundTrip(name string) (float64, error) {
-	addr, err := address(name)
+	addr, err := address(name, echoes)
 	if err != nil {
 		return 0, err
 	}
-	c, err := service(addr, 'e')
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return 0, err
 	}
@@ -144,7 +137,7 @@ func fourStreams(name string) (float64, error) { return streams(name, 4, 128<<20
 // streams sends so many bytes on each of n connections, and returns Gbit/s up to the
 // moment when the server has them all.
 func streams(name string, n, bytes int) (float64, error) {
-	addr, err := address(name)
+	addr, err := address(name, swallows)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +158,7 @@ func streams(name string, n, bytes int) (float64, error) {
 }
 
 func stream(addr string, bytes int) error {
-	c, err := service(addr, 's')
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
 	}
