@@ -94,14 +94,34 @@ func hookedCalls() []hookedCall {
 	}
 }
 
-// hooks is the part of the filter that hands calls over. Connections are watched
-// only where the jail has a network of its own, in which most lead nowhere.
-func hooks(connections bool) []seccompNotify {
+// Which connections are watched.
+type watchedConnects int
+
+const (
+	watchNone watchedConnects = iota
+	watchAll                  // where the jail has a network of its own, in which most lead nowhere
+	watchUnix                 // where a gate knows of the others: see internetLengths
+)
+
+// internetLengths are those of sockaddr_in and sockaddr_in6, which tell what a
+// connection is for without a look at the address. That a path can be as long makes no
+// difference but that a socket which is not there goes unrecorded.
+var internetLengths = []uint32{16, 28}
+
+// hooks is the part of the filter that hands calls over.
+func hooks(connects watchedConnects) []seccompNotify {
 	var out []seccompNotify
 	for _, h := range hookedCalls() {
-		if h.op != hookConnect || connections {
-			out = append(out, seccompNotify{Call: h.call, When: h.when})
+		n := seccompNotify{Call: h.call, When: h.when}
+		if h.op == hookConnect {
+			switch connects {
+			case watchNone:
+				continue
+			case watchUnix:
+				n.Unless = seccompValues{Arg: 2, Values: internetLengths}
+			}
 		}
+		out = append(out, n)
 	}
 	return out
 }
@@ -125,7 +145,7 @@ func attributeCalls() []hookedCall {
 // bareHooks is hooks for a jail without mounts: attributes, and with reads every
 // open.
 func bareHooks(reads bool) []seccompNotify {
-	out := hooks(false)
+	out := hooks(watchNone)
 	for i := range out {
 		if reads && (out[i].Call == "open" || out[i].Call == "openat") {
 			out[i].When = nil

@@ -176,7 +176,11 @@ func (c *compiler) processes(o *order) {
 	filter, err := compileSeccomp(c.f.Machine, options)
 	if err == nil && c.supervised {
 		var second []bpf.RawInstruction
-		second, err = compileListener(c.f.Machine, options, hooks(true))
+		connects := watchAll
+		if o.Gate.Open {
+			connects = watchUnix
+		}
+		second, err = compileListener(c.f.Machine, options, hooks(connects))
 		o.Hooks = filterRecords(second)
 	}
 	if err != nil {

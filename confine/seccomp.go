@@ -91,10 +91,17 @@ type seccompOptions struct {
 }
 
 // seccompNotify hands one call to the supervisor where any of When holds, or
-// always when When is empty.
+// always when When is empty; and never with one of Unless.
 type seccompNotify struct {
-	Call string
-	When []seccompBits
+	Call   string
+	When   []seccompBits
+	Unless seccompValues
+}
+
+// seccompValues are what the low half of argument Arg may be.
+type seccompValues struct {
+	Arg    int
+	Values []uint32
 }
 
 // seccompBits is true when one of Bits is set in the low half of argument Arg, and
@@ -280,6 +287,7 @@ func seccompTree(arch Arch, rules []seccompRule, notify []seccompNotify) (*filte
 			}
 			ask = next
 		}
+		ask = whenOneOf(low(n.Unless.Arg), n.Unless.Values, allow, ask)
 		before, ok := nodes[nr]
 		if !ok {
 			before = allow

@@ -231,7 +231,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) func(data []byte) u
 	}
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
-		second, err := compileListener(arch, opts, hooks(true))
+		second, err := compileListener(arch, opts, hooks(watchAll))
 		if err != nil {
 			t.Fatal(err)
 		}

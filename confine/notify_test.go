@@ -1,0 +1,47 @@
+package confine
+
+import (
+	"testing"
+
+	"golang.org/x/net/bpf"
+)
+
+// Where a gate knows of a jail's connections, those to the Internet are not handed
+// over, and all others still are.
+func TestWatchedConnects(t *testing.T) {
+	for _, arch := range []Arch{ArchAMD64, ArchARM64} {
+		nr, _ := callNumber(arch, "connect")
+		for _, c := range []struct {
+			name     string
+			watched  watchedConnects
+			internet uint32 // the verdict about an address of the Internet
+			other    uint32
+		}{
+			{"none", watchNone, verdictAllow, verdictAllow},
+			{"all", watchAll, verdictNotify, verdictNotify},
+			{"UNIX", watchUnix, verdictAllow, verdictNotify},
+		} {
+			raw, err := compileListener(arch, seccompOptions{}, hooks(c.watched))
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, ok := bpf.Disassemble(raw)
+			if !ok {
+				t.Fatal("the program does not disassemble")
+			}
+			vm, err := bpf.NewVM(program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
+				got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if uint32(got) != want {
+					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
+				}
+			}
+		}
+	}
+}
