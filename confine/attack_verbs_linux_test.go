@@ -24,6 +24,7 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, egressVerbs())
 	maps.Copy(verbs, greetingVerbs())
 	maps.Copy(verbs, streamVerbs())
+	maps.Copy(verbs, socketVerbs())
 	verbs["callback"] = callbackVerb
 	return verbs
 }

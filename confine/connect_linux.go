@@ -64,7 +64,7 @@ func (s *sockets) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	if mapped {
 		name = sockaddr(netip.AddrPortFrom(netip.AddrFrom16(at.Addr().As16()), at.Port()))
 	}
-	errno = connectRaw(fd, name)
+	errno = connectSoon(fd, name)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		return errno // EISCONN, EALREADY
 	}
@@ -80,6 +80,23 @@ func (s *sockets) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 		return unix.ECONNREFUSED // the connection ends with its other end
 	}
 	return errno
+}
+
+// connectSoon connects, and does not wait for long where the server has seen to it that
+// nothing comes back (by a filter on its socket): all of its calls would wait with us.
+func connectSoon(fd int, name []byte) syscall.Errno {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 {
+		return connectRaw(fd, name)
+	}
+	before, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil {
+		return asErrno(err)
+	}
+	limit := unix.NsecToTimeval(int64(joinPatience))
+	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
+	defer unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, before)
+	return connectRaw(fd, name)
 }
 
 // openListener listens on an address of lo that nobody else has: all of 127.0.0.0/8
