@@ -1,12 +1,15 @@
 package confine
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +43,7 @@ func networkVerbs() map[string]func([]string) (string, error) {
 			}
 			return answered(c.(*net.UDPConn))
 		}),
+		"short-names": silent(func([]string) error { return probeShortNames() }),
 		"resolve": silent(func(a []string) error { // a query that a stand-in for a resolver answers
 			c, err := net.Dial("udp", a[0])
 			if err != nil {
@@ -294,4 +298,29 @@ func probeTakeDescriptor(a []string) (string, error) {
 		return "", err
 	}
 	return readAndClose(fds[0])
+}
+
+// probeShortNames gives calls addresses that are none. They must say so: whoever else
+// answers for the kernel may fail over one.
+func probeShortNames() error {
+	name := make([]byte, unix.SizeofSockaddrAny)
+	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			binary.NativeEndian.PutUint16(name, uint16(family))
+			for _, call := range []uintptr{unix.SYS_BIND, unix.SYS_CONNECT} {
+				for _, size := range []int{-1, 0, 1, 4, 1 << 20} {
+					_, _, errno := unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&name[0])), uintptr(size))
+					if errno != unix.EINVAL {
+						return fmt.Errorf("family %d, kind %d, call %d, %d bytes: %w", family, kind, call, size, errno)
+					}
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -57,10 +57,11 @@ func (s *sockets) datagram(n *notification, call string, fd int, o *socketState)
 		return s.connectDatagrams(n, fd, o)
 	case "bind":
 		raw, errno := s.address(n, n.args[1], n.args[2])
+		if errno != 0 {
+			return failed(errno)
+		}
 		at, ok := endpoint(raw)
 		switch {
-		case errno != 0:
-			return failed(errno)
 		case !ok:
 			return failed(unix.EINVAL)
 		case at.Port() != 0:

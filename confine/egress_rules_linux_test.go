@@ -220,6 +220,7 @@ func TestWorldWalls(t *testing.T) {
 		{"unix /run/dbus/system_bus_socket", "ENOENT", "EAFNOSUPPORT"},
 		{"unix /run/systemd/resolve/io.systemd.Resolve", "ENOENT", "EAFNOSUPPORT"},
 		{"unix /run/nscd/socket", "ENOENT", "EAFNOSUPPORT"},
+		{"short-names", "ok", ""},
 		{"raise-lo", "EPERM", ""},
 		{fmt.Sprint("unshare ", unix.CLONE_NEWNET), "EPERM", ""},
 		{fmt.Sprint("socket ", unix.AF_PACKET, " ", unix.SOCK_RAW, " 0"), "EAFNOSUPPORT", ""},

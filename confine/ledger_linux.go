@@ -166,6 +166,9 @@ func (v *supervisor) witnessConnect(r *request) {
 
 // endpoint reads struct sockaddr_in or sockaddr_in6.
 func endpoint(b []byte) (netip.AddrPort, bool) {
+	if len(b) < 2 {
+		return netip.AddrPort{}, false
+	}
 	port := func() uint16 { return binary.BigEndian.Uint16(b[2:]) }
 	switch {
 	case binary.NativeEndian.Uint16(b) == unix.AF_INET && len(b) >= 8:
