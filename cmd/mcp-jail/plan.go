@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -85,131 +84,6 @@ func list[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// planText prints the stages: the policy resolved, then what enforces it, then
-// what does not hold.
-func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
-	p := t.profile
-	var b strings.Builder
-	head := func(title, how string) {
-		if how != "" {
-			how = "  " + c.paint(dim, how)
-		}
-		fmt.Fprintf(&b, "\n%s%s\n", c.paint(bold, title), how)
-	}
-
-	fmt.Fprintf(&b, "%s  %s\n", c.paint(bold, p.Server), printable(describe(t.policy)))
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, printable(value)) }
-	row("program", p.Program)
-	row("arguments", fmt.Sprintf("%q", p.Argv))
-	if p.Workspace == "" {
-		row("workspace", "none")
-	} else {
-		row("workspace", p.Workspace)
-	}
-	row("directory", p.Dir)
-	home := p.Home + "  (the variable only: rules decide what of it can be reached)"
-	if p.HomePrivate {
-		home = p.Home + "  (private, kept between sessions)"
-	}
-	if e, _ := p.Find(p.Home); e.Ephemeral {
-		home = p.Home + "  (private, a copy that is thrown away when the call ends)"
-	}
-	row("home", home)
-	w.Flush()
-
-	head("filesystem", by(plan, policy.AxisFs))
-	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	var runtime []string // what every program needs, in one paragraph
-	for _, e := range p.Entries {
-		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
-			runtime = append(runtime, e.Path)
-			continue
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(origin(e)))
-	}
-	tmp := "/tmp, /dev/shm"
-	if plan.Bare.Answer == confine.No {
-		tmp = "TMPDIR"
-	}
-	fmt.Fprintf(w, "  read write execute\t%s\tprivate, gone at the end\n", tmp)
-	w.Flush()
-	fmt.Fprintf(&b, "  read execute, in every policy:\n")
-	paragraph(&b, "    ", runtime)
-	if len(p.Links) > 0 {
-		var links []string
-		for _, l := range p.Links {
-			links = append(links, l.Path+" -> "+l.Target)
-		}
-		fmt.Fprintf(&b, "  symbolic links:\n")
-		paragraph(&b, "    ", links)
-	}
-
-	head("network", by(plan, policy.AxisNet))
-	b.WriteString(netText(p, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
-
-	head("environment", by(plan, policy.AxisEnv))
-	for _, v := range p.Env {
-		value := v.Value
-		switch {
-		case v.Secret:
-			value = "(not shown: granted by name)"
-		case v.Name == policy.StatementVar:
-			value = "(this policy, for the server to read)"
-		}
-		fmt.Fprintf(&b, "  %s=%s\n", v.Name, printable(clip(value, 120)))
-	}
-	if len(p.Withheld) > 0 {
-		fmt.Fprintf(&b, "  withheld:\n")
-		paragraph(&b, "    ", p.Withheld)
-	}
-
-	head("programs and limits", "")
-	if p.Programs == nil {
-		fmt.Fprintln(&b, "  any program that the filesystem rules let execute")
-	} else {
-		fmt.Fprintf(&b, "  only: %s\n", printable(strings.Join(p.Programs, " ")))
-	}
-	for _, e := range plan.Enforced {
-		if e.Axis == policy.AxisLimits {
-			fmt.Fprintf(&b, "  %s  %s\n", e.What, c.paint(dim, "("+e.By+")"))
-		}
-	}
-	for _, e := range plan.Enforced {
-		if e.Axis == policy.AxisIPC || e.Axis == policy.AxisProcess {
-			fmt.Fprintf(&b, "  %s  %s\n", e.What, c.paint(dim, "("+e.By+")"))
-		}
-	}
-	section := func(title, code string, items []string) {
-		for i, l := range items {
-			if i == 0 {
-				fmt.Fprintf(&b, "\n%s\n", c.paint(code, title))
-			}
-			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(lines(l), "\n", "\n    "))
-		}
-	}
-	if !t.policy.Stateful && t.policy.Tool == "" {
-		head("tools", "each call in a process of its own")
-		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.policy.Warm}
-		b.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
-	}
-	section("notes", bold, append(plan.Notes, remarks(t.policy)...))
-	warnings, broken := t.warned(), []string(nil)
-	for _, r := range tools {
-		for _, w := range r.Warnings {
-			warnings = append(warnings, "tool "+r.Name+": "+w)
-		}
-		for _, e := range r.Errors {
-			broken = append(broken, "tool "+r.Name+": "+e)
-		}
-	}
-	section("warnings", yellow, warnings)
-	section("cannot be called", red, broken)
-	section("no namespaces", red, bareWords(plan, open))
-	section("does not hold", red, gapWords(plan.Gaps))
-	return b.String()
 }
 
 // paragraph writes items side by side, in lines of at most helpWidth.

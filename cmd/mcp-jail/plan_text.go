@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// planText prints the stages: the policy resolved, then what enforces it, then
+// what does not hold.
+func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
+	x := planPage{console: c, target: t, plan: plan}
+	x.server()
+	x.head("filesystem", by(plan, policy.AxisFs))
+	x.files()
+	x.head("network", by(plan, policy.AxisNet))
+	x.WriteString(netText(t.profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
+	x.head("environment", by(plan, policy.AxisEnv))
+	x.environment()
+	x.head("programs and limits", "")
+	x.programs()
+	if !t.policy.Stateful && t.policy.Tool == "" {
+		x.head("tools", "each call in a process of its own")
+		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.policy.Warm}
+		x.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
+	}
+	x.remarks(tools)
+	x.section("no namespaces", red, bareWords(plan, open))
+	x.section("does not hold", red, gapWords(plan.Gaps))
+	return x.String()
+}
+
+// planPage is the page while it is written.
+type planPage struct {
+	strings.Builder
+	console console
+	target  *target
+	plan    *confine.Plan
+}
+
+func (x *planPage) head(title, how string) {
+	if how != "" {
+		how = "  " + x.console.paint(dim, how)
+	}
+	fmt.Fprintf(x, "\n%s%s\n", x.console.paint(bold, title), how)
+}
+
+// section lists remarks below a title; without any there is none.
+func (x *planPage) section(title, code string, items []string) {
+	for i, l := range items {
+		if i == 0 {
+			fmt.Fprintf(x, "\n%s\n", x.console.paint(code, title))
+		}
+		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(lines(l), "\n", "\n    "))
+	}
+}
+
+func (x *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(x, 0, 0, 2, ' ', 0) }
+
+func (x *planPage) server() {
+	p := x.target.profile
+	fmt.Fprintf(x, "%s  %s\n", x.console.paint(bold, p.Server), printable(describe(x.target.policy)))
+	w := x.columns()
+	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, printable(value)) }
+	row("program", p.Program)
+	row("arguments", fmt.Sprintf("%q", p.Argv))
+	row("workspace", cmp.Or(p.Workspace, "none"))
+	row("directory", p.Dir)
+	home := p.Home + "  (the variable only: rules decide what of it can be reached)"
+	if p.HomePrivate {
+		home = p.Home + "  (private, kept between sessions)"
+	}
+	if e, _ := p.Find(p.Home); e.Ephemeral {
+		home = p.Home + "  (private, a copy that is thrown away when the call ends)"
+	}
+	row("home", home)
+	w.Flush()
+}
+
+func (x *planPage) files() {
+	p := x.target.profile
+	w := x.columns()
+	var runtime []string // what every program needs, in one paragraph
+	for _, e := range p.Entries {
+		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
+			runtime = append(runtime, e.Path)
+			continue
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(origin(e)))
+	}
+	tmp := "/tmp, /dev/shm"
+	if x.plan.Bare.Answer == confine.No {
+		tmp = "TMPDIR"
+	}
+	fmt.Fprintf(w, "  read write execute\t%s\tprivate, gone at the end\n", tmp)
+	w.Flush()
+	fmt.Fprintf(x, "  read execute, in every policy:\n")
+	paragraph(&x.Builder, "    ", runtime)
+	if len(p.Links) > 0 {
+		var links []string
+		for _, l := range p.Links {
+			links = append(links, l.Path+" -> "+l.Target)
+		}
+		fmt.Fprintf(x, "  symbolic links:\n")
+		paragraph(&x.Builder, "    ", links)
+	}
+}
+
+func (x *planPage) environment() {
+	p := x.target.profile
+	for _, v := range p.Env {
+		value := v.Value
+		switch {
+		case v.Secret:
+			value = "(not shown: granted by name)"
+		case v.Name == policy.StatementVar:
+			value = "(this policy, for the server to read)"
+		}
+		fmt.Fprintf(x, "  %s=%s\n", v.Name, printable(clip(value, 120)))
+	}
+	if len(p.Withheld) > 0 {
+		fmt.Fprintf(x, "  withheld:\n")
+		paragraph(&x.Builder, "    ", p.Withheld)
+	}
+}
+
+func (x *planPage) programs() {
+	if programs := x.target.profile.Programs; programs == nil {
+		fmt.Fprintln(x, "  any program that the filesystem rules let execute")
+	} else {
+		fmt.Fprintf(x, "  only: %s\n", printable(strings.Join(programs, " ")))
+	}
+	for _, axes := range [][]policy.Axis{{policy.AxisLimits}, {policy.AxisIPC, policy.AxisProcess}} {
+		for _, e := range x.plan.Enforced {
+			if slices.Contains(axes, e.Axis) {
+				fmt.Fprintf(x, "  %s  %s\n", e.What, x.console.paint(dim, "("+e.By+")"))
+			}
+		}
+	}
+}
+
+// remarks are those about the server and about its tools.
+func (x *planPage) remarks(tools []toolReport) {
+	warnings, broken := x.target.warned(), []string(nil)
+	for _, r := range tools {
+		for _, w := range r.Warnings {
+			warnings = append(warnings, "tool "+r.Name+": "+w)
+		}
+		for _, e := range r.Errors {
+			broken = append(broken, "tool "+r.Name+": "+e)
+		}
+	}
+	x.section("notes", bold, append(x.plan.Notes, remarks(x.target.policy)...))
+	x.section("warnings", yellow, warnings)
+	x.section("cannot be called", red, broken)
+}
