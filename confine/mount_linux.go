@@ -136,7 +136,7 @@ func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
 	}
 	defer unix.Close(fd)
 	if content != "" {
-		_, err = unix.Write(fd, []byte(content))
+		err = writeAll(fd, content)
 	}
 	return on(p, err)
 }
@@ -218,19 +218,11 @@ func (b *rootBuilder) attachAll() error {
 	return nil
 }
 
+// attachOp makes the mount point, where it is one of the jail's own, and attaches to it
+// what the plan says.
 func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	if !op.inside {
-		mode := uint32(openDir)
-		if op.hidden {
-			mode = shutDir
-		}
-		var err error
-		if op.dir {
-			err = b.mkdirs(op.path, mode)
-		} else {
-			err = b.touch(op.path, "", mode)
-		}
-		if err != nil {
+		if err := b.mountPoint(op); err != nil {
 			return err
 		}
 		if op.cloned() {
@@ -249,17 +241,8 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	}
 	defer unix.Close(target)
 	if op.inside {
-		// The name must still lead to the object that was resolved, seen through
-		// what was attached around it.
-		id, err := objectID(target)
-		if err != nil {
+		if err := op.sameObject(target); err != nil {
 			return err
-		}
-		if op.copied || op.id == (policy.FileID{}) {
-			op.id = id // for checkMounts
-		}
-		if id != op.id {
-			return errSwapped
 		}
 	}
 	switch {
@@ -274,15 +257,47 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	case op.kind == mountMask && !op.holes:
 		return b.maskAt(target, op.dir)
 	}
-	attr, options := unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.order.Limits.MemoryMB), "mode=0777")
+	return b.attachOwn(op, target)
+}
+
+func (b *rootBuilder) mountPoint(op *mountOp) error {
+	mode := uint32(openDir)
+	if op.hidden {
+		mode = shutDir
+	}
+	if op.dir {
+		return b.mkdirs(op.path, mode)
+	}
+	return b.touch(op.path, "", mode)
+}
+
+// sameObject checks that the name still leads to the object that was resolved, seen
+// through what was attached around it.
+func (op *mountOp) sameObject(target int) error {
+	id, err := objectID(target)
+	if err != nil {
+		return err
+	}
+	if op.copied || op.id == (policy.FileID{}) {
+		op.id = id // for checkMounts
+	}
+	if id != op.id {
+		return errSwapped
+	}
+	return nil
+}
+
+// attachOwn attaches an empty filesystem: a place of the jail's own, or a mask that can
+// be passed through to what is granted below, and not listed.
+func (b *rootBuilder) attachOwn(op *mountOp, target int) error {
+	options := append(ownSize(b.order.Limits.MemoryMB), "mode=0777")
 	if !slices.Contains(ownPlaces, op.path) {
 		options = append(ownSize(b.order.Limits.MemoryMB), "mode=0700") // a HOME, as it is on the host
 	}
 	if op.kind == mountMask {
-		// It can be passed through to what is granted below, and not listed.
 		options = []string{fmt.Sprintf("mode=%#o", shutDir), "size=1m"}
 	}
-	fs, err := newFs("tmpfs", attr, options...)
+	fs, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
 		return err
 	}
@@ -301,71 +316,6 @@ func ownSize(memoryMB int) []string {
 		return []string{"size=2g"}
 	}
 	return []string{fmt.Sprintf("size=%dk", memoryMB<<10/2), fmt.Sprintf("nr_inodes=%d", memoryMB<<10/16+64)}
-}
-
-func (b *rootBuilder) links() error {
-	for _, l := range b.order.Links {
-		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
-			return err
-		}
-		err := unix.Symlinkat(l.Target, b.root, rel(l.Path))
-		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return on(l.Path, err)
-		}
-	}
-	return nil
-}
-
-func (b *rootBuilder) files() error {
-	for _, f := range b.order.Files {
-		put := b.touchFile
-		if f.Over {
-			put = b.cover
-		}
-		if err := put(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *rootBuilder) touchFile(f madeFile) error { return b.touch(f.Path, f.Content, openDir) }
-
-// cover puts a file of the jail's own over one of the host's, or over a symlink. Where
-// there is none, none is needed.
-func (b *rootBuilder) cover(f madeFile) error {
-	target, err := openLast(b.root, rel(f.Path))
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return on(f.Path, err)
-	}
-	defer unix.Close(target)
-	// Like a mask it lies in the jail's /dev, until it is attached.
-	const name = ".covering-file"
-	fd, err := unix.Openat(b.own.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return on(f.Path, err)
-	}
-	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(f.Content)); err != nil {
-		return on(f.Path, err)
-	}
-	object, err := openObject(b.own.dev, name)
-	if err != nil {
-		return on(f.Path, err)
-	}
-	defer unix.Close(object)
-	tree, err := openTree(object, "", unix.AT_EMPTY_PATH, maskAttr)
-	if err != nil {
-		return on(f.Path, err)
-	}
-	defer unix.Close(tree)
-	if err := attachTo(tree, target); err != nil {
-		return on(f.Path, err)
-	}
-	return on(f.Path, unix.Unlinkat(b.own.dev, name, 0))
 }
 
 // pivot makes the new root the root. The old one lies on top of it then, where the
