@@ -247,7 +247,8 @@ func (s *sockets) receives(n *notification, call string, fd int, o *socketState)
 	return socketReply{done: true}
 }
 
-const maxDatagram = 1 << 16
+// maxDatagram is more than an answer of the gate has.
+const maxDatagram = 1 << 13
 
 // A receiving is one such call.
 type receiving struct {

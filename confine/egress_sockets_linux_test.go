@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -277,5 +278,27 @@ func TestConnectSoon(t *testing.T) {
 	}
 	if limit, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO); err != nil || limit.Nano() != 0 {
 		t.Errorf("the socket is left with a time limit: %v, %v", limit, err)
+	}
+}
+
+// TestWorldLacks: without namespaces, and without the calls that are not everywhere,
+// sockets are the same.
+func TestWorldLacks(t *testing.T) {
+	inWorld(t)
+	if !bareWorld {
+		t.Skip("TestJailLacks does that")
+	}
+	own := ownCopy(t)
+	for i, f := range lacks() {
+		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(bareFaults())+i))
+		if err := os.Link(own, program); err != nil {
+			t.Fatal(err)
+		}
+		l := allGaps
+		l.Shim = program
+		got, err := runJail(t, l, greetingProfile(t), []attempt{try("greeted", greets), try("greeted", greetsNot), try("names", greets)})
+		if want := "[ok hello from 198.51.100.10 ECONNREFUSED ok " + greets + " true]"; err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, %v", f.what, got, err)
+		}
 	}
 }

@@ -219,7 +219,7 @@ func runJail(t testing.TB, l Launcher, p *policy.Profile, attempts []attempt) ([
 func startJail(t testing.TB, l Launcher, p *policy.Profile, out, errs io.Writer) (*Process, func(), error) {
 	t.Helper()
 	if bareWorld {
-		l = worldLauncher()
+		l.Waive = allGaps.Waive
 	}
 	var ends []*os.File
 	done := make(chan struct{}, 2)
