@@ -72,7 +72,6 @@ func (b *rootBuilder) cover(f madeFile) error {
 	return on(f.Path, unix.Unlinkat(b.own.dev, name, 0))
 }
 
-
 // writeAll writes a file in memory, which takes everything at once or is full.
 func writeAll(fd int, content string) error {
 	n, err := unix.Write(fd, []byte(content))
