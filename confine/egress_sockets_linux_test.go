@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -299,6 +300,26 @@ func TestWorldLacks(t *testing.T) {
 		got, err := runJail(t, l, greetingProfile(t), []attempt{try("greeted", greets), try("greeted", greetsNot), try("names", greets)})
 		if want := "[ok hello from 198.51.100.10 ECONNREFUSED ok " + greets + " true]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, %v", f.what, got, err)
+		}
+	}
+}
+
+// TestWorldHostsFile: that names are the launcher's to look up is nothing to report.
+// What else cannot be read is.
+func TestWorldHostsFile(t *testing.T) {
+	inWorld(t)
+	if !bareWorld {
+		t.Skip("the jail has a file of its own there")
+	}
+	dir := plant(t, "place/hidden", "place/shown", "outside")
+	p := jailProfile(t, grant{dir + "/place", r}, grant{dir + "/place/hidden", 0}) // so that reads are asked for
+	p.Net = []policy.NetRule{host("good.test")}
+	for _, name := range []string{"/etc/hosts", dir + "/outside", dir + "/place/hidden"} {
+		got, denials := attemptIn(t, p, try("read", name))
+		expect(t, name, got, "EACCES")
+		reported := slices.ContainsFunc(denials, func(d Denial) bool { return d.Operation == "read" && d.Target == name })
+		if reported != (name != "/etc/hosts") {
+			t.Errorf("%s: refused %+v", name, denials)
 		}
 	}
 }

@@ -123,10 +123,13 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 		}
 	}
 	if !unnamed && !at.special() {
-		if flags&oAccMode == unix.O_RDONLY {
+		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
+		switch {
+		case !changes:
+			op = policy.OpRead
+		case flags&oAccMode == unix.O_RDONLY:
 			op = policy.OpTruncate
 		}
-		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 		if changes && st.Mode&unix.S_IFMT != unix.S_IFDIR && v.profile.Mediate(op, full) != policy.Granted && !v.readOnlyThere(at) {
 			v.ledger.refused(r, op.String(), full)
 			return -1, unix.EACCES

@@ -61,6 +61,7 @@ func newSupervisor(s *shim) *supervisor {
 	unix.Umask(v.umask)
 	if s.order.Gate.Asked {
 		v.sockets = newSockets(v, s.asks)
+		v.ledger.hosts = true
 	}
 	go v.work(nil)
 	return v
