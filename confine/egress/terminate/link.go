@@ -191,7 +191,7 @@ func changed(c net.Conn, state http.ConnState) {
 	l.idle = state == http.StateIdle
 	l.mu.Unlock()
 	if state == http.StateIdle {
-		l.closeIdle()
+		go l.closeIdle() // who serves the connection is not to wait for an upstream
 	}
 }
 

@@ -153,10 +153,17 @@ func (l *link) connect(ctx context.Context) (*http.ClientConn, error) {
 
 // closeIdle ends a connection between two requests, as the upstream has done.
 func (l *link) closeIdle() {
-	l.mu.Lock()
-	ended := l.idle && l.client != nil && l.client.Err() != nil
-	l.mu.Unlock()
-	if ended {
+	idle := func() *http.ClientConn {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.idle {
+			return nil
+		}
+		return l.client
+	}
+	// Without the lock: an upstream can have Go's client stuck for good.
+	client := idle()
+	if client != nil && client.Err() != nil && idle() == client {
 		l.Close()
 	}
 }
