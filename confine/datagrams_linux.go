@@ -243,7 +243,7 @@ func (s *sockets) receives(n *notification, call string, fd int, o *socketState)
 		unix.Close(mem)
 		return failed(unix.ENOBUFS)
 	}
-	go w.later(*s.listener, own)
+	go w.later(s, own)
 	return socketReply{done: true}
 }
 
@@ -363,16 +363,28 @@ func (w *receiving) waits(fd int) bool {
 }
 
 // later tries again, for as long as somebody waits. No thread of the init can be
-// spared for that, and there are no new ones; whoever polls first never gets here.
-func (w *receiving) later(l listener, fd int) {
-	defer unix.Close(fd)
-	defer unix.Close(w.mem)
-	for pause := time.Millisecond; l.valid(w.n.id); pause = min(pause*2, 20*time.Millisecond) {
-		reply := w.receive(fd)
-		if reply.errno != unix.EAGAIN || !w.until.IsZero() && time.Now().After(w.until) {
-			l.send(answer{id: w.n.id, val: reply.val, errno: -int32(reply.errno)})
-			return
-		}
+// spared for each of them, and there are no new ones; whoever polls first never gets
+// here.
+func (w *receiving) later(s *sockets, fd int) {
+	for pause := time.Millisecond; !w.tryAgain(s, fd); pause = min(pause*2, 20*time.Millisecond) {
 		time.Sleep(pause)
 	}
+}
+
+// tryAgain is for one at a time: the server decides how long its memory keeps us
+// waiting (for the lock on it, say), and every goroutine that waits for the kernel
+// takes a thread. See spareThreads.
+func (w *receiving) tryAgain(s *sockets, fd int) (done bool) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.listener.valid(w.n.id) {
+		reply := w.receive(fd)
+		if reply.errno == unix.EAGAIN && (w.until.IsZero() || time.Now().Before(w.until)) {
+			return false
+		}
+		s.listener.send(answer{id: w.n.id, val: reply.val, errno: -int32(reply.errno)})
+	}
+	unix.Close(fd)
+	unix.Close(w.mem)
+	return true
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -50,6 +52,7 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			n := len(failures)
 			return strconv.Itoa(n) + " failed", <-failures
 		},
+		"slow-memory": silent(probeSlowMemory),
 		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
 			c, err := net.Dial("tcp", a[0])
 			if err != nil {
@@ -159,4 +162,77 @@ func TestWorldLauncherIsKilled(t *testing.T) {
 		t.Errorf("the connection outlived the launcher: %v", err)
 	}
 	pipe.gone(t)
+}
+
+// probeSlowMemory receives datagrams, many at a time, while the memory that they are
+// to be put into is locked most of the time.
+func probeSlowMemory(a []string) error {
+	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	unix.Madvise(memory, unix.MADV_NOHUGEPAGE)
+	if err := unix.Madvise(memory, unix.MADV_POPULATE_READ); err != nil {
+		return err
+	}
+	received := make(chan error)
+	var fds []int
+	for range number(a[0]) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		fds = append(fds, fd)
+		go func() {
+			_, _, err := unix.Recvfrom(fd, make([]byte, 512), 0)
+			received <- err
+		}()
+	}
+	fmt.Fprintln(os.Stderr, "ready")
+	time.Sleep(200 * time.Millisecond)
+	go func() {
+		for protection := unix.PROT_NONE; ; protection ^= unix.PROT_READ {
+			unix.Mprotect(memory, protection)
+		}
+	}()
+	query := []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04good\x04test\x00\x00\x01\x00\x01")
+	for _, fd := range fds {
+		if err := unix.Sendto(fd, query, 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{198, 51, 100, 53}}); err != nil {
+			return err
+		}
+	}
+	for range fds {
+		if err := <-received; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWorldThreads: the init has the threads that it needs before the server starts,
+// whatever the server has it wait for. There may be no more (RLIMIT_NPROC), and
+// the Go runtime ends over that.
+func TestWorldThreads(t *testing.T) {
+	inWorld(t)
+	s := beginWith(t, worldLauncher(), gatedProfile(t, host("good.test")), try("slow-memory", "40"))
+	threads := func() int {
+		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
+		return len(names)
+	}
+	s.errs.await(t, "ready")
+	before, most := threads(), 0
+	for {
+		select {
+		case <-s.Done():
+			s.finish()
+			if before == 0 || most > before {
+				t.Errorf("%d threads of the init, then %d", before, most)
+			}
+			expect(t, "datagrams", outcomes(t, []attempt{try("slow-memory", "40")}, s.out.Bytes(), "")[0], "ok")
+			return
+		default:
+			most = max(most, threads())
+			time.Sleep(time.Millisecond)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -33,7 +34,8 @@ type sockets struct {
 	asker    asker
 	calls    map[uint32]string
 	known    knownSockets
-	old      bool // the kernel has no pidfd of threads (before Linux 6.9)
+	turn     sync.Mutex // of those that wait for a datagram
+	old      bool       // the kernel has no pidfd of threads (before Linux 6.9)
 }
 
 func newSockets(v *supervisor, channel int) *sockets {

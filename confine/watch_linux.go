@@ -32,9 +32,10 @@ func (s *shim) makeThreads() {
 // the program where it cannot have one, and with the init the jail: a server that has
 // taken all there are must not bring that about. Beside those that are there already
 // (the leader, the one that builds the jail and reaps, the one that watches, and the
-// runtime's own two) the receiver and maxWorkers take one each, and GOMAXPROCS run.
+// runtime's own two) the receiver, whoever has a turn to receive a datagram and
+// maxWorkers take one each, and GOMAXPROCS run.
 func spareThreads() {
-	const n = 1 + maxWorkers + 4
+	const n = 2 + maxWorkers + 4
 	var there, gone sync.WaitGroup
 	there.Add(n)
 	gone.Add(n)
