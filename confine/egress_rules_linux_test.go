@@ -95,7 +95,7 @@ func TestWorldRules(t *testing.T) {
 		{[]policy.NetRule{tcp("good.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
 		{[]policy.NetRule{host("good.test")}, "greeted good.test:7000", refused, "connect good.test:7000"},
 		{[]policy.NetRule{{Host: "good.test", Scheme: "https", Allow: true}}, "get http://good.test/", refused, "connect good.test:80"},
-		{[]policy.NetRule{host("closed.test")}, "get http://closed.test/", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
+		{[]policy.NetRule{host("closed.test")}, "greeted closed.test:80", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
 		// Addresses behind names.
 		{[]policy.NetRule{host("private.test")}, "get http://private.test/", unknown, "resolve private.test"},
 		{[]policy.NetRule{host("metadata.test")}, "get http://metadata.test/", unknown, "resolve metadata.test"},
