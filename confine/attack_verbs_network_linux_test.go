@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"syscall"
@@ -42,6 +43,16 @@ func networkVerbs() map[string]func([]string) (string, error) {
 				return err
 			}
 			return answered(c.(*net.UDPConn))
+		}),
+		"send-descriptor": silent(func(a []string) error { // by a UDP socket, for which it means nothing
+			to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a[0]))
+			c, err := net.ListenUDP("udp4", nil)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			_, _, err = c.WriteMsgUDP([]byte("x"), unix.UnixRights(0), to)
+			return err
 		}),
 		"short-names": silent(func([]string) error { return probeShortNames() }),
 		"resolve": silent(func(a []string) error { // a query that a stand-in for a resolver answers

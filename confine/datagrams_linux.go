@@ -24,6 +24,9 @@ import (
 // asksDNS tells of an address where DNS is asked.
 func asksDNS(to netip.AddrPort) bool { return to.Port() == gatePort }
 
+// soPassRights is SO_PASSRIGHTS.
+const soPassRights = 83
+
 func (s *sockets) makeDatagrams(n *notification, family, flags int) socketReply {
 	if family == unix.AF_INET6 { // where there is none, programs must be told
 		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -38,6 +41,9 @@ func (s *sockets) makeDatagrams(n *notification, family, flags int) socketReply 
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
+	// Descriptors of the server have no business at the launcher, which would have to
+	// wait for them when it closes them (SO_LINGER). Before Linux 6.16 they come.
+	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, soPassRights, 0)
 	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
 		return failed(asErrno(err))

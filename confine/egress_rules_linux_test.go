@@ -221,6 +221,7 @@ func TestWorldWalls(t *testing.T) {
 		{"unix /run/systemd/resolve/io.systemd.Resolve", "ENOENT", "EAFNOSUPPORT"},
 		{"unix /run/nscd/socket", "ENOENT", "EAFNOSUPPORT"},
 		{"short-names", "ok", ""},
+		{"send-descriptor 198.51.100.53:53", "ok", keptDescriptors()},
 		{"raise-lo", "EPERM", ""},
 		{fmt.Sprint("unshare ", unix.CLONE_NEWNET), "EPERM", ""},
 		{fmt.Sprint("socket ", unix.AF_PACKET, " ", unix.SOCK_RAW, " 0"), "EAFNOSUPPORT", ""},
@@ -240,6 +241,18 @@ func TestWorldWalls(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.attempt, got, want)
 		}
 	}
+}
+
+// keptDescriptors is what a program is told where no descriptor gets to the launcher by
+// what it takes for a UDP socket.
+func keptDescriptors() string {
+	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err == nil {
+		defer unix.Close(fd)
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, soPassRights, 0) == nil {
+			return "EPERM"
+		}
+	}
+	return "ok" // before Linux 6.16
 }
 
 // TestWorldGrantedEtc: with the host's /etc granted names are looked up as in any
