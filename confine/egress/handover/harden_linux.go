@@ -47,6 +47,9 @@ func harden(connections int) error {
 			return fmt.Errorf("limit %d: %w", r.resource, err)
 		}
 	}
+	// The first is the thread's own, and the second asks for it and takes it along.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
