@@ -40,10 +40,17 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 	if got := told(waived); got != "hosts" {
 		t.Errorf("with namespaces: %s", got)
 	}
-	if got := told(func(p *policy.Profile, f *facts) { waived(p, f); refuseNamespaces(f) }); got != "all" {
+	if got := told(func(p *policy.Profile, f *facts) { waived(p, f); refuseNamespaces(f) }); got != "hosts" {
 		t.Errorf("without: %s", got)
 	}
-	if got := told(func(p *policy.Profile, f *facts) { refuseNamespaces(f) }); got != "hosts" {
-		t.Errorf("without, and not waived: %s", got)
+	alone := func(f *facts) { // there are neither namespaces nor a supervisor that could make sockets
+		refuseNamespaces(f)
+		f.GetFD = Feature{Answer: No, Detail: "no pidfd_getfd"}
+	}
+	if got := told(func(p *policy.Profile, f *facts) { waived(p, f); alone(f) }); got != "all" {
+		t.Errorf("with neither: %s", got)
+	}
+	if got := told(func(p *policy.Profile, f *facts) { alone(f) }); got != "hosts" {
+		t.Errorf("with neither, and not waived: %s", got)
 	}
 }
