@@ -41,12 +41,16 @@ func measureNetwork(ctx context.Context, s *site) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	internet, err := s.build(ctx, "bench/internet")
+	if err != nil {
+		return nil, err
+	}
 	if _, err := s.build(ctx, "cmd/mcp-jail-tls"); err != nil { // looked for in PATH
 		return nil, err
 	}
 	var rows []row
 	for _, mode := range []struct{ name, env string }{{"", ""}, {", without user namespaces", "forbid"}} {
-		run, err := s.networkRun(ctx, client, mode.env)
+		run, err := s.networkRun(ctx, client, internet, mode.env)
 		if err != nil {
 			rows = append(rows, row{Measure: "a granted host" + mode.name, Note: firstLine(err.Error())})
 			continue
@@ -56,14 +60,13 @@ func measureNetwork(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// The roles that this program takes when it starts itself again.
+// The role that this program takes when it starts itself again.
 const (
-	roleEnv      = "MCPJAIL_BENCH_ROLE"
-	roleHost     = "host"
-	roleInternet = "internet"
+	roleEnv  = "MCPJAIL_BENCH_ROLE"
+	roleHost = "host"
 )
 
-func (s *site) networkRun(ctx context.Context, client, forbid string) (run netRun, err error) {
+func (s *site) networkRun(ctx context.Context, client, internet, forbid string) (run netRun, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return run, err
@@ -72,7 +75,7 @@ func (s *site) networkRun(ctx context.Context, client, forbid string) (run netRu
 	if err != nil {
 		return run, err
 	}
-	cmd := exec.CommandContext(ctx, self, dir, client, fmt.Sprint(min(s.runs, 9)), forbid)
+	cmd := exec.CommandContext(ctx, self, dir, client, internet, fmt.Sprint(min(s.runs, 9)), forbid)
 	cmd.Env = append(os.Environ(), roleEnv+"="+roleHost, "PATH="+s.dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	var complaint strings.Builder
 	cmd.Stderr = &complaint

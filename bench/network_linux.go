@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,11 +41,9 @@ func runRole() {
 	switch os.Getenv(roleEnv) {
 	case "":
 		return
-	case roleInternet:
-		err = serveInternet(os.Args[1])
 	case roleHost:
 		os.Unsetenv(roleEnv)
-		err = runHost(os.Args[1], os.Args[2], os.Args[3], os.Args[4] != "")
+		err = runHost(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5] != "")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,8 +90,8 @@ type host struct {
 	run           netRun
 }
 
-func runHost(dir, client, rounds string, forbid bool) error {
-	end, err := joinInternet(dir)
+func runHost(dir, client, internet, rounds string, forbid bool) error {
+	end, err := joinInternet(dir, internet)
 	if err != nil {
 		return err
 	}
@@ -232,15 +229,14 @@ func (h *host) launches(n int) error {
 }
 
 // joinInternet makes the other namespace, and the way there.
-func joinInternet(dir string) (end func(), err error) {
+func joinInternet(dir, internet string) (end func(), err error) {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return nil, err
 	}
-	if err := coverHostFiles(dir); err != nil {
+	if err := coverHostFiles(dir, internet); err != nil {
 		return nil, err
 	}
-	other := exec.Command("/proc/self/exe", dir)
-	other.Env = append(os.Environ(), roleEnv+"="+roleInternet)
+	other := exec.Command(internet, "serve", dir)
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	other.Stderr = os.Stderr
 	up, err := other.StdoutPipe()
@@ -271,7 +267,7 @@ func joinInternet(dir string) (end func(), err error) {
 
 // coverHostFiles has names looked up in the other namespace, and the certificates of
 // its servers accepted.
-func coverHostFiles(dir string) error {
+func coverHostFiles(dir, internet string) error {
 	roots := systemRoots()
 	if roots == "" {
 		return errors.New("this system has no file of certificate authorities (ca-certificates)")
@@ -280,11 +276,11 @@ func coverHostFiles(dir string) error {
 	if err != nil {
 		return err
 	}
-	ca, err := makeCertificates(dir)
+	ca, err := exec.Command(internet, "certify", dir).Output()
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string]string{"/etc/resolv.conf": "nameserver 198.51.100.53\n", roots: string(known) + "\n" + ca} {
+	for name, content := range map[string]string{"/etc/resolv.conf": "nameserver 198.51.100.53\n", roots: string(known) + "\n" + string(ca)} {
 		target, err := filepath.EvalSymlinks(name)
 		if err != nil {
 			return err
@@ -316,15 +312,4 @@ func ip(commands ...string) error {
 		}
 	}
 	return nil
-}
-
-// awaitInterface waits for the end of the pair that the other side makes.
-func awaitInterface(there func() bool) error {
-	for range 500 {
-		if there() {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return errors.New("no interface came")
 }

@@ -1,3 +1,9 @@
+// Command internet is the host that a granted one is measured with (see bench), in a
+// network namespace of its own. It is a program of its own so that the benchmark,
+// which is what its jails' init is a copy of, stays as small as mcp-jail.
+//
+//	internet certify DIR    write a certificate for its names; standard output: who issued it
+//	internet serve DIR      join the pair of interfaces, and serve
 package main
 
 import (
@@ -14,7 +20,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -22,6 +30,23 @@ import (
 
 // internetNames are the hosts of the namespace that stands for the Internet.
 var internetNames = map[string][4]byte{"bench.test.": {198, 51, 100, 10}, "seen.test.": {198, 51, 100, 11}}
+
+func main() {
+	var err error
+	switch os.Args[1] {
+	case "certify":
+		var ca string
+		if ca, err = makeCertificates(os.Args[2]); err == nil {
+			_, err = os.Stdout.WriteString(ca)
+		}
+	case "serve":
+		err = serveInternet(os.Args[2])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "internet:", err)
+		os.Exit(1)
+	}
+}
 
 // makeCertificates writes a certificate for those names with its key, and returns who
 // issued it.
@@ -53,7 +78,7 @@ func makeCertificates(dir string) (ca string, err error) {
 
 // serveInternet is the other namespace. It ends with the one that started it.
 func serveInternet(dir string) error {
-	if err := awaitInterface(func() bool { _, err := net.InterfaceByName("inside"); return err == nil }); err != nil {
+	if err := awaitInterface("inside"); err != nil {
 		return err
 	}
 	if err := ip("link set lo up", "addr add 192.0.2.2/24 dev inside", "link set inside up", "addr add 198.51.100.53/32 dev lo",
@@ -141,4 +166,24 @@ func serveNames(c net.PacketConn) {
 			c.WriteTo(answer, from)
 		}
 	}
+}
+
+// awaitInterface waits for the end of the pair that the other side makes.
+func awaitInterface(name string) (err error) {
+	for range 500 {
+		if _, err = net.InterfaceByName(name); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+func ip(commands ...string) error {
+	for _, c := range commands {
+		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s: %w: %s", c, err, out)
+		}
+	}
+	return nil
 }
