@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -65,8 +67,12 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	return silent(status)
 }
 
+// settled is when most of what a start needs of this program has been needed.
+const settled = 250 * time.Millisecond
+
 // session wires the parts together for one profile.
 func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
+	var once sync.Once
 	s := lifecycle.Session{
 		Profile:  t.profile,
 		In:       c.in,
@@ -93,6 +99,7 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 				process.Kill()
 				return nil, err
 			}
+			once.Do(func() { time.AfterFunc(settled, confine.LetGo) })
 			return process, nil
 		}),
 		Sink:    recordSink(t.host, t.profile.Server),
