@@ -249,7 +249,15 @@ func differences(at string, want, got any) (faults []string) {
 			names[name] = true
 		}
 		for name := range names {
-			faults = append(faults, differences(at+"."+name, w[name], g[name])...)
+			a, b := w[name], g[name]
+			// What is missing altogether is told member by member, as what is missing in
+			// part is: that is how departures are listed.
+			if m, ok := b.(map[string]any); ok && a == nil && len(m) > 0 {
+				a = map[string]any{}
+			} else if m, ok := a.(map[string]any); ok && b == nil && len(m) > 0 {
+				b = map[string]any{}
+			}
+			faults = append(faults, differences(at+"."+name, a, b)...)
 		}
 		slices.Sort(faults)
 		return faults
