@@ -170,23 +170,16 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 	if err != nil {
 		return p, err
 	}
-	each, err := s.configured(false, 1, server.argv)
-	if err != nil {
-		return p, err
-	}
 	stateful, err := s.listed(ctx, one)
 	if err != nil {
 		return p, err
 	}
 	defer stateful.close()
-	stateless, err := s.listed(ctx, each)
+	stateless, pause, err := s.withSpare(ctx, server, stateful.started)
 	if err != nil {
 		return p, err
 	}
 	defer stateless.close()
-	// For the spare to be ready, or all of them that there are at the beginning.
-	pause := max(3*stateful.started, 50*time.Millisecond)
-	time.Sleep(8 * pause)
 	for range s.runs + 1 {
 		time.Sleep(pause)
 		a, err := stateful.params(server.call)
@@ -202,6 +195,22 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 	return p.withoutFirst(), nil
 }
 
+// withSpare opens a session whose calls find a process that was started ahead, if pause
+// passes before each. started is how long the server takes: of this session the
+// catalogue may have answered the handshake.
+func (s *site) withSpare(ctx context.Context, server tooled, started time.Duration) (c *session, pause time.Duration, err error) {
+	how, err := s.configured(false, 1, server.argv)
+	if err != nil {
+		return nil, 0, err
+	}
+	if c, err = s.listed(ctx, how); err != nil {
+		return nil, 0, err
+	}
+	pause = max(3*started, 50*time.Millisecond)
+	time.Sleep(8 * pause) // at the beginning all that there may be are started
+	return c, pause, nil
+}
+
 // firstCall pairs it with the least that it can be: the first call of a process that
 // was started before, without a jail. A server that compiles what it runs takes longer
 // for its first call than for those that follow.
@@ -210,17 +219,16 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 	if err != nil {
 		return p, err
 	}
-	each, err := s.configured(false, 1, server.argv)
+	first, err := s.listed(ctx, without)
 	if err != nil {
 		return p, err
 	}
-	stateless, err := s.listed(ctx, each)
+	first.close()
+	stateless, pause, err := s.withSpare(ctx, server, first.started)
 	if err != nil {
 		return p, err
 	}
 	defer stateless.close()
-	pause := max(3*stateless.started, 50*time.Millisecond)
-	time.Sleep(8 * pause)
 	for range s.runs + 1 {
 		bare, err := s.listed(ctx, without)
 		if err != nil {

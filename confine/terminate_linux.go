@@ -223,7 +223,7 @@ func runSecret(ctx context.Context, p *policy.Profile, command []string) (string
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", fmt.Errorf("%w", err) // what it said could have the value in it
+		return "", err // without what it said, which could have the value in it
 	case len(out) > maxSecret:
 		return "", errors.New("it says too much")
 	}
