@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -71,7 +70,7 @@ func forbidByFilter() error {
 	}
 	clone3, _ := callNumber(arch, "clone3")
 	node = whenEqual(filterWord{dataNr, allBits}, clone3, errnoNode(linuxENOSYS), node)
-	prog, err := bpf.Assemble(emitFilter(node, nil))
+	prog, err := assembleFilter(node)
 	if err != nil {
 		return err
 	}

@@ -144,5 +144,5 @@ func compileRefused() ([]bpf.RawInstruction, error) {
 	v6 := is(4, 0xff<<8, 6<<8, reset(40),
 		is(4, 0xff<<8, 58<<8, is(40, 0xff<<24, 1<<24, yes, no), no))
 	root := is(0, 0xff<<24, 0x45<<24, v4, is(0, 0xf0<<24, 0x60<<24, v6, no))
-	return bpf.Assemble(emitFilter(root, nil))
+	return assembleFilter(root)
 }

@@ -3,8 +3,6 @@ package confine
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
-	"sort"
 
 	"golang.org/x/net/bpf"
 )
@@ -141,15 +139,17 @@ const maxProgram = 4096
 
 const sizeofSockFilter = 8
 
-// A filterNode is a decision: a leaf (word nil) or a test with two ways on.
+// A filterNode is a decision: a leaf (yes and no nil) or a test with two ways on.
 type filterNode struct {
 	verdict uint32 // of a leaf
 
-	word    *filterWord
+	word    filterWord
 	op      bpf.JumpTest
 	k       uint32
 	yes, no *filterNode
 }
+
+func (n *filterNode) leaf() bool { return n.yes == nil }
 
 // A filterWord is what a test looks at: 32 bits of seccomp_data under a mask.
 type filterWord struct{ off, mask uint32 }
@@ -171,11 +171,11 @@ var allow = &filterNode{verdict: verdictAllow}
 func errnoNode(errno uint32) *filterNode { return &filterNode{verdict: verdictErrno | errno} }
 
 func whenAny(w filterWord, bits uint32, yes, no *filterNode) *filterNode {
-	return &filterNode{word: &w, op: bpf.JumpBitsSet, k: bits, yes: yes, no: no}
+	return &filterNode{word: w, op: bpf.JumpBitsSet, k: bits, yes: yes, no: no}
 }
 
 func whenEqual(w filterWord, k uint32, yes, no *filterNode) *filterNode {
-	return &filterNode{word: &w, op: bpf.JumpEqual, k: k, yes: yes, no: no}
+	return &filterNode{word: w, op: bpf.JumpEqual, k: k, yes: yes, no: no}
 }
 
 func whenOneOf(w filterWord, ks []uint32, yes, no *filterNode) *filterNode {
@@ -187,7 +187,7 @@ func whenOneOf(w filterWord, ks []uint32, yes, no *filterNode) *filterNode {
 
 // onAllow returns n with next in the place of every allowing leaf.
 func (n *filterNode) onAllow(next *filterNode) *filterNode {
-	if n.word == nil {
+	if n.leaf() {
 		if n.verdict == verdictAllow {
 			return next
 		}
@@ -201,30 +201,14 @@ func (n *filterNode) onAllow(next *filterNode) *filterNode {
 // compileSeccomp returns the deny-list for one machine. It fails on a machine
 // that it does not know.
 func compileSeccomp(arch Arch, opts seccompOptions) ([]bpf.RawInstruction, error) {
-	rules := seccompRules(opts)
-	rules = slices.DeleteFunc(rules, func(r seccompRule) bool { return opts.supervisor(r.call) })
-	return compileFilter(arch, rules, nil)
-}
-
-// supervisor tells of a call that is refused to a server and needed by its supervisor:
-// to read arguments, to resolve names without following magic links, to get the
-// listener, to act on the server's sockets.
-func (opts seccompOptions) supervisor(call string) bool {
-	switch call {
-	case "openat2", "process_vm_readv", "seccomp":
-		return opts.Supervised
-	case "pidfd_getfd":
-		return opts.Sockets
-	}
-	return false
+	return compileFilter(arch, seccompRules(opts), nil)
 }
 
 // compileListener returns the second filter of a supervised server. It hands calls
 // over, and refuses what the first one leaves to the supervisor. A refusal by
 // either comes before a notification (seccomp(2)).
 func compileListener(arch Arch, opts seccompOptions, notify []seccompNotify) ([]bpf.RawInstruction, error) {
-	opts.Supervised = true
-	rules := slices.DeleteFunc(seccompRules(opts), func(r seccompRule) bool { return !opts.supervisor(r.call) })
+	rules := supervisorRules(opts)
 	if opts.Sockets {
 		rules = append(rules, socketRules()...)
 	}
@@ -236,11 +220,7 @@ func compileFilter(arch Arch, rules []seccompRule, notify []seccompNotify) ([]bp
 	if err != nil {
 		return nil, err
 	}
-	prog := emitFilter(root, nil)
-	if len(prog) > maxProgram {
-		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(prog), maxProgram)
-	}
-	return bpf.Assemble(prog)
+	return assembleFilter(root)
 }
 
 // filterRecords is prog as the kernel takes it: an array of struct sock_filter
@@ -260,7 +240,7 @@ func seccompTree(arch Arch, rules []seccompRule, notify []seccompNotify) (*filte
 	if arch != ArchAMD64 && arch != ArchARM64 {
 		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
 	}
-	nodes := make(map[uint32]*filterNode)
+	nodes := make([]*filterNode, lastKnownCall+1)
 	for _, r := range rules {
 		if nr, ok := callNumber(arch, r.call); ok {
 			nodes[nr] = r.node
@@ -288,8 +268,8 @@ func seccompTree(arch Arch, rules []seccompRule, notify []seccompNotify) (*filte
 			ask = next
 		}
 		ask = whenOneOf(low(n.Unless.Arg), n.Unless.Values, allow, ask)
-		before, ok := nodes[nr]
-		if !ok {
+		before := nodes[nr]
+		if before == nil {
 			before = allow
 		}
 		nodes[nr] = before.onAllow(ask)
@@ -306,39 +286,28 @@ type segment struct {
 	node *filterNode
 }
 
-// segments cuts the numbers into runs. What lies beyond the last call that was
-// known when the table was written answers ENOSYS, as an older kernel would: a
-// deny-list must not allow what it has never heard of.
-func segments(arch Arch, nodes map[uint32]*filterNode, foreign *filterNode) []segment {
-	numbers := make([]uint32, 0, len(nodes))
-	for nr := range nodes {
-		numbers = append(numbers, nr)
-	}
-	sort.Slice(numbers, func(i, j int) bool { return numbers[i] < numbers[j] })
-
-	var segs []segment
+// segments cuts the numbers into runs; where nodes has nil, the call is allowed. What
+// lies beyond the last call that was known when the table was written answers ENOSYS,
+// as an older kernel would: a deny-list must not allow what it has never heard of.
+func segments(arch Arch, nodes []*filterNode, foreign *filterNode) []segment {
+	segs := make([]segment, 0, 128)
 	add := func(from uint32, node *filterNode) {
 		if n := len(segs); n > 0 {
 			last := segs[n-1].node
-			if last == node || last.word == nil && node.word == nil && last.verdict == node.verdict {
+			if last == node || last.leaf() && node.leaf() && last.verdict == node.verdict {
 				return
 			}
 		}
 		segs = append(segs, segment{from, node})
 	}
-	next := uint32(0)
-	for _, nr := range numbers {
-		if nr > next {
-			add(next, allow)
+	for nr, node := range nodes {
+		if node == nil {
+			node = allow
 		}
-		add(nr, nodes[nr])
-		next = nr + 1
-	}
-	if next <= lastKnownCall {
-		add(next, allow)
+		add(uint32(nr), node)
 	}
 	unknown := errnoNode(linuxENOSYS)
-	add(lastKnownCall+1, unknown)
+	add(uint32(len(nodes)), unknown)
 	if arch == ArchAMD64 {
 		// x32: the same table behind __X32_SYSCALL_BIT, with other meanings.
 		add(0x40000000, foreign)
@@ -354,32 +323,7 @@ func searchNumbers(segs []segment) *filterNode {
 	}
 	mid := len(segs) / 2
 	return &filterNode{
-		word: &filterWord{dataNr, allBits}, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
+		word: filterWord{dataNr, allBits}, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
 		yes: searchNumbers(segs[mid:]), no: searchNumbers(segs[:mid]),
 	}
-}
-
-// emitFilter writes a tree in prefix order: test, the way on when it holds, the
-// way on when it does not. loaded is what the accumulator holds, nil if nothing.
-func emitFilter(n *filterNode, loaded *filterWord) []bpf.Instruction {
-	if n.word == nil {
-		return []bpf.Instruction{bpf.RetConstant{Val: n.verdict}}
-	}
-	var out []bpf.Instruction
-	if loaded == nil || *loaded != *n.word {
-		out = append(out, bpf.LoadAbsolute{Off: n.word.off, Size: 4})
-		if n.word.mask != allBits {
-			out = append(out, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: n.word.mask})
-		}
-	}
-	yes, no := emitFilter(n.yes, n.word), emitFilter(n.no, n.word)
-	if len(yes) <= 255 {
-		out = append(out, bpf.JumpIf{Cond: n.op, Val: n.k, SkipFalse: uint8(len(yes))})
-	} else { // a conditional jump reaches 255 instructions, a plain one any distance
-		out = append(out,
-			bpf.JumpIf{Cond: n.op, Val: n.k, SkipTrue: 1},
-			bpf.Jump{Skip: uint32(len(yes))})
-	}
-	out = append(out, yes...)
-	return append(out, no...)
 }

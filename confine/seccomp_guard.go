@@ -13,7 +13,7 @@ var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_se
 func compileGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 	thread := low(0)
 	guard := whenEqual(thread, 0, allow, &filterNode{
-		word: &thread, op: bpf.JumpGreaterThan, k: last, yes: allow, no: errnoNode(linuxEPERM),
+		word: thread, op: bpf.JumpGreaterThan, k: last, yes: allow, no: errnoNode(linuxEPERM),
 	})
 	var numbers []uint32
 	for _, call := range schedulingCalls {
@@ -22,7 +22,7 @@ func compileGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 		}
 	}
 	root := whenEqual(filterWord{dataArch, allBits}, arch.audit(), whenOneOf(filterWord{dataNr, allBits}, numbers, guard, allow), allow)
-	return bpf.Assemble(emitFilter(root, nil))
+	return assembleFilter(root)
 }
 
 // compileSignalGuard is a filter that refuses to signal one thread of the init: the
@@ -48,5 +48,5 @@ func compileSignalGuard(arch Arch, tid uint32) ([]bpf.RawInstruction, error) {
 			node = whenEqual(filterWord{dataNr, allBits}, nr, rule.node, node)
 		}
 	}
-	return bpf.Assemble(emitFilter(whenEqual(filterWord{dataArch, allBits}, arch.audit(), node, allow), nil))
+	return assembleFilter(whenEqual(filterWord{dataArch, allBits}, arch.audit(), node, allow))
 }

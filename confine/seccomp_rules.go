@@ -87,9 +87,30 @@ type seccompRule struct {
 	node *filterNode
 }
 
+// supervisorRules refuse what a server's supervisor itself needs: to read arguments,
+// to resolve names without following magic links, to get the listener, to act on the
+// server's sockets.
+func supervisorRules(opts seccompOptions) []seccompRule {
+	eperm := errnoNode(linuxEPERM)
+	rules := []seccompRule{
+		// The mode and the flags lie behind a pointer: see openMode.
+		{"openat2", errnoNode(linuxENOSYS)},
+		{"process_vm_readv", eperm},
+		// Filters on top of this one are fine (Chromium), a second listener is not.
+		{"seccomp", whenEqual(low(0), seccompSetModeFilter, whenAny(low(1), seccompFilterListeners, eperm, allow), allow)},
+	}
+	if opts.Sockets {
+		rules = append(rules, seccompRule{"pidfd_getfd", eperm})
+	}
+	return rules
+}
+
 // seccompRules is the deny-list.
 func seccompRules(opts seccompOptions) []seccompRule {
-	var rules []seccompRule
+	rules := make([]seccompRule, 0, 160)
+	if !opts.Supervised {
+		rules = append(rules, supervisorRules(opts)...)
+	}
 	add := func(node *filterNode, calls ...string) {
 		for _, c := range calls {
 			rules = append(rules, seccompRule{c, node})
@@ -100,8 +121,6 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	// Runtimes fall back on ENOSYS; EPERM from clone3 aborts node and threads of
 	// glibc. io_uring does its own opens and connects, behind every filter.
 	add(enosys, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-	// The mode and the flags lie behind a pointer: see openMode.
-	add(enosys, "openat2")
 	// Newer ways to list mounts and namespaces; /proc is what programs ask.
 	add(enosys, "statmount", "listmount", "listns")
 
@@ -115,7 +134,10 @@ func seccompRules(opts seccompOptions) []seccompRule {
 		"fspick", "mount_setattr", "pivot_root", "chroot")
 
 	// Other processes' memory and descriptors. kcmp tells addresses apart.
-	add(eperm, "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")
+	add(eperm, "ptrace", "process_vm_writev", "process_madvise", "kcmp")
+	if !opts.Sockets {
+		add(eperm, "pidfd_getfd")
+	}
 
 	// The kernel itself.
 	add(eperm, "bpf", "perf_event_open", "userfaultfd", "kexec_load", "kexec_file_load", "init_module",
@@ -143,8 +165,6 @@ func seccompRules(opts seccompOptions) []seccompRule {
 		add(whenEqual(low(0), 0, allow, eperm), "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 	}
 
-	// Filters on top of this one are fine (Chromium), a second listener is not.
-	add(whenEqual(low(0), seccompSetModeFilter, whenAny(low(1), seccompFilterListeners, eperm, allow), allow), "seccomp")
 	// PR_SET_MM rewrites what /proc shows as this process's command line.
 	add(whenEqual(low(0), prSetMM, eperm, allow), "prctl")
 	// Typing into the terminal that the jail was started from. The kernel cuts

@@ -383,12 +383,16 @@ func TestSeccompRefusesWhatItCannotCompile(t *testing.T) {
 // TestSeccompFarJumps puts a tree together whose branches are out of reach of a
 // conditional jump.
 func TestSeccompFarJumps(t *testing.T) {
-	nodes := make(map[uint32]*filterNode)
+	nodes := make([]*filterNode, lastKnownCall+1)
 	for nr := uint32(0); nr < 470; nr += 2 {
 		nodes[nr] = whenEqual(low(0), nr, errnoNode(linuxENOSYS), whenEqual(high(1), nr, errnoNode(linuxEPERM), allow))
 	}
 	tree := searchNumbers(segments(ArchAMD64, nodes, errnoNode(linuxEPERM)))
-	prog := emitFilter(tree, nil)
+	raw, err := assembleFilter(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, _ := bpf.Disassemble(raw)
 	if len(prog) < 1000 {
 		t.Fatalf("only %d instructions: nothing is far", len(prog))
 	}
@@ -435,7 +439,7 @@ func TestSeccompUnnamedCallsReadNoArgument(t *testing.T) {
 				continue
 			}
 			n, steps := tree, 0
-			for ; n.word != nil; steps++ {
+			for ; !n.leaf(); steps++ {
 				v := nr
 				switch n.word.off {
 				case dataArch:
@@ -482,7 +486,7 @@ func seccompListing(t *testing.T, arch Arch, opts seccompOptions) string {
 }
 
 func nodeText(n *filterNode) string {
-	if n.word == nil {
+	if n.leaf() {
 		switch {
 		case n.verdict == verdictAllow:
 			return "allow"

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -159,7 +158,7 @@ func (f *fault) install() error {
 	if f.when != nil {
 		answer = whenOneOf(low(f.arg), f.when, answer, allow)
 	}
-	prog, err := bpf.Assemble(emitFilter(whenEqual(filterWord{dataNr, allBits}, uint32(f.call), answer, allow), nil))
+	prog, err := assembleFilter(whenEqual(filterWord{dataNr, allBits}, uint32(f.call), answer, allow))
 	if err != nil {
 		return err
 	}
