@@ -68,6 +68,7 @@ func (p cgroupPlace) writable(profile *policy.Profile) bool {
 // cgroupFacts are what the choice of a place depends on.
 type cgroupFacts struct {
 	Own    string // the cgroup of this process, "/user.slice/…"; "" when there is no v2 hierarchy
+	Older  bool   // v1 has memory or pids; what follows is not asked for then
 	Mount  string // where the hierarchy is mounted; "" when it is not
 	Top    string // what of the hierarchy lies there: "/" unless this is a container's view
 	UID    int
@@ -90,6 +91,9 @@ type cgroupFacts struct {
 func cgroupPlaceOf(f cgroupFacts) cgroupPlace {
 	if f.Own == "" {
 		return cgroupPlace{Why: "there is no cgroup v2 here", Fix: "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)"}
+	}
+	if f.Older {
+		return cgroupPlace{Why: "cgroup v1 has memory and pids here", Fix: "boot with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1)"}
 	}
 	if f.Mount == "" {
 		return cgroupPlace{Why: "cgroup v2 is not mounted", Fix: "mount it on /sys/fs/cgroup"}

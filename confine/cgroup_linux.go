@@ -17,17 +17,48 @@ import (
 )
 
 // cgroupHere is the place for this process. It is asked for once: at every start
-// the shim is put into its cgroup before anybody knows the policy.
+// the shim is put into its cgroup before anybody knows the policy. The start waits for
+// that, so what cannot matter any more is not asked.
 var cgroupHere = sync.OnceValue(func() cgroupPlace {
-	own, _ := cgroupPath(procLine("/proc/self/cgroup"))
-	f := cgroupFacts{Own: own, UID: os.Getuid(), Delegated: delegated}
-	f.Mount, f.Top = cgroupMount(procLine("/proc/self/mountinfo"))
+	cgroups := procLine("/proc/self/cgroup")
+	own, _ := cgroupPath(cgroups)
+	f := cgroupFacts{Own: own, Older: cgroupOlder(cgroups), UID: os.Getuid(), Delegated: delegated}
+	if f.Own == "" || f.Older {
+		return cgroupPlaceOf(f)
+	}
+	if wholeCgroup(usualCgroup) {
+		f.Mount, f.Top = usualCgroup, "/"
+	} else {
+		f.Mount, f.Top = cgroupMount(procLine("/proc/self/mountinfo"))
+	}
 	f.Booted = unix.Access("/run/systemd/system", unix.F_OK) == nil
 	if f.Booted && f.Mount != "" {
 		f.Manager, f.Root = managerHere(f.Mount, f.UID)
 	}
 	return cgroupPlaceOf(f)
 })
+
+// usualCgroup is where distributions mount v2.
+const usualCgroup = "/sys/fs/cgroup"
+
+// firstCgroups is the cgroup namespace that the kernel starts with (linux/nsfs.h,
+// CGROUP_NS_INIT_INO).
+const firstCgroups = "cgroup:[4026531835]"
+
+// wholeCgroup tells that the whole v2 hierarchy is mounted at dir, and that this
+// process counts its own cgroup from the same root. On a host that spares the list of
+// all mounts, which the kernel writes anew for everybody who reads it.
+func wholeCgroup(dir string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		return false
+	}
+	if unix.Access(dir+"/cgroup.type", unix.F_OK) != unix.ENOENT { // every cgroup has one but the root
+		return false
+	}
+	namespace, err := os.Readlink("/proc/self/ns/cgroup")
+	return err == nil && namespace == firstCgroups
+}
 
 // delegated: see cgroupFacts. To be moved from one cgroup into another takes the
 // right to write cgroup.procs of the one around both (cgroups(7)).

@@ -3,10 +3,14 @@ package confine
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -111,6 +115,44 @@ func TestJailCgroup(t *testing.T) {
 			t.Errorf("denials %+v", d)
 		}
 	})
+}
+
+// TestWholeCgroup: the short way to the hierarchy says nothing that the list of mounts
+// does not, and nothing where it is another's, or counted from elsewhere.
+func TestWholeCgroup(t *testing.T) {
+	mount, top := cgroupMount(procLine("/proc/self/mountinfo"))
+	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
+		if wholeCgroup(dir) {
+			t.Errorf("%s is said to be all of cgroup v2", dir)
+		}
+	}
+	if !wholeCgroup(mount) {
+		t.Logf("the long way is taken here: %q of %q", top, mount)
+		return
+	}
+	if own, _ := cgroupPath(procLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
+		t.Errorf("%q is mounted, and this is %s", top, own)
+	}
+	if os.Getuid() != 0 {
+		return
+	}
+	part := filepath.Join(mount, fmt.Sprint("test.mcp-jail.", os.Getpid()))
+	if err := os.Mkdir(part, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(part) })
+	if wholeCgroup(part) {
+		t.Error("a part of the hierarchy is taken for all of it")
+	}
+	for flags, want := range map[uintptr]string{0: "ok true", unix.CLONE_NEWCGROUP: "ok false"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = append([]string{probeName}, probeArgs(t, []attempt{try("whole-cgroup", mount)})...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		out, err := cmd.Output()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("with flags %#x: %s, %v, want %s", flags, out, err, want)
+		}
+	}
 }
 
 // TestJailCgroupIsOutOfReach: a server that may look at the cgroups cannot change

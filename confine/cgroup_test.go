@@ -26,6 +26,7 @@ func TestCgroupPlace(t *testing.T) {
 		why       string
 	}{
 		{"no v2", cgroupFacts{}, nil, cgroupPlace{}, "no cgroup v2"},
+		{"v1 has the controllers", cgroupFacts{Own: "/", Older: true, Mount: mount, Top: "/"}, []string{mount}, cgroupPlace{}, "cgroup v1"},
 		{"not mounted", cgroupFacts{Own: "/"}, nil, cgroupPlace{}, "not mounted"},
 		{"another namespace's", cgroupFacts{Own: "/../x", Mount: mount, Top: "/"}, []string{mount}, cgroupPlace{}, "not visible"},
 		{"a part of the hierarchy that is not ours", cgroupFacts{Own: "/a", Mount: mount, Top: "/b"}, []string{mount}, cgroupPlace{}, "not visible"},

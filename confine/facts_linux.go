@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"golang.org/x/sys/unix"
 )
 
 const selfPath = "/proc/self/exe"
@@ -14,9 +16,11 @@ func hostFacts() facts {
 	f := facts{Features: probeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Place: cgroupHere()}
 	f.Machine, _ = archOf(runtime.GOARCH)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
+	f.Devices = make([]string, 0, len(deviceNodes))
+	var st unix.Stat_t
 	for _, name := range deviceNodes {
-		if _, err := os.Lstat("/dev/" + name); err == nil {
-			f.Devices = append(f.Devices, "/dev/"+name)
+		if name = "/dev/" + name; unix.Lstat(name, &st) == nil {
+			f.Devices = append(f.Devices, name)
 		}
 	}
 	return f

@@ -117,14 +117,28 @@ func (f Features) Has(name string) (Feature, error) {
 // kernelAtLeast compares a kernel release with a version. It is only for what
 // cannot be asked for: distributions carry features back and take them out.
 func kernelAtLeast(release string, major, minor int) Feature {
-	var gotMajor, gotMinor int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &gotMajor, &gotMinor); n != 2 {
+	gotMajor, rest := leadingNumber(release)
+	gotMinor, _ := leadingNumber(strings.TrimPrefix(rest, "."))
+	if gotMajor < 0 || gotMinor < 0 {
 		return unknown("the kernel's release cannot be read: " + strconv.Quote(release))
 	}
 	if gotMajor > major || gotMajor == major && gotMinor >= minor {
 		return yes("Linux " + release)
 	}
 	return no(fmt.Sprintf("this is Linux %s, and it takes %d.%d", release, major, minor), "use a newer kernel")
+}
+
+// leadingNumber cuts off the number that s begins with; -1 where there is none.
+func leadingNumber(s string) (n int, rest string) {
+	end := 0
+	for end < len(s) && '0' <= s[end] && s[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(s[:end])
+	if err != nil {
+		n = -1
+	}
+	return n, s[end:]
 }
 
 // overlayFeature judges /proc/filesystems. What is a module shows only once somebody
@@ -201,6 +215,9 @@ func usernsFeature(f usernsFacts) Feature {
 func freshProcFeature(mountinfo string) Feature {
 	seen := false
 	for line := range strings.Lines(mountinfo) {
+		if !strings.Contains(line, " /proc") {
+			continue
+		}
 		fields := strings.Fields(line)
 		if len(fields) < 10 {
 			continue
@@ -251,6 +268,21 @@ func cgroupPath(cgroup string) (path string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// cgroupOlder tells, from /proc/self/cgroup, that memory or pids belong to a hierarchy of
+// v1. A controller is in one hierarchy only, so that v2 has not got it then.
+func cgroupOlder(cgroup string) bool {
+	for line := range strings.Lines(cgroup) {
+		_, line, _ = strings.Cut(line, ":")
+		controllers, _, _ := strings.Cut(line, ":")
+		for c := range strings.SplitSeq(controllers, ",") {
+			if c == "memory" || c == "pids" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cgroupMount is where the v2 hierarchy is mounted, from /proc/self/mountinfo, and

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,9 +35,8 @@ func probeForStart() Features {
 	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
 	f.Seccomp = probeSeccomp()
 	f.SeccompNotify = seccompNotifyFeature()
-	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // absent without Yama
-	f.PtraceScope = ptraceScopeFeature(strings.TrimSpace(string(scope)))
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	f.PtraceScope = ptraceScopeFeature(sysctlValue("kernel/yama/ptrace_scope")) // "" without Yama
+	b, err := readProc("/proc/self/mountinfo")
 	switch {
 	case isShort(err):
 		f.FreshProc = unknown(err.Error())
@@ -272,11 +272,34 @@ func chrooted() bool {
 func sysctlValue(name string) string { return procLine(filepath.Join("/proc/sys", name)) }
 
 func procLine(file string) string {
-	b, err := os.ReadFile(file)
+	b, err := readProc(file)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// readProc is os.ReadFile without what the runtime does for a file that may be waited
+// for, which in a new process costs as much as the kernel's part.
+func readProc(file string) ([]byte, error) {
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: file, Err: err}
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, 4096)
+	for {
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: file, Err: err}
+		case n == 0:
+			return b, nil
+		default:
+			b = slices.Grow(b[:len(b)+n], 1)
+		}
+	}
 }
 
 // probeMountAPI asks mount_setattr (Linux 5.12), the youngest of the three, for

@@ -89,7 +89,7 @@ func TestHas(t *testing.T) {
 
 func TestKernelAtLeast(t *testing.T) {
 	for release, want := range map[string]Answer{
-		"6.14.0": Yes, "6.18.44-fc": Yes, "7.0-rc1": Yes, "10.1": Yes, "6.13.9": No, "5.15.0-100-generic": No, "": Unknown, "six": Unknown,
+		"6.14.0": Yes, "6.18.44-fc": Yes, "7.0-rc1": Yes, "10.1": Yes, "6.13.9": No, "5.15.0-100-generic": No, "": Unknown, "six": Unknown, "6": Unknown, "6.": Unknown, "6-15": Unknown,
 	} {
 		if got := kernelAtLeast(release, 6, 14).Answer; got != want {
 			t.Errorf("%q: %v, want %v", release, got, want)
@@ -183,6 +183,14 @@ func TestCgroupFiles(t *testing.T) {
 	}
 	if _, ok := cgroupPath("5:cpu:/x\n"); ok {
 		t.Error("a v1 hierarchy is taken for v2")
+	}
+	for cgroups, want := range map[string]bool{
+		"4:memory:/x\n0::/\n": true, "5:cpu,pids:/\n0::/\n": true, "0::/\n": false, "": false,
+		"5:cpu,cpuacct:/memory\n1:name=memory:/\n0::/a:memory:b\n": false,
+	} {
+		if got := cgroupOlder(cgroups); got != want {
+			t.Errorf("%q: %v", cgroups, got)
+		}
 	}
 	const v1 = "40 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
 	if d, top := cgroupMount(v1 + "41 25 0:27 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\n"); d != "/sys/fs/cgroup/unified" || top != "/" {

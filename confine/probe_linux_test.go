@@ -116,9 +116,10 @@ func init() {
 		"truncate": silent(func(a []string) error {
 			return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
 		}),
-		"unlink": silent(func(a []string) error { return unix.Unlink(a[0]) }),
-		"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
-		"rename": silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
+		"unlink":       silent(func(a []string) error { return unix.Unlink(a[0]) }),
+		"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(wholeCgroup(a[0])), nil },
+		"rmdir":        silent(func(a []string) error { return unix.Rmdir(a[0]) }),
+		"rename":       silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
 		"rename-undo": silent(func(a []string) error {
 			if err := unix.Rename(a[0], a[1]); err != nil {
 				return err
