@@ -161,7 +161,8 @@ func (c *front) saveRecords() {
 }
 
 // sink hands the record out. Diagnoses is only ever appended to or replaced, so
-// the copy is not written to.
+// the copy is not written to. The digest takes longer than anything that a start does
+// before it, and is for the record alone.
 func (c *front) sink() {
 	if c.Sink == nil {
 		return
@@ -169,6 +170,7 @@ func (c *front) sink() {
 	c.recording.Lock()
 	record := c.record
 	c.recording.Unlock()
+	record.Profile = diagnostics.Digest(c.Profile)
 	record.Denials, record.Remedies = c.denied()
 	c.Sink(record)
 }

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"crypto/sha256"
 	"os"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ func TestStartFailure(t *testing.T) {
 			if status != tt.status || p.err != tt.err || !strings.HasPrefix(stderr, "mcp-jail: ") {
 				t.Errorf("status %d, error %v, stderr %q", status, p.err, stderr)
 			}
-			if len(p.record.Diagnoses) != 1 {
+			if len(p.record.Diagnoses) != 1 || len(p.record.Profile) != 2*sha256.Size {
 				t.Errorf("record %+v", p.record)
 			}
 		})

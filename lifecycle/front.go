@@ -49,7 +49,7 @@ func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Deni
 	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{c.In}, &c.written, c.limit()), hooks)
 	c.record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: c.started, Server: c.Profile.Server, Tool: c.Profile.Tool,
-		Profile: diagnostics.Digest(c.Profile), Warnings: c.Warnings,
+		Warnings: c.Warnings,
 	}
 	go c.saveRecords()
 	for _, line := range c.Warnings {
