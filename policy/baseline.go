@@ -81,9 +81,9 @@ func (b *builder) baseline(extra []need) {
 	for _, p := range systemFiles(b.h.OS) {
 		needs = append(needs, need{path: p, rule: theBaseline})
 	}
-	for _, name := range sortedKeys(b.f.listed["/etc"]) {
-		if systemGlobs(name) {
-			needs = append(needs, need{path: "/etc/" + name, rule: theBaseline})
+	for _, e := range b.f.listed["/etc"] {
+		if systemGlobs(e.Name) {
+			needs = append(needs, need{path: "/etc/" + e.Name, rule: theBaseline})
 		}
 	}
 	type resolved struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -33,10 +34,10 @@ func (p place) exists() bool { return p.missing == "" }
 // about the same few directories over and over.
 type finder struct {
 	host *Host
-	seen map[string]seen
+	seen map[string]*seen
 	// listed holds the names in directories about which many questions come, most
-	// of them about what is not there: one listing answers those.
-	listed map[string]map[string]bool
+	// of them about what is not there: one listing answers those. Sorted.
+	listed map[string][]DirEntry
 }
 
 type seen struct {
@@ -45,8 +46,11 @@ type seen struct {
 	err    error
 }
 
+// absent is what look says of names that a listing does not have. Read-only.
+var absent = seen{err: fs.ErrNotExist}
+
 func newFinder(h *Host) *finder {
-	return &finder{host: h, seen: make(map[string]seen, 256), listed: map[string]map[string]bool{}}
+	return &finder{host: h, seen: make(map[string]*seen, 100), listed: make(map[string][]DirEntry, 3)}
 }
 
 // list reads the names of a canonical directory ahead. Only Linux: elsewhere a
@@ -55,32 +59,38 @@ func (f *finder) list(dir string) {
 	if f.host.OS != "linux" {
 		return
 	}
-	entries, err := f.host.ReadDir(dir)
-	if err != nil {
-		return
+	if entries, err := f.host.ReadDir(dir); err == nil {
+		sortNames(entries)
+		f.listed[dir] = entries
 	}
-	names := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		names[e.Name] = true
-	}
-	f.listed[dir] = names
 }
 
-func (f *finder) look(p string) seen {
+func sortNames(entries []DirEntry) {
+	slices.SortFunc(entries, func(a, b DirEntry) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (f *finder) look(p string) *seen {
 	if s, ok := f.seen[p]; ok {
 		return s
 	}
-	var s seen
-	if names, ok := f.listed[path.Dir(p)]; ok && p != "/" && !names[path.Base(p)] {
-		s.err = fs.ErrNotExist
-	} else {
-		s.info, s.err = f.host.Lstat(p)
+	dir, name := split(p)
+	if entries, ok := f.listed[dir]; ok && name != "" {
+		if _, there := slices.BinarySearchFunc(entries, name, func(e DirEntry, name string) int { return strings.Compare(e.Name, name) }); !there {
+			return &absent
+		}
 	}
-	if s.err == nil && s.info.Mode&fs.ModeSymlink != 0 {
+	s := new(seen)
+	if s.info, s.err = f.host.Lstat(p); s.err == nil && s.info.Mode&fs.ModeSymlink != 0 {
 		s.target, s.err = f.host.Readlink(p)
 	}
 	f.seen[p] = s
 	return s
+}
+
+// split is path.Dir and path.Base of a clean absolute path; the base of "/" is "".
+func split(p string) (dir, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(i, 1)], p[i+1:]
 }
 
 // find resolves an absolute path as docs/policy.md "Filesystem rules" lays down:
@@ -88,15 +98,12 @@ func (f *finder) look(p string) seen {
 // long as there is something; the rest is appended. The only error is a loop.
 func (f *finder) find(p string) (place, error) {
 	p = path.Clean(p)
-	out := place{path: "/"}
-	todo := strings.Split(strings.Trim(p, "/"), "/")
-	if p == "/" {
-		todo = nil
-	}
-	out.info = f.look("/").info
-	for crossed := 0; len(todo) > 0; {
-		name := todo[0]
-		todo = todo[1:]
+	out := place{path: "/", info: f.look("/").info}
+	todo := p[1:]
+	for crossed := 0; todo != ""; {
+		before := len(p) - len(todo)
+		var name string
+		name, todo, _ = strings.Cut(todo, "/")
 		switch name {
 		case "", ".":
 			continue
@@ -105,22 +112,30 @@ func (f *finder) find(p string) (place, error) {
 			out.info = f.look(out.path).info
 			continue
 		}
-		next := path.Join(out.path, name)
+		var next string
+		if crossed == 0 {
+			next = p[:before+len(name)] // no memory of its own
+		} else {
+			next = path.Join(out.path, name)
+		}
 		s := f.look(next)
-		if s.err != nil && !errors.Is(s.err, fs.ErrNotExist) {
+		err := s.err
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			out.shut = out.path
 		}
-		if s.err == nil && !out.info.Mode.IsDir() {
-			s.err = fmt.Errorf("%s is not a directory", out.path)
+		if err == nil && !out.info.Mode.IsDir() {
+			err = fmt.Errorf("%s is not a directory", out.path)
 		}
-		if s.err != nil {
+		if err != nil {
 			out.missing = next
-			if !errors.Is(s.err, fs.ErrNotExist) {
-				out.reason = s.err.Error()
+			if !errors.Is(err, fs.ErrNotExist) {
+				out.reason = err.Error()
 			}
 			// Nothing can be followed behind the hole: dots of a link's target that
 			// lie there are text.
-			out.path = path.Join(append([]string{next}, todo...)...)
+			if out.path = p; crossed > 0 {
+				out.path = path.Join(next, todo)
+			}
 			out.info = FileInfo{}
 			return out, nil
 		}
@@ -129,7 +144,7 @@ func (f *finder) find(p string) (place, error) {
 				return out, errLoop
 			}
 			out.links = append(out.links, Link{Path: next, Target: s.target})
-			todo = append(strings.Split(s.target, "/"), todo...)
+			todo = s.target + "/" + todo
 			if strings.HasPrefix(s.target, "/") {
 				out.path = "/"
 			}
