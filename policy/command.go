@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -179,7 +180,8 @@ func (c *commands) follow(command, found string, args []string, depth int, chose
 	if err != nil {
 		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
 	}
-	if strings.HasPrefix(string(head), "#!") {
+	line, script := bytes.CutPrefix(head, []byte("#!"))
+	if script {
 		switch {
 		case c.leaves(at) != nil:
 			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that the server may write to, to a script outside of it", Hint: "name that script itself: " + at.path}
@@ -193,13 +195,13 @@ func (c *commands) follow(command, found string, args []string, depth int, chose
 	c.venv(found, at, chosen)
 	c.prefix(at.path, chosen || c.leaves(at) != nil)
 
-	switch line, script := strings.CutPrefix(string(head), "#!"); {
+	switch {
 	case script:
-		line, _, _ = strings.Cut(line, "\n")
-		return at.path, c.interpreter(command, at.path, strings.TrimSpace(line), depth)
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return at.path, c.interpreter(command, at.path, strings.TrimSpace(string(line)), depth)
 	case len(head) == 0:
 		return "", &CommandError{Command: command, Reason: "is an empty file"}
-	case c.h.OS == "linux" && !strings.HasPrefix(string(head), "\x7fELF"):
+	case c.h.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
 		// A shell would run such a file with itself; execve answers ENOEXEC. A
 		// binfmt_misc handler could take it, which is not knowable from here.
 		if printable(head) {

@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -81,20 +80,12 @@ func ownDirs(h *Host) (config, state, cache string) {
 func readHead(path string, n int) ([]byte, error) {
 	// Neither a fifo in a granted tree blocks the start, nor one that a server puts
 	// there between these two lines.
-	if fi, err := os.Lstat(path); err != nil {
+	if info, err := lstat(path); err != nil {
 		return nil, err
-	} else if !fi.Mode().IsRegular() {
+	} else if !info.Mode.IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	buf := make([]byte, n)
-	n, err = io.ReadFull(f, buf)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
+	n, err := readStart(path, buf)
 	return buf[:n], err
 }

@@ -13,20 +13,50 @@ import (
 // readDir at a time.
 var direntBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
+// open is open(2) without the os.File around it, which asks three times for flags
+// and tells the poller: the files here are many and short.
+func open(path string, flags int) (fd int, err error) {
+	for {
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|flags, 0)
+		if err == nil {
+			return fd, nil
+		}
+		if err != syscall.EINTR {
+			return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
+// readStart fills buf from the beginning of a file, as far as that goes.
+func readStart(path string, buf []byte) (n int, err error) {
+	fd, err := open(path, openFlags)
+	if err != nil {
+		return 0, err
+	}
+	defer syscall.Close(fd)
+	for n < len(buf) {
+		more, err := syscall.Read(fd, buf[n:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return n, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if more <= 0 {
+			break
+		}
+		n += more
+	}
+	return n, nil
+}
+
 // readDir is getdents64(2) without what os.File does around it (a stat, the
 // poller, two allocations a name): the search of a workspace is the longest
 // part of a start.
 func readDir(path string) ([]DirEntry, error) {
-	var fd int
-	for {
-		var err error
-		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
-		if err == nil {
-			break
-		}
-		if err != syscall.EINTR {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
+	fd, err := open(path, syscall.O_DIRECTORY|syscall.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
 	}
 	defer syscall.Close(fd)
 	buf := direntBuffers.Get().(*[]byte)

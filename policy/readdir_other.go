@@ -2,7 +2,10 @@
 
 package policy
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 func readDir(path string) ([]DirEntry, error) {
 	f, err := os.Open(path)
@@ -16,4 +19,18 @@ func readDir(path string) ([]DirEntry, error) {
 		out[i] = DirEntry{e.Name(), e.Type()}
 	}
 	return out, err
+}
+
+// readStart fills buf from the beginning of a file, as far as that goes.
+func readStart(path string, buf []byte) (n int, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n, err = io.ReadFull(f, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return n, err
 }

@@ -151,8 +151,9 @@ type walker struct {
 	stop     map[string]Entry // read only while it runs
 
 	mu      sync.Mutex
-	more    *sync.Cond
+	more    sync.Cond
 	jobs    []job
+	helped  bool // by workers of other goroutines
 	running int
 	hits    []hit
 	unread  []string // directories that could not be read to their end
@@ -161,20 +162,20 @@ type walker struct {
 func (w *walker) push(j job) { w.jobs = append(w.jobs, j) }
 
 func (w *walker) run() []hit {
-	if len(w.jobs) == 0 {
-		return nil
-	}
-	w.more = sync.NewCond(&w.mu)
-	var wait sync.WaitGroup
-	for range min(max(runtime.GOMAXPROCS(0), 2), 8) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			w.work()
-		}()
-	}
-	wait.Wait()
+	w.more.L = &w.mu
+	w.work()
+	// Helpers may still be on their way out: there is nothing left for them.
 	return w.hits
+}
+
+// few jobs are done before another thread would have come to help.
+const few = 4
+
+func (w *walker) help() {
+	w.helped = true
+	for range min(max(runtime.GOMAXPROCS(0), 2), 8) - 1 {
+		go w.work()
+	}
 }
 
 func (w *walker) work() {
@@ -189,6 +190,9 @@ func (w *walker) work() {
 		if len(w.jobs) == 0 {
 			return
 		}
+		if len(w.jobs) > few && !w.helped {
+			w.help()
+		}
 		j := w.jobs[len(w.jobs)-1]
 		w.jobs = w.jobs[:len(w.jobs)-1]
 		w.running++
@@ -200,7 +204,7 @@ func (w *walker) work() {
 		w.running--
 		w.jobs = append(w.jobs, found...)
 		w.hits = append(w.hits, hits...)
-		if len(found) > 0 || w.running == 0 {
+		if w.helped && (len(found) > 0 || w.running == 0) {
 			w.more.Broadcast()
 		}
 	}
