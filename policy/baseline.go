@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -74,7 +74,7 @@ func (b *builder) parts(c *commands) []Part {
 
 // baseline resolves the needs of every program and adds them to the entries.
 func (b *builder) baseline(extra []need) {
-	var needs []need
+	needs := make([]need, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {
 		needs = append(needs, need{path: p, rule: theBaseline})
 	}
@@ -86,29 +86,31 @@ func (b *builder) baseline(extra []need) {
 			needs = append(needs, need{path: "/etc/" + e.Name, rule: theBaseline})
 		}
 	}
+	needs = append(needs, extra...)
 	type resolved struct {
-		place
-		need
+		path string
+		info FileInfo
+		need *need
 	}
-	var all []resolved
-	for _, n := range append(needs, extra...) {
-		at, err := b.f.find(n.path)
+	all := make([]resolved, 0, len(needs))
+	for i := range needs {
+		at, err := b.f.find(needs[i].path)
 		if err != nil || !at.exists() {
 			continue // the host does not have it
 		}
-		all = append(all, resolved{at, n})
+		b.links = append(b.links, at.links...)
+		all = append(all, resolved{at.path, at.info, &needs[i]})
 	}
 	// Wider ones first, so that what they cover is not repeated.
-	sort.SliceStable(all, func(i, j int) bool { return len(all[i].place.path) < len(all[j].place.path) })
+	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
-		b.links = append(b.links, r.links...)
-		p := r.place.path
+		p := r.path
 		near, ok := b.find(p)
 		rights := Read | Execute
 		switch {
 		case !ok:
 		case near.Origin == OriginBaseline:
-			b.walk[near.Path] = b.walk[near.Path] || r.walk && near.Path == p
+			b.walk[near.Path] = b.walk[near.Path] || r.need.walk && near.Path == p
 			continue // covered already, with at least these rights
 		case near.Rights.Has(rights):
 			continue
@@ -122,7 +124,7 @@ func (b *builder) baseline(extra []need) {
 			b.at[p] = near
 			continue
 		}
-		b.at[p] = Entry{Path: p, Kind: kindOf(r.info.Mode), Rights: rights, Origin: OriginBaseline, Named: r.need.path, Rule: r.rule, ID: r.info.ID}
-		b.walk[p] = r.walk
+		b.at[p] = Entry{Path: p, Kind: kindOf(r.info.Mode), Rights: rights, Origin: OriginBaseline, Named: r.need.path, Rule: r.need.rule, ID: r.info.ID}
+		b.walk[p] = r.need.walk
 	}
 }

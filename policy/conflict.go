@@ -56,21 +56,29 @@ type grant struct {
 	path   string
 	rights Rights
 	rule   string
+	many   bool // other grants have the same rule
+}
+
+func (g grant) label() string {
+	if g.many {
+		return g.rule + " at " + g.path
+	}
+	return g.rule
 }
 
 // conflict finds the first pair that cannot be enforced. grants must be sorted
 // by path, without duplicates.
 func conflict(grants []grant) error {
-	at := make(map[string]grant, len(grants))
-	for _, g := range grants {
-		at[g.path] = g
+	at := make(map[string]*grant, len(grants))
+	for i := range grants {
+		at[grants[i].path] = &grants[i]
 	}
 	for _, g := range grants {
 		if g.rights == 0 {
 			continue
 		}
 		var union Rights
-		var wider []grant
+		var wider []*grant
 		for p := g.path; p != "/" && p != "."; {
 			p = path.Dir(p)
 			if w, ok := at[p]; ok {
@@ -84,7 +92,7 @@ func conflict(grants []grant) error {
 		}
 		for _, w := range wider { // the nearest one that grants what is lost
 			if w.rights&bad != 0 {
-				return &ConflictError{Narrow: g.rule, Wide: w.rule, Keep: g.rights, Lost: bad, WideRights: w.rights}
+				return &ConflictError{Narrow: g.label(), Wide: w.label(), Keep: g.rights, Lost: bad, WideRights: w.rights}
 			}
 		}
 	}
@@ -108,7 +116,7 @@ func lexicalConflict(rules []FsRule) error {
 		default:
 			p = path.Join("/workspace", p)
 		}
-		at[p] = grant{p, r.Rights(), r.label()}
+		at[p] = grant{path: p, rights: r.Rights(), rule: r.label()}
 	}
 	return conflict(sortedGrants(at))
 }

@@ -12,13 +12,13 @@ import (
 // environ builds the environment, in the three steps of docs/policy.md
 // "Environment rules".
 func (b *builder) environ(out *Profile, c *commands) error {
-	host := map[string]string{}
+	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
 			host[name] = value
 		}
 	}
-	env := map[string]Variable{}
+	env := make(map[string]Variable, 14)
 	set := func(name, value, rule string, secret bool) { env[name] = Variable{name, value, secret, rule} }
 	const minimal = "the minimal environment"
 	for name, value := range host {

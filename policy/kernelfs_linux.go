@@ -9,7 +9,9 @@ import (
 // outside of the places where every host has them.
 func kernelPlaces() (places []string) {
 	const file = "/proc/self/mountinfo"
-	b := make([]byte, 16<<10) // pages that nothing is read into are not touched
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	b := *buf
 	n, err := readStart(file, b)
 	for ; err == nil && n == len(b); n, err = readStart(file, b) {
 		b = make([]byte, 2*len(b))

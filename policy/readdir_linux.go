@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// direntBuffers are shared by the workers of a search; a buffer belongs to one
-// readDir at a time.
-var direntBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+// buffers are shared by the workers of a search; a buffer belongs to one reader at a
+// time.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
 // open is open(2) without the os.File around it, which asks three times for flags
 // and tells the poller: the files here are many and short.
@@ -59,8 +59,8 @@ func readDir(path string) ([]DirEntry, error) {
 		return nil, err
 	}
 	defer syscall.Close(fd)
-	buf := direntBuffers.Get().(*[]byte)
-	defer direntBuffers.Put(buf)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
 	var out []DirEntry
 	for {
 		n, err := syscall.ReadDirent(fd, *buf)

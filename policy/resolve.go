@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -50,7 +49,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &builder{p: p, h: &host, f: newFinder(&host), at: map[string]Entry{}, walk: map[string]bool{}, absent: map[string]bool{}}
+	b := &builder{p: p, h: &host, f: newFinder(&host), at: make(map[string]Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}}
 	b.guard()
 	out := &Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
@@ -162,6 +161,7 @@ type builder struct {
 	absent   map[string]bool // Profile.Unprotected
 	missing  []missingRule
 	wide     []string
+	builtin  []sensitivePath
 	secret   []string
 	links    []Link
 	space    []Link // crossed on the way to the workspace
@@ -175,6 +175,10 @@ type named struct {
 	canonical string
 	links     []Link // crossed on the way
 }
+
+// sensitivePath is a builtin one that has a place; the last component of abs may end
+// with a "*".
+type sensitivePath struct{ written, abs string }
 
 type missingRule struct {
 	path  string
@@ -204,17 +208,14 @@ func (b *builder) entries() []Entry {
 	for _, e := range b.at {
 		out = append(out, e)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 
 func entryGrants(entries []Entry) []grant {
 	out := make([]grant, len(entries))
 	for i, e := range entries {
-		out[i] = grant{e.Path, e.Rights, e.Rule}
-		if e.Origin != OriginRule {
-			out[i].rule = fmt.Sprintf("%s at %s", e.Rule, e.Path)
-		}
+		out[i] = grant{e.Path, e.Rights, e.Rule, e.Origin != OriginRule}
 	}
 	return out
 }

@@ -7,29 +7,32 @@ import (
 	"strings"
 )
 
-// builtinSensitive is the list of docs/policy.md "Sensitive paths". Nothing shortens
-// it. "~/x" is a path of the user, a last component may have wildcards, and
+// sensitivePaths is the list of docs/policy.md "Sensitive paths". Nothing shortens
+// it. "~/x" is a path of the user, a last component may have a "*" at its end, and
 // "**/x" is a name at any depth of a grant.
+var sensitivePaths = []string{
+	"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
+	"~/.netrc", "~/.npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
+	"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
+	// Shell histories, and those of the programs that take secrets on a line.
+	"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
+	"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
+	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
+	// Browser profiles: cookies, saved passwords.
+	"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
+	"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
+	"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
+	// Private keys beside the certificates of the baseline.
+	"/etc/ssl/private", "/etc/pki/tls/private",
+	"**/.env", "**/.env.*",
+}
+
+// builtinSensitive are those of an operating system.
 func builtinSensitive(os string) []string {
-	list := []string{
-		"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
-		"~/.netrc", "~/.npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
-		"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
-		// Shell histories, and those of the programs that take secrets on a line.
-		"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
-		"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
-		"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
-		// Browser profiles: cookies, saved passwords.
-		"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
-		"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
-		"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
-		// Private keys beside the certificates of the baseline.
-		"/etc/ssl/private", "/etc/pki/tls/private",
-		"**/.env", "**/.env.*",
-	}
+	list := sensitivePaths
 	if os == "darwin" {
 		support := "~/Library/Application Support/"
-		list = append(list, support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
+		list = append(slices.Clone(list), support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
 			"~/Library/Safari", "~/Library/Cookies", "~/Library/Keychains", "~/Library/Containers/com.apple.Safari", support+"com.apple.TCC", "~/Library/Group Containers/group.com.apple.notes")
 	}
 	return list
@@ -121,20 +124,14 @@ func matchName(pattern, name string) bool {
 
 // masks takes the sensitive paths that have a place out of the grants.
 func (b *builder) masks() {
-	for _, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive, b.p.secretFiles()} {
+	for _, s := range b.builtin {
+		b.maskPath(s.written, s.abs)
+	}
+	for _, list := range [...][]string{b.p.Sensitive, b.p.secretFiles()} {
 		for _, s := range list {
-			if strings.HasPrefix(s, "**/") {
-				continue
-			}
-			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
-			if !strings.ContainsAny(path.Base(abs), "*?[") {
-				b.sensitive(s, abs)
-				continue
-			}
-			for _, name := range b.names(path.Dir(abs)) {
-				if matchName(path.Base(abs), name) {
-					b.sensitive(s, path.Join(path.Dir(abs), name))
-				}
+			if !strings.HasPrefix(s, "**/") {
+				abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
+				b.maskPath(s, abs)
 			}
 		}
 	}
@@ -148,6 +145,20 @@ func (b *builder) masks() {
 		b.sensitive(p, p)
 	}
 	b.nameWarnings()
+}
+
+// maskPath is sensitive for each name that the last component matches.
+func (b *builder) maskPath(written, abs string) {
+	dir, base := split(abs)
+	if !strings.ContainsAny(base, "*?[") {
+		b.sensitive(written, abs)
+		return
+	}
+	for _, name := range b.names(dir) {
+		if matchName(base, name) {
+			b.sensitive(written, path.Join(dir, name))
+		}
+	}
 }
 
 // hideCache masks what servers answered: one that could write it would answer in
@@ -182,14 +193,16 @@ func (b *builder) names(dir string) (names []string) {
 	if !at.exists() {
 		return nil
 	}
-	entries, err := b.h.ReadDir(at.path)
-	if err != nil && at.info.Mode.IsDir() {
-		b.shut(at.path)
+	entries, known := b.f.listed[at.path]
+	if !known {
+		if entries, err = b.h.ReadDir(at.path); err != nil && at.info.Mode.IsDir() {
+			b.shut(at.path)
+		}
+		sortNames(entries)
 	}
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
-	slices.Sort(names)
 	return names
 }
 

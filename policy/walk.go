@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"runtime"
-	"sort"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -49,13 +51,10 @@ func (b *builder) search() {
 		w.push(job{dir: e.Path, pkg: pkg})
 	}
 	hits := w.run()
-	sort.Slice(hits, func(i, j int) bool {
-		if hits[i].dir != hits[j].dir {
-			return hits[i].dir < hits[j].dir
-		}
-		return hits[i].name < hits[j].name
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
 	})
-	sort.Strings(w.unread)
+	slices.Sort(w.unread)
 	for _, dir := range w.unread {
 		b.shut(dir)
 	}
@@ -64,8 +63,11 @@ func (b *builder) search() {
 			b.sensitiveName(h)
 		}
 	}
-	entries := b.entries()
+	var entries []Entry
 	for _, h := range hits {
+		if entries == nil {
+			entries = b.entries()
+		}
 		if h.pattern == "" && !packaged(entries, path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -63,12 +64,9 @@ func (b *builder) unsafe(dir string) string {
 	if systemPlace(dir) {
 		return "is a system directory"
 	}
-	for _, s := range builtinSensitive(b.h.OS) {
-		if strings.HasPrefix(s, "**") || strings.Contains(s, "*") {
-			continue
-		}
-		if abs, _ := b.expand(s, "/"); Within(dir, b.real(abs)) {
-			return fmt.Sprintf("is a sensitive path (%s)", s)
+	for _, s := range b.builtin {
+		if !strings.HasSuffix(s.abs, "*") && Within(dir, b.real(s.abs)) {
+			return fmt.Sprintf("is a sensitive path (%s)", s.written)
 		}
 	}
 	return ""
@@ -111,16 +109,22 @@ func (b *builder) real(p string) string {
 
 // guard lists what no directory is ever widened to.
 func (b *builder) guard() {
-	b.wide = []string{b.real(b.h.Home)}
+	home := b.real(b.h.Home)
+	b.wide = []string{home}
 	b.f.list("/etc")
-	b.f.list(b.wide[0])
+	b.f.list(home)
+	// Unless it is a link into a grant, or names in it cannot be asked about.
+	if config := path.Join(home, ".config"); b.f.look(config).info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
+		b.f.list(config)
+	}
 	for _, own := range b.own() {
 		b.wide = append(b.wide, b.real(own))
 	}
 	for _, s := range builtinSensitive(b.h.OS) {
-		if s = strings.TrimSuffix(s, "*"); !strings.Contains(s, "*") {
+		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.expand(s, "/")
-			b.secret = append(b.secret, abs)
+			b.builtin = append(b.builtin, sensitivePath{s, abs})
+			b.secret = append(b.secret, strings.TrimSuffix(abs, "*"))
 		}
 	}
 }
