@@ -81,11 +81,13 @@ func (b *builder) baseline(extra []need) {
 	for _, p := range systemFiles(b.h.OS) {
 		needs = append(needs, need{path: p, rule: theBaseline})
 	}
+	fixed := len(needs)
 	for _, e := range b.f.listed["/etc"] {
 		if systemGlobs(e.Name) {
 			needs = append(needs, need{path: "/etc/" + e.Name, rule: theBaseline})
 		}
 	}
+	slices.SortFunc(needs[fixed:], func(a, b need) int { return strings.Compare(a.path, b.path) })
 	needs = append(needs, extra...)
 	type resolved struct {
 		path string

@@ -36,14 +36,14 @@ type finder struct {
 	host *Host
 	seen map[string]*seen
 	// listed holds the names in directories about which many questions come, most
-	// of them about what is not there: one listing answers those. Sorted.
+	// of them about what is not there: one listing answers those.
 	listed map[string][]DirEntry
 }
 
 type seen struct {
 	info   FileInfo
 	target string // of a symbolic link
-	err    error
+	err    error  // fs.ErrNotExist itself where it is one
 }
 
 // absent is what look says of names that a listing does not have. Read-only.
@@ -60,13 +60,8 @@ func (f *finder) list(dir string) {
 		return
 	}
 	if entries, err := f.host.ReadDir(dir); err == nil {
-		sortNames(entries)
 		f.listed[dir] = entries
 	}
-}
-
-func sortNames(entries []DirEntry) {
-	slices.SortFunc(entries, func(a, b DirEntry) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (f *finder) look(p string) *seen {
@@ -75,13 +70,16 @@ func (f *finder) look(p string) *seen {
 	}
 	dir, name := split(p)
 	if entries, ok := f.listed[dir]; ok && name != "" {
-		if _, there := slices.BinarySearchFunc(entries, name, func(e DirEntry, name string) int { return strings.Compare(e.Name, name) }); !there {
+		if !slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name }) {
 			return &absent
 		}
 	}
 	s := new(seen)
 	if s.info, s.err = f.host.Lstat(p); s.err == nil && s.info.Mode&fs.ModeSymlink != 0 {
 		s.target, s.err = f.host.Readlink(p)
+	}
+	if s.err != nil && errors.Is(s.err, fs.ErrNotExist) {
+		s.err = fs.ErrNotExist
 	}
 	f.seen[p] = s
 	return s
@@ -120,7 +118,7 @@ func (f *finder) find(p string) (place, error) {
 		}
 		s := f.look(next)
 		err := s.err
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && err != fs.ErrNotExist {
 			out.shut = out.path
 		}
 		if err == nil && !out.info.Mode.IsDir() {
@@ -128,7 +126,7 @@ func (f *finder) find(p string) (place, error) {
 		}
 		if err != nil {
 			out.missing = next
-			if !errors.Is(err, fs.ErrNotExist) {
+			if err != fs.ErrNotExist {
 				out.reason = err.Error()
 			}
 			// Nothing can be followed behind the hole: dots of a link's target that

@@ -10,8 +10,22 @@ import (
 
 // statx(2) is not in package syscall; it is the only call that tells when a
 // file was born, which makes a FileID unique where inode numbers are reused.
-// (a constant per architecture; read-only)
-var statxNumber = map[string]uintptr{"amd64": 332, "386": 383, "arm64": 291, "riscv64": 291, "loong64": 291, "arm": 397, "ppc64le": 383, "s390x": 379}[runtime.GOARCH]
+// (0 where the number is not known)
+func statxNumber() uintptr {
+	switch runtime.GOARCH {
+	case "amd64":
+		return 332
+	case "386", "ppc64le":
+		return 383
+	case "arm64", "riscv64", "loong64":
+		return 291
+	case "arm":
+		return 397
+	case "s390x":
+		return 379
+	}
+	return 0
+}
 
 const (
 	atFdcwd           = -100
@@ -41,7 +55,7 @@ type statxResult struct {
 }
 
 func lstat(path string) (FileInfo, error) {
-	if statxNumber == 0 {
+	if statxNumber() == 0 {
 		return lstatPlain(path)
 	}
 	name, err := syscall.BytePtrFromString(path)
@@ -51,7 +65,7 @@ func lstat(path string) (FileInfo, error) {
 	var st statxResult
 	for {
 		at := atFdcwd
-		_, _, errno := syscall.Syscall6(statxNumber, uintptr(at), uintptr(unsafe.Pointer(name)), atSymlinkNofollow, statxBasicStats|statxBtime, uintptr(unsafe.Pointer(&st)), 0)
+		_, _, errno := syscall.Syscall6(statxNumber(), uintptr(at), uintptr(unsafe.Pointer(name)), atSymlinkNofollow, statxBasicStats|statxBtime, uintptr(unsafe.Pointer(&st)), 0)
 		switch errno {
 		case 0:
 			id := FileID{Dev: makedev(st.DevMajor, st.DevMinor), Ino: st.Ino}
@@ -61,6 +75,8 @@ func lstat(path string) (FileInfo, error) {
 			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.UID)}, nil
 		case syscall.EINTR:
 			continue
+		case syscall.ENOENT:
+			return FileInfo{}, errno // the usual answer, and nobody prints it
 		case syscall.ENOSYS, syscall.EPERM: // a filter older than the call
 			return lstatPlain(path)
 		default:

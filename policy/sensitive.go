@@ -198,11 +198,11 @@ func (b *builder) names(dir string) (names []string) {
 		if entries, err = b.h.ReadDir(at.path); err != nil && at.info.Mode.IsDir() {
 			b.shut(at.path)
 		}
-		sortNames(entries)
 	}
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
+	slices.Sort(names)
 	return names
 }
 
