@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -65,6 +63,11 @@ type StatementHost struct {
 // equal profiles. Of the filesystem it lists what rules grant, and the server's
 // home; what every program can read is left out.
 func (p *Profile) Statement() []byte {
+	s := p.statement()
+	return s.encode()
+}
+
+func (p *Profile) statement() Statement {
 	s := Statement{
 		Version: StatementVersion, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
 		Fs: []StatementFs{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
@@ -75,21 +78,21 @@ func (p *Profile) Statement() []byte {
 	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
 		s.Workspace = p.Workspace
 	}
-	text := s.encode()
-	room := MaxStatement - len(text) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
-	fits := func(v any) bool {
-		b, err := json.Marshal(v)
-		if room -= len(b) + 1; err != nil || room < 0 {
+	room := MaxStatement - len(s.encode()) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
+	fits := func(write func(*jsonText)) bool {
+		j := jsonText{html: true}
+		write(&j)
+		if room -= len(j.b) + 1; room < 0 {
 			s.Truncated, room = true, 0
 			return false
 		}
 		return true
 	}
-	if p.Inbound != nil && fits(p.Inbound) {
+	if p.Inbound != nil && fits(func(j *jsonText) { j.integers(p.Inbound) }) {
 		s.Net.Inbound = p.Inbound
 	}
 	for _, secret := range p.Secrets {
-		if fits(secret.Env) {
+		if fits(func(j *jsonText) { j.text(secret.Env) }) {
 			s.Net.Secrets = append(s.Net.Secrets, secret.Env)
 		}
 	}
@@ -98,7 +101,7 @@ func (p *Profile) Statement() []byte {
 			continue
 		}
 		s.Net.Access = "hosts"
-		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h) {
+		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h.write) {
 			s.Net.Hosts = append(s.Net.Hosts, h)
 		}
 	}
@@ -110,21 +113,64 @@ func (p *Profile) Statement() []byte {
 			s.Truncated = true
 			continue
 		}
-		if f := (StatementFs{e.Path, rightList(e.Rights)}); fits(f) {
+		if f := (StatementFs{e.Path, rightList(e.Rights)}); fits(f.write) {
 			s.Fs = append(s.Fs, f)
 		}
 	}
-	return s.encode()
+	return s
 }
 
 func (s *Statement) encode() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // plain data
+	j := jsonText{b: make([]byte, 0, 1<<10)}
+	j.begin('{')
+	j.member("version").integer(int64(s.Version))
+	j.member("server").text(s.Server)
+	j.option("tool", s.Tool)
+	j.option("workspace", s.Workspace)
+	j.member("home").text(s.Home)
+	j.member("temporary").text(s.Temporary)
+	j.member("fs").begin('[')
+	for _, f := range s.Fs {
+		f.write(&j)
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	j.end(']')
+	s.Net.write(j.member("net"))
+	s.Limits.write(j.member("limits"))
+	j.flag("truncated", s.Truncated)
+	j.end('}')
+	return j.b
+}
+
+func (f StatementFs) write(j *jsonText) {
+	j.begin('{')
+	j.member("path").text(f.Path)
+	texts(j.member("rights"), f.Rights)
+	j.end('}')
+}
+
+func (n StatementNet) write(j *jsonText) {
+	j.begin('{')
+	j.member("access").text(n.Access)
+	j.member("hosts").begin('[')
+	for _, h := range n.Hosts {
+		h.write(j)
+	}
+	j.end(']')
+	if len(n.Inbound) > 0 {
+		j.member("inbound").integers(n.Inbound)
+	}
+	j.options("secrets", n.Secrets)
+	j.end('}')
+}
+
+func (h StatementHost) write(j *jsonText) {
+	j.begin('{')
+	j.member("host").text(h.Host)
+	j.option("scheme", h.Scheme)
+	j.member("ports").integers(h.Ports)
+	j.option("path_prefix", h.PathPrefix)
+	j.options("methods", h.Methods)
+	j.end('}')
 }
 
 // rightList names each right.
