@@ -2,6 +2,7 @@ package confine
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -170,33 +171,45 @@ func compileLandlock(in landlockInput) landlockPlan {
 		p.FS, p.Net, p.Scoped = p.FS|r.fs, p.Net|r.net, p.Scoped|r.scope
 	}
 
-	access := make(map[string]uint64)
-	ids := make(map[string]policy.FileID)
+	p.Rules = make([]landlockRule, 0, len(in.Own)+len(in.Entries)+len(in.Programs))
 	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
 		for _, e := range list {
-			access[e.Path] |= entryAccess(e, in.Programs != nil)
+			r := landlockRule{Path: e.Path, Access: entryAccess(e, in.Programs != nil)}
 			if in.Pin {
-				ids[e.Path] = e.ID
+				r.ID = e.ID
 			}
+			p.Rules = append(p.Rules, r)
 		}
 	}
 	for _, file := range in.Programs {
-		access[file] |= llExecute
+		p.Rules = append(p.Rules, landlockRule{Path: file, Access: llExecute})
 	}
-	for path, a := range access {
-		if a &= p.FS; a != 0 {
-			p.Rules = append(p.Rules, landlockRule{Path: path, Access: a, ID: ids[path]})
-		}
-	}
-	sort.Slice(p.Rules, func(i, j int) bool { return p.Rules[i].Path < p.Rules[j].Path })
-
-	p.Carved = carved(append(append([]policy.Entry(nil), in.Own...), in.Entries...))
+	p.Rules = oneRuleEach(p.Rules, p.FS)
+	p.Carved = carved(slices.Concat(in.Own, in.Entries))
 	for _, e := range in.Entries {
 		if e.Rights.Has(policy.Execute) && !e.Rights.Has(policy.Read) {
 			p.Unreadable = append(p.Unreadable, e.Path)
 		}
 	}
 	return p
+}
+
+// oneRuleEach sorts rules and joins those of one path, in the rights that are handled.
+func oneRuleEach(rules []landlockRule, handled uint64) []landlockRule {
+	slices.SortStableFunc(rules, func(a, b landlockRule) int { return strings.Compare(a.Path, b.Path) })
+	out := rules[:0]
+	for _, r := range rules {
+		r.Access &= handled
+		if n := len(out); n > 0 && out[n-1].Path == r.Path {
+			out[n-1].Access |= r.Access
+			if r.ID != (policy.FileID{}) {
+				out[n-1].ID = r.ID
+			}
+			continue
+		}
+		out = append(out, r)
+	}
+	return slices.DeleteFunc(out, func(r landlockRule) bool { return r.Access == 0 })
 }
 
 // entryAccess is what one entry's rule allows, in the rights of the newest ABI.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -161,5 +162,34 @@ func TestEffectiveABI(t *testing.T) {
 		if got := effectiveABI(c.abi, c.errata); got != c.want {
 			t.Errorf("ABI %d with errata %#x counts as %d, want %d", c.abi, c.errata, got, c.want)
 		}
+	}
+}
+
+// TestOwnPlaceThatIsGranted: where one of the jail's own places is an entry too, one
+// rule holds the rights of both, and the object of the entry.
+func TestOwnPlaceThatIsGranted(t *testing.T) {
+	id := policy.FileID{Dev: 1, Ino: 2, Birth: 3}
+	own := []policy.Entry{
+		{Path: "/tmp", Kind: policy.KindDir, Rights: policy.Update},
+		{Path: "/dev/tty", Kind: policy.KindSpecial, Rights: policy.Update},
+	}
+	granted := []policy.Entry{
+		{Path: "/dev", Kind: policy.KindDir, Rights: policy.Read},
+		{Path: "/tmp", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule, ID: id},
+	}
+	rules := compileLandlock(landlockInput{ABI: newestLandlock, Own: own, Entries: granted, Programs: []string{"/tmp"}, Pin: true}).Rules
+	var paths []string
+	for _, r := range rules {
+		paths = append(paths, r.Path)
+		if want := uint64(llReadFile | llReadDir | llWriteFile | llExecute); r.Path == "/tmp" && (r.Access&want != want || r.ID != id) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if want := []string{"/dev", "/dev/tty", "/tmp"}; !slices.Equal(paths, want) {
+		t.Errorf("rules for %q, want %q", paths, want)
+	}
+	entries := supervisedEntries(granted, own)
+	if len(entries) != 3 || entries[2].Rights != policy.Read|policy.Update || entries[2].Origin != policy.OriginHome || entries[0] != granted[0] {
+		t.Errorf("%+v", entries)
 	}
 }

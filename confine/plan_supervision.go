@@ -65,18 +65,22 @@ func (c *compiler) unsupervised(missing Feature) {
 // supervisedEntries are the entries that calls are judged by. The jail's own places
 // count as a home: what is made there, nobody else sees.
 func supervisedEntries(granted, own []policy.Entry) []policy.Entry {
-	at := make(map[string]policy.Entry, len(granted)+len(own))
+	all := make([]policy.Entry, 0, len(granted)+len(own))
 	for _, e := range granted {
-		at[e.Path] = policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: e.Origin}
+		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: e.Origin})
 	}
 	for _, e := range own {
-		at[e.Path] = policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights | at[e.Path].Rights, Origin: policy.OriginHome}
+		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: policy.OriginHome})
 	}
-	entries := make([]policy.Entry, 0, len(at))
-	for _, e := range at {
+	slices.SortStableFunc(all, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	entries := all[:0]
+	for _, e := range all {
+		if n := len(entries); n > 0 && entries[n-1].Path == e.Path {
+			e.Rights |= entries[n-1].Rights
+			entries = entries[:n-1]
+		}
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	return entries
 }
 

@@ -9,7 +9,7 @@ import (
 // jailOwn are the places of every jail that are its own, with the rights that
 // Landlock grants there: what the mounts made must be reachable too.
 func jailOwn(o *order) []policy.Entry {
-	var own []policy.Entry
+	own := make([]policy.Entry, 0, 4+len(o.Devices)+len(o.Files))
 	if !slices.ContainsFunc(o.Mounts, func(m mountOp) bool { return m.path == "/dev" || m.path == "/dev/pts" }) {
 		// Else it is the host's: to read and write the user's terminals is the rule's
 		// business.
