@@ -3,7 +3,7 @@ module github.com/mcp-jail/mcp-jail
 go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
+	github.com/jessevdk/go-flags v1.6.1
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/rogpeppe/go-internal v1.16.0

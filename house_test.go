@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":        {module + "policy"},
 	"cmd/mcp-jail": {
 		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/handover", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
-		"github.com/alecthomas/kong", "github.com/rs/zerolog",
+		"github.com/jessevdk/go-flags", "github.com/rs/zerolog",
 	},
 }
 

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // Advice names commands: they must be there.
@@ -17,17 +15,13 @@ func TestAdviceNamesCommands(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Skip("the sources are not here")
 	}
-	parser, err := kong.New(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	known := map[string]bool{}
-	for _, n := range parser.Model.Children {
-		known[n.Name] = true
+	for _, s := range subcommands() {
+		known[s.name] = true
 	}
 	advice := regexp.MustCompile("(?:`|  )mcp-jail ([a-z]+)")
 	found := 0
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
 			return filepath.SkipDir
 		}

@@ -15,18 +15,24 @@ import (
 type checkCmd struct {
 	commonFlags
 	formatFlag
-	Probe   bool          `help:"Also start each server in its jail, list the tools that it offers, and try the hosts that it may reach."`
-	Timeout time.Duration `default:"60s" placeholder:"60s" help:"With --probe: how long one server may take."`
-	Files   []string      `arg:"" optional:"" name:"file" help:"Configuration files to read instead of the usual ones."`
+	Probe    bool          `long:"probe" description:"Also start each server in its jail, list the tools that it offers, and try the hosts that it may reach."`
+	Timeout  time.Duration `long:"timeout" value-name:"60s" unquote:"false" default:"60s" description:"With --probe: how long one server may take."`
+	filesArg `positional-args:"yes"`
 }
 
-func (checkCmd) Help() string {
-	return `  mcp-jail check
-  mcp-jail check --probe
-  mcp-jail check team.toml --format json
+// filesArg names the files that check is about.
+type filesArg struct {
+	Files []string `positional-arg-name:"<file> ..." description:"Configuration files to read instead of the usual ones."`
+}
 
-Status 0: fine; 1: a server failed, or its program is missing; 2: the configuration has an error; 3: this host
-cannot enforce it. Warnings alone do not change the status, and neither does a host that --probe cannot reach.`
+func (*checkCmd) Help() string {
+	return `    mcp-jail check
+    mcp-jail check --probe
+    mcp-jail check team.toml --format json
+
+Status 0: fine; 1: a server failed, or its program is missing; 2: the
+configuration has an error; 3: this host cannot enforce it. Warnings alone do
+not change the status, and neither does a host that --probe cannot reach.`
 }
 
 // maxHardLinkFiles bounds how many files check looks at for a second name.

@@ -7,39 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// cli is the command line. The help texts are part of the manual: each says
-// what a command is for and what its flags mean, with an example.
-type cli struct {
-	Run     runCmd     `cmd:"" help:"Start a server in its jail and relay MCP between it and standard input and output."`
-	Check   checkCmd   `cmd:"" help:"Find the mistakes of a configuration; --probe also tries its servers out, each in its jail."`
-	Plan    planCmd    `cmd:"" help:"Show what a server would be allowed, path by path, and what enforces that. Starts nothing."`
-	Doctor  doctorCmd  `cmd:"" help:"Ask the kernel for what jails are made of, and build one to see."`
-	Why     whyCmd     `cmd:"" help:"Tell how the last session of a server went, and which lines would help."`
-	Trust   trustCmd   `cmd:"" help:"Accept the policy file of a project as it is now."`
-	Untrust untrustCmd `cmd:"" help:"Take the acceptance of a project's policy file back."`
-	Version versionCmd `cmd:"" help:"Print the version, and what the running kernel offers."`
-}
-
-const description = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
-
-In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
-by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
-
 // policyFlags are the policy of a server that is given in place.
 type policyFlags struct {
-	Workspace string   `placeholder:"DIR" help:"Root of relative paths, and what the default policy grants. Default: the working directory."`
-	Read      []string `placeholder:"PATH" sep:"none" help:"Grant reading a file or directory. Repeatable. --read, --write and --net replace the default policy."`
-	Write     []string `placeholder:"PATH" sep:"none" help:"Grant reading and writing. Repeatable."`
-	Net       []string `placeholder:"HOST[:PORT]" sep:"none" help:"Grant a host. Repeatable."`
-	Env       []string `placeholder:"NAME" sep:"none" help:"Forward a variable (NAME, or PREFIX*). Repeatable; adds to the policy."`
-	Home      string   `placeholder:"real" help:"private (default): a HOME of the server's own; real: the variable names yours."`
-	Name      string   `placeholder:"NAME" help:"Name of the server: its private HOME and its records. Default: from the command."`
+	Workspace string   `long:"workspace" value-name:"DIR" unquote:"false" description:"Root of relative paths, and what the default policy grants. Default: the working directory."`
+	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. --read, --write and --net replace the default policy."`
+	Write     []string `long:"write" value-name:"PATH" unquote:"false" description:"Grant reading and writing. Repeatable."`
+	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant a host. Repeatable."`
+	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Forward a variable (NAME, or PREFIX*). Repeatable; adds to the policy."`
+	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): a HOME of the server's own; real: the variable names yours."`
+	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"Name of the server: its private HOME and its records. Default: from the command."`
 }
 
 func (f policyFlags) given() string {
@@ -59,8 +39,18 @@ func (f policyFlags) given() string {
 
 // commonFlags choose the configuration and accept gaps.
 type commonFlags struct {
-	Config []string `placeholder:"FILE" sep:"none" help:"Read only this configuration file. Repeatable, later ones win."`
-	Waive  []string `placeholder:"AXIS" sep:"none" help:"Start although this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; each is a warning at every start."`
+	Config []string `long:"config" value-name:"FILE" unquote:"false" description:"Read only this configuration file. Repeatable, later ones win."`
+	Waive  []string `long:"waive" value-name:"AXIS" unquote:"false" description:"Start although this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; each is a warning at every start."`
+}
+
+// serverArg names the server that run and plan are about.
+type serverArg struct {
+	Server string `positional-arg-name:"<server>" description:"A configured server. Without it, the command behind --."`
+}
+
+// fileArg names the file that trust and untrust are about.
+type fileArg struct {
+	File string `positional-arg-name:"<file>" description:"The policy file. Default: .mcp-jail.toml in the working directory."`
 }
 
 // typed are files as they were typed, which is how errors name them. Clients
@@ -77,6 +67,15 @@ func typed(files []string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// located is a file of the command line, for those who open it themselves.
+func located(file string) (string, error) {
+	files, err := typed([]string{file})
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(files[0])
 }
 
 // absolute are the same files for those who do not know the working directory.
@@ -111,7 +110,7 @@ func joinAxes(axes []policy.Axis) string {
 
 // formatFlag selects machine output.
 type formatFlag struct {
-	Format string `enum:"text,json" default:"text" placeholder:"json" help:"text (default) or json."`
+	Format string `long:"format" value-name:"json" unquote:"false" enum:"text,json" default:"text" description:"text (default) or json."`
 }
 
 // command is the part of the command line behind "--", which no flag parser may
@@ -133,71 +132,50 @@ func run(args []string, c console) int {
 		args = []string{"--help"}
 	case len(args) == 2 && args[0] == "help":
 		args = []string{args[1], "--help"}
-	case len(args) == 1 && args[0] == "--version":
-		args = []string{"version"}
+	case len(args) > 0 && args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
-	// Standard output is for what was asked for.
-	asked := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	if slices.ContainsFunc(args, asksForHelp) {
+		return help(c, args)
+	}
 	launcher := confine.Launcher{}
-	if len(args) > 0 && args[0] == "run" && !asked {
+	if len(args) > 0 && args[0] == "run" {
 		// The jail's init starts while the command line and the policy are read.
 		launcher.Ready = launcher.Prepare()
 		defer launcher.Ready.Discard()
-	}
-	if launcher.Ready != nil {
 		if r := plainRun(args, server); r != nil {
 			return status(c, r.Run(c, server, launcher))
 		}
 	}
-	var grammar any = &cli{}
-	if launcher.Ready != nil {
-		// Building all of the grammar takes longer than building a jail's mounts.
-		grammar = &struct {
-			Run runCmd `cmd:""`
-		}{}
-	}
-	exited := -1
-	parser, err := kong.New(grammar,
-		kong.Name("mcp-jail"), kong.Description(description),
-		kong.Writers(c.err, c.err), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
-		kong.Bind(c, server, launcher),
-	)
-	if err != nil {
-		panic(err) // the grammar is wrong: every test would show it
-	}
-	parser.Model.HelpFlag.Help = "Show this help."
-	if asked {
-		parser.Stdout = c.out
-	}
-	ctx, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
-	}
-	if err == nil && server.given && ctx.Selected().Name != "run" && ctx.Selected().Name != "plan" {
-		err = fmt.Errorf("%s takes no command behind --", ctx.Selected().Name)
-	}
+	flags, err := parse(args)
 	if err != nil {
 		return misused(c, args, server, err)
 	}
-	return status(c, ctx.Run())
+	switch k := flags.(type) {
+	case *runCmd:
+		err = k.Run(c, server, launcher)
+	case *planCmd:
+		err = k.Run(c, server)
+	case interface{ Run(console) error }:
+		if server.given {
+			return misused(c, args, server, fmt.Errorf("%s takes no command behind --", args[0]))
+		}
+		err = k.Run(c)
+	}
+	return status(c, err)
 }
 
 // plainRun reads what most configurations of clients say, run SERVER or run --
-// COMMAND, without the grammar: building that and following it takes as long as the
-// kernel does for all of the jail's namespaces. nil: there is more to read.
+// COMMAND, without the grammar: the first use of its code is dear. nil: there is more to read.
 func plainRun(args []string, server command) *runCmd {
 	switch {
 	case len(args) == 1 && server.given:
 		return &runCmd{}
 	case len(args) == 2 && !server.given && args[1] != "" && args[1][0] != '-':
-		return &runCmd{Server: args[1]}
+		return &runCmd{serverArg: serverArg{args[1]}}
 	}
 	return nil
 }
-
-// helpWidth is where help is wrapped on a wide terminal.
-const helpWidth = 100
 
 // misused ends with status 2. A client that meant to run a server gets the
 // reason as the answer to its first request.

@@ -16,15 +16,18 @@ import (
 
 type doctorCmd struct {
 	formatFlag
-	Apparmor bool `help:"Print the AppArmor profile that allows user namespaces to this program only, and do nothing else."`
+	Apparmor bool `long:"apparmor" description:"Print the AppArmor profile that allows user namespaces to this program only, and do nothing else."`
 }
 
-func (doctorCmd) Help() string {
-	return "Asks the kernel for each thing that a jail is built from, and then builds one and runs a program in it.\n" +
-		"The status is 3 when that fails.\n\n" +
-		"Where AppArmor forbids user namespaces (Ubuntu 23.10 and newer), they can be allowed for mcp-jail alone:\n\n" +
-		"  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail\n" +
-		"  sudo apparmor_parser -r /etc/apparmor.d/mcp-jail"
+func (*doctorCmd) Help() string {
+	return `Asks the kernel for each thing that a jail is built from, and then builds one
+and runs a program in it. The status is 3 when that fails.
+
+Where AppArmor forbids user namespaces (Ubuntu 23.10 and newer), they can be
+allowed for mcp-jail alone:
+
+    mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
+    sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
 }
 
 // featureWords says what each feature is for; the order is that of

@@ -16,15 +16,15 @@ type planCmd struct {
 	commonFlags
 	policyFlags
 	formatFlag
-	Tool   string `placeholder:"TOOL" help:"The tool of a stateless server."`
-	Server string `arg:"" optional:"" help:"A configured server. Without it, the command behind --."`
+	Tool      string `long:"tool" value-name:"TOOL" unquote:"false" description:"The tool of a stateless server."`
+	serverArg `positional-args:"yes"`
 }
 
-func (planCmd) Help() string {
+func (*planCmd) Help() string {
 	return `mcp-jail plan SERVER, or  mcp-jail plan [policy flags] -- COMMAND [ARG...]
 
-  mcp-jail plan github
-  mcp-jail plan --read ~/notes -- notes-server ~/notes
+    mcp-jail plan github
+    mcp-jail plan --read ~/notes -- notes-server ~/notes
 
 Nothing is started. The status is 3 when this host cannot enforce the plan.`
 }
@@ -86,7 +86,10 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// paragraph writes items side by side, in lines of at most helpWidth.
+// planWidth is where a plan is wrapped.
+const planWidth = 100
+
+// paragraph writes items side by side, in lines of at most planWidth.
 func paragraph(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
@@ -97,7 +100,7 @@ func paragraph(b *strings.Builder, indent string, items []string) {
 				b.WriteString(",\n")
 			}
 			b.WriteString(indent + item)
-			room = helpWidth - len(indent) - len(item)
+			room = planWidth - len(indent) - len(item)
 		default:
 			b.WriteString(", " + item)
 			room -= len(item) + 2

@@ -62,16 +62,22 @@ func recordOf(host policy.Host, server string) func() (diagnostics.Record, bool)
 }
 
 type whyCmd struct {
-	Server string `arg:"" optional:"" help:"The server. Default: the one whose session ended last."`
 	formatFlag
+	endedArg `positional-args:"yes"`
 }
 
-func (whyCmd) Help() string {
-	return `  mcp-jail why
-  mcp-jail why github
+// endedArg names the server that why is about.
+type endedArg struct {
+	Server string `positional-arg-name:"<server>" description:"The server. Default: the one whose session ended last."`
+}
 
-A session is recorded when a server fails or is refused something, and at its end. The record holds names and
-the last lines of the server's stderr, with the values of granted variables taken out.`
+func (*whyCmd) Help() string {
+	return `    mcp-jail why
+    mcp-jail why github
+
+A session is recorded when a server fails or is refused something, and at its
+end. The record holds names and the last lines of the server's stderr, with the
+values of granted variables taken out.`
 }
 
 func (w *whyCmd) Run(c console) error {

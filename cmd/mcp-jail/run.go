@@ -21,19 +21,20 @@ import (
 type runCmd struct {
 	commonFlags
 	policyFlags
-	LogLevel string `enum:"trace,debug,info,warn,error,off," default:"" placeholder:"LEVEL" help:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
-	LogFile  string `placeholder:"FILE" type:"path" help:"Append that log to a file instead of standard error; the level is then info if none is given."`
-	Server   string `arg:"" optional:"" help:"A configured server. Without it, the command behind --."`
+	LogLevel  string `long:"log-level" value-name:"LEVEL" unquote:"false" enum:"trace,debug,info,warn,error,off," description:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
+	LogFile   string `long:"log-file" value-name:"FILE" unquote:"false" description:"Append that log to a file instead of standard error; the level is then info if none is given."`
+	serverArg `positional-args:"yes"`
 }
 
-func (runCmd) Help() string {
+func (*runCmd) Help() string {
 	return `mcp-jail run SERVER, or  mcp-jail run [policy flags] -- COMMAND [ARG...]
 
-  mcp-jail run -- npx -y @modelcontextprotocol/server-memory
-  mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
+    mcp-jail run -- npx -y @modelcontextprotocol/server-memory
+    mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
 
-Without --read, --write or --net the server gets the default policy: the workspace, read and write, and no
-network. Standard output carries MCP and nothing else. The exit status is the server's own.`
+Without --read, --write or --net the server gets the default policy: the
+workspace, read and write, and no network. Standard output carries MCP and
+nothing else. The exit status is the server's own.`
 }
 
 // Run relays one client session.
@@ -173,7 +174,11 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 	}
 	var to io.Writer = zerolog.ConsoleWriter{Out: c.err, NoColor: !c.errTTY, TimeFormat: "15:04:05.000"}
 	if r.LogFile != "" {
-		f, err := os.OpenFile(r.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		file, err := located(r.LogFile)
+		if err != nil {
+			return zerolog.Nop(), done, usageErrorf("--log-file: %s", err)
+		}
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return zerolog.Nop(), done, usageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
 		}

@@ -13,16 +13,16 @@ import (
 )
 
 type trustCmd struct {
-	File string `arg:"" optional:"" type:"path" help:"The policy file. Default: .mcp-jail.toml in the working directory."`
+	fileArg `positional-args:"yes"`
 }
 
-func (trustCmd) Help() string {
-	return `  mcp-jail trust
-  mcp-jail trust ~/src/project/.mcp-jail.toml
+func (*trustCmd) Help() string {
+	return `    mcp-jail trust
+    mcp-jail trust ~/src/project/.mcp-jail.toml
 
-A project's policy file is used only after you accepted it: read it first. What is recorded is its path and
-the SHA-256 of its content, so that a changed file has to be accepted again. The content that is accepted is
-printed.`
+A project's policy file is used only after you accepted it: read it first.
+What is recorded is its path and the SHA-256 of its content, so that a changed
+file has to be accepted again. The content that is accepted is printed.`
 }
 
 // Run accepts the bytes that it prints, not a file that is read a second time.
@@ -56,11 +56,12 @@ func visible(text string) string {
 }
 
 type untrustCmd struct {
-	File string `arg:"" optional:"" type:"path" help:"The policy file. Default: .mcp-jail.toml in the working directory."`
+	fileArg `positional-args:"yes"`
 }
 
-func (untrustCmd) Help() string {
-	return "From then on the file is an error again, wherever it would be used: see  mcp-jail trust --help."
+func (*untrustCmd) Help() string {
+	return `From then on the file is an error again, wherever it would be used: see
+mcp-jail trust --help.`
 }
 
 func (u *untrustCmd) Run(c console) error {
@@ -82,7 +83,7 @@ func (u *untrustCmd) Run(c console) error {
 // projectPath is the file that was named, or that of the working directory.
 func projectPath(file string) (string, error) {
 	if file != "" {
-		return filepath.Abs(file)
+		return located(file)
 	}
 	dir, err := os.Getwd()
 	return filepath.Join(dir, policy.ProjectFile), err
