@@ -12,22 +12,22 @@ import (
 // writes all over its directory.
 var (
 	// fatal: not a git repository: /x/.git/worktrees/y   (what a worktree points to)
-	gitPointer = lazy(`not a git repository: (\S.*)$`)
+	gitPointer = lazy{text: `not a git repository: (\S.*)$`}
 	// error: insufficient permission for adding an object to repository database .git/objects
 	// error: could not lock config file .git/config: Read-only file system
-	gitLock    = lazy(`could not lock config file (\S.*): [A-Z]`)
-	gitObjects = lazy(`insufficient permission for adding an object to repository database (\S.*)$`)
+	gitLock    = lazy{text: `could not lock config file (\S.*): [A-Z]`}
+	gitObjects = lazy{text: `insufficient permission for adding an object to repository database (\S.*)$`}
 )
 
 // gitIn extracts what a line of git names.
 func gitIn(line string, f fault) []mention {
-	if m := gitPointer().FindStringSubmatch(line); m != nil {
+	if m := gitPointer.re().FindStringSubmatch(line); m != nil {
 		return []mention{pathMention(faultAbsent, "read", m[1])}
 	}
-	if m := gitObjects().FindStringSubmatch(line); m != nil {
+	if m := gitObjects.re().FindStringSubmatch(line); m != nil {
 		return []mention{pathMention(faultRefused, "write", m[1])}
 	}
-	if m := gitLock().FindStringSubmatch(line); m != nil {
+	if m := gitLock.re().FindStringSubmatch(line); m != nil {
 		return []mention{pathMention(f, "create", m[1]+".lock")}
 	}
 	if strings.Contains(line, "not a git repository (or any") || strings.Contains(line, "fatal: not in a git directory") {

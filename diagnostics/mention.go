@@ -39,10 +39,18 @@ const (
 	mentionWorkspace // no name: what the server's working directory should have held
 )
 
-// lazy compiles a pattern when it is first used: a session without a failure
-// pays nothing for any of them.
-func lazy(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+// lazy is a pattern that is compiled when it is first used: a session without a
+// failure pays nothing for any of them, nor does the start of a program, mcp-jail or
+// its shim, for making closures.
+type lazy struct {
+	text     string
+	once     sync.Once
+	compiled *regexp.Regexp
+}
+
+func (l *lazy) re() *regexp.Regexp {
+	l.once.Do(func() { l.compiled = regexp.MustCompile(l.text) })
+	return l.compiled
 }
 
 const (

@@ -14,25 +14,25 @@ const (
 
 var (
 	// getaddrinfo ENOTFOUND api.x.com, queryA EAI_AGAIN host:443   (node)
-	nodeName = lazy(`\b(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|EAI_NODATA|EAI_NONAME|ESERVFAIL)\s+(` + hostChars + `)(?::(\d{1,5}))?`)
+	nodeName = lazy{text: `\b(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|EAI_NODATA|EAI_NONAME|ESERVFAIL)\s+(` + hostChars + `)(?::(\d{1,5}))?`}
 	// connect ECONNREFUSED 1.2.3.4:443   (node)
-	nodeAddr = lazy(`\bconnect (?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|EACCES|EPERM|EADDRNOTAVAIL|ECONNRESET) (` + addrChars + `):(\d{1,5})\b`)
+	nodeAddr = lazy{text: `\bconnect (?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|EACCES|EPERM|EADDRNOTAVAIL|ECONNRESET) (` + addrChars + `):(\d{1,5})\b`}
 	// Could not resolve host: x; Failed to resolve 'x'; could not translate host name "x"
-	resolveName = lazy(`(?i)(?:resolve|resolving|translate|find|unknown|reach)(?: the)?(?: host(?: ?name)?(?: address)?| proxy)?:?\s+['"‘` + "`" + `]?(` + hostChars + `)['"’` + "`" + `]?`)
+	resolveName = lazy{text: `(?i)(?:resolve|resolving|translate|find|unknown|reach)(?: the)?(?: host(?: ?name)?(?: address)?| proxy)?:?\s+['"‘` + "`" + `]?(` + hostChars + `)['"’` + "`" + `]?`}
 	// dial tcp: lookup x on 127.0.0.53:53: no such host   (Go)
-	goName = lazy(`\blookup (` + hostChars + `)(?: on [^\s]+)?:`)
+	goName = lazy{text: `\blookup (` + hostChars + `)(?: on [^\s]+)?:`}
 	// dial tcp 1.2.3.4:443: connect: …   (Go)
-	goAddr = lazy(`\bdial (?:tcp|udp)[46]? (?:\S+->)?\[?(` + hostChars + `|` + addrChars + `)\]?:(\d{1,5}): `)
+	goAddr = lazy{text: `\bdial (?:tcp|udp)[46]? (?:\S+->)?\[?(` + hostChars + `|` + addrChars + `)\]?:(\d{1,5}): `}
 	// HTTPSConnectionPool(host='x', port=443)   (urllib3)
-	poolHost = lazy(`(?:(HTTPS?)ConnectionPool\()?host='([^']+)', port=(\d{1,5})`)
+	poolHost = lazy{text: `(?:(HTTPS?)ConnectionPool\()?host='([^']+)', port=(\d{1,5})`}
 	// Failed to connect to x port 443; connect to host x port 22   (curl, ssh)
-	portHost = lazy(`(?i)connect to (?:host |server at )?['"]?(` + hostChars + `)['"]?(?: \([^)]*\))?,? port (\d{1,5})`)
+	portHost = lazy{text: `(?i)connect to (?:host |server at )?['"]?(` + hostChars + `)['"]?(?: \([^)]*\))?,? port (\d{1,5})`}
 	// UnknownHostException: x   (Java); connection to server at "x", port 5432   (libpq)
-	javaName = lazy(`UnknownHostException: (` + hostChars + `)`)
-	pgHost   = lazy(`server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`)
+	javaName = lazy{text: `UnknownHostException: (` + hostChars + `)`}
+	pgHost   = lazy{text: `server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`}
 	// host:port after a word of connecting, or in parentheses (.NET)
-	pairHost = lazy(`(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`)
-	anyURL   = lazy(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
+	pairHost = lazy{text: `(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`}
+	anyURL   = lazy{text: `\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`}
 )
 
 // hostsIn extracts the hosts that a line with a fault of the network names.
@@ -46,35 +46,35 @@ func hostsIn(line string, f fault) []mention {
 			found = append(found, m)
 		}
 	}
-	for _, m := range nodeAddr().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodeAddr.re().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
 	if f != faultNetwork {
 		return found
 	}
-	for _, m := range nodeName().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodeName.re().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range goName().FindAllStringSubmatch(line, 2) {
+	for _, m := range goName.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
-	for _, m := range goAddr().FindAllStringSubmatch(line, 2) {
+	for _, m := range goAddr.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range poolHost().FindAllStringSubmatch(line, 2) {
+	for _, m := range poolHost.re().FindAllStringSubmatch(line, 2) {
 		add(m[2], m[3], strings.ToLower(m[1]))
 	}
-	for _, m := range portHost().FindAllStringSubmatch(line, 2) {
+	for _, m := range portHost.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range pgHost().FindAllStringSubmatch(line, 2) {
+	for _, m := range pgHost.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "tcp")
 	}
-	for _, m := range javaName().FindAllStringSubmatch(line, 2) {
+	for _, m := range javaName.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
 	if len(found) == 0 {
-		for _, m := range resolveName().FindAllStringSubmatch(line, 2) {
+		for _, m := range resolveName.re().FindAllStringSubmatch(line, 2) {
 			// "could not resolve dependency" is no host: one needs a dot, or the word.
 			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
 				add(m[1], "", "")
@@ -82,7 +82,7 @@ func hostsIn(line string, f fault) []mention {
 		}
 	}
 	if len(found) == 0 {
-		for _, m := range pairHost().FindAllStringSubmatch(line, 2) {
+		for _, m := range pairHost.re().FindAllStringSubmatch(line, 2) {
 			add(m[1], m[2], "")
 		}
 	}
@@ -93,7 +93,7 @@ func hostsIn(line string, f fault) []mention {
 // are named beside them. Where nothing else names a host, the URL does, vaguely.
 func withURLs(line string, found []mention) []mention {
 	exact := len(found) > 0
-	for _, raw := range anyURL().FindAllString(line, 4) {
+	for _, raw := range anyURL.re().FindAllString(line, 4) {
 		u, err := url.Parse(strings.TrimRight(raw, ".,;:!?"))
 		if err != nil {
 			continue

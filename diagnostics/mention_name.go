@@ -4,24 +4,24 @@ import "strings"
 
 var (
 	// sh: 1: git: not found; bash: line 1: git: command not found; zsh: command not found: git
-	shellProgram = lazy(`(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`)
+	shellProgram = lazy{text: `(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`}
 	// ./build: 12: …, ./build: line 12: …   (a script of a shell)
-	shellLine = lazy(`^\S+: (?:line )?\d+: `)
+	shellLine = lazy{text: `^\S+: (?:line )?\d+: `}
 	// sh: 1: tsc: Permission denied
-	shellRefused = lazy(`(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`)
-	zshProgram   = lazy(`command not found: ([A-Za-z0-9_.+/~-]+)`)
+	shellRefused = lazy{text: `(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`}
+	zshProgram   = lazy{text: `command not found: ([A-Za-z0-9_.+/~-]+)`}
 	// spawn git ENOENT   (node)
-	nodeProgram = lazy(`\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`)
+	nodeProgram = lazy{text: `\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`}
 	// exec: "git": executable file not found in $PATH   (Go)
-	goProgram = lazy(`exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`)
+	goProgram = lazy{text: `exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`}
 	// env: ‘node’: No such file or directory
-	envProgram = lazy(`\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`)
+	envProgram = lazy{text: `\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`}
 	// Executable doesn't exist at /x   (playwright); Failed to spawn: ` + "`x`" + `   (uv)
-	otherProgram = lazy("(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)")
+	otherProgram = lazy{text: "(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)"}
 
-	nameToken = lazy(`[A-Za-z_][A-Za-z0-9_]*`)
-	askAfter  = lazy(`(?i)\b([A-Z_][A-Z0-9_]+)['"` + "`" + `]?\s+(?:environment variables?|env(?:ironment)? vars?|is required|is not set|not set|is missing|is undefined|must be (?:set|provided|defined)|(?:is|was) not (?:defined|provided|found)|required)`)
-	askBefore = lazy(`(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`)
+	nameToken = lazy{text: `[A-Za-z_][A-Za-z0-9_]*`}
+	askAfter  = lazy{text: `(?i)\b([A-Z_][A-Z0-9_]+)['"` + "`" + `]?\s+(?:environment variables?|env(?:ironment)? vars?|is required|is not set|not set|is missing|is undefined|must be (?:set|provided|defined)|(?:is|was) not (?:defined|provided|found)|required)`}
+	askBefore = lazy{text: `(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`}
 )
 
 // contextWords make a line one about variables: a log that only prints a name is
@@ -38,27 +38,27 @@ func programsIn(line string) []mention {
 		}
 	}
 	if strings.Contains(line, "not found") {
-		if m := zshProgram().FindStringSubmatch(line); m != nil {
+		if m := zshProgram.re().FindStringSubmatch(line); m != nil {
 			add(m[1], faultAbsent)
-		} else if m := shellProgram().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+		} else if m := shellProgram.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
 			add(m[1], faultAbsent)
 		}
 	}
-	if m := shellRefused().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+	if m := shellRefused.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
 		add(m[1], faultRefused)
 	}
-	for _, m := range nodeProgram().FindAllStringSubmatch(line, 2) {
+	for _, m := range nodeProgram.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultOfErrno(m[2]))
 	}
-	for _, m := range goProgram().FindAllStringSubmatch(line, 2) {
+	for _, m := range goProgram.re().FindAllStringSubmatch(line, 2) {
 		f, _ := signatureOf(m[2])
 		add(m[1], max(f, faultAbsent))
 	}
-	for _, m := range envProgram().FindAllStringSubmatch(line, 2) {
+	for _, m := range envProgram.re().FindAllStringSubmatch(line, 2) {
 		f, _ := signatureOf(m[2])
 		add(m[1], f)
 	}
-	for _, m := range otherProgram().FindAllStringSubmatch(line, 2) {
+	for _, m := range otherProgram.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultAbsent)
 	}
 	return found
@@ -69,7 +69,7 @@ func looksLikeShell(line string) bool {
 	if strings.Contains(line, "command not found") {
 		return true
 	}
-	if shellLine().MatchString(line) {
+	if shellLine.re().MatchString(line) {
 		return true
 	}
 	head, _, _ := strings.Cut(line, ":")
@@ -97,15 +97,15 @@ func variablesIn(line string) []mention {
 		return nil
 	}
 	strict := map[string]bool{}
-	for _, m := range askAfter().FindAllStringSubmatch(line, 4) {
+	for _, m := range askAfter.re().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
-	for _, m := range askBefore().FindAllStringSubmatch(line, 4) {
+	for _, m := range askBefore.re().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
 	var found []mention
 	seen := map[string]bool{}
-	for _, name := range nameToken().FindAllString(line, 200) {
+	for _, name := range nameToken.re().FindAllString(line, 200) {
 		// Prose is lower case: a lower-case name needs an underscore to be one.
 		if seen[name] || len(name) < 3 || strings.ToUpper(name) != name && !strings.Contains(name, "_") {
 			continue

@@ -9,24 +9,24 @@ import (
 
 var (
 	// EACCES: permission denied, open '/x'   (libuv: node, bun, deno's node layer)
-	nodePath = lazy(`\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`)
+	nodePath = lazy{text: `\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`}
 	// [Errno 13] Permission denied: '/x' -> '/y'   (Python)
-	pythonPath = lazy(`\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`)
+	pythonPath = lazy{text: `\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`}
 	// open /x: permission denied   (Go)
-	goPath = lazy(`\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`)
+	goPath = lazy{text: `\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`}
 	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
-	shellPath = lazy(`(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy|is not writable|access denied)`)
+	shellPath = lazy{text: `(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy|is not writable|access denied)`}
 	// Permission denied @ rb_sysopen - /x   (Ruby)
-	rubyPath = lazy(`(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`)
+	rubyPath = lazy{text: `(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`}
 	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
-	loadedPath = lazy(`(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`)
+	loadedPath = lazy{text: `(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`}
 	// unable to open database "data/app.db"   (sqlite3)
-	databasePath = lazy(`unable to open database (?:file )?["']([^"']+)["']`)
+	databasePath = lazy{text: `unable to open database (?:file )?["']([^"']+)["']`}
 	// connect EACCES /run/docker.sock, spawn /x EACCES
-	socketPath = lazy(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
+	socketPath = lazy{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
 	// any absolute path in a line with a fault
-	quotedPath = lazy("['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]")
-	barePath   = lazy("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
+	quotedPath = lazy{text: "['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]"}
+	barePath   = lazy{text: "(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)"}
 )
 
 // pathsIn extracts the paths that a line names together with the fault f.
@@ -37,12 +37,12 @@ func pathsIn(line string, f fault) []mention {
 			found = append(found, pathMention(f, verb, path))
 		}
 	}
-	for _, m := range nodePath().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodePath.re().FindAllStringSubmatch(line, 4) {
 		if nf := faultOfErrno(m[1]); nf != faultNone {
 			addPair(add, nf, m[2], m[3], m[4])
 		}
 	}
-	for _, m := range pythonPath().FindAllStringSubmatch(line, 4) {
+	for _, m := range pythonPath.re().FindAllStringSubmatch(line, 4) {
 		n, _ := strconv.Atoi(m[1])
 		path := m[2] + m[3]
 		switch pf := faultOfNumber(n); {
@@ -56,15 +56,15 @@ func pathsIn(line string, f fault) []mention {
 			add(pf, "", unescape(path))
 		}
 	}
-	for _, m := range socketPath().FindAllStringSubmatch(line, 2) {
+	for _, m := range socketPath.re().FindAllStringSubmatch(line, 2) {
 		if sf := faultOfErrno(m[1]); sf != faultNone {
 			add(sf, "connect", m[2])
 		}
 	}
-	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
+	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
 		add(faultRefused, "exec", m[1])
 	}
-	for _, m := range databasePath().FindAllStringSubmatch(line, 2) {
+	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
 		d := pathMention(faultRefused, "open", m[1])
 		d.database = true
 		found = append(found, d)
@@ -72,18 +72,18 @@ func pathsIn(line string, f fault) []mention {
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
 	}
-	for _, m := range goPath().FindAllStringSubmatch(line, 4) {
+	for _, m := range goPath.re().FindAllStringSubmatch(line, 4) {
 		pf, _ := signatureOf(m[4])
 		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
 			m[2], m[3] = m[2]+" "+m[3], "" // a name with a space
 		}
 		addPair(add, pf, m[1], m[2], m[3])
 	}
-	if m := rubyPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
+	if m := rubyPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		pf, _ := signatureOf(m[1])
 		add(pf, m[2], m[3])
 	}
-	if m := shellPath().FindStringSubmatch(line); m != nil && len(found) == 0 {
+	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		pf, _ := signatureOf(m[4])
 		switch path := strings.TrimSpace(m[3]); {
 		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
@@ -127,7 +127,7 @@ func vaguePaths(line string, f fault) []mention {
 	var found []mention
 	seen := map[string]bool{}
 	verb := verbIn(line)
-	for _, m := range append(quotedPath().FindAllStringSubmatch(line, 8), barePath().FindAllStringSubmatch(line, 8)...) {
+	for _, m := range append(quotedPath.re().FindAllStringSubmatch(line, 8), barePath.re().FindAllStringSubmatch(line, 8)...) {
 		path := strings.TrimRight(m[1], ".:!?")
 		if strings.HasPrefix(path, "///") { // unix:///run/x.sock
 			path = path[2:]

@@ -92,10 +92,12 @@ func (j *judge) signal() (v verdict, ok bool) {
 // fetchers are programs that download what they run, with the command that names
 // the host they ask. Without a network they stay silent for a minute and then
 // say little.
-var fetchers = map[string]string{
-	"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
-	"pnpx": "pnpm config get registry", "yarn": "yarn config get registry", "bunx": "npm config get registry",
-	"uvx": "", "uv": "", "pipx": "pip config get global.index-url",
+func fetchers() map[string]string {
+	return map[string]string{
+		"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
+		"pnpx": "pnpm config get registry", "yarn": "yarn config get registry", "bunx": "npm config get registry",
+		"uvx": "", "uv": "", "pipx": "pip config get global.index-url",
+	}
 }
 
 func (j *judge) fetcher() (v verdict, ok bool) {
@@ -103,7 +105,7 @@ func (j *judge) fetcher() (v verdict, ok bool) {
 		return v, false
 	}
 	name := filepath.Base(j.profile.Argv[0])
-	ask, fetches := fetchers[name]
+	ask, fetches := fetchers()[name]
 	networked := slices.ContainsFunc(j.profile.Net, func(r policy.NetRule) bool { return r.Allow })
 	if !fetches || networked || j.ev.Stage == StageCall {
 		return v, false

@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 	"slices"
+	"sync"
 )
 
 // CheckAddress decides whether a connection to an address, of a granted name or
@@ -58,42 +59,47 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 
 // specials are blocks that are not somebody's place in the internet; the first that
 // holds an address says what it is.
-var specials = [...]struct {
-	block netip.Prefix
-	what  string
-}{
-	{netip.MustParsePrefix("169.254.169.254/32"), metadata},
-	{netip.MustParsePrefix("169.254.170.2/32"), metadata},
-	{netip.MustParsePrefix("100.100.100.200/32"), metadata},
-	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // a public address, which only a cloud's machines reach
-	{netip.MustParsePrefix("192.0.0.192/32"), metadata},
-	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},
-	{netip.MustParsePrefix("fd20:ce::254/128"), metadata},
-	{netip.MustParsePrefix("0.0.0.0/8"), unspecified},
-	{netip.MustParsePrefix("::/128"), unspecified},
-	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
-	{netip.MustParsePrefix("::1/128"), loopback},
-	{netip.MustParsePrefix("10.0.0.0/8"), private},
-	{netip.MustParsePrefix("172.16.0.0/12"), private},
-	{netip.MustParsePrefix("192.168.0.0/16"), private},
-	{netip.MustParsePrefix("fc00::/7"), private},
-	{netip.MustParsePrefix("fec0::/10"), private},
-	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
-	{netip.MustParsePrefix("fe80::/10"), linkLocal},
-	{netip.MustParsePrefix("100.64.0.0/10"), "is an address of a carrier's own network"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "is an address of a protocol"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "is a 6to4 relay"},
-	{netip.MustParsePrefix("224.0.0.0/4"), multicast},
-	{netip.MustParsePrefix("ff00::/8"), multicast},
-	{netip.MustParsePrefix("255.255.255.255/32"), "is the broadcast address"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "is a reserved address"},
-	{netip.MustParsePrefix("::ffff:0:0/96"), embedded},   // IPv4-mapped
-	{netip.MustParsePrefix("::ffff:0:0:0/96"), embedded}, // IPv4-translated
-	{netip.MustParsePrefix("::/96"), embedded},           // IPv4-compatible
-	{netip.MustParsePrefix("64:ff9b::/96"), embedded},    // NAT64
-	{netip.MustParsePrefix("64:ff9b:1::/48"), embedded},  // NAT64, of a local network
-	{netip.MustParsePrefix("2002::/16"), embedded},       // 6to4
-	{netip.MustParsePrefix("2001::/32"), embedded},       // Teredo
+var specials = sync.OnceValue(func() []specialBlock {
+	block := netip.MustParsePrefix
+	return []specialBlock{
+		{block("169.254.169.254/32"), metadata},
+		{block("169.254.170.2/32"), metadata},
+		{block("100.100.100.200/32"), metadata},
+		{block("168.63.129.16/32"), metadata}, // a public address, which only a cloud's machines reach
+		{block("192.0.0.192/32"), metadata},
+		{block("fd00:ec2::/32"), metadata},
+		{block("fd20:ce::254/128"), metadata},
+		{block("0.0.0.0/8"), unspecified},
+		{block("::/128"), unspecified},
+		{block("127.0.0.0/8"), loopback},
+		{block("::1/128"), loopback},
+		{block("10.0.0.0/8"), private},
+		{block("172.16.0.0/12"), private},
+		{block("192.168.0.0/16"), private},
+		{block("fc00::/7"), private},
+		{block("fec0::/10"), private},
+		{block("169.254.0.0/16"), linkLocal},
+		{block("fe80::/10"), linkLocal},
+		{block("100.64.0.0/10"), "is an address of a carrier's own network"},
+		{block("192.0.0.0/24"), "is an address of a protocol"},
+		{block("192.88.99.0/24"), "is a 6to4 relay"},
+		{block("224.0.0.0/4"), multicast},
+		{block("ff00::/8"), multicast},
+		{block("255.255.255.255/32"), "is the broadcast address"},
+		{block("240.0.0.0/4"), "is a reserved address"},
+		{block("::ffff:0:0/96"), embedded},   // IPv4-mapped
+		{block("::ffff:0:0:0/96"), embedded}, // IPv4-translated
+		{block("::/96"), embedded},           // IPv4-compatible
+		{block("64:ff9b::/96"), embedded},    // NAT64
+		{block("64:ff9b:1::/48"), embedded},  // NAT64, of a local network
+		{block("2002::/16"), embedded},       // 6to4
+		{block("2001::/32"), embedded},       // Teredo
+	}
+})
+
+type specialBlock struct {
+	netip.Prefix
+	what string
 }
 
 const (
@@ -113,8 +119,8 @@ func special(addr netip.Addr) string {
 	if addr.Zone() != "" {
 		return linkLocal
 	}
-	for _, s := range specials {
-		if s.block.Contains(addr) { // does not mix families: what is mapped is an IPv6 address
+	for _, s := range specials() {
+		if s.Contains(addr) { // does not mix families: what is mapped is an IPv6 address
 			return s.what
 		}
 	}

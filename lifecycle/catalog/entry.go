@@ -88,7 +88,13 @@ func encode(server, key string, e *Entry) ([]byte, error) {
 	return text, err
 }
 
-var errTooLarge = fmt.Errorf("the answers take more than %d MiB", MaxFile>>20)
+var errTooLarge error = tooLargeError{}
+
+type tooLargeError struct{}
+
+func (tooLargeError) Error() string {
+	return fmt.Sprintf("the answers take more than %d MiB", MaxFile>>20)
+}
 
 func (w written) check() error {
 	object := w.Result

@@ -43,11 +43,22 @@ var opaque = []string{
 	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "xvfb-run", "sudo", "doas", "strace", "bwrap", "firejail",
 }
 
-// known maps programs that bring code from elsewhere to their kinds; any other is
-// taken for what its own file is.
-var known = map[string]string{
-	"node": "node", "nodejs": "node", "bun": "bun", "bunx": "bunx", "python": "python", "pypy": "python", "java": "java",
-	"npx": "npx", "npx-cli.js": "npx", "npm": "npm", "npm-cli.js": "npm", "uv": "uv", "uvx": "uvx",
+// known tells the kind of a program that brings code from elsewhere; any other, "",
+// is taken for what its own file is.
+func known(stem string) string {
+	switch stem {
+	case "node", "nodejs":
+		return "node"
+	case "python", "pypy":
+		return "python"
+	case "npx", "npx-cli.js":
+		return "npx"
+	case "npm", "npm-cli.js":
+		return "npm"
+	case "bun", "bunx", "java", "uv", "uvx":
+		return stem
+	}
+	return ""
 }
 
 // stem is the name of a program without its version: python3.11.
@@ -63,7 +74,7 @@ func (s *survey) program() (kinds []string) {
 		if slices.Contains(opaque, stem(file)) {
 			s.fail("%s runs code that cannot be seen from outside", file)
 		}
-		if k := known[stem(file)]; k != "" && !slices.Contains(kinds, k) {
+		if k := known(stem(file)); k != "" && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -85,7 +96,7 @@ func (s *survey) program() (kinds []string) {
 		}
 	}
 	for _, file := range scripts {
-		if known[stem(file)] == "python" {
+		if known(stem(file)) == "python" {
 			s.environment(filepath.Dir(filepath.Dir(file)))
 		}
 		if s.isScript(file) && !strings.Contains(file, "/node_modules/npm/") {

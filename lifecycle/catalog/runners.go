@@ -28,7 +28,7 @@ func (s *survey) arguments(kinds []string) {
 	}
 	args := s.profile.Argv[1:]
 	if stem(s.profile.Argv[0]) == "env" {
-		args = args[slices.IndexFunc(args, func(a string) bool { return known[stem(a)] != "" })+1:]
+		args = args[slices.IndexFunc(args, func(a string) bool { return known(stem(a)) != "" })+1:]
 	}
 	s.inline(kinds, args)
 	for _, a := range args {
