@@ -46,8 +46,8 @@ func (t *target) toolThrough(name string, host policy.Host) (*target, error) {
 }
 
 // knownTools are targets that were found before. Each is that of its tool for as long
-// as the host gives the answers that it was made from, which takes a quarter of the
-// time to find out that finding the target takes.
+// as the host gives the answers that it was made from, which takes half of the time
+// to find out that finding the target takes.
 type knownTools struct {
 	server *target
 	mu     sync.Mutex
