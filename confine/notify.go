@@ -110,8 +110,9 @@ var internetLengths = []uint32{16, 28}
 
 // hooks is the part of the filter that hands calls over.
 func hooks(connects watchedConnects) []seccompNotify {
-	var out []seccompNotify
-	for _, h := range hookedCalls() {
+	calls := hookedCalls()
+	out := make([]seccompNotify, 0, len(calls))
+	for _, h := range calls {
 		n := seccompNotify{Call: h.call, When: h.when}
 		if h.op == hookConnect {
 			switch connects {

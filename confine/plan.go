@@ -35,7 +35,7 @@ type facts struct {
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
 // whether they are accepted is the launcher's decision.
 func compile(p *policy.Profile, f facts) *Plan {
-	c := compiler{p: p, f: f, plan: &Plan{Profile: p}}
+	c := compiler{p: p, f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.gap(Gap{
@@ -55,6 +55,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
+	o.Env = make([]string, 0, len(p.Env))
 	for _, v := range p.Env {
 		o.Env = append(o.Env, v.Name+"="+v.Value)
 	}
