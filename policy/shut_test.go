@@ -40,6 +40,42 @@ func TestShutDirectories(t *testing.T) {
 	}
 }
 
+// TestConfigDirectory: ~/.config is listed ahead, so that what it does not have need
+// not be asked about; not where it can be listed and not searched, nor through a link.
+func TestConfigDirectory(t *testing.T) {
+	listable := func(h *Host) {
+		h.UID = 0
+		readDir := h.ReadDir
+		h.ReadDir = func(p string) ([]DirEntry, error) {
+			if p == "/home/u/.config" {
+				return nil, nil
+			}
+			return readDir(p)
+		}
+	}
+	p, ws := mustResolve(t, newFake(aSystem, "0 /home/u/.config"), fsRules("~:rw"), listable)
+	if got := p.RightsAt("/home/u/.config"); got != 0 || !strings.Contains(codes(ws), "unreadable") {
+		t.Errorf("what cannot be searched: %s, warnings %v", got, ws)
+	}
+	asked := 0
+	count := func(h *Host) {
+		lstat := h.Lstat
+		h.Lstat = func(p string) (FileInfo, error) {
+			if strings.HasPrefix(p, "/home/u/proj/.") || p == "/home/u/.config/gh" {
+				asked++
+			}
+			return lstat(p)
+		}
+	}
+	if mustResolve(t, newFake(aSystem, "l /home/u/.config proj\nf /home/u/proj/x"), fsRules(".:rw"), count); asked == 0 {
+		t.Error("through a link: names in the workspace were not asked about")
+	}
+	asked = 0
+	if mustResolve(t, newFake(aSystem, "d /home/u/.config/x\nd /srv/app"), fsRules("/srv/app:r"), count); asked != 0 {
+		t.Errorf("%d names were asked about that are not there", asked)
+	}
+}
+
 // TestStrayScripts: what a link of the workspace makes of a script's path is not
 // the user's word.
 func TestStrayScripts(t *testing.T) {
