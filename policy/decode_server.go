@@ -79,7 +79,7 @@ func (d *decoder) limits(n *node, key string) (l LimitsTable) {
 	d.table(n, key, fields{
 		"memory_mb":    func(n *node, key string) { l.MemoryMB = d.pointer(n, key, 1, 1<<24) },
 		"processes":    func(n *node, key string) { l.Processes = d.pointer(n, key, 1, maxCount) },
-		"open_files":   func(n *node, key string) { l.OpenFiles = d.pointer(n, key, 16, maxCount) },
+		"open_files":   func(n *node, key string) { l.OpenFiles = d.pointer(n, key, 32, maxCount) }, // the start itself takes some 20
 		"file_size_mb": func(n *node, key string) { l.FileSizeMB = d.pointer(n, key, 1, 1<<24) },
 		"message_mb":   func(n *node, key string) { l.MessageMB = d.pointer(n, key, 1, 2047) },
 		"net_out_mb":   func(n *node, key string) { l.NetOutMB = d.pointer(n, key, 1, 1<<24) },
