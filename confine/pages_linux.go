@@ -1,10 +1,22 @@
 package confine
 
 import (
-	"debug/elf"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+)
+
+// programHeader is a program header of a 64-bit file (elf(5), Elf64_Phdr). The package
+// debug/elf would have every start initialise what unpacks debugging information.
+type programHeader struct {
+	kind, flags          uint32
+	off, vaddr, paddr    uint64
+	filesz, memsz, align uint64
+}
+
+const (
+	segmentLoad, segmentHeaders = 1, 6 // PT_LOAD, PT_PHDR
+	segmentWritable             = 2    // PF_W
 )
 
 // LetGo unmaps what this process has in memory of its own program's file: a start needs
@@ -29,19 +41,19 @@ func LetGo() {
 		return
 	}
 	base := uintptr(0)
-	segments := unsafe.Slice(*(**elf.Prog64)(unsafe.Pointer(&headers)), n)
+	segments := unsafe.Slice(*(**programHeader)(unsafe.Pointer(&headers)), n)
 	for _, s := range segments {
-		if elf.ProgType(s.Type) == elf.PT_PHDR {
-			base = headers - uintptr(s.Vaddr)
+		if s.kind == segmentHeaders {
+			base = headers - uintptr(s.vaddr)
 		}
 	}
 	page := uintptr(unix.Getpagesize())
 	for _, s := range segments {
-		if elf.ProgType(s.Type) != elf.PT_LOAD || elf.ProgFlag(s.Flags)&elf.PF_W != 0 {
+		if s.kind != segmentLoad || s.flags&segmentWritable != 0 {
 			continue
 		}
-		from := (base + uintptr(s.Vaddr) + page - 1) &^ (page - 1)
-		to := (base + uintptr(s.Vaddr+s.Filesz)) &^ (page - 1)
+		from := (base + uintptr(s.vaddr) + page - 1) &^ (page - 1)
+		to := (base + uintptr(s.vaddr+s.filesz)) &^ (page - 1)
 		if to > from {
 			unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
 		}
