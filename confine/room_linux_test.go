@@ -1,0 +1,61 @@
+package confine
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// tableSize is how many descriptors a process's table holds, FDSize of
+// proc_pid_status(5).
+func tableSize(t *testing.T, status string) int {
+	t.Helper()
+	_, rest, found := strings.Cut(status, "\nFDSize:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(line)
+	if !found || err != nil {
+		t.Fatalf("no FDSize in %q", status)
+	}
+	return n
+}
+
+// TestJailRoom: the server's table has room for what a runtime opens at once, however
+// small the launcher's is, and its limit is its limit.
+func TestJailRoom(t *testing.T) {
+	needsJail(t)
+	status := func(p *policy.Profile) string { return jailed(t, p, "read", "/proc/self/status") }
+	for _, c := range []struct{ limit, least int }{{0, tableRoom}, {4096, tableRoom}, {100, 64}, {32, 1}} {
+		if got := tableSize(t, status(limited(t, policy.Limits{OpenFiles: c.limit}))); got < c.least {
+			t.Errorf("with a limit of %d: a table of %d, want %d", c.limit, got, c.least)
+		}
+	}
+	// What this process has inherited stays here; and the shell's table may still be as
+	// large as this process's, but not that of its child.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "/bin/cat /proc/self/status; true")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tableSize(t, string(out)); got >= tableRoom {
+		t.Errorf("control: without a jail it holds %d from the start", got)
+	}
+}
+
+// TestJailFewFiles: a launcher that may open few files itself still starts jails.
+func TestJailFewFiles(t *testing.T) {
+	needsJail(t)
+	for _, limit := range []string{"64", "256", "270"} {
+		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailOpenFiles$' -test.v`, testBinary).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailOpenFiles") {
+			t.Errorf("ulimit -n %s: %v\n%s", limit, err, out)
+		}
+	}
+}
