@@ -66,10 +66,9 @@ func privateMounts() error {
 // attachRoot puts the new root over /tmp of the namespace, from where pivot_root
 // takes it. Every source was opened before.
 func (b *rootBuilder) attachRoot() (err error) {
-	if b.order.hostRoot() {
+	if b.root = b.own.root; b.order.hostRoot() {
 		b.root = b.trees[0] // the user grants the host's root
-	} else if b.root, err = newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
-		return on("tmpfs", err)
+		unix.Close(b.own.root)
 	}
 	return on("/tmp", unix.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
@@ -120,25 +119,31 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 
 // touch makes a file, with its directories. One that is there stays as it is.
 func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
-	fd, err := unix.Openat(b.root, rel(p), flags, 0o644)
+	err := b.create(p, content)
 	if errors.Is(err, unix.ENOENT) {
 		if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
 			return err
 		}
-		fd, err = unix.Openat(b.root, rel(p), flags, 0o644)
+		err = b.create(p, content)
 	}
 	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}
+	return on(p, err)
+}
+
+func (b *rootBuilder) create(p, content string) error {
+	if content == "" { // as most are: mount points
+		if err := unix.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); !errors.Is(err, unix.EPERM) {
+			return err
+		} // a filter around us
+	}
+	fd, err := unix.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
-		return on(p, err)
+		return err
 	}
 	defer unix.Close(fd)
-	if content != "" {
-		err = writeAll(fd, content)
-	}
-	return on(p, err)
+	return writeAll(fd, content)
 }
 
 // attachDev attaches the /dev with the harmless nodes, terminals of its own and

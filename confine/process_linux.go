@@ -32,6 +32,7 @@ type Process struct {
 	tmp     string
 	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
+	ending  sync.Once
 
 	gate       *egress.Gate // nil where no host is granted
 	asks       *asks        // nil where its init does not ask
@@ -87,6 +88,21 @@ func (p *Process) record(m message) {
 		p.refusal(m)
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
+		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && p.cgroup == nil {
+			p.over() // what is left to be done is the kernel's
+		}
+	}
+}
+
+// over tells who waits.
+func (p *Process) over() { p.ending.Do(func() { close(p.done) }) }
+
+func (p *Process) isOver() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -153,7 +169,7 @@ func (p *Process) Signal(sig os.Signal) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pidfd < 0 {
+	if p.pidfd < 0 || p.isOver() {
 		return os.ErrProcessDone
 	}
 	if s == syscall.SIGKILL && p.noInit {
@@ -182,8 +198,8 @@ func (p *Process) Kill() error {
 	return p.Signal(syscall.SIGKILL)
 }
 
-// Done is closed when every process of the jail is gone. The kernel may be about to
-// free the jail's mounts for a moment yet.
+// Done is closed when every process of the jail is gone. The init may still be ending,
+// and the kernel about to free the jail's namespaces, for a moment.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait returns how the program ended, once every process of the jail is gone.

@@ -43,6 +43,7 @@ func ShimMain() {
 	// The server is started from a locked thread that is not the leader: what the
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
+	bePunctual() // before the thread is made that makes the others
 	runtime.LockOSThread()
 	s := newShim()
 	steps := s.steps
@@ -53,7 +54,7 @@ func ShimMain() {
 	s.passSignals(<-s.program)
 }
 
-func isShim() bool { return len(os.Args) == 4 && os.Args[0] == shimName }
+func isShim() bool { return len(os.Args) >= 4 && os.Args[0] == shimName }
 
 func newShim() *shim {
 	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1}
@@ -138,8 +139,8 @@ func (s *shim) steps() []shimStep {
 		{"descriptors", hideDescriptors},
 		{"parent", s.bindToParent}, // changing credentials may have undone it
 		{"no_new_privs", noNewPrivileges},
+		{"threads of the init", s.guardThreads}, // reads /proc, which the server may not be allowed
 		{"landlock", s.landlock},
-		{"threads of the init", s.guardThreads},
 		{"seccomp", s.seccomp},
 		{"self-test", s.selfTest},
 		{stepNetwork, s.awaitGate},
@@ -148,6 +149,7 @@ func (s *shim) steps() []shimStep {
 }
 
 func (s *shim) run(steps []shimStep) {
+	bePunctual()
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
 	s.watch, s.spare = make(chan struct{}), make(chan struct{})
@@ -166,12 +168,21 @@ func (s *shim) run(steps []shimStep) {
 // makes the threads of the init. The steps that need one of them wait.
 func (s *shim) beginAside() error {
 	s.up, s.made = make(chan error, 1), make(chan error, 1)
-	go func() {
+	atOnce(func() {
+		bePunctual()
 		s.up <- loopback()
 		s.made <- s.root.own.make()
 		s.makeThreads()
-	}()
+	})
 	return nil
+}
+
+// atOnce starts f on another thread while this one goes on. The scheduler leaves the
+// latest goroutine to the thread that made it, and others take it only after a pause:
+// so there is a later one.
+func atOnce(f func()) {
+	go f()
+	go func() {}()
 }
 
 func (s *shim) say(m message) { s.status.Write(m.encode()) }
@@ -337,11 +348,13 @@ func (s *shim) startProgram() {
 		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
 		attr.PidFD = &s.pidfd
 	}
+	release := holdRoom()
 	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
 		Env:   s.order.Env,
 		Files: []uintptr{0, 1, 2},
 		Sys:   attr,
 	})
+	release()
 	if err != nil {
 		s.fail(StepExec, on(s.order.Program, err))
 	}
@@ -388,11 +401,28 @@ func (s *shim) reap(program int) {
 			if ws.Signaled() {
 				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
 			}
+			if !s.bare && childless() {
+				m.detail = exitedAlone
+			}
 			s.say(m)
 			if s.bare {
 				s.endBare()
 			}
 			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
+		}
+	}
+}
+
+// childless reaps who has ended already, and tells whether nobody else is left in the
+// jail: an orphan is the init's child.
+func childless() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.ECHILD:
+			return true
+		case err == nil && pid == 0:
+			return false
 		}
 	}
 }

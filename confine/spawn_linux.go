@@ -100,7 +100,7 @@ func (s *Shim) run(path string) {
 	p := s.process
 	mounts := -1
 	defer func() {
-		close(p.done)
+		p.over()
 		unix.Close(mounts)
 		for _, fd := range p.packets {
 			unix.Close(fd)
@@ -183,11 +183,13 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	sys := s.attributes()
 	sys.PidFD = &pidfd
 	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())}
-	pid, err := s.forkIntoCgroup(path, argv, &syscall.ProcAttr{
-		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()},
+	attr := &syscall.ProcAttr{
+		Files: withRoom(null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()),
 		Env:   []string{"GOMAXPROCS=4", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,
-	})
+	}
+	var pid int
+	calmly(argv, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
 	if err != nil {
 		control.Close()
 		status.Close()

@@ -71,6 +71,7 @@ func newSupervisor(s *shim) *supervisor {
 // caller wakes it and nobody else.
 func (v *supervisor) receive(l listener) {
 	runtime.LockOSThread()
+	bePunctual()
 	v.listener = l
 	v.listener.tune()
 	if v.sockets != nil {
@@ -140,6 +141,7 @@ func (v *supervisor) pass(r *request) {
 // work is a worker. Its thread is its own and ends with it.
 func (v *supervisor) work(r *request) {
 	runtime.LockOSThread()
+	bePunctual()
 	if step, err := becomeWorker(v.ruleset); err != nil {
 		v.failed(step, err)
 		v.end()

@@ -21,6 +21,7 @@ func (s *shim) makeThreads() {
 		runtime.LockOSThread()
 		close(started)
 		<-s.watch
+		bePunctual()
 		s.watchLimits()
 	}()
 	<-started

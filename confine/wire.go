@@ -249,8 +249,11 @@ const (
 	saysLimit   = 'L' // key of the limit, what reached it, its value, pid, program
 	saysRefused = 'R' // axis, operation, target, count, pid, program
 	saysAbsent  = 'A' // the same of a name that the jail does not have: perhaps nobody has
-	saysExit    = 'X' // code, signal of the program
+	saysExit    = 'X' // code, signal of the program; exitedAlone in detail
 )
+
+// exitedAlone: with the program nobody was left in the jail but its init.
+const exitedAlone = "alone"
 
 type message struct {
 	kind    byte

@@ -1,0 +1,86 @@
+package confine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// schedulingPolicy is the 41st field of a line of proc_pid_stat(5).
+func schedulingPolicy(t *testing.T, stat string) int {
+	t.Helper()
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
+	if len(fields) < 39 {
+		t.Fatalf("stat is %q", stat)
+	}
+	n, err := strconv.Atoi(fields[38])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestJailScheduling: the server is scheduled as its launcher is, whatever the shim does
+// for itself, and so are the threads that it waits for.
+func TestJailScheduling(t *testing.T) {
+	needsJail(t)
+	become := func(policy int) {
+		var priority int32
+		if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, uintptr(policy), uintptr(unsafe.Pointer(&priority))); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	defer become(unix.SCHED_NORMAL)
+	for _, want := range []int{unix.SCHED_NORMAL, unix.SCHED_BATCH} {
+		become(want)
+		p := jailProfile(t)
+		if got := schedulingPolicy(t, strings.TrimPrefix(jailed(t, p, "read", "/proc/self/stat"), "ok ")); got != want {
+			t.Errorf("the server of a launcher with policy %d has %d", want, got)
+		}
+		q := jailProfile(t)
+		q.Argv = append(q.Argv, probeArgs(t, []attempt{try("wait")})...)
+		var out strings.Builder
+		proc, _, err := startJail(t, Launcher{}, q, &out, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := threadPolicies(t, proc.PID())
+		proc.Kill()
+		<-proc.Done()
+		slices.Sort(found)
+		calm := len(found) - len(slices.DeleteFunc(slices.Clone(found), func(p int) bool { return p != unix.SCHED_NORMAL }))
+		switch {
+		case want == unix.SCHED_NORMAL && (calm == 0 || calm > len(found)/2):
+			t.Errorf("of %d threads of the init %d wait for their turn: the runtime's monitor should, and few besides", len(found), calm)
+		case want == unix.SCHED_BATCH && calm != len(found):
+			t.Errorf("some threads of the init have taken another policy than the launcher's: %v", found)
+		}
+	}
+}
+
+func threadPolicies(t *testing.T, pid int) (found []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no threads of %d: %v", pid, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it has ended since
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, schedulingPolicy(t, string(b)))
+	}
+	return found
+}
