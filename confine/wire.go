@@ -79,9 +79,12 @@ const orderMagic = "mcp-jail-order-6"
 // for both directions, so that they cannot disagree.
 type codec struct {
 	buf  []byte
+	text string // of a reader: what it reads, of which its strings are parts
 	read bool
 	err  error
 }
+
+func reader(b []byte) codec { return codec{buf: b, text: string(b), read: true} }
 
 var errOrder = errors.New("the order of the launcher cannot be read")
 
@@ -124,13 +127,23 @@ func (c *codec) str(s *string) {
 		c.err, c.buf = errOrder, nil
 		return
 	}
-	*s, c.buf = string(c.buf[:n]), c.buf[n:]
+	at := len(c.text) - len(c.buf)
+	*s, c.buf = c.text[at:at+int(n)], c.buf[n:]
 }
 
+// bytes that were read are a part of what is read.
 func (c *codec) bytes(b *[]byte) {
-	s := string(*b)
-	c.str(&s)
-	*b = []byte(s)
+	n := uint64(len(*b))
+	c.num(&n)
+	if !c.read {
+		c.buf = append(c.buf, *b...)
+		return
+	}
+	if n > uint64(len(c.buf)) {
+		c.err, c.buf = errOrder, nil
+		return
+	}
+	*b, c.buf = c.buf[:n:n], c.buf[n:]
 }
 
 func (c *codec) gate(g *gateOrder) {
@@ -225,13 +238,14 @@ func (c *codec) fields(o *order) {
 }
 
 func (o *order) encode() []byte {
-	c := codec{}
+	c := codec{buf: make([]byte, 0, 8<<10)}
 	c.fields(o)
 	return c.buf
 }
 
+// decodeOrder reads an order, which keeps b.
 func decodeOrder(b []byte) (*order, error) {
-	c := codec{buf: b, read: true}
+	c := reader(b)
 	o := &order{}
 	c.fields(o)
 	if c.err == nil && len(c.buf) != 0 {
@@ -284,7 +298,7 @@ func (m message) encode() []byte {
 }
 
 func decodeMessage(b []byte) (m message, err error) {
-	c := codec{buf: b, read: true}
+	c := reader(b)
 	c.message(&m)
 	return m, c.err
 }
