@@ -45,7 +45,7 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	}
 	s.process.terminator = terminator
 	s.process.plan = plan
-	s.orders <- instruction{order.encode(), stdio}
+	s.instruct(plan, instruction{order: order.encode(), stdio: stdio})
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():

@@ -29,7 +29,8 @@ var setupCapabilities = []uintptr{
 // behind the time it takes to find out what it is for.
 type Shim struct {
 	process *Process
-	kind    string // shimOwnNet or shimBare
+	kind    string        // shimOwnNet or shimBare
+	forked  chan struct{} // closed when process has its socket, or will have none
 	orders  chan instruction
 	started chan error
 	cgroup  *jailCgroup // nil where there is none
@@ -41,6 +42,21 @@ type Shim struct {
 type instruction struct {
 	order []byte
 	stdio Stdio
+	sent  bool // it is on its way already
+}
+
+// instruct has the shim carry a plan out. Where nothing has to be done before, the
+// order is sent from here: handing it to the thread that owns the shim takes longer
+// than the kernel does to attach some mounts.
+func (s *Shim) instruct(plan *Plan, i instruction) {
+	if plan.place.none() {
+		<-s.forked
+		if s.process.control != nil {
+			sendOrder(s.process.control, i)
+			i.sent = true
+		}
+	}
+	s.orders <- i
 }
 
 // Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
@@ -81,7 +97,7 @@ func (s *Shim) take(kind string) *Shim {
 func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
-		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
+		kind:    kind, forked: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
 	path := l.Shim
 	if path == "" {
@@ -108,6 +124,7 @@ func (s *Shim) run(path string) {
 	}()
 	runtime.LockOSThread()
 	status, err := s.fork(path)
+	close(s.forked)
 	if err != nil {
 		s.started <- err
 		return
@@ -121,7 +138,9 @@ func (s *Shim) run(path string) {
 		// A shim that dies early breaks the socket; why, it says on the pipe.
 		if err = s.limitCgroup(p.plan); err == nil {
 			stop := s.watchCgroup()
-			sendOrder(p.control, todo)
+			if !todo.sent {
+				sendOrder(p.control, todo)
+			}
 			if err = p.openGate(); err == nil {
 				err = p.listen(status, s.started)
 			}
