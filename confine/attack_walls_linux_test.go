@@ -36,8 +36,7 @@ func wallShim() {
 			steps[i].run = func() error { s.supervisor = newSupervisor(s); return nil }
 		}
 	}
-	go onOtherThread(func() { s.run(steps) })
-	s.passSignals(<-s.program)
+	s.lead(steps)
 }
 
 // only returns the named steps of the shim, in their order.

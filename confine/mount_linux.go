@@ -46,11 +46,9 @@ func on(what string, err error) error {
 	return &stepError{what, err}
 }
 
-// build is what comes when every source is open. The init has its threads once spare
-// is closed: the limit of processes is for what comes after them.
-func (b *rootBuilder) build(spare <-chan struct{}) error {
-	waitForThreads := func() error { <-spare; return nil }
-	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, waitForThreads, b.pivot, b.links, b.files, b.sealProc, b.seal} {
+// build is what comes when every source is open.
+func (b *rootBuilder) build() error {
+	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.pivot, b.links, b.files, b.seal} {
 		if err := step(); err != nil {
 			return err
 		}

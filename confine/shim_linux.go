@@ -50,14 +50,33 @@ func ShimMain() {
 	if s.bare = os.Args[1] == shimBare; s.bare {
 		steps = s.bareSteps
 	}
-	go onOtherThread(func() { s.run(steps()) })
+	s.lead(steps())
+}
+
+// lead is what the leader does: a part of the building that does not depend on the
+// order, while another thread goes through the steps; and then it passes signals on.
+func (s *shim) lead(steps []shimStep) {
+	if !s.bare {
+		s.mapped = mapIDs() // nobody can make a file before
+	}
+	go onOtherThread(func() { s.run(steps) })
+	if !s.bare {
+		s.up <- loopback()
+		s.made <- s.root.own.make()
+	}
+	s.makeThreads()
 	s.passSignals(<-s.program)
 }
 
 func isShim() bool { return len(os.Args) >= 4 && os.Args[0] == shimName }
 
 func newShim() *shim {
-	return &shim{status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1}
+	unix.CloseOnExec(orderFD)
+	unix.CloseOnExec(statusFD)
+	return &shim{
+		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
+		watch: make(chan struct{}), spare: make(chan struct{}), up: make(chan error, 1), made: make(chan error, 1),
+	}
 }
 
 // passSignals passes on what the launcher sends for the program. The end of the
@@ -97,6 +116,7 @@ type shim struct {
 	program    chan int      // its process number, once it runs
 	watch      chan struct{} // closed when the limits are to be watched
 	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
+	mapped     error         // how it went with the ids
 	up, made   chan error    // how it went with the loopback, and the own filesystems
 	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
 	null       int           // /dev/null, for after the start; -1 until it is opened
@@ -117,10 +137,9 @@ type shimStep struct {
 // steps are all of them in order, up to the start of the program.
 func (s *shim) steps() []shimStep {
 	return []shimStep{
-		{stepNamespaces, mapIDs},
+		{stepNamespaces, func() error { return s.mapped }},
 		{"parent", s.bindToParent},
 		{"private mounts", privateMounts},
-		{"own filesystems", s.beginAside},
 		{"keyring", freshKeyring},
 		{"order", s.readOrder},
 		{"mounts", s.root.openSources},
@@ -135,6 +154,7 @@ func (s *shim) steps() []shimStep {
 		{"landlock rules", s.openRuleset},
 		{"mounts", s.root.leaveOld},
 		{"directory", s.enterDir},
+		{"mounts", func() error { <-s.spare; return s.root.sealProc() }}, // there are all threads of the init now
 		{"capabilities", s.dropCapabilities},
 		{"descriptors", hideDescriptors},
 		{"parent", s.bindToParent}, // changing credentials may have undone it
@@ -150,39 +170,12 @@ func (s *shim) steps() []shimStep {
 
 func (s *shim) run(steps []shimStep) {
 	bePunctual()
-	unix.CloseOnExec(orderFD)
-	unix.CloseOnExec(statusFD)
-	s.watch, s.spare = make(chan struct{}), make(chan struct{})
-	if s.bare {
-		go s.makeThreads()
-	}
 	for _, step := range steps {
 		if err := step.run(); err != nil {
 			s.fail(step.name, err)
 		}
 	}
 	s.startProgram()
-}
-
-// beginAside does on another thread what does not depend on the order, and then
-// makes the threads of the init. The steps that need one of them wait.
-func (s *shim) beginAside() error {
-	s.up, s.made = make(chan error, 1), make(chan error, 1)
-	atOnce(func() {
-		bePunctual()
-		s.up <- loopback()
-		s.made <- s.root.own.make()
-		s.makeThreads()
-	})
-	return nil
-}
-
-// atOnce starts f on another thread while this one goes on. The scheduler leaves the
-// latest goroutine to the thread that made it, and others take it only after a pause:
-// so there is a later one.
-func atOnce(f func()) {
-	go f()
-	go func() {}()
 }
 
 func (s *shim) say(m message) { s.status.Write(m.encode()) }
@@ -311,7 +304,7 @@ func (s *shim) launcherLives() error {
 }
 
 func (s *shim) mounts() error {
-	if err := s.root.build(s.spare); err != nil {
+	if err := s.root.build(); err != nil {
 		return err
 	}
 	for _, n := range s.root.notes {
