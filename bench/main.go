@@ -75,6 +75,10 @@ type options struct {
 func main() {
 	confine.ShimMain()
 	runRole()
+	if err := roomForAll(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: room for descriptors:", err)
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, os.Args[1:], os.Stdout); err != nil {

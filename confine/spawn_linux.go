@@ -180,30 +180,31 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	failed := func(err error) (*os.File, error) {
 		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return failed(err)
 	}
-	defer null.Close()
+	defer unix.Close(null)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return failed(err)
 	}
-	control, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
-	defer theirs.Close()
-	status, statusW, err := os.Pipe()
-	if err != nil {
+	control := os.NewFile(uintptr(pair[0]), "control")
+	defer unix.Close(pair[1])
+	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		control.Close()
 		return failed(err)
 	}
-	defer statusW.Close()
+	status = os.NewFile(uintptr(pipe[0]), "status")
+	defer unix.Close(pipe[1])
 	p := s.process
 	pidfd := -1
 	sys := s.attributes()
 	sys.PidFD = &pidfd
 	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())}
 	attr := &syscall.ProcAttr{
-		Files: withRoom(null.Fd(), null.Fd(), null.Fd(), theirs.Fd(), statusW.Fd()),
+		Files: withRoom(uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1]), uintptr(pipe[1])),
 		Env:   []string{"GOMAXPROCS=4", "GOGC=off"}, // see spareThreads and startProgram
 		Sys:   sys,
 	}

@@ -27,10 +27,14 @@ func newWords(pipe *os.File, hear func(message)) (*words, error) {
 	return &words{conn: conn, hear: hear}, err
 }
 
-// listen hears messages until there are no more, and returns why.
+// listen hears messages until there are no more, and returns why. It waits on its
+// thread, which is its own: the runtime's poller would have to hand over to it.
 func (w *words) listen() error {
 	for {
-		err := w.conn.Read(func(fd uintptr) bool { return w.pull(int(fd)) })
+		err := w.conn.Control(func(fd uintptr) {
+			readable(int(fd), -1)
+			w.pull(int(fd))
+		})
 		w.mu.Lock()
 		if w.err != nil {
 			err = w.err
@@ -47,29 +51,36 @@ func (w *words) catchUp() {
 	w.conn.Control(func(fd uintptr) { w.pull(int(fd)) })
 }
 
-// pull hears what lies in the pipe, without waiting; false if that is nothing.
-func (w *words) pull(fd int) (heard bool) {
+// readable waits, for that many milliseconds or for ever, until there is something to
+// be read, or an end or an error to be seen.
+func readable(fd, timeout int) bool {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, timeout); err != unix.EINTR {
+			return n > 0 || err != nil
+		}
+	}
+}
+
+// pull hears what lies in the pipe, without waiting. There is nobody else who reads.
+func (w *words) pull(fd int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil {
+	for w.err == nil && readable(fd, 0) {
 		var chunk [4096]byte
 		n, err := unix.Read(fd, chunk[:])
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err == unix.EAGAIN:
-			return heard
 		case err != nil:
 			w.err = err
 		case n == 0:
 			w.err = io.EOF
 		default:
-			heard = true
 			w.left = append(w.left, chunk[:n]...)
 			w.parse()
 		}
 	}
-	return true
 }
 
 func (w *words) parse() {
