@@ -13,7 +13,7 @@ import (
 // descriptor for each mount, for one where a policy has sixty. But a table that was
 // enlarged before there were threads stays large through fork and exec. So the shim's
 // and the server's have room from the start.
-const tableRoom = 256
+const tableRoom = 128 // and one more makes a table of 256
 
 // withRoom makes the table of a process to be started larger than these files need. The
 // package syscall puts the pipe that it uses until the execution beyond the last of

@@ -59,7 +59,7 @@ func (s *shim) lead(steps []shimStep) {
 	if !s.bare {
 		s.mapped = mapIDs() // nobody can make a file before
 	}
-	go onOtherThread(func() { s.run(steps) })
+	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
 	if !s.bare {
 		s.up <- loopback()
 		s.made <- s.root.own.make()
@@ -95,6 +95,14 @@ func (s *shim) passSignals(program int) {
 			s.signal(program, syscall.Signal(sig[0]))
 		}
 	}
+}
+
+// atOnce starts f on another thread while this one goes on. The scheduler leaves the
+// latest goroutine to the thread that made it, and others take it only after a pause:
+// so there is a later one.
+func atOnce(f func()) {
+	go f()
+	go func() {}()
 }
 
 func onOtherThread(f func()) {
