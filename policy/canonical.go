@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxLinks is the bound of the kernel (path_resolution(7)).
@@ -53,15 +54,35 @@ func newFinder(h *Host) *finder {
 	return &finder{host: h, seen: make(map[string]*seen, 100), listed: make(map[string][]DirEntry, 3)}
 }
 
-// list reads the names of a canonical directory ahead. Only Linux: elsewhere a
-// name may exist under another spelling.
+// list reads the names of a canonical directory ahead. Only Linux, and not where case
+// is ignored (vfat, a Windows drive in WSL, a folding ext4): such a directory finds
+// names that it does not list.
 func (f *finder) list(dir string) {
 	if f.host.OS != "linux" {
 		return
 	}
-	if entries, err := f.host.ReadDir(dir); err == nil {
+	if entries, err := f.host.ReadDir(dir); err == nil && !f.folds(dir, entries) {
 		f.listed[dir] = entries
 	}
+}
+
+// folds asks for the first name that has a letter, with that letter in the other case.
+func (f *finder) folds(dir string, entries []DirEntry) bool {
+	for _, e := range entries {
+		for i, c := range []byte(e.Name) {
+			if c|0x20 < 'a' || c|0x20 > 'z' {
+				continue
+			}
+			other := e.Name[:i] + string(c^0x20) + e.Name[i+1:]
+			_, err := f.host.Lstat(path.Join(dir, other))
+			return !errors.Is(err, fs.ErrNotExist) && !lists(entries, other)
+		}
+	}
+	return false
+}
+
+func lists(entries []DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name })
 }
 
 func (f *finder) look(p string) *seen {
@@ -70,7 +91,8 @@ func (f *finder) look(p string) *seen {
 	}
 	dir, name := split(p)
 	if entries, ok := f.listed[dir]; ok && name != "" {
-		if !slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name }) {
+		// Beyond ASCII, one name has several spellings on some filesystems.
+		if !lists(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
 			return &absent
 		}
 	}

@@ -76,6 +76,41 @@ func TestConfigDirectory(t *testing.T) {
 	}
 }
 
+// TestFoldingDirectory: where case is ignored, or a letter has several spellings, a
+// sensitive path is found under a name that no listing has.
+func TestFoldingDirectory(t *testing.T) {
+	const decomposed, composed = "cle\u0301", "cl\u00e9"
+	composes := func(listed, asked string) bool { return listed == strings.Replace(asked, composed, decomposed, 1) }
+	for _, tt := range []struct {
+		listed, asked string
+		same          func(listed, asked string) bool
+	}{
+		{"/home/u/.SSH", "/home/u/.ssh", strings.EqualFold},
+		{"/home/u/.config/GH", "/home/u/.config/gh", strings.EqualFold},
+		{"/home/u/" + decomposed, "/home/u/" + composed, composes},
+	} {
+		fake := newFake(aSystem, "f "+tt.listed+"/secret")
+		folding := func(h *Host) {
+			lstat := h.Lstat
+			h.Lstat = func(p string) (FileInfo, error) {
+				for name := range fake {
+					if tt.same(name, p) {
+						return lstat(name)
+					}
+				}
+				return lstat(p)
+			}
+		}
+		rules := strings.Replace(fsRules("~:r"), "access]\n", "access]\nsensitive_paths = [\"~/"+composed+"\"]\n", 1)
+		if p, _ := mustResolve(t, fake, rules, folding); p.RightsAt(tt.asked) != 0 {
+			t.Errorf("%s: %s", tt.asked, p.RightsAt(tt.asked))
+		}
+		if p, _ := mustResolve(t, fake, rules, func(*Host) {}); p.RightsAt(tt.asked) == 0 {
+			t.Errorf("control: %s is hidden where it is another name", tt.asked)
+		}
+	}
+}
+
 // TestStrayScripts: what a link of the workspace makes of a script's path is not
 // the user's word.
 func TestStrayScripts(t *testing.T) {
