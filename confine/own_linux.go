@@ -53,8 +53,11 @@ func (f *ownFilesystems) make() (err error) {
 			return on(node, err)
 		}
 		// A device is written to on a read-only mount as well; but its mode, owner and
-		// times are the host's.
-		if f.devices[node], err = openTree(fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
+		// times are the host's. And this may come before privateMounts: what the host
+		// mounts there later must not show in the jail.
+		if f.devices[node], err = openTree(fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
+		}); err != nil {
 			return on(node, err)
 		}
 		unix.Close(fd)

@@ -162,7 +162,7 @@ func (s *shim) steps() []shimStep {
 		{"landlock rules", s.openRuleset},
 		{"mounts", s.root.leaveOld},
 		{"directory", s.enterDir},
-		{"mounts", func() error { <-s.spare; return s.root.sealProc() }}, // there are all threads of the init now
+		{"mounts", s.sealProc},
 		{"capabilities", s.dropCapabilities},
 		{"descriptors", hideDescriptors},
 		{"parent", s.bindToParent}, // changing credentials may have undone it
@@ -315,10 +315,17 @@ func (s *shim) mounts() error {
 	if err := s.root.build(); err != nil {
 		return err
 	}
+	return on("hostname", unix.Sethostname([]byte("mcp-jail")))
+}
+
+// sealProc comes when there are all threads of the init.
+func (s *shim) sealProc() error {
+	<-s.spare
+	err := s.root.sealProc()
 	for _, n := range s.root.notes {
 		s.say(message{kind: saysNote, detail: n})
 	}
-	return on("hostname", unix.Sethostname([]byte("mcp-jail")))
+	return err
 }
 
 // loopback brings up the one interface of an empty network namespace, so that
