@@ -33,6 +33,7 @@ type Process struct {
 	last    *time.Timer // ends the init that did not end the others
 	done    chan struct{}
 	ending  sync.Once
+	leaves  bool // it leaves something behind that is ours to remove
 
 	gate       *egress.Gate // nil where no host is granted
 	asks       *asks        // nil where its init does not ask
@@ -88,7 +89,7 @@ func (p *Process) record(m message) {
 		p.refusal(m)
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
-		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && p.cgroup == nil {
+		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
 			p.over() // what is left to be done is the kernel's
 		}
 	}

@@ -45,11 +45,16 @@ type instruction struct {
 	sent  bool // it is on its way already
 }
 
+// sentAtOnce is what the buffer of a socket holds in any case (212,992 bytes by default,
+// with what the kernel needs for itself).
+const sentAtOnce = 64 << 10
+
 // instruct has the shim carry a plan out. Where nothing has to be done before, the
 // order is sent from here: handing it to the thread that owns the shim takes longer
-// than the kernel does to attach some mounts.
+// than the kernel does to attach some mounts. One that the socket may not take at once is
+// not: a start that waits for a shim to read could not be called off.
 func (s *Shim) instruct(plan *Plan, i instruction) {
-	if plan.place.none() {
+	if plan.place.none() && len(i.order) <= sentAtOnce {
 		<-s.forked
 		if s.process.control != nil {
 			sendOrder(s.process.control, i)
@@ -137,6 +142,7 @@ func (s *Shim) run(path string) {
 	if used {
 		// A shim that dies early breaks the socket; why, it says on the pipe.
 		if err = s.limitCgroup(p.plan); err == nil {
+			p.leaves = s.cgroup != nil // before anybody hears its init
 			stop := s.watchCgroup()
 			if !todo.sent {
 				sendOrder(p.control, todo)

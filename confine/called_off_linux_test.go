@@ -1,0 +1,72 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestStartCalledOff: a start whose shim does not read is called off, however long the
+// order is.
+func TestStartCalledOff(t *testing.T) {
+	needsJail(t)
+	for _, size := range []int{0, 60 << 10, 1 << 20} {
+		shim := Launcher{}.Prepare()
+		<-shim.forked
+		if err := unix.PidfdSendSignal(shim.process.pidfd, unix.SIGSTOP, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		p := jailProfile(t)
+		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := Launcher{Ready: shim}.Start(ctx, p, Stdio{})
+			failed <- err
+		}()
+		time.Sleep(50 * time.Millisecond) // in the midst of it
+		cancel()
+		select {
+		case err := <-failed:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%d bytes: nobody can call the start off", size)
+			unix.PidfdSendSignal(shim.process.pidfd, unix.SIGKILL, nil, 0)
+			<-failed
+		}
+	}
+}
+
+// TestEndLeavesNoCgroup: the jail is over when its cgroup is removed, also where the plan
+// does not count on one.
+func TestEndLeavesNoCgroup(t *testing.T) {
+	needsJail(t)
+	for range 5 {
+		shim := Launcher{}.Prepare()
+		<-shim.forked
+		dir := plant(t, "cgroup/")
+		if shim.cgroup != nil {
+			shim.cgroup.remove()
+		}
+		shim.cgroup = &jailCgroup{dir: dir + "/cgroup", fd: -1, ours: true} // which no process is in
+		p := jailProfile(t)
+		p.Argv = append(p.Argv, probeArgs(t, []attempt{try("read", "/etc/hostname")})...)
+		proc, err := Launcher{Ready: shim}.Start(t.Context(), p, Stdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		proc.Wait()
+		if _, err := os.Stat(dir + "/cgroup"); !os.IsNotExist(err) {
+			t.Errorf("%s is there (%v)", dir, err)
+		}
+	}
+}
