@@ -70,3 +70,31 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
+// start fails, and does not wait for a shim that waits.
+func TestOrderCannotBeSent(t *testing.T) {
+	needsJail(t)
+	closed, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for kind, namespaces := range map[string]Feature{shimOwnNet: yes(""), shimBare: no("for this test", "")} {
+		for _, size := range []int{0, 1 << 20} {
+			p := jailProfile(t)
+			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+			plan, err := allGaps.compile(p, hostFacts().with(namespaces))
+			if err != nil {
+				t.Fatal(err)
+			}
+			within(t, "the end of the start", func() {
+				_, err := Launcher{}.spawn(kind).start(t.Context(), plan, Stdio{Out: closed})
+				var se *StartError
+				if !errors.As(err, &se) || se.Step != "order" || se.Errno != unix.EBADF {
+					t.Errorf("%s, %d bytes: %v", kind, size, err)
+				}
+			})
+		}
+	}
+}

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"runtime"
 	"strconv"
@@ -42,7 +43,8 @@ type Shim struct {
 type instruction struct {
 	order []byte
 	stdio Stdio
-	sent  bool // it is on its way already
+	sent  bool  // it is on its way already
+	err   error // or cannot be sent
 }
 
 // sentAtOnce is what the buffer of a socket holds in any case (212,992 bytes by default,
@@ -57,7 +59,7 @@ func (s *Shim) instruct(plan *Plan, i instruction) {
 	if plan.place.none() && len(i.order) <= sentAtOnce {
 		<-s.forked
 		if s.process.control != nil {
-			sendOrder(s.process.control, i)
+			i.err = sendOrder(s.process.control, i)
 			i.sent = true
 		}
 	}
@@ -140,14 +142,16 @@ func (s *Shim) run(path string) {
 	mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	todo, used := <-s.orders
 	if used {
-		// A shim that dies early breaks the socket; why, it says on the pipe.
 		if err = s.limitCgroup(p.plan); err == nil {
 			p.leaves = s.cgroup != nil // before anybody hears its init
 			stop := s.watchCgroup()
 			if !todo.sent {
-				sendOrder(p.control, todo)
+				todo.err = sendOrder(p.control, todo)
 			}
-			if err = p.openGate(); err == nil {
+			if err = todo.err; err == nil {
+				err = p.openGate()
+			}
+			if err == nil {
 				err = p.listen(status, s.started)
 			}
 			stop()
@@ -253,8 +257,9 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 }
 
 // sendOrder passes the order and, with its first byte, the server's descriptors.
-// A nil file is /dev/null, which the shim has there already.
-func sendOrder(socket *os.File, i instruction) {
+// A nil file is /dev/null, which the shim has there already. A shim that dies early
+// breaks the socket, which is no error here: why, it says on the pipe.
+func sendOrder(socket *os.File, i instruction) error {
 	var fds []int
 	present := byte(0)
 	for n, f := range []*os.File{i.stdio.In, i.stdio.Out, i.stdio.Err} {
@@ -267,10 +272,16 @@ func sendOrder(socket *os.File, i instruction) {
 	if fds != nil {
 		rights = unix.UnixRights(fds...)
 	}
-	if unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL) != nil {
-		return
-	}
+	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(i.stdio)
-	socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
-	socket.Write(i.order)
+	if err == nil {
+		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
+	}
+	if err == nil {
+		_, err = socket.Write(i.order)
+	}
+	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return nil
+	}
+	return &StartError{Step: "order", Errno: errnoOf(err)}
 }
