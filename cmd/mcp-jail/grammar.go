@@ -99,6 +99,9 @@ func parse(args []string) (any, error) {
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("unexpected argument %s", rest[0])
 	}
+	if err := emptyValue(p); err != nil {
+		return nil, err
+	}
 	return s.flags, outsideEnum(p)
 }
 
@@ -133,6 +136,17 @@ func outsideEnum(p *flags.Parser) error {
 		if !slices.Contains(strings.Split(enum, ","), o.Value().(string)) {
 			words := strings.ReplaceAll(strings.TrimSuffix(enum, ","), ",", ", ")
 			return fmt.Errorf("%s must be one of %s but got %q", o, words, o.Value())
+		}
+	}
+	return nil
+}
+
+// emptyValue is the error about a flag that was given nothing, such as a variable that
+// is not set: left aside, it would be what nobody typed, the default.
+func emptyValue(p *flags.Parser) error {
+	for _, o := range options(p) {
+		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && o.Value() == "" {
+			return fmt.Errorf("%s has an empty value", o)
 		}
 	}
 	return nil
