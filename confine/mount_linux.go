@@ -344,7 +344,8 @@ func (b *rootBuilder) leaveOld() error {
 	return on("/", os.Chdir("/"))
 }
 
-// seal makes the jail's own directories read-only.
+// seal makes the jail's own directories read-only. It lets go of them: the limit of open
+// files, which is next, may be lower than they are many.
 func (b *rootBuilder) seal() error {
 	for _, name := range []string{maskDir, maskFile} {
 		flags := 0
@@ -363,6 +364,7 @@ func (b *rootBuilder) seal() error {
 		if err := on("read-only", unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
 			return err
 		}
+		unix.Close(fd)
 	}
 	return nil
 }

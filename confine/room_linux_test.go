@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -57,5 +58,23 @@ func TestJailFewFiles(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailOpenFiles") {
 			t.Errorf("ulimit -n %s: %v\n%s", limit, err, out)
 		}
+	}
+}
+
+// TestJailFewFilesManyHoles: directories that are shut but for a part take none of the
+// open files that the server may have.
+func TestJailFewFilesManyHoles(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "ws/last")
+	grants := []grant{{dir + "/ws", rw}}
+	for i := range 60 {
+		shut := fmt.Sprintf("%s/ws/%02d", dir, i)
+		plantBelow(t, shut, "in/x", "out/x")
+		grants = append(grants, grant{shut, 0}, grant{shut + "/in", r})
+	}
+	last := dir + "/ws/59"
+	got := inJail(t, limited(t, policy.Limits{OpenFiles: 32}, grants...), try("read", last+"/in/x"), try("read", last+"/out/x"), try("create", last+"/new"), try("create", dir+"/ws/new"))
+	if fmt.Sprint(got) != "[ok x ENOENT EROFS ok]" {
+		t.Errorf("%v", got)
 	}
 }
