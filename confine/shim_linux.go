@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -342,95 +341,4 @@ func loopback() error {
 	}
 	lo.SetUint16(unix.IFF_UP)
 	return on("lo", unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
-}
-
-// startProgram executes the server and stays behind as its init.
-//
-// While this thread waits for the exec it keeps its place in Go's scheduler, and the
-// supervisor has to answer that very exec. So there is room for others, and nothing
-// that stops the world: the launcher starts the shim with GOMAXPROCS=4 and the
-// collector off.
-func (s *shim) startProgram() {
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if s.bare {
-		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
-		attr.PidFD = &s.pidfd
-	}
-	release := holdRoom()
-	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
-		Env:   s.order.Env,
-		Files: []uintptr{0, 1, 2},
-		Sys:   attr,
-	})
-	release()
-	if err != nil {
-		s.fail(StepExec, on(s.order.Program, err))
-	}
-	s.program <- pid
-	s.say(message{kind: saysStarted, pid: pid})
-	debug.SetGCPercent(100)
-	s.releaseStdio()
-	close(s.watch)
-	s.reap(pid)
-}
-
-// releaseStdio lets go of the server's three descriptors: the client must see
-// end-of-file when the server closes its own.
-func (s *shim) releaseStdio() {
-	s.openNull()
-	if s.null < 0 {
-		return
-	}
-	for fd := range 3 {
-		unix.Dup3(s.null, fd, 0)
-	}
-	unix.Close(s.null)
-}
-
-// openNull opens /dev/null if that was not done yet.
-func (s *shim) openNull() {
-	if s.null < 0 {
-		s.null, _ = unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	}
-}
-
-// reap waits for every child that ends in the jail, until the server itself
-// does; then the shim ends, and the kernel kills what is left.
-func (s *shim) reap(program int) {
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			unix.Exit(1)
-		case pid == program && (ws.Exited() || ws.Signaled()):
-			m := message{kind: saysExit, num: ws.ExitStatus()}
-			if ws.Signaled() {
-				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
-			}
-			if !s.bare && childless() {
-				m.detail = exitedAlone
-			}
-			s.say(m)
-			if s.bare {
-				s.endBare()
-			}
-			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
-		}
-	}
-}
-
-// childless reaps who has ended already, and tells whether nobody else is left in the
-// jail: an orphan is the init's child.
-func childless() bool {
-	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		switch {
-		case err == syscall.ECHILD:
-			return true
-		case err == nil && pid == 0:
-			return false
-		}
-	}
 }
