@@ -99,7 +99,7 @@ func parse(args []string) (any, error) {
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("unexpected argument %s", rest[0])
 	}
-	if err := emptyValue(p); err != nil {
+	if err := emptyValue(p, args); err != nil {
 		return nil, err
 	}
 	return s.flags, outsideEnum(p)
@@ -141,12 +141,18 @@ func outsideEnum(p *flags.Parser) error {
 	return nil
 }
 
-// emptyValue is the error about a flag that was given nothing, such as a variable that
-// is not set: left aside, it would be what nobody typed, the default.
-func emptyValue(p *flags.Parser) error {
+// emptyValue is the error about a flag or an argument that is given and empty, such as
+// a variable that is not set: left aside, it would be what nobody typed, the default.
+func emptyValue(p *flags.Parser, args []string) error {
 	for _, o := range options(p) {
 		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && o.Value() == "" {
 			return fmt.Errorf("%s has an empty value", o)
+		}
+	}
+	for i := 1; i < len(args); i++ {
+		before := args[i-1]
+		if takesNext := strings.HasPrefix(before, "--") && !strings.Contains(before, "="); args[i] == "" && !takesNext {
+			return errors.New("an argument is empty")
 		}
 	}
 	return nil
