@@ -63,7 +63,7 @@ func privateMounts() error {
 
 // attachRoot puts the new root over /tmp of the namespace, from where pivot_root
 // takes it. Every source was opened before.
-func (b *rootBuilder) attachRoot() (err error) {
+func (b *rootBuilder) attachRoot() error {
 	if b.root = b.own.root; b.order.hostRoot() {
 		b.root = b.trees[0] // the user grants the host's root
 		unix.Close(b.own.root)

@@ -85,10 +85,10 @@ func (s *shim) reap(program int) {
 }
 
 // childless reaps who has ended already, and tells whether nobody else is left in the
-// jail: an orphan is the init's child.
+// jail: an orphan is the init's child, whatever signal its parent wanted (WALL).
 func childless() bool {
 	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL, nil)
 		switch {
 		case err == syscall.ECHILD:
 			return true

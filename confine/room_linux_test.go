@@ -30,6 +30,7 @@ func tableSize(t *testing.T, status string) int {
 func TestJailRoom(t *testing.T) {
 	needsJail(t)
 	status := func(p *policy.Profile) string { return jailed(t, p, "read", "/proc/self/status") }
+	// The last two show that a start gets by with less room than it would like.
 	for _, c := range []struct{ limit, least int }{{0, 2 * tableRoom}, {4096, 2 * tableRoom}, {100, 64}, {32, 1}} {
 		if got := tableSize(t, status(limited(t, policy.Limits{OpenFiles: c.limit}))); got < c.least {
 			t.Errorf("with a limit of %d: a table of %d, want %d", c.limit, got, c.least)

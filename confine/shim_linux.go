@@ -39,10 +39,10 @@ func ShimMain() {
 	if !isShim() {
 		return
 	}
+	bePunctual() // before the thread is made that makes the others
 	// The server is started from a locked thread that is not the leader: what the
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
-	bePunctual() // before the thread is made that makes the others
 	runtime.LockOSThread()
 	s := newShim()
 	steps := s.steps

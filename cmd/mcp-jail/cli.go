@@ -161,6 +161,8 @@ func run(args []string, c console) int {
 			return misused(c, args, server, fmt.Errorf("%s takes no command behind --", args[0]))
 		}
 		err = k.Run(c)
+	default:
+		panic("no way to run " + args[0])
 	}
 	return status(c, err)
 }

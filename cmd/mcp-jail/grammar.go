@@ -146,13 +146,13 @@ func outsideEnum(p *flags.Parser) error {
 func emptyValue(p *flags.Parser, args []string) error {
 	for _, o := range options(p) {
 		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && o.Value() == "" {
-			return fmt.Errorf("%s has an empty value", o)
+			return fmt.Errorf("%s has an empty value (a variable that is not set?); leave the flag out for its default", o)
 		}
 	}
 	for i := 1; i < len(args); i++ {
 		before := args[i-1]
 		if takesNext := strings.HasPrefix(before, "--") && !strings.Contains(before, "="); args[i] == "" && !takesNext {
-			return errors.New("an argument is empty")
+			return errors.New("an argument is empty (a variable that is not set?); leave it out, or say what is meant")
 		}
 	}
 	return nil
