@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -36,15 +37,27 @@ func TestEOF(t *testing.T) {
 	}
 }
 
-// TestNeverAsked: end-of-file at once, as a client's throw-away probe does it.
+// TestNeverAsked: end-of-file at once, as a client's throw-away probe does it, or when
+// the server ends, so that nobody has read it yet.
 func TestNeverAsked(t *testing.T) {
-	p := begin(t, &fake{server: "crash"}, nil)
-	p.in.Close()
-	if rest := p.rest(); rest != "" {
-		t.Errorf("got %q", rest)
-	}
-	if status, _ := p.ended(); status != 3 || len(p.record.Diagnoses) != 0 {
-		t.Errorf("status %d, record %+v", status, p.record)
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
+			f := &fake{server: "crash"}
+			leave := make(chan *os.File, 1)
+			if late {
+				f.last = func() { (<-leave).Close() }
+			}
+			p := begin(t, f, nil)
+			if leave <- p.in; !late {
+				p.in.Close()
+			}
+			if rest := p.rest(); rest != "" {
+				t.Errorf("got %q", rest)
+			}
+			if status, _ := p.ended(); status != 3 || len(p.record.Diagnoses) != 0 {
+				t.Errorf("status %d, record %+v", status, p.record)
+			}
+		})
 	}
 }
 

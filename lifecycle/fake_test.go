@@ -43,6 +43,7 @@ type fake struct {
 	block   bool             // until ctx is cancelled
 	denials []confine.Denial // after the first request for them
 	secrets map[string]string
+	last    func() // before its end is told
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -71,6 +72,9 @@ func (f *fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio
 	f.mu.Unlock()
 	go func() {
 		cmd.Wait()
+		if f.last != nil {
+			f.last()
+		}
 		close(p.done)
 	}()
 	return p, nil

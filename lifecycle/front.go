@@ -126,6 +126,21 @@ func (c *front) clientLeft() bool {
 	return c.clientEnded == nil || isClosed(c.clientEnded) || hungUp(c.In)
 }
 
+// hearOut lets a first request of the client's, or its end, count that is there to be
+// read and that our reader has not come to.
+func (c *front) hearOut() {
+	if c.asked.isSet() || c.clientEnded == nil || !readable(c.In) {
+		return
+	}
+	timer := time.NewTimer(c.remaining(c.times.idle))
+	defer timer.Stop()
+	select {
+	case <-c.asked.c:
+	case <-c.clientEnded:
+	case <-timer.C: // no request
+	}
+}
+
 // listen takes SIGPIPE, before anything is written, and the signals that end a session,
 // aside: each is a turn of two threads, and the start need not wait for them. One that
 // comes before ends this process, and the kernel what it has started. An ignored signal

@@ -104,6 +104,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 				r.hurry()
 			default:
 			}
+			r.hearOut()
 			how.byClient = how.byClient || isClosed(r.clientEnded)
 			look()
 			return how

@@ -33,6 +33,12 @@ func hungUp(f *os.File) bool {
 	return ok && ready&(pollErr|pollHup) != 0
 }
 
+// readable reports whether a read of f would not wait.
+func readable(f *os.File) bool {
+	ready, ok := poll(f, pollIn, new(syscall.Timespec))
+	return ok && ready != 0
+}
+
 // awaitReady waits until f can be read or written, roughly: who asks tries again.
 func awaitReady(f *os.File, write bool) {
 	events := int16(pollIn)
