@@ -108,18 +108,29 @@ func (b *rootBuilder) attachProc() error {
 	if os.Getuid() == 0 {
 		secrets = append(slices.Clone(secrets), rootSecrets...)
 	}
+	tree := -1
 	for _, name := range secrets {
-		if unix.Faccessat(b.proc, name, unix.F_OK, 0) == unix.ENOENT {
-			continue
+		if tree < 0 {
+			var err error
+			if tree, err = b.newMask(false); err != nil {
+				return on("/proc/"+name, err)
+			}
 		}
-		tree, err := b.newMask(false)
-		if err == nil { // nobody but us has been in this proc
-			err = unix.MoveMount(tree, "", b.proc, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		// Nobody but us has been in this proc.
+		switch err := unix.MoveMount(tree, "", b.proc, name, unix.MOVE_MOUNT_F_EMPTY_PATH); err {
+		case nil:
 			b.maskDone(tree)
-		}
-		if err != nil {
+			tree = -1
+		case unix.ENOENT: // not on this kernel: for the next
+		default:
 			return on("/proc/"+name, err)
 		}
+	}
+	if tree >= 0 {
+		unix.Close(tree)
+	}
+	if tree == b.masks[0] {
+		b.masks[0] = 0 // it was attached nowhere, and others are cloned from one that is
 	}
 	return nil
 }

@@ -176,6 +176,10 @@ func list[T any](c *codec, s *[]T, each func(*T)) {
 			return
 		}
 		*s = make([]T, n)
+		// Memory that is first written to: a fresh page that is read before is all
+		// zeroes' page, and getting one of its own then interrupts every processor that
+		// runs a thread of this process.
+		clear(*s)
 	}
 	for i := range *s {
 		each(&(*s)[i])
