@@ -56,8 +56,8 @@ func runBehind(args []string) {
 	if err != nil {
 		fail(err)
 	}
-	s := &shim{spare: make(chan struct{})}
-	close(s.spare) // nothing here waits for threads
+	s := &shim{}
+	s.spare.close(nil) // nothing here waits for threads
 	if s.order, err = decodeOrder(b); err != nil {
 		fail(err)
 	}

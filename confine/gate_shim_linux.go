@@ -28,6 +28,9 @@ func (s *shim) beginGate() error {
 // server sends to them arrives. The shim keeps none: only the launcher can accept on
 // them, and with the launcher they are gone.
 func (s *shim) openGate() error {
+	if err := s.up.wait(); err != nil {
+		return err
+	}
 	var g gateSockets
 	defer g.close()
 	if s.order.Gate.Open {

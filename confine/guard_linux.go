@@ -13,10 +13,10 @@ import (
 // its own the filter lets scheduling calls pass. The server's own numbers are
 // higher than those that are taken now.
 func (s *shim) guardThreads() error {
+	s.await(&s.spare)
 	if !s.order.FreshProc {
 		return nil // nothing is watched
 	}
-	<-s.spare
 	last, err := lastPID()
 	if err != nil {
 		return err

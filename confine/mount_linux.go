@@ -2,10 +2,10 @@ package confine
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -21,13 +21,14 @@ type rootBuilder struct {
 	order *order
 	trees []int // clones of the bind sources, by index of order.Mounts
 	own   ownFilesystems
-	proc  int    // a fresh proc, or -1
-	sys   int    // its sys, or the host's; -1 for none
-	root  int    // the new root, attached
-	masks [2]int // of a file, of a directory, attached somewhere; 0 for none yet
-	holes []int  // masks that become read-only at the end
+	proc  int      // a fresh proc, or -1
+	sys   int      // its sys, or the host's; -1 for none
+	root  int      // the new root, attached
+	dirs  []string // in it, that are there
+	masks [2]int   // of a file, of a directory, attached somewhere; 0 for none yet
+	holes []int    // masks that become read-only at the end
 	notes []string
-	left  chan error // how it went with the old root
+	left  latch // the old root
 }
 
 // stepError carries what a step worked on.
@@ -99,40 +100,33 @@ func attachTo(tree, target int) error {
 // mkdirs makes a directory and its parents in the jail's own root. A name that
 // is there already stays as it is.
 func (b *rootBuilder) mkdirs(p string, mode uint32) error {
-	if p == "/" || p == "." {
+	if p == "/" || p == "." || slices.Contains(b.dirs, p) {
 		return nil
 	}
-	err := unix.Mkdirat(b.root, rel(p), mode)
-	if errors.Is(err, unix.ENOENT) {
-		if err := b.mkdirs(path.Dir(p), mode); err != nil {
-			return err
-		}
-		err = unix.Mkdirat(b.root, rel(p), mode)
+	if err := b.mkdirs(path.Dir(p), mode); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
 		return on(p, err)
 	}
+	b.dirs = append(b.dirs, p)
 	return nil
 }
 
 // touch makes a file, with its directories. One that is there stays as it is.
 func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
-	err := b.create(p, content)
-	if errors.Is(err, unix.ENOENT) {
-		if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
-			return err
-		}
-		err = b.create(p, content)
+	if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
+		return err
 	}
-	if errors.Is(err, unix.EEXIST) {
-		return nil
+	if err := b.create(p, content); err != unix.EEXIST {
+		return on(p, err)
 	}
-	return on(p, err)
+	return nil
 }
 
 func (b *rootBuilder) create(p, content string) error {
 	if content == "" { // as most are: mount points
-		if err := unix.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); !errors.Is(err, unix.EPERM) {
+		if err := unix.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
 			return err
 		} // a filter around us
 	}
@@ -298,7 +292,7 @@ func (b *rootBuilder) attachOwn(op *mountOp, target int) error {
 		options = append(ownSize(b.order.Limits.MemoryMB), "mode=0700") // a HOME, as it is on the host
 	}
 	if op.kind == mountMask {
-		options = []string{fmt.Sprintf("mode=%#o", shutDir), "size=1m"}
+		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
 	}
 	fs, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
@@ -318,7 +312,7 @@ func ownSize(memoryMB int) []string {
 	if memoryMB <= 0 {
 		return []string{"size=2g"}
 	}
-	return []string{fmt.Sprintf("size=%dk", memoryMB<<10/2), fmt.Sprintf("nr_inodes=%d", memoryMB<<10/16+64)}
+	return []string{"size=" + strconv.Itoa(memoryMB<<10/2) + "k", "nr_inodes=" + strconv.Itoa(memoryMB<<10/16+64)}
 }
 
 // pivot makes the new root the root. The old one lies on top of it then, where the
@@ -331,14 +325,13 @@ func (b *rootBuilder) pivot() error {
 	if err := on("pivot_root", unix.PivotRoot(".", ".")); err != nil {
 		return err
 	}
-	b.left = make(chan error, 1)
-	go func() { b.left <- unix.Unmount(".", unix.MNT_DETACH) }()
+	atOnce(func() { b.left.close(unix.Unmount(".", unix.MNT_DETACH)) })
 	return nil
 }
 
 // leaveOld waits until the old root is detached.
-func (b *rootBuilder) leaveOld() error {
-	if err := on("old root", <-b.left); err != nil {
+func (s *shim) leaveOld() error {
+	if err := on("old root", s.await(&s.root.left)); err != nil {
 		return err
 	}
 	return on("/", os.Chdir("/"))

@@ -58,6 +58,16 @@ func (l listener) tune() {
 	unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifSetFlags, notifSyncWakeUp)
 }
 
+// first lets others go first until there is a call, for a while.
+func (l listener) first() {
+	for range manyTurns {
+		if readable(int(l), 0) {
+			return
+		}
+		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+}
+
 // receive waits for the next call: at first until there seems to be one, because
 // NOTIF_RECV itself has no timeout and the call may be gone again.
 func (l listener) receive(n *notification) syscall.Errno {

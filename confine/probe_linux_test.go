@@ -312,7 +312,7 @@ func init() {
 		"fill":      silent(probeFill),
 		"fork":      probeFork,
 		"fork-wait": func(a []string) (string, error) {
-			spareThreads() // of a runtime that dies without
+			spareThreads(runsAtOnce, func() {}) // of a runtime that dies without
 			said, err := probeFork(a)
 			time.Sleep(1500 * time.Millisecond)
 			return said, err

@@ -25,7 +25,7 @@ func freshKeyring() error {
 }
 
 // initThreads is what the shim's own threads take of RLIMIT_NPROC: see spareThreads.
-const initThreads = 18
+const initThreads = 17
 
 func (s *shim) limits() error {
 	l := s.order.Limits
@@ -74,6 +74,7 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 // permitted ones of the shim's other threads, but for what a supervisor needs to
 // read the arguments of the jail's processes.
 func (s *shim) dropCapabilities() error {
+	s.apart.end() // a thread with fewer capabilities than others may not move them
 	if len(s.order.Hooks) > 0 {
 		return giveUp(1 << unix.CAP_SYS_PTRACE)
 	}
@@ -160,7 +161,7 @@ func (s *shim) landlock() error {
 
 // seccomp puts the filter on every thread of the shim.
 func (s *shim) seccomp() error {
-	<-s.spare // from here on the init starts no thread
+	s.await(&s.spare) // from here on the init starts no thread
 	_, err := applySeccomp(s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
 }
@@ -177,7 +178,8 @@ func (s *shim) handOver() error {
 	if err != nil {
 		return err
 	}
-	go s.supervisor.receive(listener(fd))
+	s.supervisor.listener = listener(fd)
+	s.supervisor.open.close(nil)
 	return nil
 }
 

@@ -59,9 +59,10 @@ func (s *shim) lead(steps []shimStep) {
 		s.mapped = mapIDs() // nobody can make a file before
 	}
 	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
+	s.begun.soon(fewTurns) // it may be queued behind us
 	if !s.bare {
-		s.up <- loopback()
-		s.made <- s.root.own.make()
+		s.made.close(s.root.own.make())
+		s.up.close(loopback())
 	}
 	s.makeThreads()
 	s.passSignals(<-s.program)
@@ -74,7 +75,7 @@ func newShim() *shim {
 	unix.CloseOnExec(statusFD)
 	return &shim{
 		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}), spare: make(chan struct{}), up: make(chan error, 1), made: make(chan error, 1),
+		watch: make(chan struct{}),
 	}
 }
 
@@ -122,9 +123,11 @@ type shim struct {
 	supervisor *supervisor   // nil where no call is handed over
 	program    chan int      // its process number, once it runs
 	watch      chan struct{} // closed when the limits are to be watched
-	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
+	begun      latch         // the building has
+	spare      latch         // closed when the init has all the threads that it will need, the watching one too
 	mapped     error         // how it went with the ids
-	up, made   chan error    // how it went with the loopback, and the own filesystems
+	up, made   latch         // the loopback, and the own filesystems
+	apart      apart         // from the leader and its threads
 	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
@@ -151,15 +154,15 @@ func (s *shim) steps() []shimStep {
 		{"order", s.readOrder},
 		{"mounts", s.root.openSources},
 		{stepCopies, s.copies},
-		{"loopback", func() error { return <-s.up }},
 		{stepNetwork, s.beginGate},
-		{"own filesystems", func() error { return <-s.made }},
+		{"own filesystems", func() error { return s.await(&s.made) }},
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
+		{"loopback", func() error { return s.await(&s.up) }},
 		{stepNetwork, func() error { return <-s.gate }}, // before there are fewer descriptors to be had
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
-		{"mounts", s.root.leaveOld},
+		{"mounts", s.leaveOld},
 		{"directory", s.enterDir},
 		{"mounts", s.sealProc},
 		{"capabilities", s.dropCapabilities},
@@ -177,12 +180,29 @@ func (s *shim) steps() []shimStep {
 
 func (s *shim) run(steps []shimStep) {
 	bePunctual()
+	if !s.bare {
+		s.apart.begin()
+	}
+	s.begun.close(nil)
 	for _, step := range steps {
 		if err := step.run(); err != nil {
 			s.fail(step.name, err)
 		}
 	}
 	s.startProgram()
+}
+
+// How often a thread lets others go first: some ten microseconds where there are none,
+// and some hundred.
+const fewTurns, manyTurns = 30, 1000
+
+// await waits for what another thread of the shim does. Should it take long, because the
+// machine is busy, all have all processors again.
+func (s *shim) await(l *latch) error {
+	if !l.soon(manyTurns) {
+		s.apart.end()
+	}
+	return l.wait()
 }
 
 func (s *shim) say(m message) { s.status.Write(m.encode()) }
@@ -319,8 +339,10 @@ func (s *shim) mounts() error {
 
 // sealProc comes when there are all threads of the init.
 func (s *shim) sealProc() error {
-	<-s.spare
-	err := s.root.sealProc()
+	err := s.await(&s.spare)
+	if err == nil {
+		err = s.root.sealProc()
+	}
 	for _, n := range s.root.notes {
 		s.say(message{kind: saysNote, detail: n})
 	}

@@ -215,7 +215,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())}
 	attr := &syscall.ProcAttr{
 		Files: withRoom(uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1]), uintptr(pipe[1])),
-		Env:   []string{"GOMAXPROCS=4", "GOGC=off"}, // see spareThreads and startProgram
+		Env:   []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"}, // see startProgram
 		Sys:   sys,
 	}
 	var pid int

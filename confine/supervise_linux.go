@@ -21,6 +21,7 @@ import (
 // come into being that should not, and nothing else.
 type supervisor struct {
 	listener listener
+	open     latch // listener is
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
@@ -42,8 +43,8 @@ type supervisor struct {
 // server has taken all that there may be, the supervisor still answers.
 const maxWorkers = 4
 
-// newSupervisor starts the first worker too, which needs nothing of the steps that
-// follow and takes some of the time that they take.
+// newSupervisor starts the receiver and the first worker too, which need nothing of the
+// steps that follow and take some of the time that they take.
 func newSupervisor(s *shim) *supervisor {
 	arch, _ := archOf(runtime.GOARCH)
 	programs := s.order.Programs
@@ -64,28 +65,36 @@ func newSupervisor(s *shim) *supervisor {
 		v.ledger.hosts = true
 	}
 	go v.work(nil)
+	atOnce(v.receive)
 	return v
 }
 
 // receive is the receiver. It ends with the jail. Its thread is its own, so that the
 // caller wakes it and nobody else.
-func (v *supervisor) receive(l listener) {
+func (v *supervisor) receive() {
 	runtime.LockOSThread()
 	bePunctual()
-	v.listener = l
-	v.listener.tune()
 	if v.sockets != nil {
 		blockSignals() // see listener.hand
 	}
+	v.open.soon(manyTurns)
+	v.open.wait()
+	v.listener.first()
+	v.receiveOne()
+	v.listener.tune() // not for the server's own exec, which would only be moved back
 	for {
-		var n notification
-		switch v.listener.receive(&n) {
-		case 0:
-			v.take(&n)
-		case unix.ENOENT, unix.EINTR: // the caller was killed before we looked
-		default:
-			v.end() // hooked calls cannot be answered any more: no jail
-		}
+		v.receiveOne()
+	}
+}
+
+func (v *supervisor) receiveOne() {
+	var n notification
+	switch v.listener.receive(&n) {
+	case 0:
+		v.take(&n)
+	case unix.ENOENT, unix.EINTR: // the caller was killed before we looked
+	default:
+		v.end() // hooked calls cannot be answered any more: no jail
 	}
 }
 

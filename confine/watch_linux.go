@@ -16,38 +16,42 @@ import (
 // sleeps by itself rather than by the runtime's timers, which other threads would
 // have to serve.
 func (s *shim) makeThreads() {
-	started := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		close(started)
+	n := 1 + maxWorkers // the receiver and the workers
+	if s.bare {
+		n++ // whoever has a turn to receive a datagram
+	}
+	spareThreads(n+runsAtOnce, func() {
 		<-s.watch
 		bePunctual()
 		s.watchLimits()
-	}()
-	<-started
-	spareThreads()
-	close(s.spare)
+	})
+	s.spare.close(nil)
 }
 
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
 // the program where it cannot have one, and with the init the jail: a server that has
-// taken all there are must not bring that about. Beside those that are there already
-// (the leader, the one that builds the jail and reaps, the one that watches, and the
-// runtime's own two) the receiver, whoever has a turn to receive a datagram and
-// maxWorkers take one each, and GOMAXPROCS run.
-func spareThreads() {
-	const n = 2 + maxWorkers + 4
+// taken all there are must not bring that about. The leader, the one that builds the
+// jail and reaps, and the runtime's own two are there already, and runsAtOnce run. One
+// more is kept for f.
+func spareThreads(n int, f func()) {
+	n++
 	var there, gone sync.WaitGroup
 	there.Add(n)
 	gone.Add(n)
-	for range n {
+	for i := range n {
 		go func() {
 			// A goroutine that is bound to a thread and waits keeps it from the others.
 			runtime.LockOSThread()
 			there.Done()
 			there.Wait()
+			if i == 0 {
+				gone.Done()
+				f()
+			}
 			runtime.UnlockOSThread()
-			gone.Done()
+			if i > 0 {
+				gone.Done()
+			}
 		}()
 	}
 	gone.Wait()
