@@ -211,6 +211,7 @@ func (s *shim) probes() []probe {
 		{"make a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 		{"open a packet socket", func() error { return socketProbe(unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return unix.PtraceAttach(1) }},
+		{"open the terminal", terminalProbe},
 	}
 	if s.bare {
 		probes = append(probes, s.bareProbes()...)

@@ -57,6 +57,7 @@ func ShimMain() {
 func (s *shim) lead(steps []shimStep) {
 	if !s.bare {
 		s.mapped = mapIDs() // nobody can make a file before
+		s.alone = leaveTerminal()
 	}
 	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
 	s.begun.soon(fewTurns) // it may be queued behind us
@@ -126,6 +127,7 @@ type shim struct {
 	begun      latch         // the building has
 	spare      latch         // closed when the init has all the threads that it will need, the watching one too
 	mapped     error         // how it went with the ids
+	alone      error         // how it went with the launcher's terminal
 	up, made   latch         // the loopback, and the own filesystems
 	apart      apart         // from the leader and its threads
 	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
@@ -148,6 +150,7 @@ type shimStep struct {
 func (s *shim) steps() []shimStep {
 	return []shimStep{
 		{stepNamespaces, func() error { return s.mapped }},
+		{"terminal", func() error { return s.alone }},
 		{"parent", s.bindToParent},
 		{"private mounts", privateMounts},
 		{"keyring", freshKeyring},

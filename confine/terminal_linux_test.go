@@ -1,0 +1,102 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, opens it
+// by its name or is in a process group that its keys reach.
+func TestJailTerminal(t *testing.T) {
+	needsJail(t)
+	const controlled = "MCP_JAIL_TEST_CONTROLLED"
+	if os.Getenv(controlled) == "" {
+		cmd := exec.Command(testBinary, "-test.run", "^TestJailTerminal$", "-test.v")
+		cmd.Env = append(os.Environ(), controlled+"=1")
+		cmd.Stdin = newTerminal(t)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestJailTerminal") {
+			t.Errorf("with a terminal: %v\n%s", err, out)
+		}
+		return
+	}
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := terminalProbe(); err != nil || terminalNumber(own) == 0 {
+		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
+	}
+	p := jailProfile(t)
+	stat := []byte(strings.TrimPrefix(jailed(t, p, "read", "/proc/self/stat"), "ok "))
+	if n := terminalNumber(stat); n != 0 {
+		t.Errorf("the server is controlled by terminal %d", n)
+	}
+	if got := jailed(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
+		t.Errorf("the server opens the terminal: %s", got)
+	}
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+	var out strings.Builder
+	proc, _, err := startJail(t, Launcher{}, p, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range append(startedBy(proc.PID()), proc.PID()) {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group, err := unix.Getpgid(pid)
+		if err != nil || group != pid || terminalNumber(stat) != 0 {
+			t.Errorf("process %d is in group %d (%v), and its terminal is %d", pid, group, err, terminalNumber(stat))
+		}
+	}
+}
+
+// newTerminal returns the end of a new terminal that a program uses.
+func newTerminal(t *testing.T) *os.File {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	return slave
+}
+
+// TestJailTerminalWithoutName: a terminal that cannot be opened by its name is left with
+// the session.
+func TestJailTerminalWithoutName(t *testing.T) {
+	if inMounts(t, "mount --bind /dev/null /dev/tty;") {
+		return
+	}
+	p := jailProfile(t)
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+	var out strings.Builder
+	proc, _, err := startJail(t, Launcher{}, p, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if session, err := unix.Getsid(proc.PID()); err != nil || session != proc.PID() {
+		t.Errorf("the jail is in session %d (%v)", session, err)
+	}
+}
