@@ -36,6 +36,7 @@ const faultPrefix = "probe-fault-"
 func shimFaults() []fault {
 	return []fault{
 		{step: stepNamespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
+		{step: "terminal", what: "setpgid", call: unix.SYS_SETPGID, errno: unix.EPERM},
 		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
@@ -127,6 +128,9 @@ func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lack
 func lacks() []fault {
 	return []fault{
 		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
+		{what: "sched_setaffinity, refused by a filter", call: unix.SYS_SCHED_SETAFFINITY, errno: unix.EPERM},
+		{what: "getcpu, refused by a filter", call: unix.SYS_GETCPU, errno: unix.EPERM},
+		{what: "sched_yield, refused by a filter", call: unix.SYS_SCHED_YIELD, errno: unix.EPERM},
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
 		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
 		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{pidfdThread}, errno: unix.EINVAL},
