@@ -52,12 +52,18 @@ func (a *apart) end() {
 // but for when, so that a refusal is none of our business.
 func runOn(set *unix.CPUSet) {
 	self := unix.Gettid()
-	for tid := os.Getpid(); ; tid++ {
+	const gap = 8 // numbers in a row that nobody has are the end: one or two may be of threads that could not be made
+	for tid, missed := os.Getpid(), 0; missed < gap; tid++ {
 		if tid == self {
 			continue
 		}
-		if err := unix.SchedSetaffinity(tid, set); err != nil {
-			return // the first number that nobody has
+		switch unix.SchedSetaffinity(tid, set) {
+		case nil:
+			missed = 0
+		case unix.ESRCH:
+			missed++
+		default:
+			return
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestJailProcessors: where the shim's threads run while it builds the jail is over when
@@ -19,11 +21,18 @@ func TestJailProcessors(t *testing.T) {
 	}
 	p := jailProfile(t)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+	for range 8 { // a builder that had to wait for long gives them back early
+		startAndLook(t, p, own)
+	}
+}
+
+func startAndLook(t *testing.T, p *policy.Profile, own unix.CPUSet) {
 	var out strings.Builder
 	proc, _, err := startJail(t, Launcher{}, p, &out, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { proc.Kill(); <-proc.Done() }()
 	names, err := os.ReadDir("/proc/" + strconv.Itoa(proc.PID()) + "/task")
 	if err != nil {
 		t.Fatal(err)

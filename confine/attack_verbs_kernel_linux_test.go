@@ -188,7 +188,6 @@ func withTerminal(f func(master, slave int) error) func([]string) error {
 			return errno
 		}
 		defer unix.Close(int(slave))
-		rawCall(unix.SYS_SETPGID, 0, 1) // the leader of a group, as a server is, leads no session
 		rawCall(unix.SYS_SETSID)
 		signal.Ignore(syscall.SIGHUP) // of a terminal that goes away
 		if err := unix.IoctlSetInt(int(slave), unix.TIOCSCTTY, 0); err != nil {

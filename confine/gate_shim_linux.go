@@ -15,12 +15,11 @@ const stepNetwork = "network"
 // kernel takes its time over changes to a network, since they are made one after the
 // other for all namespaces.
 func (s *shim) beginGate() error {
-	s.gate = make(chan error, 1)
 	if !s.order.Gate.any() {
-		close(s.gate)
+		s.gate.close(nil)
 		return nil
 	}
-	go func() { s.gate <- s.openGate() }()
+	go func() { s.gate.close(s.openGate()) }()
 	return nil
 }
 

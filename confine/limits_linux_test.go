@@ -200,6 +200,19 @@ func TestJailMakesNoCore(t *testing.T) {
 	}
 }
 
+// TestInitAnswersAll: the init has all the threads that its supervisor needs when there
+// are no more processes to be had, and everybody asks it at once.
+func TestInitAnswersAll(t *testing.T) {
+	needsJail(t)
+	rootNeedsPidMax(t)
+	dir := plant(t)
+	p := limited(t, policy.Limits{Processes: 120, OpenFiles: 1024}, grant{dir, rw})
+	p.Dir = dir
+	if got := jailed(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestInitHasRoom: the limit of processes leaves the init the threads that it may
 // need: its runtime ends it where it cannot have one.
 func TestInitHasRoom(t *testing.T) {

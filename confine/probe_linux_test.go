@@ -317,6 +317,7 @@ func init() {
 			time.Sleep(1500 * time.Millisecond)
 			return said, err
 		},
+		"fork-busy": probeForkBusy,
 		"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
 		"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
 		"allocate-hidden": silent(func(a []string) error {
@@ -715,6 +716,37 @@ func probeFork(a []string) (string, error) {
 		if pid == 0 {
 			for {
 				syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	}
+	return strconv.Itoa(most), nil
+}
+
+// probeForkBusy has as many processes as it gets, of which each makes, moves and removes
+// directories, and tries to have more, for some seconds.
+func probeForkBusy(a []string) (string, error) {
+	most, seconds := number(a[0]), number(a[1])
+	spareThreads(runsAtOnce, func() {}) // of a runtime that dies without
+	clone := func() (uintptr, syscall.Errno) {
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		return pid, errno
+	}
+	for n := range most {
+		from, to := fmt.Appendf(nil, "from%d\x00", n), fmt.Appendf(nil, "to%d\x00", n)
+		at := ^uintptr(99) // AT_FDCWD
+		pid, errno := clone()
+		if errno != 0 {
+			time.Sleep(time.Duration(seconds) * time.Second)
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(errno)), nil
+		}
+		if pid == 0 { // nothing of the runtime works here
+			for {
+				syscall.RawSyscall(unix.SYS_MKDIRAT, at, uintptr(unsafe.Pointer(&from[0])), 0o700)
+				syscall.RawSyscall6(unix.SYS_RENAMEAT, at, uintptr(unsafe.Pointer(&from[0])), at, uintptr(unsafe.Pointer(&to[0])), 0, 0)
+				syscall.RawSyscall(unix.SYS_UNLINKAT, at, uintptr(unsafe.Pointer(&to[0])), unix.AT_REMOVEDIR)
+				if pid, errno := clone(); errno == 0 && pid == 0 {
+					syscall.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+				}
 			}
 		}
 	}

@@ -18,9 +18,8 @@ const runsAtOnce = 3
 // that stops the world: the launcher starts the shim with GOMAXPROCS and the
 // collector off.
 func (s *shim) startProgram() {
-	attr := &syscall.SysProcAttr{Setpgid: true} // not Setsid: see leaveTerminal
+	attr := &syscall.SysProcAttr{Setsid: true}
 	if s.bare {
-		attr.Setpgid, attr.Setsid = false, true
 		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
 		attr.PidFD = &s.pidfd
 	}

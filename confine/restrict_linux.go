@@ -25,7 +25,7 @@ func freshKeyring() error {
 }
 
 // initThreads is what the shim's own threads take of RLIMIT_NPROC: see spareThreads.
-const initThreads = 17
+const initThreads = 19
 
 func (s *shim) limits() error {
 	l := s.order.Limits

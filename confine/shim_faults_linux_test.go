@@ -36,7 +36,6 @@ const faultPrefix = "probe-fault-"
 func shimFaults() []fault {
 	return []fault{
 		{step: stepNamespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
-		{step: "terminal", what: "setpgid", call: unix.SYS_SETPGID, errno: unix.EPERM},
 		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},

@@ -57,7 +57,6 @@ func ShimMain() {
 func (s *shim) lead(steps []shimStep) {
 	if !s.bare {
 		s.mapped = mapIDs() // nobody can make a file before
-		s.alone = leaveTerminal()
 	}
 	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
 	s.begun.soon(fewTurns) // it may be queued behind us
@@ -127,10 +126,9 @@ type shim struct {
 	begun      latch         // the building has
 	spare      latch         // closed when the init has all the threads that it will need, the watching one too
 	mapped     error         // how it went with the ids
-	alone      error         // how it went with the launcher's terminal
 	up, made   latch         // the loopback, and the own filesystems
 	apart      apart         // from the leader and its threads
-	gate       chan error    // how it went with the sockets for the launcher; closed where there are none
+	gate       latch         // the sockets for the launcher, where there are any
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
 	asks       int           // bare: the socket of asks.go
@@ -150,7 +148,6 @@ type shimStep struct {
 func (s *shim) steps() []shimStep {
 	return []shimStep{
 		{stepNamespaces, func() error { return s.mapped }},
-		{"terminal", func() error { return s.alone }},
 		{"parent", s.bindToParent},
 		{"private mounts", privateMounts},
 		{"keyring", freshKeyring},
@@ -162,7 +159,7 @@ func (s *shim) steps() []shimStep {
 		{"mounts", s.mounts},
 		{"carve-outs", s.checkMounts},
 		{"loopback", func() error { return s.await(&s.up) }},
-		{stepNetwork, func() error { return <-s.gate }}, // before there are fewer descriptors to be had
+		{stepNetwork, func() error { return s.await(&s.gate) }}, // before there are fewer descriptors to be had
 		{"limits", s.limits},
 		{"landlock rules", s.openRuleset},
 		{"mounts", s.leaveOld},

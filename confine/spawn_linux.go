@@ -249,6 +249,7 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{
+		Setsid: true,
 		Cloneflags: unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET,
 		AmbientCaps: setupCapabilities,

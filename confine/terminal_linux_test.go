@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, opens it
-// by its name or is in a process group that its keys reach.
+// TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
+// its name, and each of its two processes leads a session of its own: see terminalProbe.
 func TestJailTerminal(t *testing.T) {
 	needsJail(t)
 	const controlled = "MCP_JAIL_TEST_CONTROLLED"
@@ -53,9 +53,9 @@ func TestJailTerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		group, err := unix.Getpgid(pid)
-		if err != nil || group != pid || terminalNumber(stat) != 0 {
-			t.Errorf("process %d is in group %d (%v), and its terminal is %d", pid, group, err, terminalNumber(stat))
+		session, err := unix.Getsid(pid)
+		if err != nil || session != pid || terminalNumber(stat) != 0 {
+			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, terminalNumber(stat))
 		}
 	}
 }
@@ -81,22 +81,4 @@ func newTerminal(t *testing.T) *os.File {
 	}
 	t.Cleanup(func() { slave.Close() })
 	return slave
-}
-
-// TestJailTerminalWithoutName: a terminal that cannot be opened by its name is left with
-// the session.
-func TestJailTerminalWithoutName(t *testing.T) {
-	if inMounts(t, "mount --bind /dev/null /dev/tty;") {
-		return
-	}
-	p := jailProfile(t)
-	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
-	var out strings.Builder
-	proc, _, err := startJail(t, Launcher{}, p, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if session, err := unix.Getsid(proc.PID()); err != nil || session != proc.PID() {
-		t.Errorf("the jail is in session %d (%v)", session, err)
-	}
 }

@@ -16,11 +16,11 @@ import (
 // sleeps by itself rather than by the runtime's timers, which other threads would
 // have to serve.
 func (s *shim) makeThreads() {
-	n := 1 + maxWorkers // the receiver and the workers
+	n := 1 + maxWorkers + 2*runsAtOnce // the receiver, the workers, and whoever runs
 	if s.bare {
 		n++ // whoever has a turn to receive a datagram
 	}
-	spareThreads(n+runsAtOnce, func() {
+	spareThreads(n, func() {
 		<-s.watch
 		bePunctual()
 		s.watchLimits()
@@ -31,8 +31,9 @@ func (s *shim) makeThreads() {
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
 // the program where it cannot have one, and with the init the jail: a server that has
 // taken all there are must not bring that about. The leader, the one that builds the
-// jail and reaps, and the runtime's own two are there already, and runsAtOnce run. One
-// more is kept for f.
+// jail and reaps, and the runtime's own two are there already. Of those that run Go code,
+// runsAtOnce at most, each may be about to hand over to another: a thread that has done so
+// and does not sleep yet is of no use to the runtime. One more is kept for f.
 func spareThreads(n int, f func()) {
 	n++
 	var there, gone sync.WaitGroup

@@ -127,10 +127,10 @@ func (c *front) clientLeft() bool {
 }
 
 // hearOut lets a first request of the client's, or its end, count that is there to be
-// read and that our reader has not come to.
-func (c *front) hearOut() {
+// read and that our reader has not come to. It reports whether a signal came instead.
+func (c *front) hearOut(ends <-chan os.Signal) bool {
 	if c.asked.isSet() || c.clientEnded == nil || !readable(c.In) {
-		return
+		return false
 	}
 	timer := time.NewTimer(c.remaining(c.times.idle))
 	defer timer.Stop()
@@ -138,7 +138,11 @@ func (c *front) hearOut() {
 	case <-c.asked.c:
 	case <-c.clientEnded:
 	case <-timer.C: // no request
+	case <-ends:
+		c.hurry()
+		return true
 	}
+	return false
 }
 
 // listen takes SIGPIPE, before anything is written, and the signals that end a session,

@@ -104,7 +104,7 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 				r.hurry()
 			default:
 			}
-			r.hearOut()
+			how.signalled = r.hearOut(ends) || how.signalled
 			how.byClient = how.byClient || isClosed(r.clientEnded)
 			look()
 			return how
