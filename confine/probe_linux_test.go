@@ -317,7 +317,7 @@ func init() {
 			time.Sleep(1500 * time.Millisecond)
 			return said, err
 		},
-		"fork-busy": probeForkBusy,
+		"fork-busy":       probeForkBusy,
 		"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
 		"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
 		"allocate-hidden": silent(func(a []string) error {
