@@ -52,7 +52,7 @@ func (a *apart) end() {
 // but for when, so that a refusal is none of our business.
 func runOn(set *unix.CPUSet) {
 	self := unix.Gettid()
-	const gap = 8 // numbers in a row that nobody has are the end: one or two may be of threads that could not be made
+	const gap = 8 // numbers in a row that nobody has; a few may be of threads that could not be made
 	for tid, missed := os.Getpid(), 0; missed < gap; tid++ {
 		if tid == self {
 			continue

@@ -7,15 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runsAtOnce is GOMAXPROCS of the shim: the builder while it waits for the exec, the
-// receiver and a worker that waits for a moment (see patience) keep theirs.
+// runsAtOnce is GOMAXPROCS of the shim. Three threads keep their place in Go's scheduler
+// while they wait for a moment: the builder for the exec, the receiver and a worker for
+// what comes next (see patience).
 const runsAtOnce = 3
 
 // startProgram executes the server and stays behind as its init.
 //
 // While this thread waits for the exec it keeps its place in Go's scheduler, and the
 // supervisor has to answer that very exec. So there is room for others, and nothing
-// that stops the world: the launcher starts the shim with GOMAXPROCS and the
+// that stops the world: the launcher starts the shim with runsAtOnce and the
 // collector off.
 func (s *shim) startProgram() {
 	attr := &syscall.SysProcAttr{Setsid: true}
