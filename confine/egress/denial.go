@@ -157,6 +157,9 @@ func (g *Gate) denyError(d *destination, err error) bool {
 // now is among it.
 func (g *Gate) Denials() []Denial {
 	g.drain()
+	if t := g.o.Terminator; t != nil {
+		t.CatchUp()
+	}
 	g.denials.mu.Lock()
 	defer g.denials.mu.Unlock()
 	out := make([]Denial, 0, len(g.denials.all))

@@ -68,6 +68,9 @@ type Terminator interface {
 	// Serve takes over conn, of which head was read already, and returns when it has
 	// ended. dial reaches the checked upstream and may be called more than once.
 	Serve(conn *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error))
+	// CatchUp returns when Deny was called for each refusal that a program can know of
+	// by now. It may be called at any time.
+	CatchUp()
 }
 
 // Target is where a connection for a Terminator goes.

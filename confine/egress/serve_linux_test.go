@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -263,10 +264,23 @@ func TestBytesOut(t *testing.T) {
 	wasReset(t, first)
 }
 
-// terminator keeps what it is given, and echoes it from upstream.
+// terminator keeps what it is given, and echoes it from upstream. It tells of a refusal
+// when it must.
 type terminator struct {
 	target Target
 	got    string
+
+	mu     sync.Mutex
+	untold []func()
+}
+
+func (x *terminator) CatchUp() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, tell := range x.untold {
+		tell()
+	}
+	x.untold = nil
 }
 
 func (x *terminator) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
@@ -282,7 +296,9 @@ func (x *terminator) Serve(c *net.TCPConn, head []byte, t Target, dial func(cont
 	if !t.Sent(int64(len(head))) {
 		panic("the limit")
 	}
-	t.Deny(Denial{Why: Request, Detail: "GET /"})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.untold = append(x.untold, func() { t.Deny(Denial{Why: Request, Detail: "GET /"}) })
 }
 
 func TestTerminator(t *testing.T) {

@@ -15,6 +15,8 @@ type spender struct {
 	again  error // of a connection to upstream after that
 }
 
+func (*spender) CatchUp() {}
+
 func (x *spender) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
 	x.served++

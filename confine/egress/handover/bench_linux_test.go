@@ -16,6 +16,8 @@ import (
 // spliced passes bytes on, as a Gate does where no rule is about requests.
 type spliced struct{}
 
+func (spliced) CatchUp() {}
+
 func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
 	up, err := dial(context.Background())

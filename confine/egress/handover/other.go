@@ -33,6 +33,9 @@ func (*Program) Serve(c *net.TCPConn, _ []byte, _ egress.Target, _ func(context.
 	c.Close()
 }
 
+// CatchUp does nothing.
+func (*Program) CatchUp() {}
+
 // Close does nothing.
 func (*Program) Close() {}
 

@@ -20,9 +20,6 @@ import (
 // startTime bounds what the process may take to be ready. It takes some milliseconds.
 const startTime = 20 * time.Second
 
-// endTime is how long it may live without its socket.
-const endTime = time.Second
-
 // Program is a running mcp-jail-tls, seen from the launcher.
 type Program struct {
 	socket  *socket
@@ -34,6 +31,11 @@ type Program struct {
 	process *os.Process
 	exited  chan struct{}
 	state   *os.ProcessState // once it has exited
+
+	// hearing is held while a message leaves the socket and is taken: who holds it knows
+	// that there is none in between. Nothing that is done meanwhile waits for the process.
+	hearing sync.Mutex
+	failed  error // what the process said of its end
 
 	mu     sync.Mutex
 	handed map[uint64]*handed
@@ -167,93 +169,6 @@ func (p *Program) Ready() error {
 	return context.Cause(p.ctx)
 }
 
-// listen hears what the process says, until it ends.
-func (p *Program) listen(secrets map[string][]byte) {
-	err := func() error {
-		for {
-			m, c, err := p.socket.receive()
-			if err != nil {
-				return p.end()
-			}
-			if c != nil {
-				c.Close() // it has none to give
-			}
-			switch {
-			case m.Ready && secrets != nil:
-				p.socket.SetReadDeadline(time.Time{})
-				if err := p.socket.send(message{Secrets: secrets}, nil); err != nil {
-					return err
-				}
-				secrets = nil
-				close(p.ready)
-			case m.Failed != "":
-				return errors.New(m.Failed)
-			default:
-				p.take(m)
-			}
-		}
-	}()
-	p.cancel(err)
-	p.socket.Close() // that is its end
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, h := range p.handed {
-		h.cancel()
-	}
-}
-
-// end waits for the process, which has let go of its socket, and says how it ended.
-func (p *Program) end() error {
-	select {
-	case <-p.exited:
-	case <-time.After(endTime):
-		p.process.Kill()
-		<-p.exited
-	}
-	return fmt.Errorf("mcp-jail-tls has ended (%v)", p.state)
-}
-
-// take takes a message about one connection.
-func (p *Program) take(m message) {
-	switch {
-	case m.Dial != nil:
-		h := p.find(m.Dial.ID)
-		if h == nil {
-			p.socket.send(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
-			return
-		}
-		p.work.Go(func() { p.dial(h, m.Dial.Dial) })
-	case m.Denied != nil:
-		if h := p.find(m.Denied.ID); h != nil && h.target.Deny != nil {
-			h.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
-		}
-	case m.Sent != nil:
-		if h := p.find(m.Sent.ID); h != nil && h.target.Sent != nil && !h.target.Sent(max(0, m.Sent.Bytes)) {
-			p.socket.send(message{End: m.Sent.ID}, nil)
-		}
-	case m.Done != 0:
-		if h := p.find(m.Done); h != nil {
-			h.cancel()
-		}
-	}
-}
-
-func (p *Program) find(id uint64) *handed {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.handed[id]
-}
-
-func (p *Program) dial(h *handed, number uint64) {
-	c, err := h.dial(h.ctx)
-	if err != nil {
-		p.socket.send(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
-		return
-	}
-	p.socket.send(message{Upstream: &upstreamMessage{Dial: number}}, c)
-	c.Close()
-}
-
 // Serve hands a connection over: see egress.Terminator.
 func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
@@ -286,12 +201,15 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 	case <-h.ctx.Done():
 	case <-t.Done: // the Gate waits for nobody
 		p.socket.send(message{End: id}, nil)
+		p.CatchUp() // while it is known whose refusals they are
 	}
 }
 
 // Close ends the process and all that it serves, and waits for it.
 func (p *Program) Close() {
+	p.hearing.Lock() // who hears begins no work after this
 	p.cancel(errors.New("the session is over"))
+	p.hearing.Unlock()
 	p.socket.Close()
 	p.process.Kill()
 	<-p.exited

@@ -44,8 +44,11 @@ func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
 	err := handover.Run(func(rules []policy.NetRule, roots []byte) (handover.Worker, error) {
 		t, err := terminate.New(terminate.Options{Rules: rules, MoreRoots: roots})
-		if err == nil && rules[0].Host == probing {
+		switch {
+		case err == nil && rules[0].Host == probing:
 			return prober{t}, nil
+		case err == nil && rules[0].Host == flooding:
+			return flooder{t}, nil
 		}
 		return t, err
 	})

@@ -132,6 +132,8 @@ func (w *working) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 			return true // the answer, if there is one, is an end
 		},
 		Done: end,
+		// It returns when the launcher is going to hear of it, and only then there is an
+		// answer. That may take as long as the launcher does, which never waits for us.
 		Deny: func(d egress.Denial) {
 			w.socket.send(message{Denied: &deniedMessage{m.ID, d.Why, clip(d.Detail)}}, nil)
 		},

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is one end of the pair. Any goroutine may send, one receives.
+// socket is one end of the pair. Any goroutine may send, one at a time receives.
 type socket struct {
 	*net.UnixConn
+	raw     syscall.RawConn
 	sending sync.Mutex
 	packet  []byte
 	rights  []byte
@@ -31,7 +32,12 @@ func newSocket(f *os.File) (*socket, error) {
 		c.Close()
 		return nil, errors.New("not a UNIX socket")
 	}
-	return &socket{UnixConn: u, packet: make([]byte, maxMessage), rights: make([]byte, unix.CmsgSpace(4*4))}, nil
+	raw, err := u.SyscallConn()
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), rights: make([]byte, unix.CmsgSpace(4*4))}, nil
 }
 
 // send sends a message, and a connection with it where there is one. The caller
@@ -59,7 +65,23 @@ func (s *socket) send(m message, c *net.TCPConn) error {
 
 // receive returns the next message, and its connection; io.EOF at the end.
 func (s *socket) receive() (m message, c *net.TCPConn, err error) {
-	n, rights, flags, _, err := s.ReadMsgUnix(s.packet, s.rights)
+	if over := s.raw.Read(func(fd uintptr) bool {
+		m, c, err = s.next(int(fd))
+		return err != unix.EAGAIN
+	}); over != nil {
+		return m, nil, over
+	}
+	return m, c, err
+}
+
+// next is receive without waiting: EAGAIN where there is nothing.
+func (s *socket) next(fd int) (m message, c *net.TCPConn, err error) {
+	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	// The second is told once, before what the other side has sent: that it went, and
+	// left something unread.
+	for err == unix.EINTR || err == unix.ECONNRESET {
+		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil {
 		return m, nil, err
 	}

@@ -177,6 +177,7 @@ func (l *link) isNamed(name string) bool {
 	return err == nil && normal == l.target.Name
 }
 
+// deny tells of a refusal. Only what comes after it may show that to the jail.
 func (l *link) deny(d egress.Denial) {
 	d.Host, d.Port, d.Network = l.target.Name, l.target.Port, "tcp"
 	if l.target.Deny != nil {
