@@ -55,10 +55,10 @@ func ShimMain() {
 // lead is what the leader does: a part of the building that does not depend on the
 // order, while another thread goes through the steps; and then it passes signals on.
 func (s *shim) lead(steps []shimStep) {
-	if !s.bare {
-		s.mapped = mapIDs() // nobody can make a file before
-	}
 	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
+	if !s.bare {
+		s.mapped.close(mapIDs()) // nobody can make a file before
+	}
 	s.begun.soon(fewTurns) // it may be queued behind us
 	if !s.bare {
 		s.made.close(s.root.own.make())
@@ -125,7 +125,7 @@ type shim struct {
 	watch      chan struct{} // closed when the limits are to be watched
 	begun      latch         // the building has
 	spare      latch         // closed when the init has all the threads that it will need, the watching one too
-	mapped     error         // how it went with the ids
+	mapped     latch         // the ids are
 	up, made   latch         // the loopback, and the own filesystems
 	apart      apart         // from the leader and its threads
 	gate       latch         // the sockets for the launcher, where there are any
@@ -147,7 +147,7 @@ type shimStep struct {
 // steps are all of them in order, up to the start of the program.
 func (s *shim) steps() []shimStep {
 	return []shimStep{
-		{stepNamespaces, func() error { return s.mapped }},
+		{stepNamespaces, func() error { return s.await(&s.mapped) }},
 		{"parent", s.bindToParent},
 		{"private mounts", privateMounts},
 		{"keyring", freshKeyring},
