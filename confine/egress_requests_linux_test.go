@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -144,5 +147,46 @@ func TestWorldSecretMissing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), stepRequests) {
 			t.Errorf("%s: %v, want %q", c.command, err, c.want)
 		}
+	}
+}
+
+// TestWorldDeaf: a process that ends TLS and reads nothing any more does not keep a
+// session from ending.
+func TestWorldDeaf(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// More than its socket has room for: the first bytes of each connection go there.
+	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
+		`read go; x=$(head -c 8000 /dev/zero | tr "\0" x); for i in $(seq 100); do curl -sS -m 2 -H "X: $x" http://good.test/granted & done; wait`}}
+	p := c.requestProfile(t, "good.test", policy.NetRule{Host: "good.test", Scheme: "http", PathPrefix: "/granted", Allow: true})
+	in, begin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begin.Close()
+	var l Launcher
+	if bareWorld {
+		l.Waive = allGaps.Waive
+	}
+	proc, err := l.Start(t.Context(), p, Stdio{In: in})
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := proc.terminator.Pid()
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(begin, "go\n")
+	select {
+	case <-proc.Done():
+	case <-time.After(30 * time.Second):
+		t.Error("the session does not end")
+		unix.Kill(pid, unix.SIGKILL)
+		<-proc.Done()
 	}
 }

@@ -44,8 +44,11 @@ func TestEgress(t *testing.T) {
 		forbid string // user namespaces, and by what
 	}{{"root", 0, ""}, {"ordinary user", ordinaryUser, ""}, {"root, without namespaces", 0, "filter"}, {"ordinary user, without namespaces", ordinaryUser, "filter"}} {
 		t.Run(c.name, func(t *testing.T) {
-			home := filepath.Join(filepath.Dir(testBinary), fmt.Sprint("world-", c.user, c.forbid))
-			if err := os.Mkdir(home, 0o755); err != nil {
+			home, err := os.MkdirTemp(filepath.Dir(testBinary), "world-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(home, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			for name, program := range programs {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -74,6 +75,9 @@ func (p *Process) makeGate(profile *policy.Profile) error {
 	return nil
 }
 
+// deafTime is how long mcp-jail-tls may take to read that there is no jail any more.
+const deafTime = 200 * time.Millisecond
+
 // closeGate ends what is done for the jail, whose init has ended. What was recorded
 // stays.
 func (p *Process) closeGate() {
@@ -84,6 +88,10 @@ func (p *Process) closeGate() {
 		asks.close()
 	}
 	if gate != nil {
+		if terminator != nil { // what it is told last must not keep the session from ending
+			deaf := time.AfterFunc(deafTime, terminator.Kill)
+			defer deaf.Stop()
+		}
 		gate.Close()
 	}
 	if terminator != nil {

@@ -43,7 +43,7 @@ func (p *Program) arm(secrets map[string][]byte) error {
 		return errors.New("it did not say that it is ready")
 	}
 	p.socket.SetReadDeadline(time.Time{})
-	if err := p.socket.send(message{Secrets: secrets}, nil); err != nil {
+	if err := p.tell(message{Secrets: secrets}, nil); err != nil {
 		return err
 	}
 	close(p.ready)
@@ -145,7 +145,7 @@ func (p *Program) take(m message) {
 		h := p.find(m.Dial.ID)
 		if h == nil {
 			p.work.Go(func() {
-				p.socket.send(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
+				p.tell(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
 			})
 			return
 		}
@@ -156,7 +156,7 @@ func (p *Program) take(m message) {
 		}
 	case m.Sent != nil:
 		if h := p.find(m.Sent.ID); h != nil && h.target.Sent != nil && !h.target.Sent(max(0, m.Sent.Bytes)) {
-			p.work.Go(func() { p.socket.send(message{End: m.Sent.ID}, nil) })
+			p.work.Go(func() { p.tell(message{End: m.Sent.ID}, nil) })
 		}
 	case m.Done != 0:
 		if h := p.find(m.Done); h != nil {
@@ -174,9 +174,9 @@ func (p *Program) find(id uint64) *handed {
 func (p *Program) dial(h *handed, number uint64) {
 	c, err := h.dial(h.ctx)
 	if err != nil {
-		p.socket.send(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
+		p.tell(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
 		return
 	}
-	p.socket.send(message{Upstream: &upstreamMessage{Dial: number}}, c)
+	p.tell(message{Upstream: &upstreamMessage{Dial: number}}, c)
 	c.Close()
 }

@@ -36,6 +36,9 @@ func (*Program) Serve(c *net.TCPConn, _ []byte, _ egress.Target, _ func(context.
 // CatchUp does nothing.
 func (*Program) CatchUp() {}
 
+// Kill does nothing.
+func (*Program) Kill() {}
+
 // Close does nothing.
 func (*Program) Close() {}
 

@@ -136,7 +136,7 @@ func environment() []string {
 // introduce says what is to be done, and hears of the authority.
 func (p *Program) introduce(o Options) error {
 	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
-	if err := p.socket.send(message{Rules: rules}, nil); err != nil {
+	if err := p.tell(message{Rules: rules}, nil); err != nil {
 		return err
 	}
 	p.socket.SetReadDeadline(time.Now().Add(startTime))
@@ -169,6 +169,20 @@ func (p *Program) Ready() error {
 	return context.Cause(p.ctx)
 }
 
+// tellTime is how long the process may leave in its socket what it is told. The socket
+// has room for some hundred messages.
+const tellTime = 10 * time.Second
+
+// tell sends a message, and ends a process that takes none.
+func (p *Program) tell(m message, c *net.TCPConn) error {
+	deaf := time.AfterFunc(tellTime, p.Kill)
+	defer deaf.Stop()
+	return p.socket.send(m, c)
+}
+
+// Kill ends the process. What it has said is still heard.
+func (p *Program) Kill() { p.process.Kill() }
+
 // Serve hands a connection over: see egress.Terminator.
 func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
@@ -192,7 +206,7 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 		delete(p.handed, id)
 		p.mu.Unlock()
 	}()
-	if p.socket.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, c) != nil {
+	if p.tell(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, c) != nil {
 		c.SetLinger(0)
 		return
 	}
@@ -200,7 +214,7 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 	select {
 	case <-h.ctx.Done():
 	case <-t.Done: // the Gate waits for nobody
-		p.socket.send(message{End: id}, nil)
+		p.tell(message{End: id}, nil)
 		p.CatchUp() // while it is known whose refusals they are
 	}
 }
