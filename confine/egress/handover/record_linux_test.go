@@ -3,10 +3,13 @@ package handover_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,7 +117,7 @@ func TestRecord(t *testing.T) {
 		// Its socket has something in it then that it never read, which the kernel tells
 		// before it gives out what the process sent itself.
 		{"the process hangs and dies", func(t *testing.T, g *egress.Gate, p *handover.Program) {
-			syscall.Kill(p.Pid(), syscall.SIGSTOP)
+			stop(t, p)
 			io.WriteString(connect(t, g), forbidden)
 			time.Sleep(20 * time.Millisecond) // until it was handed over
 			kill(p)
@@ -129,6 +132,23 @@ func TestRecord(t *testing.T) {
 			onRecord(t, g, n)
 		})
 	}
+}
+
+// stop has the process hang, and returns when it does: its threads go on for a moment.
+func stop(t *testing.T, p *handover.Program) {
+	t.Helper()
+	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "its threads", func() bool {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid()))
+		for _, name := range stats {
+			if b, _ := os.ReadFile(name); !strings.Contains(string(b), ") T ") {
+				return false
+			}
+		}
+		return len(stats) > 0
+	})
 }
 
 func kill(p *handover.Program) { syscall.Kill(p.Pid(), syscall.SIGKILL) }
@@ -164,7 +184,7 @@ func TestRecordBounded(t *testing.T) {
 		p := start(t, func(o *handover.Options) { o.Rules = toAddress() })
 		g := slowGate(t, p, toAddress(), time.Millisecond)
 		refused(t, connect(t, g), 3)
-		syscall.Kill(p.Pid(), syscall.SIGSTOP)
+		stop(t, p)
 		for range 32 { // more than there is room for
 			io.WriteString(connect(t, g), strings.Replace(forbidden, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", 30<<10)+"\r\n\r\n", 1))
 		}
