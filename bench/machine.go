@@ -17,6 +17,7 @@ type machine struct {
 	CPU       string `json:"cpu"`
 	Go        string `json:"go"`
 	Node      string `json:"node,omitempty"`
+	Autogroup bool   `json:"autogroup"`      // sched(7): a session shares with sessions, where no cgroup has a share
 	Load      string `json:"load,omitempty"` // of the last minute, before the first measure
 	LoadAfter string `json:"load_after,omitempty"`
 }
@@ -30,6 +31,9 @@ func machineOf(ctx context.Context) machine {
 		if name := processorName(string(b)); name != "" {
 			m.CPU = name
 		}
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/sched_autogroup_enabled"); err == nil {
+		m.Autogroup = strings.TrimSpace(string(b)) == "1"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -63,6 +67,9 @@ func (m machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s, %s", m.Kernel, m.Cores, m.CPU, m.Go)
 	if m.Node != "" {
 		s += ", node " + m.Node
+	}
+	if m.Autogroup {
+		s += ", autogroup on"
 	}
 	if m.Load != "" {
 		s += ", load " + m.Load + " before and " + m.LoadAfter + " after"
