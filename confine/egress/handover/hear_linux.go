@@ -81,8 +81,9 @@ func (p *Program) hear(fd int) (n int, err error) {
 			return n, net.ErrClosed
 		}
 		m, c, err := p.socket.next(fd)
-		if c != nil {
-			c.Close() // it has none to give
+		if c != nil { // it has none to give, and could have said that closing takes an hour
+			c.SetLinger(0)
+			c.Close()
 		}
 		switch {
 		case err == unix.EAGAIN:
@@ -144,24 +145,42 @@ func (p *Program) take(m message) {
 	case m.Dial != nil:
 		h := p.find(m.Dial.ID)
 		if h == nil {
-			p.work.Go(func() {
+			p.answer(func() {
 				p.tell(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
 			})
 			return
 		}
-		p.work.Go(func() { p.dial(h, m.Dial.Dial) })
+		p.answer(func() { p.dial(h, m.Dial.Dial) })
 	case m.Denied != nil:
 		if h := p.find(m.Denied.ID); h != nil && h.target.Deny != nil {
 			h.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
 		}
 	case m.Sent != nil:
-		if h := p.find(m.Sent.ID); h != nil && h.target.Sent != nil && !h.target.Sent(max(0, m.Sent.Bytes)) {
-			p.work.Go(func() { p.tell(message{End: m.Sent.ID}, nil) })
+		if h := p.find(m.Sent.ID); h != nil && h.target.Sent != nil && !h.target.Sent(max(0, m.Sent.Bytes)) && !h.spent {
+			h.spent = true
+			p.answer(func() { p.tell(message{End: m.Sent.ID}, nil) })
 		}
 	case m.Done != 0:
 		if h := p.find(m.Done); h != nil {
 			h.cancel()
 		}
+	}
+}
+
+// Answers that may be underway: for each connection that there may be at once, and for
+// one with many requests whose upstream fails. One that reads none could have any number.
+const answersEach, answersMore = 16, 256
+
+// answer has f answer the process, and ends one that asks for more than its work takes.
+func (p *Program) answer(f func()) {
+	select {
+	case p.answers <- struct{}{}:
+		p.work.Go(func() {
+			defer func() { <-p.answers }()
+			f()
+		})
+	default:
+		p.Kill()
 	}
 }
 

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ type Program struct {
 	// hearing is held while a message leaves the socket and is taken: who holds it knows
 	// that there is none in between. Nothing that is done meanwhile waits for the process.
 	hearing sync.Mutex
-	failed  error // what the process said of its end
+	failed  error         // what the process said of its end
+	answers chan struct{} // one for each that is underway
 
 	mu     sync.Mutex
 	handed map[uint64]*handed
@@ -50,6 +52,7 @@ type handed struct {
 	dial   func(context.Context) (*net.TCPConn, error)
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
+	spent  bool // the process was told to end it
 }
 
 // Start starts the program and returns when it has made its authority; what it does
@@ -63,7 +66,11 @@ func Start(o Options) (*Program, error) {
 		}
 		secrets[name] = []byte(value)
 	}
-	p := &Program{ready: make(chan struct{}), exited: make(chan struct{}), handed: map[uint64]*handed{}}
+	connections := cmp.Or(max(0, o.Connections), policy.DefaultLimits.Connections)
+	p := &Program{
+		ready: make(chan struct{}), exited: make(chan struct{}), handed: map[uint64]*handed{},
+		answers: make(chan struct{}, answersEach*connections+answersMore),
+	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	if err := p.spawn(o); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", o.Program, err)
@@ -83,6 +90,9 @@ func (p *Program) spawn(o Options) error {
 	if err != nil {
 		return err
 	}
+	// It has no descriptors to give, and the kernel would close for us what we do not take.
+	// Linux 6.16; before, those that are taken are closed at once, and that must do.
+	unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
 	ours, theirs := os.NewFile(uintptr(pair[0]), "mcp-jail-tls"), os.NewFile(uintptr(pair[1]), "launcher")
 	defer theirs.Close()
 	if p.socket, err = newSocket(ours); err != nil {

@@ -49,6 +49,10 @@ func TestMain(m *testing.M) {
 			return prober{t}, nil
 		case err == nil && rules[0].Host == flooding:
 			return flooder{t}, nil
+		case err == nil && rules[0].Host == asking:
+			return asker{t}, nil
+		case err == nil && rules[0].Host == lingering:
+			return lingerer{t}, nil
 		}
 		return t, err
 	})

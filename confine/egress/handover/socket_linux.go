@@ -122,6 +122,7 @@ func connection(rights []byte) (*net.TCPConn, error) {
 	}
 	if len(fds) != 1 {
 		for _, fd := range fds {
+			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // at once
 			unix.Close(fd)
 		}
 		return nil, errors.New("a message has more than one descriptor")
