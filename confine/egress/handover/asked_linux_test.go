@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ func TestAskedBounded(t *testing.T) {
 		}
 		return p.Ready() != nil
 	})
+	if err := p.Ready(); !strings.Contains(err.Error(), "it asks for more than its work takes") {
+		t.Error(err)
+	}
 }
 
 // lingering is the host of a rule that makes the process give connections back, such that

@@ -91,7 +91,7 @@ func (p *Program) hear(fd int) (n int, err error) {
 		case err == io.EOF:
 			return n, err
 		case err != nil: // it breaks the protocol, and its end is what the listener waits for
-			p.process.Kill()
+			p.endFor("it sent what is no message: " + err.Error())
 			return n, err
 		}
 		n++
@@ -133,7 +133,10 @@ func (p *Program) end() error {
 		p.process.Kill()
 		<-p.exited
 	}
-	return fmt.Errorf("mcp-jail-tls has ended (%v)", p.state)
+	if what := p.wrong.Load(); what != nil {
+		return fmt.Errorf("mcp-jail-tls was ended: %s; start the server again", *what)
+	}
+	return fmt.Errorf("mcp-jail-tls has ended (%v); start the server again", p.state)
 }
 
 // take takes a message. What it has to answer it does not wait for: a process that
@@ -180,7 +183,7 @@ func (p *Program) answer(f func()) {
 			f()
 		})
 	default:
-		p.Kill()
+		p.endFor("it asks for more than its work takes")
 	}
 }
 

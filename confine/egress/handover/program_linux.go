@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,8 +37,9 @@ type Program struct {
 	// hearing is held while a message leaves the socket and is taken: who holds it knows
 	// that there is none in between. Nothing that is done meanwhile waits for the process.
 	hearing sync.Mutex
-	failed  error         // what the process said of its end
-	answers chan struct{} // one for each that is underway
+	failed  error                  // what the process said of its end
+	answers chan struct{}          // one for each that is underway
+	wrong   atomic.Pointer[string] // what it was ended for
 
 	mu     sync.Mutex
 	handed map[uint64]*handed
@@ -185,9 +187,15 @@ const tellTime = 10 * time.Second
 
 // tell sends a message, and ends a process that takes none.
 func (p *Program) tell(m message, c *net.TCPConn) error {
-	deaf := time.AfterFunc(tellTime, p.Kill)
+	deaf := time.AfterFunc(tellTime, func() { p.endFor(fmt.Sprintf("it read nothing for %v", tellTime)) })
 	defer deaf.Stop()
 	return p.socket.send(m, c)
+}
+
+// endFor ends the process for what is wrong with it.
+func (p *Program) endFor(what string) {
+	p.wrong.CompareAndSwap(nil, &what)
+	p.Kill()
 }
 
 // Kill ends the process. What it has said is still heard.
