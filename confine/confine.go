@@ -103,7 +103,7 @@ func (e *GapError) Unwrap() error { return ErrGaps }
 type StartError struct {
 	Step   string        // "namespaces", "mounts", "landlock", …, StepExec
 	Errno  syscall.Errno // 0 when the kernel was not the one to refuse
-	Detail string        // the path or argument that the step worked on
+	Detail string        // the path or argument that the step worked on; without an Errno, why it failed
 }
 
 // StepExec is the only step of a StartError that concerns the program rather

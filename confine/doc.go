@@ -25,7 +25,9 @@
 // new namespaces and under the name "mcp-jail: init"; ShimMain recognises itself
 // by that name and does not return. So every program that uses a Launcher calls it
 // before anything else, or names another program that does in Launcher.Shim.
-// In all other processes it returns at once.
+// In all other processes it returns at once. That program is built without cgo
+// (CGO_ENABLED=0): with it, the init's threads cannot all be made to give up their
+// capabilities, and Start refuses.
 //
 // The shim is told over a socket what to build, builds it, gives up every
 // capability, puts Landlock and the filter in force, tries what must fail by now,
@@ -59,8 +61,9 @@
 //     whatever is waived. Where user namespaces are forbidden the plan is a bare one
 //     (Plan.Bare): what only namespaces hold are gaps of the axes fs, process and
 //     limits, and nothing starts until each is waived.
-//   - A profile with network rules is a gap. Waived, the program has the network of
-//     the host, all of it.
+//   - Of the network there is TCP to granted hosts and ports, and lookups of their
+//     names. Waived where that cannot be held, the program has the network of the host,
+//     all of it.
 //   - [Process.Denials] holds what the supervisor refused or saw refused, and what
 //     reached a limit. Refused reads are not among it.
 //   - A file that the host replaces by a rename sheds its mask; it stays unwritable.

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"unsafe"
@@ -106,14 +107,36 @@ func emptyCapabilities(kept uint32) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none, others [2]unix.CapUserData
 	others[0].Effective, others[0].Permitted = kept, kept
+	if err := canSignalThreads(); err != nil {
+		return err
+	}
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&others[0])), 0)
-	// ENOTSUP: built with cgo, only this thread can be reached. The others never
-	// start a program, and the filter will keep them from using what they hold.
-	if errno != 0 && errno != unix.ENOTSUP {
+	switch {
+	case errno == unix.ENOTSUP && underRace:
+	case errno == unix.ENOTSUP:
+		return errCgo
+	case errno != 0:
 		return on("capset", errno)
 	}
 	return on("capset", unix.Capset(&hdr, &none[0]))
 }
+
+// canSignalThreads: Go reaches its threads by real-time signals, and waits for ever for
+// one that the kernel has no room to queue (tgkill(2), EAGAIN).
+func canSignalThreads() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
+		return on("getrlimit", err)
+	}
+	if limit.Cur < 2*initThreads {
+		return fmt.Errorf("RLIMIT_SIGPENDING is %d, and each thread of the jail's init is told by a signal: raise it (ulimit -i)", limit.Cur)
+	}
+	return nil
+}
+
+// errCgo: where C may have threads of its own, Go reaches none but the calling one. The
+// init's others would keep what the jail was built with.
+var errCgo = errors.New("this program was built with cgo, and so cannot take the capabilities from all threads of a jail's init: build it with CGO_ENABLED=0")
 
 // hideDescriptors keeps everything but the three standard ones from the server.
 func hideDescriptors() error {

@@ -58,7 +58,7 @@ type Evidence struct {
 type Start struct {
 	Step   string        // StepExec, or the part of the jail that failed
 	Errno  syscall.Errno // 0 when the kernel was not the one to refuse
-	Detail string        // the path or argument that the step worked on
+	Detail string        // the path or argument that the step worked on; without an Errno, why it failed
 }
 
 // StepExec is the only step that concerns the program rather than the jail.

@@ -13,11 +13,13 @@ import (
 // of the shim; whether the jail is behind them follows from the profile.
 func (j *judge) start(s Start) verdict {
 	detail := s.Detail
-	if detail != "" {
-		detail = " at " + quote(detail)
-	}
-	if s.Errno != 0 {
-		detail += ": " + s.Errno.Error()
+	switch {
+	case s.Errno == 0 && detail != "": // a sentence, not a place
+		detail = ": " + clean(detail)
+	case s.Errno != 0 && detail != "":
+		detail = " at " + quote(detail) + ": " + s.Errno.Error()
+	case s.Errno != 0:
+		detail = ": " + s.Errno.Error()
 	}
 	if s.Step != StepExec {
 		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
