@@ -84,11 +84,12 @@ const (
 )
 
 // pause is how long the jail may be left alone: half of the time in which it
-// could be at its limit, if it grew as fast as it just did or as one thread can.
+// could be at its limit, if it grew as fast as it just did or as one thread can. A
+// sample that took long, which the server can bring about, is no reason to look away.
 func (w *memoryWatch) pause() time.Duration {
 	room := max(0, float64(w.limit-w.used))
 	d := time.Duration(room / max(2*w.rate, expectedGrowth) * float64(time.Second))
-	return max(min(max(d, shortPause), longPause), shareOfTime*w.took)
+	return min(max(d, shortPause, shareOfTime*w.took), longPause)
 }
 
 // inodeSize is about what the kernel keeps for a file besides its content.
@@ -126,13 +127,37 @@ func sum(pids []string, held map[string]int64, of func(pid string) usage) (all u
 }
 
 // resident is what proc(5) status tells of a process; everybody may read it.
-func (w *memoryWatch) resident(pid string) (u usage) {
-	b, err := os.ReadFile(path.Join(w.proc, pid, "status"))
+func (w *memoryWatch) resident(pid string) usage {
+	u, known := w.status(pid)
+	if known || u.threads < 2 {
+		return u
+	}
+	_, of := w.survivor(pid)
+	of.threads = u.threads
+	return of
+}
+
+// survivor finds a thread that still has the memory of its process. When the first one
+// ends before the others, /proc shows nothing more of them in the place of the process.
+func (w *memoryWatch) survivor(pid string) (name string, u usage) {
+	for _, tid := range namesIn(path.Join(w.proc, pid, "task")) {
+		name = path.Join(pid, "task", tid)
+		if u, known := w.status(name); known {
+			return name, u
+		}
+	}
+	return pid, usage{}
+}
+
+// status reads one proc(5) status. known tells whether it speaks of memory.
+func (w *memoryWatch) status(name string) (u usage, known bool) {
+	b, err := os.ReadFile(path.Join(w.proc, name, "status"))
 	if err != nil {
-		return usage{}
+		return usage{}, false
 	}
 	u.threads = 1
 	eachNumber(b, func(name string, n int64) {
+		known = known || name == "VmRSS"
 		switch name {
 		case "VmPTE":
 			u.tables = n << 10
@@ -145,7 +170,7 @@ func (w *memoryWatch) resident(pid string) (u usage) {
 			u.threads = max(1, int(n))
 		}
 	})
-	return u
+	return u, known
 }
 
 // proportional is Pss of proc(5) smaps_rollup, with swap and tables. A process
@@ -153,6 +178,10 @@ func (w *memoryWatch) resident(pid string) (u usage) {
 func (w *memoryWatch) proportional(pid string) usage {
 	u := w.resident(pid)
 	b, err := os.ReadFile(path.Join(w.proc, pid, "smaps_rollup"))
+	if err != nil && u.threads > 1 {
+		name, _ := w.survivor(pid)
+		b, err = os.ReadFile(path.Join(w.proc, name, "smaps_rollup"))
+	}
 	if err != nil {
 		return u
 	}

@@ -3,6 +3,7 @@ package confine
 import (
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type unmapped struct {
 	last  int64
 	held  map[string]int64
 	next  time.Time
+
+	search *memfdSearch // one that is not at its end
 }
 
 // grown tells whether the shared memory of the host is more than some over what
@@ -49,34 +52,93 @@ func (u *unmapped) grown(proc string, some int64) bool {
 }
 
 // count returns the bytes of all such memory, and of memfds those that each
-// process holds open. Where it takes long it is done less often.
+// process holds open. Where it takes long it is done less often, and never for long
+// at once: meanwhile nobody watches the rest.
 func (u *unmapped) count(proc string, pids []string) (total int64, held map[string]int64) {
 	begun := time.Now()
-	if begun.Before(u.next) {
-		return u.last, u.held
+	if !begun.Before(u.next) {
+		if u.search == nil {
+			u.search = newMemfdSearch(proc, pids)
+		}
+		if u.search.goOn(proc, begun.Add(searchAtOnce)) {
+			u.last, u.held, u.search = u.search.total, u.search.held, nil
+		}
+		u.next = time.Now().Add(shareOfTime * time.Since(begun))
 	}
-	u.last, u.held = sysvSegments(proc), make(map[string]int64)
-	seen := make(map[uint64]bool)
-	for _, pid := range pids {
-		dir := path.Join(proc, pid, "fd")
-		for _, name := range namesIn(dir) {
-			fd := path.Join(dir, name)
-			if target, err := os.Readlink(fd); err != nil || !strings.HasPrefix(target, "/memfd:") {
+	total, held = u.last, u.held
+	if u.search != nil && u.search.total > total {
+		total, held = u.search.total, u.search.held
+	}
+	return total + sysvSegments(proc), held
+}
+
+// searchAtOnce is for how long open files are looked at in one sample.
+const searchAtOnce = 20 * time.Millisecond
+
+// memfdSearch is one look at all open files of the jail.
+type memfdSearch struct {
+	pids  []string // still to be looked at
+	pid   string
+	dirs  []string // of its threads: each may have descriptors of its own
+	dir   string
+	names []string // of descriptors in it
+	seen  map[uint64]bool
+	by    map[string]map[uint64]bool
+	total int64
+	held  map[string]int64
+}
+
+func newMemfdSearch(proc string, pids []string) *memfdSearch {
+	return &memfdSearch{pids: slices.Clone(pids), seen: make(map[uint64]bool), by: make(map[string]map[uint64]bool), held: make(map[string]int64)}
+}
+
+// goOn looks until a moment has passed, and tells whether nothing is left.
+func (m *memfdSearch) goOn(proc string, until time.Time) (done bool) {
+	for n := 1; ; n++ {
+		switch {
+		case len(m.names) > 0:
+			m.look(path.Join(m.dir, m.names[0]))
+			m.names = m.names[1:]
+			if n%64 != 0 {
 				continue
 			}
-			var st unix.Stat_t
-			if unix.Stat(fd, &st) != nil {
-				continue
+		case len(m.dirs) > 0:
+			m.dir, m.dirs = m.dirs[0], m.dirs[1:]
+			m.names = namesIn(m.dir)
+		case len(m.pids) > 0:
+			m.pid, m.pids = m.pids[0], m.pids[1:]
+			for _, tid := range namesIn(path.Join(proc, m.pid, "task")) {
+				m.dirs = append(m.dirs, path.Join(proc, m.pid, "task", tid, "fd"))
 			}
-			u.held[pid] += st.Blocks * 512
-			if !seen[st.Ino] {
-				seen[st.Ino] = true
-				u.last += st.Blocks * 512
-			}
+		default:
+			return true
+		}
+		if time.Now().After(until) {
+			return false
 		}
 	}
-	u.next = time.Now().Add(shareOfTime * time.Since(begun))
-	return u.last, u.held
+}
+
+// look counts what a descriptor leads to, once for all and once for its process.
+func (m *memfdSearch) look(fd string) {
+	if target, err := os.Readlink(fd); err != nil || !strings.HasPrefix(target, "/memfd:") {
+		return
+	}
+	var st unix.Stat_t
+	if unix.Stat(fd, &st) != nil {
+		return
+	}
+	if !m.seen[st.Ino] {
+		m.seen[st.Ino] = true
+		m.total += st.Blocks * 512
+	}
+	if m.by[m.pid] == nil {
+		m.by[m.pid] = make(map[uint64]bool)
+	}
+	if !m.by[m.pid][st.Ino] {
+		m.by[m.pid][st.Ino] = true
+		m.held[m.pid] += st.Blocks * 512
+	}
 }
 
 func namesIn(dir string) (names []string) {
