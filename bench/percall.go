@@ -27,8 +27,8 @@ func (s *site) tooled() []tooled {
 	}
 }
 
-// configured starts a server through a configuration, statefully or not.
-func (s *site) configured(stateful bool, warm int, argv []string) (start, error) {
+// configured opens a session through a configuration, stateful or not, and lists the tools.
+func (s *site) configured(ctx context.Context, stateful bool, warm int, argv []string) (*session, error) {
 	var args string
 	for _, a := range argv[1:] {
 		args += fmt.Sprintf("%q, ", a)
@@ -39,9 +39,9 @@ func (s *site) configured(stateful bool, warm int, argv []string) (start, error)
 		text += fmt.Sprintf("warm = %d\n", warm)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return start{}, err
+		return nil, err
 	}
-	return start{argv: []string{s.jail, "run", "--config", file, "bench"}}, nil
+	return s.listed(ctx, start{argv: []string{s.jail, "run", "--config", file, "bench"}})
 }
 
 // measurePerCall compares calls that have a process of their own with those of one
@@ -73,34 +73,41 @@ func measurePerCall(ctx context.Context, s *site) ([]row, error) {
 	return append(rows, long), err
 }
 
-// coldCall pairs a call with what its process costs without a jail: its start, the
-// handshake and the call.
-func (s *site) coldCall(ctx context.Context, server tooled) (p pairs, err error) {
+// beside pairs what bare takes, which starts its processes without a jail, with what
+// cold takes in a session each of whose calls has a process of its own.
+func (s *site) beside(ctx context.Context, server tooled, bare func(start) (float64, error), cold func(*session) (float64, error)) (p pairs, err error) {
 	without, err := s.bare(server.argv...)
 	if err != nil {
 		return p, err
 	}
-	how, err := s.configured(false, 0, server.argv)
-	if err != nil {
-		return p, err
-	}
-	c, err := s.listed(ctx, how)
+	c, err := s.configured(ctx, false, 0, server.argv)
 	if err != nil {
 		return p, err
 	}
 	defer c.close()
 	for range s.runs + 1 {
-		bare, err := s.startAndCall(ctx, without, server.call)
+		a, err := bare(without)
 		if err != nil {
 			return p, err
 		}
-		cold, err := c.params(server.call)
+		b, err := cold(c)
 		if err != nil {
 			return p, err
 		}
-		p.add(bare, ms(cold))
+		p.add(a, b)
 	}
 	return p.withoutFirst(), nil
+}
+
+// coldCall pairs a call with what its process costs without a jail: its start, the
+// handshake and the call.
+func (s *site) coldCall(ctx context.Context, server tooled) (pairs, error) {
+	return s.beside(ctx, server, func(without start) (float64, error) {
+		return s.startAndCall(ctx, without, server.call)
+	}, func(c *session) (float64, error) {
+		took, err := c.params(server.call)
+		return ms(took), err
+	})
 }
 
 func (s *site) startAndCall(ctx context.Context, how start, call string) (float64, error) {
@@ -115,22 +122,9 @@ func (s *site) startAndCall(ctx context.Context, how start, call string) (float6
 }
 
 // eightCalls is coldCall with eight of each at once, up to the last answer.
-func (s *site) eightCalls(ctx context.Context, server tooled) (p pairs, err error) {
+func (s *site) eightCalls(ctx context.Context, server tooled) (pairs, error) {
 	const many = 8
-	without, err := s.bare(server.argv...)
-	if err != nil {
-		return p, err
-	}
-	how, err := s.configured(false, 0, server.argv)
-	if err != nil {
-		return p, err
-	}
-	c, err := s.listed(ctx, how)
-	if err != nil {
-		return p, err
-	}
-	defer c.close()
-	for range s.runs + 1 {
+	return s.beside(ctx, server, func(without start) (float64, error) {
 		var failed error
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -145,32 +139,25 @@ func (s *site) eightCalls(ctx context.Context, server tooled) (p pairs, err erro
 			})
 		}
 		all.Wait()
-		bare := time.Since(began)
-		if failed != nil {
-			return p, failed
-		}
-		began = time.Now()
+		return ms(time.Since(began)), failed
+	}, func(c *session) (float64, error) {
+		began := time.Now()
 		for range many {
 			if err := c.write("tools/call", server.call); err != nil {
-				return p, c.explain(err)
+				return 0, c.explain(err)
 			}
 		}
 		if err := c.answers(many); err != nil {
-			return p, c.explain(err)
+			return 0, c.explain(err)
 		}
-		p.add(ms(bare), ms(time.Since(began)))
-	}
-	return p.withoutFirst(), nil
+		return ms(time.Since(began)), nil
+	})
 }
 
 // warmCall pairs a call of a process that was started ahead with one of a process
 // for the whole session. Before each, the time of a start passes.
 func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error) {
-	one, err := s.configured(true, 0, server.argv)
-	if err != nil {
-		return p, err
-	}
-	stateful, err := s.listed(ctx, one)
+	stateful, err := s.configured(ctx, true, 0, server.argv)
 	if err != nil {
 		return p, err
 	}
@@ -199,11 +186,7 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 // passes before each. started is how long the server takes: of this session the
 // catalogue may have answered the handshake.
 func (s *site) withSpare(ctx context.Context, server tooled, started time.Duration) (c *session, pause time.Duration, err error) {
-	how, err := s.configured(false, 1, server.argv)
-	if err != nil {
-		return nil, 0, err
-	}
-	if c, err = s.listed(ctx, how); err != nil {
+	if c, err = s.configured(ctx, false, 1, server.argv); err != nil {
 		return nil, 0, err
 	}
 	pause = max(3*started, 50*time.Millisecond)
@@ -253,11 +236,7 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) {
 	const calls, settle = 1000, 100
 	r = row{Measure: "1000 calls in a row, cold, " + server.name, Unit: "ms"}
-	how, err := s.configured(false, 0, server.argv)
-	if err != nil {
-		return r, err
-	}
-	c, err := s.listed(ctx, how)
+	c, err := s.configured(ctx, false, 0, server.argv)
 	if err != nil {
 		return r, err
 	}

@@ -14,8 +14,8 @@ import (
 
 // Time-outs against a server that hangs, generous for a loaded machine.
 const (
-	sessionTimeout = 60 * time.Second
-	endTimeout     = 10 * time.Second
+	answerTimeout = 60 * time.Second
+	endTimeout    = 10 * time.Second
 )
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}` + "\n"
@@ -27,6 +27,7 @@ type session struct {
 	site    *site
 	cmd     *exec.Cmd
 	cancel  context.CancelFunc
+	overdue *time.Timer // ends a server that keeps an answer to itself
 	in      io.WriteCloser
 	pipe    io.ReadCloser
 	out     *bufio.Reader
@@ -39,7 +40,7 @@ type session struct {
 // open starts a server and initializes it.
 func (s *site) open(ctx context.Context, how start) (*session, error) {
 	c := &session{site: s}
-	ctx, c.cancel = context.WithTimeout(ctx, sessionTimeout)
+	ctx, c.cancel = context.WithCancel(ctx)
 	c.cmd = exec.CommandContext(ctx, how.argv[0], how.argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = s.workspace, how.env
 	c.cmd.Stderr = s.stderr
@@ -61,6 +62,7 @@ func (s *site) open(ctx context.Context, how start) (*session, error) {
 		c.cancel()
 		return nil, err
 	}
+	c.overdue = time.AfterFunc(answerTimeout, c.cancel)
 	if _, err = io.WriteString(c.in, initialize); err == nil {
 		_, err = c.answer(0)
 	}
@@ -89,6 +91,8 @@ func (c *session) explain(err error) error {
 // answer reads up to the end of the answer to a request, and returns its size.
 // What else the server sends is passed over.
 func (c *session) answer(id int) (size int, err error) {
+	c.overdue.Reset(answerTimeout)
+	defer c.overdue.Stop()
 	token := strconv.AppendInt([]byte(`"id":`), int64(id), 10)
 	for wanted := false; !wanted; {
 		for size = 0; ; {
