@@ -221,7 +221,8 @@ func address(s string) (family int, sa unix.Sockaddr, err error) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: a.Port, Addr: [16]byte(a.IP.To16())}, nil
 }
 
-func connectVia(to string, kind, proto int) error {
+// withSocket does something with a new socket of the family of an address.
+func withSocket(to string, kind, proto int, f func(fd int, sa unix.Sockaddr) error) error {
 	family, sa, err := address(to)
 	if err != nil {
 		return err
@@ -231,57 +232,46 @@ func connectVia(to string, kind, proto int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Connect(fd, sa)
+	return f(fd, sa)
+}
+
+func connectVia(to string, kind, proto int) error {
+	return withSocket(to, kind, proto, unix.Connect)
 }
 
 // probeFastOpen connects by sending (TCP Fast Open, RFC 7413).
 func probeFastOpen(a []string) error {
-	family, sa, err := address(a[0])
-	if err != nil {
+	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) (err error) {
+		switch a[1] {
+		case "sendmsg":
+			_, err = unix.SendmsgN(fd, []byte("x"), nil, sa, unix.MSG_FASTOPEN)
+		default:
+			err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, sa)
+		}
 		return err
-	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	switch a[1] {
-	case "sendmsg":
-		_, err = unix.SendmsgN(fd, []byte("x"), nil, sa, unix.MSG_FASTOPEN)
-	default:
-		err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, sa)
-	}
-	return err
+	})
 }
 
 // probeFastConnect has the connect wait for the first byte.
 func probeFastConnect(a []string) error {
-	family, sa, err := address(a[0])
-	if err != nil {
+	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) error {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
+			return err
+		}
+		if err := unix.Connect(fd, sa); err != nil {
+			return err
+		}
+		if _, err := unix.Write(fd, []byte("x")); err != nil {
+			return err
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		unix.Poll(fds, 2000)
+		n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && n != 0 {
+			return syscall.Errno(n)
+		}
 		return err
-	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
-		return err
-	}
-	if err := unix.Connect(fd, sa); err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, []byte("x"))
-	if err != nil {
-		return err
-	}
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	unix.Poll(fds, 2000)
-	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-	if err == nil && n != 0 {
-		return syscall.Errno(n)
-	}
-	return err
+	})
 }
 
 // probeTakeDescriptor takes what a process of the host hands out over a socket

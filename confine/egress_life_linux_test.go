@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -108,18 +109,7 @@ func TestWorldHalves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				io.Copy(c, c)
-				c.Close()
-			}()
-		}
-	}()
+	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
 	expect(t, "1 MB there and back", jailed(t, p, "halves", l.Addr().String()), "ok")
 }

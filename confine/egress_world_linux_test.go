@@ -1,21 +1,23 @@
 package confine
 
 import (
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 )
 
 // The tests of granted hosts need hosts. They run in a network namespace that stands
@@ -165,69 +167,23 @@ func runWorld(argv []string) {
 }
 
 func makeWorld(dir string) error {
-	authority, err := newAuthority()
+	if err := errors.Join(
+		egresstest.Certify(dir, slices.Collect(maps.Keys(internetHosts))...),
+		os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644),
+	); err != nil {
+		return err
+	}
+	internet := &exec.Cmd{Path: "/proc/self/exe", Args: []string{internetName, dir}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}}
+	up, err := egresstest.Start(dir, internet)
 	if err != nil {
 		return err
 	}
-	resolv := filepath.Join(dir, "resolv.conf")
-	err = errors.Join(
-		os.WriteFile(filepath.Join(dir, "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.cert.Raw}), 0o644),
-		os.WriteFile(resolv, []byte("nameserver 198.51.100.53\n"), 0o644),
-		unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
-	)
-	if err != nil {
-		return err
-	}
-	etc, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	if err != nil {
-		return err
-	}
-	if err := unix.Mount(resolv, etc, "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	key, err := authority.encode()
-	if err != nil {
-		return err
-	}
-	internet := exec.Command("/proc/self/exe", dir)
-	internet.Args[0] = internetName
-	internet.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
-	internet.Stderr = os.Stderr
-	internet.Env = append(os.Environ(), "MCPJAIL_TEST_AUTHORITY="+key)
-	// The end of this pipe, which whatever we become holds, is its end.
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	internet.Stdin = r
-	ready, err := internet.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := internet.Start(); err != nil {
-		return err
-	}
-	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETFD, 0); err != nil {
-		return err
-	}
-	if err := ip("link set lo up", fmt.Sprint("link add outside type veth peer name inside netns ", internet.Process.Pid),
+	if err := egresstest.IP("link set lo up", fmt.Sprint("link add outside type veth peer name inside netns ", internet.Process.Pid),
 		"addr add 192.0.2.1/24 dev outside", "addr add 2001:db8:1::1/64 dev outside nodad", "link set outside up",
 		"route add default via 192.0.2.2", "-6 route add default via 2001:db8:1::2"); err != nil {
 		return err
 	}
-	if _, err := io.ReadFull(ready, make([]byte, 2)); err != nil {
-		return fmt.Errorf("the other namespace did not come up: %w", err)
-	}
-	return nil
-}
-
-func ip(commands ...string) error {
-	for _, c := range commands {
-		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("ip %s: %v: %s", c, err, out)
-		}
-	}
-	return nil
+	return up()
 }
 
 // worldFile is a file that the world was made with.
@@ -247,12 +203,5 @@ func hostService(t testing.TB, addr string) (port int) {
 }
 
 func serveGreeting(l net.Listener, greeting string) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		io.WriteString(c, greeting+"\n")
-		c.Close()
-	}
+	egresstest.Serve(l, func(c net.Conn) { io.WriteString(c, greeting+"\n") })
 }

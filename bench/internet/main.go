@@ -7,38 +7,26 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
+	"maps"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
+	"slices"
 
-	"golang.org/x/net/dns/dnsmessage"
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 )
 
 // internetNames are the hosts of the namespace that stands for the Internet.
-var internetNames = map[string][4]byte{"bench.test.": {198, 51, 100, 10}, "seen.test.": {198, 51, 100, 11}}
+var internetNames = map[string][]string{"bench.test": {"198.51.100.10"}, "seen.test": {"198.51.100.11"}}
 
 func main() {
 	var err error
 	switch os.Args[1] {
 	case "certify":
-		var ca string
-		if ca, err = makeCertificates(os.Args[2]); err == nil {
-			_, err = os.Stdout.WriteString(ca)
-		}
+		err = certify(os.Args[2])
 	case "serve":
 		err = serveInternet(os.Args[2])
 	}
@@ -48,45 +36,21 @@ func main() {
 	}
 }
 
-// makeCertificates writes a certificate for those names with its key, and returns who
-// issued it.
-func makeCertificates(dir string) (ca string, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func certify(dir string) error {
+	if err := egresstest.Certify(dir, slices.Collect(maps.Keys(internetNames))...); err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(filepath.Join(dir, "ca.pem"))
 	if err != nil {
-		return "", err
+		return err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "mcp-jail's benchmark"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"bench.test", "seen.test"},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return "", err
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return "", err
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o644); err != nil {
-		return "", err
-	}
-	return string(cert), os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600)
+	_, err = os.Stdout.Write(ca)
+	return err
 }
 
 // serveInternet is the other namespace. It ends with the one that started it.
 func serveInternet(dir string) error {
-	if err := awaitInterface("inside"); err != nil {
-		return err
-	}
-	if err := ip("link set lo up", "addr add 192.0.2.2/24 dev inside", "link set inside up", "addr add 198.51.100.53/32 dev lo",
-		"addr add 198.51.100.10/32 dev lo", "addr add 198.51.100.11/32 dev lo"); err != nil {
-		return err
-	}
-	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
-	if err != nil {
+	if err := egresstest.Join(); err != nil {
 		return err
 	}
 	for port, handle := range map[string]func(net.Conn){":7000": echo, ":7001": swallow} {
@@ -94,37 +58,18 @@ func serveInternet(dir string) error {
 		if err != nil {
 			return err
 		}
-		go serve(l, handle)
+		go egresstest.Serve(l, handle)
 	}
 	web, err := net.Listen("tcp", ":443")
 	if err != nil {
 		return err
 	}
-	names, err := net.ListenPacket("udp", "198.51.100.53:53")
-	if err != nil {
+	if err := egresstest.ServeNames(func(name string) []string { return internetNames[name] }); err != nil {
 		return err
 	}
-	go serveNames(names)
-	server := &http.Server{
-		Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello\n") }),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
-	}
 	fmt.Println("up")
-	return server.ServeTLS(web, "", "")
-}
-
-// serve has a function handle every connection, which ends with it.
-func serve(l net.Listener, handle func(net.Conn)) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			handle(c)
-		}()
-	}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello\n") })
+	return http.ServeTLS(web, hello, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 }
 
 func echo(c net.Conn) { io.Copy(c, c) }
@@ -138,52 +83,4 @@ func swallow(c net.Conn) {
 		}
 	}
 	c.Write([]byte{0})
-}
-
-func serveNames(c net.PacketConn) {
-	b := make([]byte, 1500)
-	for {
-		n, from, err := c.ReadFrom(b)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
-			continue
-		}
-		q := m.Questions[0]
-		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-		addr, known := internetNames[q.Name.String()]
-		switch {
-		case !known:
-			m.RCode = dnsmessage.RCodeNameError
-		case q.Type == dnsmessage.TypeA:
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 60}, Body: &dnsmessage.AResource{A: addr},
-			}}
-		}
-		if answer, err := m.Pack(); err == nil {
-			c.WriteTo(answer, from)
-		}
-	}
-}
-
-// awaitInterface waits for the end of the pair that the other side makes.
-func awaitInterface(name string) (err error) {
-	for range 500 {
-		if _, err = net.InterfaceByName(name); err == nil {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
-
-func ip(commands ...string) error {
-	for _, c := range commands {
-		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("ip %s: %w: %s", c, err, out)
-		}
-	}
-	return nil
 }

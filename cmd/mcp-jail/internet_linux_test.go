@@ -3,19 +3,10 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,11 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
 	"github.com/mcp-jail/mcp-jail/confine/egress/terminate"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -39,13 +29,11 @@ import (
 // only a route makes the namespace's own, so that to mcp-jail they are elsewhere.
 
 const (
-	internetName = "mcp-jail-internet"        // argv[0]: makes it, and becomes the rest of argv
-	hostName     = "mcp-jail-internet-host"   // argv[0]: what is in it, until its input ends
-	tlsName      = handover.Name              // the test binary, copied
-	internetHost = "api.github.com"           // its only name
-	internetAddr = "198.51.100.10"            // of that
-	internetDNS  = "198.51.100.53"            // its resolver
-	internetFail = "mcp-jail-internet: error" // on stderr: there is no such world
+	internetName = "mcp-jail-internet"      // argv[0]: makes it, and becomes the rest of argv
+	hostName     = "mcp-jail-internet-host" // argv[0]: what is in it, until its input ends
+	tlsName      = handover.Name            // the test binary, copied
+	internetHost = "api.github.com"         // its only name
+	internetAddr = "198.51.100.10"          // of that
 )
 
 // besides are what the test binary is under other names, besides mcp-jail.
@@ -74,10 +62,10 @@ func newInternet(t *testing.T, w *world, token string) *internet {
 	need(t, "ip")
 	n := &internet{filepath.Join(w.base, "internet")}
 	must(t, os.Mkdir(n.dir, 0o755))
-	n.certify(t)
+	must(t, egresstest.Certify(n.dir, internetHost))
 	must(t, os.WriteFile(filepath.Join(n.dir, "token"), []byte(token), 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "told"), nil, 0o600))
-	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+internetDNS+"\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644))
 	w.copied(t, tlsName)
 	for i, v := range w.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
@@ -94,28 +82,6 @@ func (n *internet) authority() string { return filepath.Join(n.dir, "ca.pem") }
 
 // told lists what the host was asked, a line each: method, path, authorization.
 func (n *internet) told(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
-
-func (n *internet) certify(t *testing.T) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	own := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mcp-jail's tests"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	leaf := *own
-	leaf.SerialNumber, leaf.Subject, leaf.IsCA, leaf.DNSNames = big.NewInt(2), pkix.Name{CommonName: internetHost}, false, []string{internetHost}
-	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	for file, c := range map[string]*x509.Certificate{"ca.pem": own, "host.pem": &leaf} {
-		der, err := x509.CreateCertificate(rand.Reader, c, own, key.Public(), key)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(n.dir, file), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(n.dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
-}
 
 // around has a command run in the Internet.
 func (n *internet) around(cmd *exec.Cmd) *exec.Cmd {
@@ -139,60 +105,29 @@ func internetMain() {
 	if err == nil {
 		err = syscall.Exec(os.Args[2], os.Args[2:], os.Environ())
 	}
-	fmt.Fprintln(os.Stderr, internetFail, err)
+	fmt.Fprintln(os.Stderr, "internet:", err)
 	os.Exit(1)
 }
 
 func makeInternet(dir string) error {
-	for _, args := range []string{"link set lo up", "route add local 198.51.100.0/24 dev lo"} {
-		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("ip %s: %w: %s", args, err, out)
-		}
+	if err := egresstest.IP("link set lo up", "route add local 198.51.100.0/24 dev lo"); err != nil {
+		return err
 	}
-	resolv, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	up, err := egresstest.Start(dir, &exec.Cmd{Path: "/proc/self/exe", Args: []string{hostName, dir}})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""), unix.Mount(filepath.Join(dir, "resolv.conf"), resolv, "", unix.MS_BIND, "")); err != nil {
-		return err
-	}
-	// Whatever this process becomes holds the other end: its end is the host's.
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	host := &exec.Cmd{Path: "/proc/self/exe", Args: []string{hostName, dir}, Stdin: r, Stderr: os.Stderr}
-	ready, err := host.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := host.Start(); err != nil {
-		return err
-	}
-	if _, err := io.ReadFull(ready, make([]byte, 2)); err != nil {
-		return fmt.Errorf("the host did not come up: %w", err)
-	}
-	_, err = unix.FcntlInt(w.Fd(), unix.F_SETFD, 0)
-	return err
+	return up()
 }
 
 // internetHostMain is the host.
-func internetHostMain() {
-	if err := serveInternet(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, internetFail, err)
-		os.Exit(1)
-	}
-	fmt.Println("up")
-	io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
-}
+func internetHostMain() { egresstest.Run(func() error { return serveInternet(os.Args[1]) }) }
 
 func serveInternet(dir string) error {
-	names, err := net.ListenPacket("udp", internetDNS+":53")
-	if err != nil {
+	names := map[string][]string{internetHost: {internetAddr}}
+	if err := egresstest.ServeNames(func(name string) []string { return names[name] }); err != nil {
 		return err
 	}
-	go serveNames(names)
 	token, err := os.ReadFile(filepath.Join(dir, "token"))
 	if err != nil {
 		return err
@@ -201,7 +136,7 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
-	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "host.pem"), filepath.Join(dir, "key.pem"))
+	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return err
 	}
@@ -220,32 +155,4 @@ func serveInternet(dir string) error {
 		io.WriteString(w, `[{"sha":"c0ffee","commit":{"message":"a commit"}}]`)
 	}))
 	return nil
-}
-
-func serveNames(c net.PacketConn) {
-	b := make([]byte, 4096)
-	for {
-		n, from, err := c.ReadFrom(b)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
-			continue
-		}
-		q := m.Questions[0]
-		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-		switch {
-		case q.Name.String() != internetHost+".":
-			m.RCode = dnsmessage.RCodeNameError
-		case q.Type == dnsmessage.TypeA:
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 60},
-				Body:   &dnsmessage.AResource{A: [4]byte(net.ParseIP(internetAddr).To4())},
-			}}
-		}
-		if answer, err := m.Pack(); err == nil {
-			c.WriteTo(answer, from)
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package terminate
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -261,4 +262,51 @@ func contains(list []egress.Denial, why egress.Reason, detail string) bool {
 	return slices.ContainsFunc(list, func(d egress.Denial) bool {
 		return d.Why == why && strings.Contains(d.Detail, detail) && d.Host == host && d.Network == "tcp"
 	})
+}
+
+// scripted is an upstream that keeps the bytes of each request up to the end of its
+// header, and answers with the bytes of the function.
+func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				var head strings.Builder
+				for {
+					line, err := r.ReadString('\n')
+					head.WriteString(line)
+					if err != nil {
+						return
+					}
+					if line == "\r\n" {
+						answer(head.String(), c)
+						head.Reset()
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr()
+}
+
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 2000 {
+		if is() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("never came: " + what)
 }
