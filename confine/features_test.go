@@ -1,15 +1,11 @@
 package confine
 
 import (
-	"flag"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// updateGolden is this package's one -update flag.
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // needs skips a test where the host lacks one of the features, named as in
 // Features.Has. What MCPJAIL_REQUIRE lists ("landlock:6,seccomp,userns") is a

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/bpf"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,14 +15,7 @@ func TestRefusedFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prog, all := bpf.Disassemble(raw)
-	if !all {
-		t.Fatal("the program cannot be read back")
-	}
-	vm, err := bpf.NewVM(prog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	vm := machine(t, raw)
 	v4 := func(proto string) string {
 		return "45000028" + "00004000" + "40" + proto + "0000" + "c6336401" + "c6336401"
 	}

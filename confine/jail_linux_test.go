@@ -1,27 +1,17 @@
 package confine
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"sort"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // The kernel tests start real jails. The program in them is this test binary
@@ -112,250 +102,6 @@ func needsJail(t testing.TB) {
 	}
 }
 
-// grant is an entry to be.
-type grant struct {
-	path   string
-	rights policy.Rights
-}
-
-// jailProfile is a profile of a program that needs no more than the C library,
-// with the grants on top.
-func jailProfile(t testing.TB, grants ...grant) *policy.Profile {
-	t.Helper()
-	p := &policy.Profile{
-		Server: "test", Program: testBinary, Argv: []string{probeName}, Dir: "/",
-		Env: []policy.Variable{{Name: "PATH", Value: "/usr/bin"}},
-	}
-	grants = append(slices.Clone(grants), grant{testBinary, policy.Read | policy.Execute})
-	for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-		if target, err := os.Readlink(dir); err == nil {
-			p.Links = append(p.Links, policy.Link{Path: dir, Target: target})
-		} else if _, err := os.Stat(dir); err == nil {
-			grants = append(grants, grant{dir, policy.Read | policy.Execute})
-		}
-	}
-	for _, g := range grants {
-		if !slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == g.path }) {
-			p.Entries = append(p.Entries, entryOf(t, g))
-		}
-	}
-	sortEntries(p)
-	// A "/" that is granted leaves no link outside of every entry.
-	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
-	return p
-}
-
-func entryOf(t testing.TB, g grant) policy.Entry {
-	t.Helper()
-	e := policy.Entry{Path: g.path, Named: g.path, Rights: g.rights, Origin: policy.OriginRule, Rule: "path = " + g.path}
-	fd, err := openLast(unix.AT_FDCWD, g.path)
-	if err != nil {
-		t.Fatalf("%s: %v", g.path, err)
-	}
-	defer unix.Close(fd)
-	if e.ID, err = objectID(fd); err != nil {
-		t.Fatal(err)
-	}
-	fi, err := os.Lstat(g.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	switch {
-	case fi.IsDir():
-		e.Kind = policy.KindDir
-	case fi.Mode().IsRegular():
-		e.Kind = policy.KindFile
-	default:
-		e.Kind = policy.KindSpecial
-	}
-	return e
-}
-
-// attempt is a verb of the probe with its arguments.
-type attempt []string
-
-func try(verb string, args ...string) attempt { return append(attempt{verb}, args...) }
-
-func (a attempt) String() string { return strings.Join(a, " ") }
-
-// outcome is what came of an attempt: "ok", perhaps with an answer behind it, or
-// the name of an errno.
-type outcome = string
-
-const succeeded outcome = "ok"
-
-// inJail makes the attempts in one jail, in this order.
-func inJail(t testing.TB, p *policy.Profile, attempts ...attempt) []outcome {
-	t.Helper()
-	out, err := runJail(t, Launcher{Waive: []policy.Axis{policy.AxisFs}}, p, attempts)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
-	return out
-}
-
-// jailed is inJail for one attempt.
-func jailed(t testing.TB, p *policy.Profile, verb string, args ...string) outcome {
-	t.Helper()
-	return inJail(t, p, try(verb, args...))[0]
-}
-
-func runJail(t testing.TB, l Launcher, p *policy.Profile, attempts []attempt) ([]outcome, error) {
-	t.Helper()
-	q := *p
-	q.Argv = append(slices.Clone(p.Argv), probeArgs(t, attempts)...)
-	var out, errs bytes.Buffer
-	proc, wait, err := startJail(t, l, &q, &out, &errs)
-	if err != nil {
-		return nil, err
-	}
-	exit, _ := proc.Wait()
-	wait()
-	return outcomes(t, attempts, out.Bytes(), fmt.Sprintf("exit %+v, stderr %q", exit, errs.String())), nil
-}
-
-// startJail starts a program with its output collected; wait returns when both
-// pipes are at their end.
-func startJail(t testing.TB, l Launcher, p *policy.Profile, out, errs io.Writer) (*Process, func(), error) {
-	t.Helper()
-	if bareWorld {
-		l.Waive = allGaps.Waive
-	}
-	var ends []*os.File
-	done := make(chan struct{}, 2)
-	for _, w := range []io.Writer{out, errs} {
-		r, pw, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, pw)
-		go func() {
-			io.Copy(w, r)
-			r.Close()
-			done <- struct{}{}
-		}()
-	}
-	proc, err := l.Start(t.Context(), p, Stdio{Out: ends[0], Err: ends[1]})
-	ends[0].Close()
-	ends[1].Close()
-	if err == nil {
-		t.Cleanup(func() { proc.Kill(); <-proc.Done() })
-	}
-	return proc, func() { <-done; <-done }, err
-}
-
-// unconfined makes the attempts in a process without a jail: the control.
-func unconfined(t testing.TB, dir string, attempts ...attempt) []outcome {
-	t.Helper()
-	cmd := exec.Command(testBinary)
-	cmd.Args = append([]string{probeName}, probeArgs(t, attempts)...)
-	cmd.Dir = dir
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	return outcomes(t, attempts, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
-}
-
-func probeArgs(t testing.TB, attempts []attempt) []string {
-	t.Helper()
-	b, err := json.Marshal(attempts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{string(b)}
-}
-
-// outcomes reads a report. A probe that says less or more than one outcome an
-// attempt has failed, whatever it tried.
-func outcomes(t testing.TB, attempts []attempt, report []byte, how string) []outcome {
-	t.Helper()
-	var out []outcome
-	if err := json.Unmarshal(report, &out); err != nil || len(out) != len(attempts) {
-		t.Fatalf("the probe reported %q (%v) for %d attempts: %s", report, err, len(attempts), how)
-	}
-	return out
-}
-
-// hostTree lists everything below dir, with what a change would show in.
-func hostTree(t testing.TB, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		var st unix.Stat_t
-		if err := unix.Lstat(p, &st); err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%s %o %d %d", strings.TrimPrefix(p, dir), st.Mode, st.Nlink, st.Uid)
-		if d.Type().IsRegular() {
-			content, _ := os.ReadFile(p)
-			fmt.Fprintf(&b, " %q", content)
-		}
-		b.WriteByte('\n')
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// plant makes a tree on the host: a name with a slash at its end is a directory,
-// "a -> b" a symlink, "a = b" a hard link, every other a file with its name as
-// content. It returns the directory, which is not below /tmp.
-func plant(t testing.TB, names ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	plantBelow(t, dir, names...)
-	return dir
-}
-
-func plantBelow(t testing.TB, dir string, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		link, target, isLink := strings.Cut(name, " -> ")
-		hard, other, isHard := strings.Cut(name, " = ")
-		p := filepath.Join(dir, name)
-		var err error
-		switch {
-		case strings.HasSuffix(name, "/"):
-			err = os.MkdirAll(p, 0o755)
-		case isLink:
-			err = os.Symlink(target, filepath.Join(dir, link))
-		case isHard:
-			err = os.Link(filepath.Join(dir, other), filepath.Join(dir, hard))
-		default:
-			if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
-				err = os.WriteFile(p, []byte(filepath.Base(name)), 0o755)
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func expect(t testing.TB, what string, got, want outcome) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %s, want %s", what, got, want)
-	}
-}
-
-// eventually waits for a condition that takes the kernel a moment.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for range 500 {
-		if holds() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("after five seconds still not: %s", what)
-}
-
 // runDrop becomes an ordinary user for good, without a group or a capability
 // that could come back, and executes the rest.
 func runDrop(argv []string) {
@@ -410,8 +156,4 @@ func TestOrdinaryUser(t *testing.T) {
 	} else {
 		t.Logf("as user %d: %s", ordinaryUser, out)
 	}
-}
-
-func sortEntries(p *policy.Profile) {
-	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
 }

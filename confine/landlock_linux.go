@@ -102,16 +102,3 @@ func restrictThread(ruleset int) error {
 	}
 	return nil
 }
-
-// restrictProcess does the same to every thread of the process, and sets
-// no_new_privs on them. It is for programs without cgo, as this one is built: in
-// others Go cannot reach threads that it did not make, and the error is ENOTSUP.
-func restrictProcess(ruleset int) error {
-	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
-		return errno
-	}
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}

@@ -91,6 +91,19 @@ func landlockChild(args []string) string {
 	return fmt.Sprint(err)
 }
 
+// restrictProcess is restrictThread for every thread of the process, and sets
+// no_new_privs on them. In programs with cgo Go cannot reach threads that it did not
+// make: ENOTSUP.
+func restrictProcess(ruleset int) error {
+	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 func errnoName(e syscall.Errno) string {
 	if e == 0 {
 		return "<nil>"

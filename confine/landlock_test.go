@@ -2,8 +2,6 @@ package confine
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -75,24 +73,7 @@ func TestLandlockGolden(t *testing.T) {
 	add("abi07_no_programs", none)
 
 	for _, c := range cases {
-		file := filepath.Join("testdata", "landlock_"+c.name+".golden")
-		got := compileLandlock(c.in).String()
-		if *updateGolden {
-			if err := os.MkdirAll("testdata", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs: look at it and run with -update\n%s", file, got)
-		}
+		golden(t, "landlock_"+c.name, compileLandlock(c.in).String())
 	}
 }
 

@@ -84,6 +84,8 @@ func TestJailMemory(t *testing.T) {
 		{"undumpable", try("allocate-hidden", "200")},
 		{"files of its own filesystems", try("fill-both", "40")},
 		{"a memfd that nobody maps", try("allocate-memfd", "200")},
+		{"a memfd that one thread alone has open", try("allocate-own", "200")},
+		{"a process whose first thread has ended", try("allocate-first", "200")},
 		{"a segment that nobody attaches", try("allocate-sysv", "200")},
 		{"page tables", try("allocate-pages", "100000")},
 	} {

@@ -1,8 +1,12 @@
 package confine
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMemoryWatchIsNotBlind: a /proc that cannot be read is not a jail that uses
@@ -34,10 +38,38 @@ func TestMemoryWatchHurries(t *testing.T) {
 		{4096 * mb, 5000 * mb, 0, 0, shortPause, shortPause},
 		{64 * mb, 10 * mb, 0, 0, shortPause, 20 * time.Millisecond},
 		{64 * mb, 60 * mb, 0, 20 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond},
+		{4096 * mb, 2048 * mb, 0, 6 * time.Second, 900 * time.Millisecond, time.Second},
 	} {
 		w := memoryWatch{limit: c.limit, used: c.used, rate: c.rate, took: c.took}
 		if d := w.pause(); d < c.least || d > c.most {
 			t.Errorf("%+v: %v", c, d)
 		}
+	}
+}
+
+// TestMemfdSearchInParts: thousands of descriptors keep nobody from watching the rest.
+func TestMemfdSearchInParts(t *testing.T) {
+	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := writeMB(fd, 3); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(copied)
+	}
+	self := strconv.Itoa(os.Getpid())
+	m := newMemfdSearch("/proc", []string{self})
+	parts := 1
+	for ; !m.goOn("/proc", time.Now()); parts++ {
+	}
+	if parts < 8 || m.total != 3<<20 || m.held[self] != 3<<20 {
+		t.Errorf("%d parts, %d bytes, of them %d of this process", parts, m.total, m.held[self])
 	}
 }

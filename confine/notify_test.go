@@ -2,8 +2,6 @@ package confine
 
 import (
 	"testing"
-
-	"golang.org/x/net/bpf"
 )
 
 // Where a gate knows of a jail's connections, those to the Internet are not handed
@@ -25,14 +23,7 @@ func TestWatchedConnects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			program, ok := bpf.Disassemble(raw)
-			if !ok {
-				t.Fatal("the program does not disassemble")
-			}
-			vm, err := bpf.NewVM(program)
-			if err != nil {
-				t.Fatal(err)
-			}
+			vm := machine(t, raw)
 			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
 				got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length}))
 				if err != nil {

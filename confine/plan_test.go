@@ -3,8 +3,6 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -177,19 +175,7 @@ func TestPlanGolden(t *testing.T) {
 			if strings.Contains(got, "geheim") {
 				got = strings.ReplaceAll(got, "geheim", "SECRET") // in the order only: golden files show where
 			}
-			file := filepath.Join("testdata", "plan_"+c.name+".golden")
-			if *updateGolden {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the plan has changed (-update writes it anew):\n%s", got)
-			}
+			golden(t, "plan_"+c.name, got)
 		})
 	}
 }

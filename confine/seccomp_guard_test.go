@@ -3,8 +3,6 @@ package confine
 import (
 	"slices"
 	"testing"
-
-	"golang.org/x/net/bpf"
 )
 
 // TestGuardRefusesOnlyTheThreadsOfTheInit tries every call with every number
@@ -15,11 +13,7 @@ func TestGuardRefusesOnlyTheThreadsOfTheInit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prog, _ := bpf.Disassemble(raw)
-		vm, err := bpf.NewVM(prog)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vm := machine(t, raw)
 		var guarded []uint32
 		for _, name := range schedulingCalls {
 			nr, ok := callNumber(arch, name)
@@ -53,11 +47,7 @@ func TestSignalGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prog, _ := bpf.Disassemble(raw)
-		vm, err := bpf.NewVM(prog)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vm := machine(t, raw)
 		const any = 7 // what an argument is that does not matter
 		for _, c := range []struct {
 			call    string

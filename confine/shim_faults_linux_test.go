@@ -273,7 +273,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	if bare {
 		facts = hostFacts().with(no("for this test", ""))
 	}
-	before, mounts, places := hostTree(t, dir), mountinfo(t), rootNames(t)
+	before := lookAtHost(t, dir)
 
 	start := func(path string) (*Process, error) {
 		pipe := newWitness(t)
@@ -303,15 +303,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	case !strings.Contains(se.Detail, f.detail):
 		t.Errorf("%q, want the words %q", se.Detail, f.detail)
 	}
-	if after := hostTree(t, dir); after != before {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
-	}
-	if mountinfo(t) != mounts {
-		t.Error("the host's mounts have changed")
-	}
-	if now := rootNames(t); now != places {
-		t.Errorf("names were left on the host:\n%s\nwere\n%s", now, places)
-	}
+	before.same(t)
 	// The control: without the fault the same jail starts, and the program runs.
 	if _, err := start(testBinary); err != nil {
 		t.Errorf("without the fault: %v", err)

@@ -2,7 +2,6 @@ package confine
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,22 +21,14 @@ func TestJailWalls(t *testing.T) {
 	self := fmt.Sprint(os.Getpid())
 
 	dir := plant(t, "place/", "file")
-	sockets, err := os.MkdirTemp("/var/tmp", "s") // an address has room for 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(sockets) })
+	sockets := shortDir(t)
 	accept(t, "unix", sockets+"/host")
 	abstract := "@mcp-jail-test-" + self
 	accept(t, "unix", abstract)
 	tcp := accept(t, "tcp", "127.0.0.1:0")
 
 	key := 0x6d630000 + os.Getpid()
-	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
+	makeShared(t, key)
 	queue := "mcp-jail-" + self
 	makeQueue(t, queue)
 
@@ -146,36 +137,6 @@ func TestJailWalls(t *testing.T) {
 			expect(t, "in the jail", inJail(t, jailProfile(t, grant{dir, rw}), a)[0], c.want)
 		})
 	}
-}
-
-// accept listens and takes whatever comes, and returns where.
-func accept(t *testing.T, network, address string) string {
-	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
-	return l.Addr().String()
-}
-
-func makeQueue(t *testing.T, name string) {
-	t.Helper()
-	fd, err := mqOpen(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL)
-	if err != nil {
-		t.Fatalf("mq_open: %v", err)
-	}
-	unix.Close(fd)
-	t.Cleanup(func() { mqUnlink(name) })
 }
 
 // TestJailState looks at the process itself.
@@ -353,11 +314,7 @@ func TestJailPrograms(t *testing.T) {
 // or not. The plan says so.
 func TestJailSocketInAGrant(t *testing.T) {
 	needsJail(t)
-	dir, err := os.MkdirTemp("/var/tmp", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := shortDir(t)
 	accept(t, "unix", dir+"/host")
 	p := jailProfile(t, grant{dir, r})
 	want := "ok"

@@ -18,6 +18,16 @@ type tally struct {
 	sessions, lines, bytes, answers, verdicts, additions, departures int
 }
 
+func (n *tally) add(more tally) {
+	n.sessions += more.sessions
+	n.lines += more.lines
+	n.bytes += more.bytes
+	n.answers += more.answers
+	n.verdicts += more.verdicts
+	n.additions += more.additions
+	n.departures += more.departures
+}
+
 // ledger collects tallies by kind of comparison and by what was compared.
 type ledger struct {
 	mu   sync.Mutex
@@ -35,13 +45,7 @@ func (l *ledger) add(t *testing.T, kind, what string, n tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	row := l.rows[[2]string{kind, what}]
-	row.sessions += n.sessions
-	row.lines += n.lines
-	row.bytes += n.bytes
-	row.answers += n.answers
-	row.verdicts += n.verdicts
-	row.additions += n.additions
-	row.departures += n.departures
+	row.add(n)
 	l.rows[[2]string{kind, what}] = row
 }
 
@@ -51,13 +55,7 @@ func (l *ledger) of(kind string) (names []string, rows map[string]tally, sum tal
 	for key, n := range l.rows {
 		if key[0] == kind {
 			rows[key[1]] = n
-			sum.sessions += n.sessions
-			sum.lines += n.lines
-			sum.bytes += n.bytes
-			sum.answers += n.answers
-			sum.verdicts += n.verdicts
-			sum.additions += n.additions
-			sum.departures += n.departures
+			sum.add(n)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]), rows, sum

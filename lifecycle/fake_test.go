@@ -131,6 +131,8 @@ type play struct {
 	err    error
 	cancel context.CancelFunc
 	files  []*os.File
+	errs   [2]*os.File // the pipe of its stderr
+	before int         // goroutines
 	record diagnostics.Record
 
 	stash   []said   // that the test has not asked for yet
@@ -140,12 +142,10 @@ type play struct {
 // impatient makes a session signal a server soon.
 func impatient(s *Session) { s.times.term, s.times.kill = 300*time.Millisecond, 200*time.Millisecond }
 
-// begin starts a session. Everything of it is over when the test ends, or the
-// test fails: the process, the goroutines, the session itself.
-func begin(t testing.TB, f *fake, change func(*Session)) *play {
+// newPlay is a session that is still to be started, and its client.
+func newPlay(t testing.TB, f *fake) (p *play, s Session) {
 	t.Helper()
-	before := runtime.NumGoroutine()
-	p := &play{t: t, fake: f, stderr: make(chan string, 1), status: make(chan int, 1)}
+	p = &play{t: t, fake: f, stderr: make(chan string, 1), status: make(chan int, 1), before: runtime.NumGoroutine()}
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -154,34 +154,63 @@ func begin(t testing.TB, f *fake, change func(*Session)) *play {
 		p.files = append(p.files, r, w)
 		return r, w
 	}
-	var s Session
-	var errR, errW *os.File
 	s.In, p.in = pipe()
 	p.out, s.Out = pipe()
-	errR, errW = pipe()
-	s.Err = errW
+	p.errs[0], p.errs[1] = pipe()
+	s.Err = p.errs[1]
 	p.lines = bufio.NewReaderSize(p.out, 1<<20)
-	s.Launcher = f
 	s.Profile = &policy.Profile{Server: "test", Startup: 20 * time.Second, Limits: policy.DefaultLimits}
-	s.Linger = 2 * time.Second
-	s.times.quiet, s.times.idle = 200*time.Millisecond, 100*time.Millisecond
 	s.Sink = func(r diagnostics.Record) { p.record = r }
-	if change != nil {
-		change(&s)
-	}
+	return p, s
+}
+
+// start has run make a session of s, and closes over when that has returned.
+func (p *play) start(s Session, run func(context.Context) int) (over chan struct{}) {
 	go func() {
-		b, _ := io.ReadAll(errR)
+		b, _ := io.ReadAll(p.errs[0])
 		p.stderr <- string(b)
 	}()
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
+	over = make(chan struct{})
 	go func() {
-		status, err := RunStateful(ctx, s)
-		p.err = err
-		errW.Close()
+		defer close(over)
+		status := run(ctx)
+		p.errs[1].Close()
 		s.Out.Close()
 		p.status <- status
 	}()
+	return over
+}
+
+// settled fails the test where goroutines are left of the session.
+func (p *play) settled() bool {
+	for range 100 {
+		if runtime.NumGoroutine() <= p.before {
+			return true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	p.t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+	return false
+}
+
+// begin starts a session. Everything of it is over when the test ends, or the
+// test fails: the process, the goroutines, the session itself.
+func begin(t testing.TB, f *fake, change func(*Session)) *play {
+	t.Helper()
+	p, s := newPlay(t, f)
+	s.Launcher = f
+	s.Linger = 2 * time.Second
+	s.times.quiet, s.times.idle = 200*time.Millisecond, 100*time.Millisecond
+	if change != nil {
+		change(&s)
+	}
+	p.start(s, func(ctx context.Context) (status int) {
+		status, p.err = RunStateful(ctx, s)
+		return status
+	})
 	t.Cleanup(func() {
 		p.cancel()
 		for _, f := range p.files {
@@ -195,14 +224,7 @@ func begin(t testing.TB, f *fake, change func(*Session)) *play {
 				p.fake.proc.Kill()
 			}
 		}
-		for range 100 {
-			if runtime.NumGoroutine() <= before {
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		stacks := make([]byte, 1<<20)
-		t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+		p.settled()
 	})
 	return p
 }

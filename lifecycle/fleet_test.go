@@ -3,21 +3,17 @@
 package lifecycle
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -126,31 +122,14 @@ func (f *fleet) of(tool string) (procs []*fakeProcess) {
 // Everything of it is over when the test ends, or the test fails.
 func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *play {
 	t.Helper()
-	before := runtime.NumGoroutine()
-	p := &play{t: t, fake: &fake{}, stderr: make(chan string, 1), status: make(chan int, 1)}
-	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.files = append(p.files, r, w)
-		return r, w
-	}
-	var s Session
-	var errR, errW *os.File
-	s.In, p.in = pipe()
-	p.out, s.Out = pipe()
-	errR, errW = pipe()
-	s.Err = errW
-	p.lines = bufio.NewReaderSize(p.out, 1<<20)
+	p, s := newPlay(t, &fake{})
 	s.Launcher = f
 	program, err := os.Executable() // which the catalogue looks at
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Profile = &policy.Profile{Server: "test", Program: program, Startup: 20 * time.Second, Limits: policy.DefaultLimits}
+	s.Profile.Program = program
 	s.times.idle, s.times.rest, s.times.tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
-	s.Sink = func(r diagnostics.Record) { p.record = r }
 	o := Stateless{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (Tool, error) {
 		profile := *s.Profile
 		profile.Tool = name
@@ -159,23 +138,10 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 	if change != nil {
 		change(&s, &o)
 	}
-	go func() {
-		b, _ := io.ReadAll(errR)
-		p.stderr <- string(b)
-	}()
 	f.dir = t.TempDir()
 	session := newPerCall(s, o)
 	p.session = session
-	var ctx context.Context
-	ctx, p.cancel = context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		status := session.run(ctx)
-		errW.Close()
-		s.Out.Close()
-		p.status <- status
-		close(over)
-	}()
+	over := p.start(s, session.run)
 	t.Cleanup(func() {
 		p.cancel()
 		select {
@@ -197,19 +163,14 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 				proc.Kill()
 			}
 		}
-		for range 100 {
-			if runtime.NumGoroutine() <= before {
-				session.mu.Lock()
-				defer session.mu.Unlock()
-				if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queued, len(session.reversed), len(session.children)); left != "0 0 0 0 0 0" {
-					t.Error("the tables are not empty: " + left)
-				}
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
+		if !p.settled() {
+			return
 		}
-		stacks := make([]byte, 1<<20)
-		t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+		session.mu.Lock()
+		defer session.mu.Unlock()
+		if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queued, len(session.reversed), len(session.children)); left != "0 0 0 0 0 0" {
+			t.Error("the tables are not empty: " + left)
+		}
 	})
 	return p
 }

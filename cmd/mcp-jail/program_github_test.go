@@ -33,6 +33,15 @@ func githubRecipe(t *testing.T) recipe {
 // is written here.
 func newToken() string { return "ghp_" + rand.Text() + rand.Text()[:10] }
 
+// newGithub is a world with a token in its environment, and an internet that knows it.
+func newGithub(t *testing.T) (w *world, net *internet, token string, r recipe) {
+	t.Helper()
+	w, token = newWorld(t), newToken()
+	net = newInternet(t, w, token)
+	w.env = append(w.env, githubToken+"="+token)
+	return w, net, token, githubRecipe(t)
+}
+
 // commits asks api.github.com for something that takes the token.
 func commits(s *session) toolResult {
 	return s.tool("list_commits", map[string]any{"owner": "a", "repo": "b"})
@@ -43,11 +52,7 @@ func commits(s *session) toolResult {
 func TestGithubSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	w := newWorld(t)
-	token := newToken()
-	net := newInternet(t, w, token)
-	w.env = append(w.env, githubToken+"="+token)
-	r := githubRecipe(t)
+	w, net, token, r := newGithub(t)
 	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
 		got := commits(s)
 		if n := inJail(t, w, token); n != 0 {
@@ -76,11 +81,8 @@ func TestGithubSecret(t *testing.T) {
 func TestGithubVariable(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	w := newWorld(t)
-	token := newToken()
-	net := newInternet(t, w, token)
-	w.env = append(w.env, githubToken+"="+token, "NODE_EXTRA_CA_CERTS="+net.authority())
-	r := githubRecipe(t)
+	w, net, token, r := newGithub(t)
+	w.env = append(w.env, "NODE_EXTRA_CA_CERTS="+net.authority())
 	plain := fmt.Sprintf("[[servers.github.access.net]]\nhost = %q\nscheme = \"https\"\nallow = true\n", internetHost) +
 		fmt.Sprintf("[[servers.github.access.fs]]\npath = %q\nread = true\n", net.authority())
 	for _, name := range []string{githubToken, "NODE_EXTRA_CA_CERTS"} {
@@ -102,11 +104,7 @@ func TestGithubVariable(t *testing.T) {
 func TestGithubRefused(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	w := newWorld(t)
-	token := newToken()
-	net := newInternet(t, w, token)
-	w.env = append(w.env, githubToken+"="+token)
-	r := githubRecipe(t)
+	w, net, _, r := newGithub(t)
 	failed := func(t *testing.T, config, grant, cause string, use func(*session) toolResult) {
 		t.Helper()
 		got := w.attempt(t, r.name, config, func(_ *testing.T, _ *world, s *session) toolResult { return use(s) })

@@ -1,0 +1,134 @@
+package confine
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// bareTree is what the tests of carve-outs try their luck on.
+var bareTree = []string{
+	"work/file", "work/.env", "work/.git/hooks/pre-commit", "work/.git/config", "work/private/deep/file", "work/private/out", "work/sub/file", "outside",
+	"work/link -> .env", "work/out -> ../outside",
+}
+
+func bareProfile(t *testing.T, dir string) *policy.Profile {
+	return jailProfile(t, grant{dir + "/work", rw}, grant{dir + "/work/.env", 0}, grant{dir + "/work/private", 0},
+		grant{dir + "/work/.git/hooks", r}, grant{dir + "/work/.git/config", r})
+}
+
+// TestBareCarveOuts: what a narrower entry takes away is refused by the supervisor,
+// each with the control that it succeeds with nothing around it.
+func TestBareCarveOuts(t *testing.T) {
+	needsBare(t)
+	const eacces, ebusy, exdev = "EACCES", "EBUSY", "EXDEV"
+	for _, c := range []struct {
+		attempt string
+		want    outcome
+	}{
+		// Reading, by every way to it.
+		{"read work/.env", eacces},
+		{"read work/link", eacces},
+		{"read work/private/deep/file", eacces},
+		{"list work/private", eacces},
+		{"chdir-list work/private", eacces},
+		{"chdir-read work/private/deep", eacces},
+		{"read work/out", eacces},
+		{"path-read work/.env", eacces},
+		{"path-reopen work/.env", eacces},
+		{"link work/.env work/x", exdev},
+		{"link work/link work/x", "ok"}, // a second name of the link itself
+		{"rename work/.env work/x", ebusy},
+		{"rename work/private work/x", ebusy},
+		{"rename work/private/out work/x", eacces},
+		{"exchange work/.env work/file", ebusy},
+		{"unlink work/.env", ebusy},
+		{"write work/.env", eacces},
+		// Writing.
+		{"write work/.git/hooks/pre-commit", eacces},
+		{"rewrite work/.git/hooks/pre-commit", eacces},
+		{"truncate work/.git/hooks/pre-commit", eacces},
+		{"create work/.git/hooks/new", eacces},
+		{"unlink work/.git/hooks/pre-commit", eacces},
+		{"rename work/file work/.git/hooks/new", eacces},
+		{"link work/.git/hooks/pre-commit work/x", exdev},
+		{"rename work/.git work/x", ebusy},
+		{"rename work/file work/.git/config", ebusy},
+		{"create work/.envrc", eacces},
+		{"create work/sub/.mcp.json", eacces},
+		// Modes, owners, times.
+		{"chmod outside", eacces},
+		{"chmod-fd work/.git/hooks/pre-commit", eacces},
+		{"chmod work/.git/hooks/pre-commit", eacces},
+		{"chmod work/.git/hooks", eacces},
+		{"chmod work/.env", eacces},
+		{"utimes outside", eacces},
+		{"utimes work/out", eacces},
+		{"utimes-fd work/.git/config", eacces},
+		{"chown outside", eacces},
+		{"lchown work/.env", eacces},
+		{"xattr work/file", "ENOTSUP"},
+		{"xattr outside", "ENOTSUP"},
+		{"set-flags work/.git/config", "EPERM"},
+		// And what is granted.
+		{"read work/file", "ok"},
+		{"read work/.git/hooks/pre-commit", "ok"},
+		{"list work", "ok"},
+		{"list work/.git/hooks", "ok"},
+		{"chdir-list work/sub", "ok"},
+		{"path-reopen work/file", "ok"},
+		{"write work/file", "ok"},
+		{"rename work/file work/sub/new", "ok"},
+		{"link work/file work/sub/new", "ok"},
+		{"chmod work/file", "ok"},
+		{"chmod work", "ok"},
+		{"chmod work/.git", "ok"},
+		{"chmod-fd work/file", "ok"},
+		{"utimes work/file", "ok"},
+		{"utimes-fd work/file", "ok"},
+		{"utime work/file", "ok"},
+		{"lutimes work/link", "ok"},
+		{"chown work/file", "ok"},
+		{"lchown work/link", "ok"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			for _, jail := range []bool{false, true} {
+				dir := plant(t, bareTree...)
+				a := attempt(strings.Fields(c.attempt))
+				for i := range a[1:] {
+					a[i+1] = filepath.Join(dir, a[i+1])
+				}
+				if !jail {
+					got, _, _ := strings.Cut(unconfined(t, dir, a)[0], " ")
+					if want := "ok"; got != want && !strings.HasPrefix(c.attempt, "rename work/file work/.git/config") {
+						t.Errorf("unconfined: %s", got)
+					}
+					continue
+				}
+				before := hostTree(t, dir)
+				got, _, _ := strings.Cut(inBare(t, bareProfile(t, dir), a)[0], " ")
+				expect(t, "in the jail", got, c.want)
+				if after := hostTree(t, dir); c.want != "ok" && after != before {
+					t.Errorf("it was refused, and changed\n%s\nto\n%s", before, after)
+				}
+			}
+		})
+	}
+}
+
+// TestBareDenials: what the supervisor refuses is recorded, with its path.
+func TestBareDenials(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, bareTree...)
+	s := beginWith(t, allGaps, bareProfile(t, dir), try("read", dir+"/work/.env"), try("chmod", dir+"/work/.git/config"))
+	s.finish()
+	for _, target := range []string{"/work/.env", "/work/.git/config"} {
+		if !slices.ContainsFunc(s.Denials(), func(d Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
+			t.Errorf("nothing of %s: %+v", target, s.Denials())
+		}
+	}
+}

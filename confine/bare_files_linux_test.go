@@ -1,0 +1,131 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestBareRights: what Landlock alone makes of the five rights, each missing once.
+func TestBareRights(t *testing.T) {
+	needsBare(t)
+	tries := map[policy.Rights][]attempt{
+		policy.Read:    {try("read", "file"), try("list", ".")},
+		policy.Create:  {try("mkfile", "new"), try("mkdir", "new"), try("symlink", "new"), try("mkfifo", "new")},
+		policy.Update:  {try("write", "file"), try("rewrite", "file"), try("truncate", "file")},
+		policy.Delete:  {try("unlink", "file"), try("rmdir", "empty")},
+		policy.Execute: {try("execs", "file")},
+	}
+	for right, list := range tries {
+		for _, a := range list {
+			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
+				t.Parallel()
+				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
+					dir := plant(t, "file", "empty/")
+					p := jailProfile(t, grant{dir, rights | policy.Execute})
+					if right == policy.Execute {
+						p = jailProfile(t, grant{dir, rights})
+					}
+					b := slices.Clone(a)
+					b[1] = filepath.Join(dir, a[1])
+					want := "EACCES"
+					if rights == policy.AllRights {
+						want = "ok"
+					}
+					got, _, _ := strings.Cut(inBare(t, p, b)[0], " ")
+					expect(t, rights.String(), got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestBareFill: with create and without update a file is made and filled, and not
+// written again; TMPDIR is no such place.
+func TestBareFill(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "drop/old")
+	p := jailProfile(t, grant{dir + "/drop", r | policy.Create})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	got := inBare(t, p, try("fill", dir+"/drop/new", "1"), try("write", dir+"/drop/new"), try("write", dir+"/drop/old"), try("unlink", dir+"/drop/old"), try("tmp"))
+	got[4], _, _ = strings.Cut(got[4], " ")
+	if fmt.Sprint(got) != "[ok EACCES EACCES EACCES ok]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestBareTrees: what a server may make in its private places does not come into a
+// grant by being moved there.
+func TestBareTrees(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
+	p := jailProfile(t, grant{dir + "/work", rw}, grant{dir + "/home", rw})
+	for i := range p.Entries {
+		if p.Entries[i].Path == dir+"/home" {
+			p.Entries[i].Origin = policy.OriginHome
+		}
+	}
+	got := inBare(t, p, try("rename", dir+"/home/repo", dir+"/work/repo"), try("exchange", dir+"/home/repo", dir+"/work/d"),
+		try("exchange", dir+"/work/d", dir+"/home/repo"), try("create", dir+"/home/.envrc"), try("rename", dir+"/home/plain", dir+"/work/plain"))
+	want := []outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
+func TestBareSwappedObjects(t *testing.T) {
+	needsBare(t)
+	for name, swap := range map[string]func(dir string) error{
+		"a symlink for the directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
+		},
+		"another directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755))
+		},
+		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := plant(t, "grant/inner", "secret/inner")
+			p := jailProfile(t, grant{dir + "/grant", rw})
+			expect(t, "before", inBare(t, p, try("read", dir+"/grant/inner"))[0], "ok inner")
+			if err := swap(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := allGaps.Start(t.Context(), p, Stdio{})
+			var se *StartError
+			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
+				t.Errorf("%#v, want a StartError that names the path", err)
+			}
+		})
+	}
+}
+
+// TestBareStandsNowhere: the supervisor does not stay in a directory that it changed
+// something in, which the host could not unmount then.
+func TestBareStandsNowhere(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "place/")
+	s := beginWith(t, allGaps, jailProfile(t, grant{dir, rw}), try("mkdir", dir+"/place/new"), try("wait"))
+	eventually(t, "the directory that is made", func() bool { return exists(&place{dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
+	eventually(t, "no thread of the init in it", func() bool {
+		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
+		if err != nil || len(stand) == 0 {
+			t.Fatal(stand, err)
+		}
+		return !slices.ContainsFunc(stand, func(link string) bool {
+			at, err := os.Readlink(link)
+			return err == nil && policy.Within(at, dir)
+		})
+	})
+	s.Kill()
+	s.finish()
+}

@@ -1,0 +1,114 @@
+package confine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// onHostWith makes the attempts in a jail that is compiled for a host with these facts,
+// gaps or not.
+func onHostWith(t *testing.T, p *policy.Profile, f facts, errs *os.File, attempts ...attempt) []outcome {
+	t.Helper()
+	q := *p
+	q.Argv = append(slices.Clone(p.Argv), probeArgs(t, attempts)...)
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := Launcher{}.spawnBare().start(t.Context(), compile(&q, f), Stdio{Out: w, Err: errs})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, _ := io.ReadAll(out)
+	out.Close()
+	proc.Wait()
+	return outcomes(t, attempts, report, "")
+}
+
+// TestBareGaps: what the plan says does not hold does not hold indeed, with and
+// without a supervisor, and with one there are no other gaps.
+func TestBareGaps(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, bareTree...)
+	p := bareProfile(t, dir)
+	p.Limits = policy.Limits{Processes: 100}
+	f := hostFacts().with(namespaces())
+	unsupervised := f
+	unsupervised.SeccompNotify = no("it is missing", "have it")
+	for _, c := range []struct {
+		facts   facts
+		attempt attempt
+		want    outcome
+		what    string // of the gap
+	}{
+		{f, try("stat", dir+"/outside"), "ok", "what is not granted is hidden"},
+		{unsupervised, try("read", dir+"/work/.env"), "ok .env", "hidden inside a wider grant: " + dir + "/work/.env, " + dir + "/work/private"},
+		{unsupervised, try("write", dir+"/work/.git/hooks/pre-commit"), "ok", "less than around them: " + dir + "/work/.git/config (no update), " + dir + "/work/.git/hooks (no write)"},
+		{unsupervised, try("chmod", dir+"/outside"), "ok", "modes, owners, times"},
+		{unsupervised, try("create", dir+"/work/.envrc"), "ok", "protected names that do not exist yet"},
+	} {
+		plan := compile(p, c.facts)
+		if !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Axis == policy.AxisFs && !g.Fatal && strings.Contains(g.What, c.what) }) {
+			t.Errorf("the plan does not say %q: %+v", c.what, plan.Gaps)
+		}
+		expect(t, c.attempt.String(), onHostWith(t, p, c.facts, nil, c.attempt)[0], c.want)
+	}
+	var whats []string
+	for _, g := range compile(p, f).Gaps {
+		whats = append(whats, string(g.Axis)+" "+g.What)
+	}
+	want := "[fs what is not granted is hidden process no process survives limits processes = 100]"
+	if f.LandlockABI < 6 {
+		want = "[fs what is not granted is hidden process no signal to your other processes, and no process survives limits processes = 100]"
+	}
+	if fmt.Sprint(whats) != want {
+		t.Errorf("%v", whats)
+	}
+}
+
+// TestBareOlderLandlock starts jails that are compiled for every level of Landlock
+// that this kernel includes, with a supervisor and without: what the level lacks is
+// held otherwise, or a gap.
+func TestBareOlderLandlock(t *testing.T) {
+	needsBare(t)
+	newest := hostFacts().LandlockABI
+	for abi := 1; abi <= newest; abi++ {
+		for _, supervised := range []bool{true, false} {
+			t.Run(fmt.Sprintf("ABI %d, supervised %v", abi, supervised), func(t *testing.T) {
+				f := hostFacts().with(namespaces())
+				f.LandlockABI = abi
+				if !supervised {
+					f.SeccompNotify = no("it is missing", "have it")
+				}
+				dir := plant(t, bareTree...)
+				p := bareProfile(t, dir)
+				tries := []attempt{
+					try("read", dir+"/work/file"), try("write", dir+"/work/file"), try("read", dir+"/outside"), try("write", dir+"/outside"),
+					try("truncate", dir+"/outside"), try("open-truncate", dir+"/outside"), try("list", "/"), try("socket", "2", "1", "0"),
+					try("daemon", "2"), try("daemon", "0s"),
+				}
+				pipe := newWitness(t)
+				got := onHostWith(t, p, f, pipe.w, tries...)
+				pipe.gone(t) // and with them whoever has detached himself
+				truncate := "EACCES"
+				if abi < 3 && !supervised {
+					truncate = "EPERM" // by the filter
+				}
+				want := []outcome{"ok file", "ok", "EACCES", "EACCES", truncate, truncate, "EACCES", "EAFNOSUPPORT", "ok", "ok"}
+				for i := range want {
+					expect(t, tries[i].String(), got[i], want[i])
+				}
+				if b, err := os.ReadFile(dir + "/outside"); string(b) != "outside" {
+					t.Errorf("outside: %q, %v", b, err)
+				}
+			})
+		}
+	}
+}

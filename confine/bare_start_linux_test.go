@@ -1,0 +1,95 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestBareIsRefused: every gap is one of an axis that can be waived, and without waiving
+// nothing starts.
+func TestBareIsRefused(t *testing.T) {
+	needsBare(t)
+	p := jailProfile(t)
+	_, err := Launcher{}.Start(t.Context(), p, Stdio{})
+	var gaps *GapError
+	if !errors.As(err, &gaps) || gaps.Bare.Answer != No || gaps.Bare.Detail == "" || gaps.Bare.Fix == "" {
+		t.Fatalf("%#v", err)
+	}
+	axes := gaps.Waive
+	if len(axes) == 0 || !strings.Contains(err.Error(), WaiveLine(axes)) || !strings.Contains(err.Error(), gaps.Bare.Detail) {
+		t.Errorf("%v\n%v", axes, err)
+	}
+	for i := range axes { // each of them is needed
+		some := slices.Delete(slices.Clone(axes), i, i+1)
+		if _, err := (Launcher{Waive: some}).Start(t.Context(), p, Stdio{}); !errors.Is(err, ErrGaps) {
+			t.Errorf("without waiving %s: %v", axes[i], err)
+		}
+	}
+	proc, err := Launcher{Waive: axes}.Start(t.Context(), p, Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	if plan := proc.Plan(); plan.Bare.Answer != No {
+		t.Errorf("%+v", plan.Bare)
+	}
+	if plan, err := (Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.Bare.Answer != No {
+		t.Errorf("Compile says otherwise: %v, %v", plan.Bare, err)
+	}
+}
+
+func TestBareState(t *testing.T) {
+	needsBare(t)
+	const none = "0000000000000000"
+	p := jailProfile(t)
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	got := inBare(t, p, try("capabilities"), try("fds"), try("cwd"), try("tmp"), try("statement"))
+	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
+		t.Errorf("%v", got)
+	}
+	tmp, ok := strings.CutPrefix(got[3], "ok ")
+	if _, err := os.Lstat(tmp); !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(tmp, "/mcp-jail-") {
+		t.Errorf("TMPDIR %q: %v", tmp, err)
+	}
+	expect(t, "what the server is told", got[4], "ok "+tmp)
+}
+
+// TestBareLeavesNothingOpen: a launcher that starts one jail after the other has as
+// many descriptors as before.
+func TestBareLeavesNothingOpen(t *testing.T) {
+	needsBare(t)
+	p := jailProfile(t)
+	inBare(t, p, try("cwd")) // what is made once
+	before := descriptorsOpen(t)
+	for range 5 {
+		inBare(t, p, try("cwd"))
+	}
+	eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
+}
+
+// TestBareHundreds: eight at a time, each looks from inside whether it holds.
+func TestBareHundreds(t *testing.T) {
+	needsBare(t)
+	secret := plant(t, "secret") + "/secret"
+	p := jailProfile(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				got := inBare(t, p, try("read", secret), try("list", "/"), try("socket", "2", "1", "0"), try("userns"), try("capabilities"))
+				const none = "0000000000000000"
+				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {
+					t.Errorf("%v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

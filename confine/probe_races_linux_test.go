@@ -1,0 +1,121 @@
+package confine
+
+import (
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// held answers what came of a race for a name: it was made, or never.
+func held(name string, attempts int, try func(i int)) (string, error) {
+	for i := range attempts {
+		try(i)
+		if _, err := os.Lstat(name); err == nil {
+			return "made", nil
+		}
+	}
+	return "held", nil
+}
+
+const races = 3000
+
+// meanwhile does something over and over while f runs.
+func meanwhile(again func(), f func() (string, error)) (string, error) {
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for !stop.Load() {
+			again()
+		}
+	}()
+	defer func() { stop.Store(true); <-done }()
+	return f()
+}
+
+// probeRaceMemory changes the name of a call while the call is being made.
+func probeRaceMemory(a []string) (string, error) {
+	name := append([]byte(a[0]+"/.envrc"), 0)
+	at := len(a[0]) + 1
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		for i := 0; !stop.Load(); i++ {
+			name[at] = "x."[i&1]
+		}
+	}()
+	defer func() { stop.Store(true); <-done }()
+	return held(a[0]+"/.envrc", races, func(int) {
+		unix.RawSyscall6(unix.SYS_MKDIRAT, ^uintptr(99), uintptr(unsafe.Pointer(&name[0])), 0o755, 0, 0, 0)
+		unix.Rmdir(a[0] + "/xenvrc")
+	})
+}
+
+// probeRaceRename makes a part of a protected directory while its parent is being
+// renamed to what makes it one.
+func probeRaceRename(a []string) (string, error) {
+	one, github := a[0]+"/one", a[0]+"/.github"
+	return meanwhile(func() {
+		unix.Rename(one, github)
+		unix.Rename(github, one)
+	}, func() (string, error) {
+		return held(github+"/workflows", races, func(int) {
+			unix.Mkdir(one+"/workflows", 0o755)
+			if _, err := os.Lstat(github + "/workflows"); err != nil {
+				unix.Rmdir(one + "/workflows")
+			}
+		})
+	})
+}
+
+// probeRaceSymlink makes a name in a directory that a symlink leads to, now here,
+// now there.
+func probeRaceSymlink(a []string) (string, error) {
+	github := a[0] + "/.github"
+	if err := unix.Mkdir(github, 0o755); err != nil {
+		return "", err
+	}
+	return meanwhile(func() {
+		for _, target := range []string{"one", ".github"} {
+			unix.Symlink(target, a[0]+"/next")
+			unix.Rename(a[0]+"/next", a[0]+"/swap")
+		}
+	}, func() (string, error) {
+		return held(github+"/workflows", races, func(int) {
+			unix.Mkdir(a[0]+"/swap/workflows", 0o755)
+			unix.Rmdir(a[0] + "/one/workflows")
+		})
+	})
+}
+
+// probeRaceMaker makes and removes a protected name where probeRaceMover, in another
+// jail, moves its parent.
+func probeRaceMaker(a []string) (string, error) {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		unix.Mkdir(a[0]+"/node_modules/p/.vscode", 0o755)
+		unix.Rmdir(a[0] + "/node_modules/p/.vscode")
+	}
+	return "", nil
+}
+
+// probeRaceMover moves a tree away and back, and looks for a protected name in it.
+func probeRaceMover(a []string) (string, error) {
+	p, q := a[0]+"/node_modules/p", a[0]+"/q"
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		unix.Rename(p, q)
+		if _, err := os.Lstat(q + "/.vscode"); err == nil {
+			time.Sleep(50 * time.Millisecond) // what is taken back shows for a moment
+			if _, err := os.Lstat(q + "/.vscode"); err == nil {
+				return "left", nil
+			}
+		}
+		unix.Rename(q, p)
+	}
+	return "", nil
+}

@@ -1,0 +1,141 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// verbsOnSelf answer what the process itself is and has.
+var verbsOnSelf = map[string]func(args []string) (string, error){
+	"status":       probeStatus,
+	"env":          func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
+	"cwd":          func([]string) (string, error) { return os.Getwd() },
+	"umask":        func([]string) (string, error) { return fmt.Sprintf("%03o", unix.Umask(0)), nil },
+	"fds":          probeDescriptors,
+	"ids":          func([]string) (string, error) { return fmt.Sprint(unix.Getuid(), unix.Geteuid(), unix.Getegid()), nil },
+	"limit":        probeLimit,
+	"verify":       silent(probeVerify),
+	"capabilities": probeCapabilities,
+	"tmp": func([]string) (string, error) { // fills TMPDIR, and shuts it
+		dir := os.TempDir()
+		return dir, errors.Join(os.MkdirAll(dir+"/a/b/c", 0o700), os.WriteFile(dir+"/a/b/c/file", nil, 0o600),
+			os.Chmod(dir+"/a/b/c", 0), os.Chmod(dir+"/a/b", 0o500), os.Chmod(dir+"/a", 0o100))
+	},
+	"statement": func([]string) (string, error) {
+		var s policy.Statement
+		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
+		return s.Temporary, err
+	},
+	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(wholeCgroup(a[0])), nil },
+}
+
+// probeStatus answers with the given fields of /proc/self/status.
+func probeStatus(a []string) (string, error) {
+	b, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for _, want := range a {
+		for line := range strings.Lines(string(b)) {
+			if name, value, _ := strings.Cut(line, ":"); name == want {
+				out = append(out, strings.TrimSpace(value))
+			}
+		}
+	}
+	return strings.Join(out, " "), nil
+}
+
+// probeDescriptors lists what was open at the start. The runtime's own poller is
+// not the launcher's.
+func probeDescriptors([]string) (string, error) {
+	var out []string
+	for fd := range 1000 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			continue
+		}
+		if name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); !strings.HasPrefix(name, "anon_inode:[event") {
+			out = append(out, strconv.Itoa(fd))
+		}
+	}
+	return strings.Join(out, " "), nil
+}
+
+func probeLimit(a []string) (string, error) {
+	var l unix.Rlimit
+	err := unix.Getrlimit(number(a[0]), &l)
+	return fmt.Sprint(l.Cur, l.Max), err
+}
+
+// probeCapabilities answers with the sets that this thread holds, without /proc.
+func probeCapabilities([]string) (string, error) {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	err := unix.Capget(&hdr, &caps[0])
+	hex := func(low, high uint32) string { return fmt.Sprintf("%08x%08x", high, low) }
+	return hex(caps[0].Effective, caps[1].Effective) + " " + hex(caps[0].Permitted, caps[1].Permitted) + " " + hex(caps[0].Inheritable, caps[1].Inheritable), err
+}
+
+// probeVerify looks from inside whether this jail holds: a[0] is a file of the
+// host, a[1] a process of it, a[2] a directory that is granted but for "masked",
+// "ro" and the absent ".envrc" in it; the rest are the namespaces of the launcher.
+func probeVerify(a []string) error {
+	const none = "0000000000000000"
+	for _, c := range []struct {
+		try  attempt
+		want outcome
+	}{
+		{try("status", "NoNewPrivs", "Seccomp"), "ok 1 2"},
+		{try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), "ok " + strings.Join([]string{none, none, none, none, none}, " ")},
+		{try("fds"), "ok 0 1 2"},
+		{try("env"), "ok PATH=/usr/bin"},
+		{try("limit", fmt.Sprint(unix.RLIMIT_CORE)), "ok 1 1"},
+		{try("limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 200 200"},
+		{try("read", "/etc/hostname"), "ok mcp-jail\n"},
+		{try("list", "/"), "EACCES"},
+		// Files.
+		{try("read", a[0]), "ENOENT"},
+		{try("read", a[2]+"/masked"), "EACCES"},
+		{try("read", a[2]+"/ro/x"), "ok x"},
+		{try("write", a[2]+"/ro/x"), "EROFS"},
+		{try("rename", a[2]+"/ro", a[2]+"/rw"), "EBUSY"},
+		{try("exec", a[2]+"/plain"), "EACCES"}, // Landlock, and nothing else
+		{try("create", "/x"), "EROFS"},
+		// Processes and the kernel.
+		{try("kill", a[1]), "ESRCH"},
+		{try("kill", "1"), "EPERM"},
+		{try("open", "/proc/1/environ"), "EACCES"},
+		{try("unshare", fmt.Sprint(unix.CLONE_NEWUSER)), "EPERM"},
+		{try("mount", "/tmp"), "EPERM"},
+		{try("setns", "/proc/self/ns/uts"), "EPERM"},
+		{try("keyring"), "EPERM"},
+		{try("ptrace"), "EPERM"},
+		// The network.
+		{try("socket", fmt.Sprint(unix.AF_PACKET), "3", "0"), "EAFNOSUPPORT"},
+		{try("dial", "udp", "198.51.100.1:9"), "ENETUNREACH"},
+	} {
+		if got := makeAttempt(c.try); got != c.want {
+			return fmt.Errorf("%v: %s, want %s", c.try, got, c.want)
+		}
+	}
+	if got := makeAttempt(try("create", a[2]+"/.envrc")); strings.HasPrefix(got, succeeded) {
+		return fmt.Errorf("a protected name was made")
+	}
+	for i, kind := range namespaceKinds {
+		if ns, err := os.Readlink("/proc/self/ns/" + kind); err != nil || ns == a[3+i] {
+			return fmt.Errorf("the namespace %s is the launcher's (%v)", ns, err)
+		}
+	}
+	return nil
+}
+
+// namespaceKinds are those that every jail has of its own.
+var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}

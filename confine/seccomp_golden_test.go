@@ -1,0 +1,65 @@
+package confine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+)
+
+// seccompListing prints the rules as a reader wants them and then the program.
+func seccompListing(t *testing.T, arch Arch, opts seccompOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "machine %s %#x\n\nrules\n", arch, arch.audit())
+	rules := seccompRules(opts)
+	slices.SortFunc(rules, func(x, y seccompRule) int { return strings.Compare(x.call, y.call) })
+	for _, r := range rules {
+		if nr, ok := callNumber(arch, r.call); ok {
+			fmt.Fprintf(&b, "%4d %-18s %s\n", nr, r.call, nodeText(r.node))
+		}
+	}
+	raw, err := compileSeccomp(arch, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, _ := bpf.Disassemble(raw)
+	fmt.Fprintf(&b, "\nprogram, %d instructions\n", len(prog))
+	for i, ins := range prog {
+		fmt.Fprintf(&b, "%4d %v\n", i, ins)
+	}
+	return b.String()
+}
+
+func nodeText(n *filterNode) string {
+	if n.leaf() {
+		switch {
+		case n.verdict == verdictAllow:
+			return "allow"
+		case n.verdict == verdictNotify:
+			return "notify"
+		}
+		return map[uint32]string{
+			linuxEPERM: "EPERM", linuxENOSYS: "ENOSYS", linuxEAFNOSUPPORT: "EAFNOSUPPORT",
+			linuxEPROTONOSUPPORT: "EPROTONOSUPPORT", linuxEOPNOTSUPP: "EOPNOTSUPP",
+		}[n.verdict&0xffff]
+	}
+	word := fmt.Sprintf("arg%d", (n.word.off-dataArgs)/8)
+	if n.word.off%8 == 4 {
+		word += ".high"
+	}
+	if n.word.mask != allBits {
+		word += fmt.Sprintf("&%#x", n.word.mask)
+	}
+	op := map[bpf.JumpTest]string{bpf.JumpBitsSet: "has any of", bpf.JumpEqual: "is"}[n.op]
+	return fmt.Sprintf("(%s %s %#x? %s: %s)", word, op, n.k, nodeText(n.yes), nodeText(n.no))
+}
+
+func TestSeccompGolden(t *testing.T) {
+	for _, arch := range bothArchs {
+		for _, mode := range []string{"namespaces", "strict", "bare", "bare-net"} {
+			golden(t, fmt.Sprintf("seccomp_%s_%s", mode, arch), seccompListing(t, arch, seccompModes[mode]))
+		}
+	}
+}

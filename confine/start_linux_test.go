@@ -1,0 +1,138 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailStartErrors: failures of the program are told from failures of the
+// jail, each with its errno.
+func TestJailStartErrors(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "text", "script", "dir/", "plain")
+	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir+"/plain", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*policy.Profile)
+		step   string
+		errno  syscall.Errno
+	}{
+		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, StepExec, unix.ENOENT},
+		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, StepExec, unix.EACCES},
+		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, StepExec, unix.EACCES},
+		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, StepExec, unix.ENOEXEC},
+		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, StepExec, unix.ENOENT},
+		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, StepExec, unix.EACCES},
+		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := jailProfile(t, grant{dir, rx})
+			c.change(p)
+			_, err := Launcher{}.Start(t.Context(), p, Stdio{})
+			var se *StartError
+			if !errors.As(err, &se) || se.Step != c.step || se.Errno != c.errno || !errors.Is(err, c.errno) {
+				t.Errorf("%#v (%v), want step %s, %v", err, err, c.step, c.errno)
+			} else if !strings.Contains(err.Error(), p.Program) && !strings.Contains(err.Error(), p.Dir) {
+				t.Errorf("%q does not say what", err)
+			}
+		})
+	}
+	t.Run("no shim", func(t *testing.T) {
+		_, err := Launcher{Shim: dir + "/missing"}.Start(t.Context(), jailProfile(t), Stdio{})
+		if !errors.Is(err, unix.ENOENT) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("a shim that is none", func(t *testing.T) {
+		_, err := Launcher{Shim: "/usr/bin/true"}.Start(t.Context(), jailProfile(t), Stdio{})
+		var se *StartError
+		if !errors.As(err, &se) || se.Step == StepExec {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestJailStartIsCancelled(t *testing.T) {
+	needsJail(t)
+	mounts := mountinfo(t)
+	for i := range 60 {
+		pipe := newWitness(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*150)*time.Microsecond)
+		p := jailProfile(t)
+		p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+		proc, err := Launcher{}.Start(ctx, p, Stdio{Err: pipe.w})
+		cancel()
+		if err == nil {
+			proc.Kill()
+			<-proc.Done()
+		} else if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v", time.Duration(i*150)*time.Microsecond, err)
+		}
+		pipe.gone(t)
+	}
+	if now := mountinfo(t); now != mounts {
+		t.Error("the host's mounts have changed")
+	}
+}
+
+// TestJailThousand launches a thousand jails, eight at a time, each of which
+// looks from inside whether it holds.
+func TestJailThousand(t *testing.T) {
+	needsJail(t)
+	launches := 1000
+	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		launches = 200 // the second run, as an ordinary user
+	}
+	needs(t, "seccomp_notify")
+	secret := plant(t, "secret") + "/secret"
+	ws := plant(t, "masked", "ro/x", "plain")
+	p := jailProfile(t, grant{ws, rw}, grant{ws + "/masked", 0}, grant{ws + "/ro", r})
+	p.Unprotected = []string{ws + "/.envrc"}
+	p.Limits.OpenFiles = 200
+	check := try("verify", secret, fmt.Sprint(os.Getpid()), ws)
+	for _, kind := range namespaceKinds {
+		ns, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check = append(check, ns)
+	}
+	begun := time.Now()
+	jobs := make(chan struct{}, launches)
+	for range launches {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range jobs {
+				out, err := runJail(t, Launcher{}, p, []attempt{check})
+				if err != nil || out[0] != succeeded {
+					t.Errorf("%v, %v", out, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
+}

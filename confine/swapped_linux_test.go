@@ -1,0 +1,156 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailSwappedObjects: what was resolved is what is granted, or nothing
+// starts.
+func TestJailSwappedObjects(t *testing.T) {
+	needsJail(t)
+	for _, c := range []struct {
+		name string
+		swap func(dir string) error
+	}{
+		{"a symlink for the directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
+		}},
+		{"a symlink for a parent", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/parent", dir+"/old"), os.Symlink(dir+"/secret", dir+"/parent"))
+		}},
+		{"another directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755), os.WriteFile(dir+"/grant/masked", nil, 0o600))
+		}},
+		{"nothing", func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") }},
+		{"a file for a directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.WriteFile(dir+"/grant", nil, 0o644))
+		}},
+		{"another file under a mask", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/masked"), os.WriteFile(dir+"/grant/masked", []byte("new"), 0o644))
+		}},
+		{"a symlink under a mask", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/masked"), os.Symlink("inner", dir+"/grant/masked"))
+		}},
+		{"nothing under a mask", func(dir string) error { return os.Remove(dir + "/grant/masked") }},
+		{"another file under a carve-out", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/kept"), os.WriteFile(dir+"/grant/kept", nil, 0o644))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
+			p := jailProfile(t, grant{dir + "/grant", rw}, grant{dir + "/grant/masked", 0}, grant{dir + "/grant/kept", r}, grant{dir + "/parent/sub", rw})
+			expect(t, "before", jailed(t, p, "read", dir+"/grant/inner"), "ok inner")
+			if err := c.swap(dir); err != nil {
+				t.Fatal(err)
+			}
+			before := hostTree(t, dir)
+			_, err := Launcher{}.Start(t.Context(), p, Stdio{})
+			var se *StartError
+			if !errors.As(err, &se) || se.Step == StepExec || !strings.Contains(se.Detail, dir) {
+				t.Errorf("%#v, want a StartError that names the path", err)
+			}
+			if after := hostTree(t, dir); after != before {
+				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+// TestJailSwapsUnderWay flips a directory and a symlink to a secret while jails
+// are built. The secret must never show.
+func TestJailSwapsUnderWay(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "parent/grant/inner", "secret/grant/inner")
+	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := jailProfile(t, grant{dir + "/parent/grant", rw}, grant{dir + "/parent/grant/inner", r})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(dir+"/parent", dir+"/away")
+			os.Symlink(dir+"/secret", dir+"/parent")
+			os.Remove(dir + "/parent")
+			os.Rename(dir+"/away", dir+"/parent")
+			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		}
+	}()
+	var ran, refused int
+	for range 60 {
+		out, err := runJail(t, Launcher{}, p, []attempt{try("read", dir+"/parent/grant/inner"), try("write", dir+"/parent/grant/inner")})
+		var se *StartError
+		switch {
+		case errors.As(err, &se):
+			refused++
+		case err != nil:
+			t.Error(err)
+		default:
+			ran++
+			if fmt.Sprint(out) != "[ok inner EROFS]" {
+				t.Errorf("%v", out)
+			}
+		}
+	}
+	close(stop)
+	<-stopped
+	t.Logf("%d ran, %d refused", ran, refused)
+	if ran == 0 {
+		t.Error("no jail was built, and so nothing was seen from inside")
+	}
+}
+
+func TestJailMakes(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "workspace/", "elsewhere/")
+	entry := func(p string, o policy.Origin) policy.Entry {
+		return policy.Entry{Path: p, Named: p, Kind: policy.KindDir, Rights: rw, Origin: o, Rule: "path = " + p, Make: true}
+	}
+	p := jailProfile(t)
+	p.Entries = append(p.Entries, entry(dir+"/state/server/home", policy.OriginHome), entry(dir+"/workspace/out/deep", policy.OriginRule))
+	hidden := entry(dir+"/workspace/cache/own", policy.OriginSensitive)
+	hidden.Rights = 0
+	p.Entries = append(p.Entries, hidden)
+	sortEntries(p)
+	got := inJail(t, p, try("create", dir+"/state/server/home/x"), try("create", dir+"/workspace/out/deep/x"), try("create", dir+"/workspace/x"))
+	if fmt.Sprint(got) != "[ok ok EROFS]" {
+		t.Errorf("%v", got)
+	}
+	if fi, err := os.Stat(dir + "/state/server/home"); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("the private HOME: %v, %v", fi, err)
+	}
+	if fi, err := os.Stat(hidden.Path); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("what is made to be hidden: %v, %v", fi, err)
+	}
+
+	// A link that was planted since does not choose the place.
+	if err := os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"); err != nil {
+		t.Fatal(err)
+	}
+	q := jailProfile(t)
+	q.Entries = append(q.Entries, entry(dir+"/workspace/planted/made", policy.OriginRule))
+	sortEntries(q)
+	_, err := Launcher{}.Start(t.Context(), q, Stdio{})
+	var se *StartError
+	if !errors.As(err, &se) || se.Errno != unix.ELOOP || !strings.Contains(se.Detail, "planted") {
+		t.Errorf("%v", err)
+	}
+	if names, _ := os.ReadDir(dir + "/elsewhere"); len(names) != 0 {
+		t.Errorf("made through a symlink: %v", names)
+	}
+}

@@ -1,0 +1,47 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestGit: rules are about its directory, whatever it names of it, unless that is
+// protected; and it looks around a working directory that is not the workspace.
+func TestGit(t *testing.T) {
+	const rw = "; read = true; write = true"
+	for _, tt := range []struct{ text, grant string }{
+		{"fatal: not a git repository: /home/u/main/.git/worktrees/x", `path = "~/main/.git"; read = true`},
+		{"fatal: Unable to create '/home/u/work/src/.git/index.lock': Permission denied", `path = "src/.git"` + rw},
+		{"error: insufficient permission for adding an object to repository database src/.git/objects", `path = "src/.git"` + rw},
+		{"fatal: cannot exec 'src/.git/hooks/pre-commit': Permission denied", `path = "src/.git/hooks/pre-commit"; read = true; execute = true`},
+		{"error: could not lock config file src/.git/config: Read-only file system", `path = "src/.git"` + rw},
+		{"fatal: git rm: 'kept/x': Permission denied", `path = "kept"` + rw},
+	} {
+		ev := evidence(tt.text)
+		ev.Exists = host{"/home/u/main/.git/worktrees/x": true, "/home/u/work/src/.git/objects": true, "/home/u/work/src/.git/hooks/pre-commit": true, "/home/u/work/kept/x": true, "/home/u/work/.git/HEAD": true}.exists
+		ev.Profile = fixture(func(p *policy.Profile) {
+			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/work/kept", Kind: policy.KindDir, Rights: policy.Read | policy.Create | policy.Update, Origin: policy.OriginRule})
+		})
+		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != "[[servers.github.access.fs]]; "+tt.grant {
+			t.Errorf("%s\n%s", tt.text, d.Text())
+		}
+	}
+	for _, text := range []string{"/home/u/work/new/.git: Permission denied", "fatal: could not open 'wt/.git' for writing: Permission denied"} {
+		ev := evidence(text)
+		ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/home/u/work/new/.git"}}
+		if d := Diagnose(ev); len(d.Grant) > 0 || !strings.Contains(d.Fix, "make it outside of the jail") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+	ev := evidence("fatal: not a git repository (or any of the parent directories): .git")
+	ev.Exists = host{"/home/u/work/.git/HEAD": true}.exists
+	if d := Diagnose(ev); len(d.Grant) > 0 {
+		t.Errorf("it runs in the workspace, which just is none: %s", d.Text())
+	}
+	ev.Profile = fixture(func(p *policy.Profile) { p.Dir, p.Entries = p.Home, p.Entries[:1] })
+	if d := Diagnose(ev); d.Attribution != Likely || strings.Join(d.Grant, "; ") != `[[servers.github.access.fs]]; path = "."; read = true` {
+		t.Errorf("%s", d.Text())
+	}
+}
