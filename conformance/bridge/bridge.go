@@ -15,6 +15,7 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	keyVersion    = "io.modelcontextprotocol/protocolVersion"
 	keySubscribed = "io.modelcontextprotocol/subscriptionId"
+	methodListen  = "subscriptions/listen"
 )
 
 // message is what routing has to know of one.

@@ -197,7 +197,7 @@ func (p *peer) likeliest(m *message) *call {
 		}
 	}
 	for _, c := range slices.Backward(p.calls) {
-		if c.method != "subscriptions/listen" {
+		if c.method != methodListen {
 			return c
 		}
 	}
@@ -205,7 +205,7 @@ func (p *peer) likeliest(m *message) *call {
 }
 
 // stream sends a client what comes on a call, until its answer or until the client
-// leaves, which cancels a request that has no session.
+// leaves, which cancels a request that has no session, unless it is a subscription.
 func (p *peer) stream(w http.ResponseWriter, r *http.Request, c *call) {
 	started := false
 	begin := func() {
@@ -239,7 +239,9 @@ func (p *peer) stream(w http.ResponseWriter, r *http.Request, c *call) {
 			}
 		case <-r.Context().Done():
 			p.drop(c)
-			if p.shared {
+			// A subscription stays. When its client left is noticed at any time, and
+			// the SDK for Go ends with it what the same session has subscribed to since.
+			if p.shared && c.method != methodListen {
 				p.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, c.sent))
 			}
 			return
