@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -49,8 +50,8 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():
+		err = calledOff(ctx)
 		s.process.Kill()
-		err = ctx.Err()
 	}
 	if err == nil {
 		return s.process, nil
@@ -61,6 +62,30 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	}
 	removeDirs(made)
 	return nil, err
+}
+
+// calledOff is the error of a start that was not waited for. Of one whose time was up it
+// says what is known to keep starts waiting.
+func calledOff(ctx context.Context) error {
+	if ctx.Err() != context.DeadlineExceeded {
+		return ctx.Err()
+	}
+	e := &StartError{Step: "init", Detail: "it was not ready in the time that it had"}
+	if why := context.Cause(ctx); why != ctx.Err() {
+		e.Detail = why.Error()
+	}
+	if queued, limit := queuedSignals(); limit > 0 && queued+2*initThreads > limit {
+		e.Detail += fmt.Sprintf(". %d of the %d signals that may be queued for this user are (SigQ in /proc/self/status), and each thread of the init is told by one: end what does not take its signals, or raise the limit (ulimit -i)", queued, limit)
+	}
+	return e
+}
+
+// queuedSignals is SigQ of proc(5) status: what is queued for the user, of how many.
+func queuedSignals() (queued, limit int) {
+	b, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(b), "\nSigQ:\t")
+	fmt.Sscanf(rest, "%d/%d", &queued, &limit)
+	return queued, limit
 }
 
 // makeDirs creates the directories that the profile asks for, with their

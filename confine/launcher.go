@@ -91,7 +91,8 @@ func (plan *Plan) axes() (axes []policy.Axis) {
 //
 // The process ends when it ends itself, by Kill, or when the calling program
 // dies, however that dies. Cancelling ctx ends a start that is under way, not a
-// process that runs.
+// process that runs. When its deadline passes the error is a *StartError
+// that gives its cause.
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// The shim starts while the plan is compiled; without a plan it is sent away.
 	// Whether there are namespaces is not asked: the start itself finds out.

@@ -76,7 +76,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 	mounts := mountinfo(t)
 	for i := range 60 {
 		pipe := newWitness(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*150)*time.Microsecond)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*150)*time.Microsecond, errors.New("too late"))
 		p := jailProfile(t)
 		p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
 		proc, err := Launcher{}.Start(ctx, p, Stdio{Err: pipe.w})
@@ -84,7 +84,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 		if err == nil {
 			proc.Kill()
 			<-proc.Done()
-		} else if !errors.Is(err, context.DeadlineExceeded) {
+		} else if se := new(*StartError); !errors.As(err, se) || (*se).Step != "init" || (*se).Detail != "too late" {
 			t.Errorf("after %v: %v", time.Duration(i*150)*time.Microsecond, err)
 		}
 		pipe.gone(t)

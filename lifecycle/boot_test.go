@@ -110,3 +110,20 @@ func TestTimedOutInABatch(t *testing.T) {
 	}
 	p.ended()
 }
+
+// TestSlowBuild: a jail that is not ready is waited for as long as the server's first
+// answer would be, and in words.
+func TestSlowBuild(t *testing.T) {
+	p := begin(t, &fake{block: true}, func(s *Session) {
+		s.Profile.Startup = 400 * time.Millisecond
+		s.times.bootNote, s.times.again = 50*time.Millisecond, 100*time.Millisecond
+	})
+	p.send(initialize)
+	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {
+		t.Errorf("got %s", got)
+	}
+	status, stderr := p.ended()
+	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 400ms`) < 2 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}

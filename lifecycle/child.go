@@ -53,7 +53,7 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 	pipes, err := newPipes()
 	if err == nil {
 		c.pipes = pipes
-		c.proc, err = p.Launcher.Start(ctx, t.Profile, pipes.theirs)
+		c.proc, err = c.build(ctx)
 		pipes.closeTheirs()
 		if err != nil {
 			pipes.closeOurs()

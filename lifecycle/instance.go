@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -44,6 +45,32 @@ func (i *instance) init(c *front, p *policy.Profile) {
 	}
 	i.redact = diagnostics.NewRedactor(p.Env)
 	i.tail = diagnostics.NewTail(i.redact)
+}
+
+// build starts the program in its jail. That takes milliseconds; where it takes more than
+// a moment, nobody but us can say what is waited for.
+func (i *instance) build(ctx context.Context) (Process, error) {
+	atMost := ""
+	if limit := i.Profile.Startup; limit > 0 {
+		atMost = fmt.Sprintf(", for at most %v", limit)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (startup_timeout_secs)", limit))
+		defer cancel()
+	}
+	begun, over := time.Now(), make(chan struct{})
+	defer close(over)
+	note := time.AfterFunc(i.times.bootNote, func() {
+		for !i.quiet.Load() {
+			i.errs.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", i.Profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
+			select {
+			case <-over:
+				return
+			case <-time.After(i.times.again):
+			}
+		}
+	})
+	defer note.Stop()
+	return i.Launcher.Start(ctx, i.Profile, i.pipes.theirs)
 }
 
 // started takes a process on, before anything of it is shown to anybody.

@@ -66,7 +66,7 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	var proc Process
 	go func() {
 		defer close(done)
-		proc, err = r.Launcher.Start(starting, r.Profile, r.pipes.theirs)
+		proc, err = r.build(starting)
 	}()
 	select {
 	case <-done:

@@ -23,7 +23,7 @@ type Policy struct {
 	Stateful           bool
 	Warm               int
 	MaxConcurrentCalls int
-	Startup            time.Duration // exec to first answer; 0 waits for ever
+	Startup            time.Duration // first request to first answer, and to build the jail; 0 waits for ever
 	Call               time.Duration // 0 is no limit
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits

@@ -57,7 +57,7 @@ type Profile struct {
 
 	Limits  Limits
 	Waive   []Axis        // axes whose gaps the user accepted, sorted
-	Startup time.Duration // exec to first answer; 0 waits for ever
+	Startup time.Duration // first request to first answer, and to build the jail; 0 waits for ever
 	Call    time.Duration // one call; 0 is no limit
 	Roots   string        // "off", "narrow" or "advertise"
 	// Advertise: messages tell the server its Statement too, not only the variable.
