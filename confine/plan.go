@@ -198,10 +198,21 @@ func (c *compiler) processes(o *order) {
 			Fix: "drop args and envs from the command rules",
 		})
 	}
-	if c.p.Programs != nil {
-		c.holds(policy.AxisProcess, "Landlock", "only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
-	}
+	c.programs()
 	c.holds(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// programs: the kernel starts the files on the list. One of them may be the loader, which
+// the kernel has to be able to start for each that is linked to it.
+func (c *compiler) programs() {
+	if c.p.Programs == nil {
+		return
+	}
+	what := fmt.Sprintf("only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
+	if len(c.p.Loaders) > 0 {
+		what += fmt.Sprintf("; one of them is the loader (%s), which runs any dynamically linked program that the server can read", strings.Join(c.p.Loaders, ", "))
+	}
+	c.holds(policy.AxisProcess, "Landlock", "%s", what)
 }
 
 // ipc: what lies on no path is hidden by namespaces. A socket is a file, and

@@ -310,9 +310,7 @@ func (c *compiler) bareProcesses(o *order) {
 	}
 	c.holds(policy.AxisIPC, by, "%s", what)
 	c.bareLife()
-	if c.p.Programs != nil {
-		c.holds(policy.AxisProcess, "Landlock", "only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
-	}
+	c.programs()
 	if len(c.p.CommandArgs) > 0 {
 		c.gap(Gap{
 			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),

@@ -126,7 +126,8 @@ func TestPlanGolden(t *testing.T) {
 		{"bare_network_requests", func(p *policy.Profile, f *facts) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},
 		{"commands", func(p *policy.Profile, f *facts) {
-			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node"}, []string{"git"}
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
+			p.Loaders = []string{"/usr/lib64/ld.so"}
 		}},
 		{"whole_host", func(p *policy.Profile, f *facts) {
 			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
@@ -154,7 +155,8 @@ func TestPlanGolden(t *testing.T) {
 		}},
 		{"bare_commands", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
-			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node"}, []string{"git"}
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
+			p.Loaders = []string{"/usr/lib64/ld.so"}
 		}},
 		{"bare_no_landlock_no_seccomp", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)

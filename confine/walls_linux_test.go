@@ -289,23 +289,48 @@ func TestJailDevices(t *testing.T) {
 	}
 }
 
-// TestJailPrograms: with a list of programs nothing else is started, also not a
-// copy without a path, which Landlock would let pass.
+// TestJailPrograms: with a list of programs the kernel starts nothing else, also not a
+// copy without a path, which Landlock would let pass. What needs the loader brings it
+// along, and the loader runs what it is told to: the plan says so.
 func TestJailPrograms(t *testing.T) {
 	needsJail(t)
-	tries := []attempt{try("exec", "/usr/bin/true"), try("memexec", "/usr/bin/true")}
-	p := jailProfile(t)
-	if got := inJail(t, p, tries...); fmt.Sprint(got) != "[ok ok]" {
-		t.Errorf("without a list: %v", got)
+	dir := plant(t)
+	program, err := os.ReadFile("/usr/bin/true")
+	if err != nil {
+		t.Fatal(err)
 	}
-	p.Programs = []string{p.Program}
+	if err := os.WriteFile(dir+"/true", program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var loaders []string
 	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
-		if real, err := filepath.EvalSymlinks(loader); err == nil { // a test with the race detector needs it
-			p.Programs = append(p.Programs, real)
+		if real, err := filepath.EvalSymlinks(loader); err == nil {
+			loaders = append(loaders, real)
 		}
 	}
-	if got := inJail(t, p, tries...); fmt.Sprint(got) != "[EACCES ENOSYS]" {
-		t.Errorf("with a list: %v", got)
+	tries := []attempt{
+		try("exec", "/usr/bin/true"), try("exec", dir+"/true"), try("memexec", "/usr/bin/true"),
+		try("ld.so", "/usr/bin/true"), try("ld.so", dir+"/true"),
+	}
+	for _, c := range []struct {
+		what     string
+		programs []string // besides the test's own
+		want     string
+	}{
+		{"without a list", nil, "[ok ok ok ok ok]"},
+		{"with a list", []string{"/usr/bin/cat"}, "[EACCES EACCES ENOSYS EACCES EACCES]"},
+		{"with the loader on it", loaders, "[EACCES EACCES ENOSYS ok ok]"},
+	} {
+		if underRace && c.programs != nil {
+			continue // the test is linked to the loader then
+		}
+		p := jailProfile(t, grant{dir, policy.AllRights})
+		if c.programs != nil {
+			p.Programs = append([]string{p.Program}, c.programs...)
+		}
+		if got := inJail(t, p, tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", c.what, got, c.want)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ type commands struct {
 	needs   []need
 	links   []Link
 	files   []string          // canonical, in the order found: what has to be executable
+	loaders []string          // those of files that run whatever they are told to
 	named   string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed map[string]string // a directory of shims -> the directory of the real programs
 	strayed []Link            // links of the server's that lead out of its places
@@ -212,6 +213,7 @@ func (c *commands) follow(command, found string, args []string, depth int, chose
 		// A loader is what a file says that the server may have written.
 		if l, err := c.f.find(loader); err == nil && c.executable(l.path) == "" && (inSystem(l.path) || !c.theirs(at.path)) {
 			c.files = append(c.files, l.path)
+			c.loaders = append(c.loaders, l.path)
 			c.links = append(c.links, l.links...)
 			c.need(l.path, "the loader of "+path.Base(at.path), false)
 		}

@@ -269,6 +269,9 @@ func TestLoaderIsAProgram(t *testing.T) {
 	if got := strings.Join(p.Programs, " "); got != "/usr/bin/server /usr/lib64/ld.so" {
 		t.Errorf("programs %s", got)
 	}
+	if got := strings.Join(p.Loaders, " "); got != "/usr/lib64/ld.so" {
+		t.Errorf("loaders %s", got)
+	}
 	if !p.Allows(OpExec, "/usr/bin/server") || p.Allows(OpExec, "/usr/bin/node") {
 		t.Error("a list of programs is not respected")
 	}

@@ -165,7 +165,7 @@ func printProfile(p *Profile) string {
 		line("link %s -> %s", l.Path, l.Target)
 	}
 	line("unprotected %q", p.Unprotected)
-	line("programs %q args %q", p.Programs, p.CommandArgs)
+	line("programs %q loaders %q args %q", p.Programs, p.Loaders, p.CommandArgs)
 	for _, r := range p.Net {
 		line("net %+v", r)
 	}

@@ -28,6 +28,7 @@ type profileJSON struct {
 	Links       []linkJSON     `json:"links"`
 	Unprotected []string       `json:"unprotected_names"`
 	Programs    []string       `json:"programs"` // null: any
+	Loaders     []string       `json:"loaders,omitempty"`
 	CommandArgs []string       `json:"command_args,omitempty"`
 	Net         []netJSON      `json:"net"`
 	Inbound     []int          `json:"inbound,omitempty"`
@@ -92,7 +93,7 @@ func reference(p *Profile) profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
-		Unprotected: list(p.Unprotected), Programs: p.Programs, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Unprotected: list(p.Unprotected), Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise,
 	}
@@ -130,7 +131,7 @@ func withText(g *rand.Rand, p *Profile) {
 		return [][]string{nil, {}, {text()}, {text(), text()}}[g.Intn(4)]
 	}
 	p.Server, p.Tool, p.Program, p.Argv, p.Dir, p.Workspace, p.Home = text(), text(), text(), list(), text(), text(), text()
-	p.Unprotected, p.Programs, p.CommandArgs, p.Withheld, p.Roots = list(), list(), list(), list(), text()
+	p.Unprotected, p.Programs, p.Loaders, p.CommandArgs, p.Withheld, p.Roots = list(), list(), list(), list(), list(), text()
 	p.HomePrivate, p.Default, p.Advertise = g.Intn(2) == 0, g.Intn(2) == 0, g.Intn(2) == 0
 	p.Inbound = [][]int{nil, {}, {1}, {80, 65535}}[g.Intn(4)]
 	p.Waive = [][]Axis{nil, {}, {AxisNet, AxisFs}}[g.Intn(3)]

@@ -42,8 +42,10 @@ type Profile struct {
 
 	// Programs are the files that may be started; nil means any that Entries
 	// lets execute. CommandArgs is set when a command rule constrains arguments
-	// or variables too.
+	// or variables too. Loaders are those of Programs that the others are linked to: they
+	// can be told to run any program that is linked to them and can be read.
 	Programs    []string
+	Loaders     []string
 	CommandArgs []string // names of command rules with args or envs
 
 	Net     []NetRule // normalised; empty is no network

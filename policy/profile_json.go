@@ -83,6 +83,7 @@ func (p *Profile) write(j *jsonText) {
 	p.writeFs(j)
 	texts(j.member("unprotected_names"), list(p.Unprotected))
 	texts(j.member("programs"), p.Programs) // null: any
+	j.options("loaders", p.Loaders)
 	j.options("command_args", p.CommandArgs)
 	p.writeNet(j)
 	p.writeEnv(j)

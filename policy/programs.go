@@ -33,7 +33,6 @@ func (b *builder) programs(c *commands, out *Profile) {
 		}
 	}
 	sort.Strings(out.CommandArgs)
-	out.Programs = slices.Clone(c.files)
-	sort.Strings(out.Programs)
-	out.Programs = slices.Compact(out.Programs)
+	out.Programs = slices.Compact(slices.Sorted(slices.Values(c.files)))
+	out.Loaders = slices.Compact(slices.Sorted(slices.Values(c.loaders)))
 }
