@@ -204,19 +204,28 @@ func ProtectedName(name string) bool {
 	return protected
 }
 
-// folded is a name as filesystems see it that fold case: they also take ligatures
+// folded is a path as filesystems see its names that fold case: they also take ligatures
 // apart, and leave out what does not show (Linux: fs/unicode, which ext4 and f2fs go by).
+// The dots and spaces at the end of a name are none to vfat, exfat and SMB.
 func folded(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
-		return strings.ToLower(s)
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		s = strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, s)
+		s = strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
 	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, s)
-	return strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
+	s = strings.ToLower(s)
+	if !strings.Contains(s, "./") && !strings.Contains(s, " /") && strings.TrimRight(s, ". ") == s {
+		return s
+	}
+	names := strings.Split(s, "/")
+	for i, name := range names {
+		names[i] = last(name, strings.TrimRight(name, ". "))
+	}
+	return strings.Join(names, "/")
 }
 
 // MediateAttributes decides whether a server may change the mode, the owner, the

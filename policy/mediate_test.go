@@ -50,6 +50,7 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
 		{OpCreate, "/w/r/.git/worktrees/x/commondir", Forbidden}, {OpMkdir, "/w/r/.git/worktrees/x", Granted}, {OpCreate, "/w/r/.git/refs/heads/modules", Granted},
 		{OpMkdir, "/w/.v\u017fcode", Forbidden}, {OpMkdir, "/w/.g\u200dit", Forbidden}, {OpCreate, "/w/repo/.git/con\ufb01g", Forbidden}, {OpMkdir, "/w/.vs\u00e9code", Granted},
+		{OpMkdir, "/w/.vscode.", Forbidden}, {OpCreate, "/w/.mcp.json . ", Forbidden}, {OpCreate, "/w/.envrc.\u200d", Forbidden}, {OpCreate, "/w/repo /.git./hooks../x", Forbidden}, {OpCreate, "/w/.. ./...", Granted}, {OpCreate, "/w/a.", Granted},
 	} {
 		if got := p.Mediate(tt.op, tt.path); got != tt.want {
 			t.Errorf("%s %s: %d, want %d", tt.op, tt.path, got, tt.want)
