@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,8 @@ func hostFacts() facts {
 	f := facts{Features: probeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Place: cgroupHere()}
 	f.Machine, _ = archOf(runtime.GOARCH)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
+	f.Inotify.Instances, _ = strconv.Atoi(sysctlValue("fs/inotify/max_user_instances"))
+	f.Inotify.Watches, _ = strconv.Atoi(sysctlValue("fs/inotify/max_user_watches"))
 	f.Devices = make([]string, 0, len(deviceNodes))
 	var st unix.Stat_t
 	for _, name := range deviceNodes {

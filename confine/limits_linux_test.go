@@ -31,6 +31,22 @@ func TestJailOpenFiles(t *testing.T) {
 	expect(t, "raising it again", jailed(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
 }
 
+// TestJailInotify: the host counts the jail's instances as its user's.
+func TestJailInotify(t *testing.T) {
+	needsJail(t)
+	needs(t, "fresh_proc")
+	most := hostFacts().Inotify
+	if most.Instances < 8 {
+		t.Fatalf("%+v", most)
+	}
+	allowed := most.Instances / 4
+	expect(t, "unconfined", unconfined(t, "/", try("inotify", fmt.Sprint(allowed+1)))[0], "ok")
+	got := inJail(t, jailProfile(t), try("inotify", fmt.Sprint(allowed)))
+	expect(t, "a quarter", got[0], "ok")
+	got = inJail(t, jailProfile(t), try("inotify", fmt.Sprint(allowed+1)))
+	expect(t, "more than a quarter", got[0], "EMFILE")
+}
+
 func TestJailFileSize(t *testing.T) {
 	needsJail(t)
 	dir := plant(t)

@@ -19,6 +19,7 @@ type facts struct {
 	UID       int
 	PID       int
 	Devices   []string // the device nodes that can be lent to a jail
+	Inotify   inotify  // what the kernel lets each user have; zero: not known
 	// What only a jail without namespaces needs to know:
 	KernelFiles []string // files of /proc that tell of the kernel and of no process
 	HostNames   []string // where the host's names are looked up, canonical

@@ -27,6 +27,7 @@ func (c *compiler) limits(o *order) {
 		})
 	}
 	c.processLimit(o, l.Processes)
+	c.inotifyLimit(o)
 	if l.OpenFiles > 0 {
 		c.holds(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
 	}
@@ -106,6 +107,17 @@ func ownTmpfs(o *order) string {
 		}
 	}
 	return strings.Join(names, " and ")
+}
+
+// inotifyLimit: what the jail watches for changes is counted as its user's, and without
+// more than there is for each user, no editor of theirs could watch anything.
+func (c *compiler) inotifyLimit(o *order) {
+	f := c.f.Inotify
+	if !o.FreshProc || f.Instances <= 0 || f.Watches <= 0 {
+		return
+	}
+	o.Inotify = inotify{max(f.Instances/4, 1), max(f.Watches/4, 1)}
+	c.holds(policy.AxisLimits, "the user namespace", "%d inotify instances and %d watches, a quarter of what each user has", o.Inotify.Instances, o.Inotify.Watches)
 }
 
 func (c *compiler) processLimit(o *order, n int) {

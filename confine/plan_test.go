@@ -18,7 +18,7 @@ func kernel() facts {
 			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: yes("ABI 7"), Seccomp: yes(""), SeccompNotify: yes(""), PtraceScope: yes(""),
 			UserNamespaces: yes(""), MountAPI: yes(""), FreshProc: yes(""), PidMax: yes(""),
 		},
-		Supported: true, Machine: ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"},
+		Supported: true, Machine: ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: inotify{128, 65536},
 	}
 }
 

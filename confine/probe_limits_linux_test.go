@@ -20,6 +20,7 @@ import (
 // what is limited.
 var verbsOfLimits = map[string]func(args []string) (string, error){
 	"openfiles": probeOpenFiles,
+	"inotify":   silent(probeInotify),
 	"fill":      silent(probeFill),
 	"fork":      probeFork,
 	"fork-wait": func(a []string) (string, error) {
@@ -61,6 +62,17 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fill-both":      silent(probeFillBoth),
 	"full":           silent(func(a []string) error { return fillOwn(a[0], number(a[1])) }),
 	"slow-init":      probeSlowInit,
+}
+
+// probeInotify makes that many instances.
+func probeInotify(a []string) error {
+	n, err := strconv.Atoi(a[0])
+	for range n {
+		if err == nil {
+			_, err = unix.InotifyInit1(unix.IN_CLOEXEC)
+		}
+	}
+	return err
 }
 
 func probeOpenFiles([]string) (string, error) {

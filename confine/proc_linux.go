@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +48,14 @@ func (b *rootBuilder) sealProc() error {
 	defer unix.Close(b.sys)
 	if err := writeAt(b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.notes = append(b.notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
+	}
+	if i := b.order.Inotify; i != (inotify{}) {
+		if err := writeAt(b.sys, "user/max_inotify_instances", strconv.Itoa(i.Instances)); err != nil {
+			return on("max_inotify_instances", err)
+		}
+		if err := writeAt(b.sys, "user/max_inotify_watches", strconv.Itoa(i.Watches)); err != nil {
+			return on("max_inotify_watches", err)
+		}
 	}
 	if b.order.PidMax {
 		// The init has all its threads by now, with numbers below these. Never on a

@@ -36,6 +36,7 @@ type order struct {
 
 	Limits   policy.Limits
 	PidMax   bool     // limit processes by the PID namespace's pid_max (root)
+	Inotify  inotify  // zero: not limited
 	MustFail []string // directories of the host that the self-test tries to list
 
 	Program string
@@ -53,6 +54,9 @@ func (o *order) hostRoot() bool {
 	}
 	return len(o.Mounts) > 0 && o.Mounts[0].path == "/"
 }
+
+// inotify are limits of inotify(7), "/proc interfaces".
+type inotify struct{ Instances, Watches int }
 
 // madeFile is a file that the jail gets instead of the host's.
 type madeFile struct {
@@ -73,7 +77,7 @@ type landlockRule struct {
 }
 
 // orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-6"
+const orderMagic = "mcp-jail-order-7"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -232,6 +236,8 @@ func (c *codec) fields(o *order) {
 		c.int(n)
 	}
 	c.bool(&o.PidMax)
+	c.int(&o.Inotify.Instances)
+	c.int(&o.Inotify.Watches)
 	list(c, &o.MustFail, c.str)
 	c.str(&o.Program)
 	list(c, &o.Argv, c.str)
