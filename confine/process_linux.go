@@ -69,7 +69,7 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 	p.mu.Unlock()
 	w.listen()
 	if !running && failed == nil {
-		failed = &StartError{Step: "init", Detail: "the shim ended without saying why"}
+		failed = &StartError{Step: "init", Detail: "the shim ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
 	}
 	return failed
 }

@@ -9,6 +9,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// buildFixes: what is too little where a jail cannot be built is outside of the jail.
+var buildFixes = map[syscall.Errno]string{
+	syscall.EMFILE: "raise the limit of open files (ulimit -n): building a jail takes one for each path that is hidden or protected in what the policy grants, or grant less",
+	syscall.ENFILE: "the whole system has too many open files (fs.file-max)",
+	syscall.EAGAIN: "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
+	syscall.ENOMEM: "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
+	syscall.EFBIG:  "raise the limit of the size of files (ulimit -f)",
+}
+
 // start judges a program that was not started. The step and the errno are facts
 // of the shim; whether the jail is behind them follows from the profile.
 func (j *judge) start(s Start) verdict {
@@ -24,6 +33,9 @@ func (j *judge) start(s Start) verdict {
 	if s.Step != StepExec {
 		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
 		v.fix = "run `mcp-jail doctor`"
+		if fix, known := buildFixes[s.Errno]; known {
+			v.fix = fix
+		}
 		return v
 	}
 	program := j.profile.Program
