@@ -45,8 +45,9 @@ type Evidence struct {
 	// SearchPath is the PATH of mcp-jail itself. The server's own holds only what
 	// the jail shows, so it does not tell where a missing program would be.
 	SearchPath string
-	// Exists tells whether a path exists on the host, outside of the jail. nil:
-	// could not be asked, and then nothing is concluded from a "no such file".
+	// Exists tells whether a path exists on the host, outside of the jail; with "/."
+	// behind it, whether it is a directory. nil: could not be asked, and then nothing
+	// is concluded from a "no such file".
 	Exists func(path string) bool
 	// Canonical resolves the symbolic links of a path on the host, also of one
 	// whose last components do not exist. nil: paths are taken as they are.

@@ -14,6 +14,7 @@ func (h host) exists(path string) bool {
 	if h[path] || path == "/" {
 		return true
 	}
+	path = strings.TrimSuffix(path, "/.")
 	for p := range h { // a directory of something that exists
 		if strings.HasPrefix(p, path+"/") {
 			return true

@@ -103,6 +103,16 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
 		return v
 	}
+	// Neither would succeed outside of the jail: a file is not made where a directory
+	// is, and what is not there is not removed.
+	if want != policy.Read && want&policy.Delete == 0 && j.exists(path+"/.") == present {
+		m.makes = true
+	}
+	if strings.HasPrefix(d.Operation, "remove") && j.exists(path) == absent {
+		v := j.blame(Certain, d.Axis, path, word(want), cause, need{})
+		v.fix = j.show(path) + " does not exist on this host either"
+		return v
+	}
 	v := j.blamePath(Certain, path, missing, m.makes, cause)
 	if want == policy.Delete {
 		v = j.blameAround(Certain, path, policy.Write, cause)

@@ -31,15 +31,26 @@ func (j *judge) variable(m mention) verdict {
 		note: "the variable " + m.name + " is not set where mcp-jail was started",
 		fix:  "set " + m.name + " in the client's configuration of this server, and grant it",
 		need: need{variable: m.name},
+		hint: Hint{Warning: chooses(m.name)},
 	}
 }
 
 func (j *judge) blameVariable(a Attribution, name, cause string) verdict {
 	v := j.blame(a, policy.AxisEnv, name, "variable", cause, need{variable: name})
+	v.hint.Warning = chooses(name)
 	if !isVariable(name) {
 		v.need = need{}
 	}
 	return v
+}
+
+// chooses warns of a variable that no program asks for, and that loaders, shells and
+// interpreters obey.
+func chooses(name string) string {
+	if !policy.Dangerous(name) {
+		return ""
+	}
+	return name + " chooses what code programs load or start"
 }
 
 func isVariable(name string) bool {

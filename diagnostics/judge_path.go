@@ -170,6 +170,9 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 // blamePath is the verdict that path lacks a right, with the rule to add.
 func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, makes bool, cause string) verdict {
 	v := j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
+	if makes && j.exists(path) == present {
+		return j.madeAlready(v, path)
+	}
 	if !expressible(path) {
 		v.fix = "no rule can name it (line breaks, globs and bytes that are no UTF-8 are refused): grant a directory above it"
 		return v
@@ -214,19 +217,42 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	// docs/policy.md "Filesystem rules": only for a directory that it makes can a
 	// rule be about what is not there yet.
 	dir := filepath.Dir(path)
-	if makes && j.exists(dir) == present {
-		n.make = true
-		n.rights |= policy.Read
-		return n, ""
-	}
-	for j.exists(dir) != present && dir != "/" {
-		dir = filepath.Dir(dir)
-	}
-	if j.tooWide(dir) || j.reserved(path) {
-		return n, "create " + j.show(path) + " first: a rule for a path that does not exist grants nothing"
+	const first = " first: a rule for a path that does not exist grants nothing"
+	switch {
+	case makes:
+		dir = path
+	case j.reserved(path), j.exists(dir) == present && j.tooWide(dir):
+		return n, "create " + j.show(path) + first
 	}
 	n.path, n.rights = dir, missing|j.profile.RightsAt(dir)
+	if j.exists(dir) == present {
+		return n, ""
+	}
+	// The missing directory alone: the one above it that exists is not the server's.
+	if !j.inWorkspace(dir) && (systemDir(dir) || filepath.Dir(dir) == "/") {
+		return n, "create " + j.show(dir) + first // mcp-jail could not, most likely
+	}
+	n.make = true
+	n.rights |= policy.Read
 	return n, ""
+}
+
+// madeAlready is the verdict about the attempt to make a directory that is there on
+// the host. Outside of the jail that fails as well, so it asks for no right to write,
+// and what a server wants of a directory it can say with a name in it.
+func (j *judge) madeAlready(v verdict, path string) verdict {
+	v.hint.Missing = word(policy.Read)
+	if j.allows(policy.OpRead, path) {
+		v.fix = j.show(path) + " exists on the host: no line is needed to make it"
+		return v
+	}
+	v.hint.Cause += ", which exists on the host and is not granted"
+	if j.risk(path, policy.AllRights) != "" || j.tooWide(path) || !expressible(path) {
+		v.fix = "grant what the server needs in " + j.show(path) + ", not all of it"
+		return v
+	}
+	v.need = need{path: path, rights: policy.Read | j.profile.RightsAt(path)}
+	return v
 }
 
 // packages is the outermost node_modules that path lies in, or the environment of
@@ -243,7 +269,7 @@ func (j *judge) packages(path string) (dir string, ok bool) {
 // tooWide are directories that are not worth a single file in them.
 func (j *judge) tooWide(dir string) bool {
 	return dir == "/" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
-		!j.inWorkspace(dir) && systemDir(dir) || filepath.Dir(dir) == "/"
+		!j.inWorkspace(dir) && (systemDir(dir) || j.shared(dir)) || filepath.Dir(dir) == "/"
 }
 
 // reserved tells a protected name that does not exist yet.

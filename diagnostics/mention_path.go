@@ -85,6 +85,9 @@ func pathsIn(line string, f fault) []mention {
 	}
 	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		pf, _ := signatureOf(m[4])
+		if strings.Contains(m[0], " create directory ") {
+			m[2] = "mkdir"
+		}
 		switch path := strings.TrimSpace(m[3]); {
 		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
 			add(pf, shellVerb, path)

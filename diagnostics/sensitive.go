@@ -13,19 +13,31 @@ import (
 func (j *judge) risk(path string, rights policy.Rights) string {
 	home := j.ev.UserHome
 	entry, _ := j.profile.Find(path)
+	writes := rights&policy.Write != 0
 	switch {
 	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
 		return j.show(path) + " is a socket of the host: whoever listens there is outside of the jail"
 	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
 		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
-	case rights&policy.Write != 0 && (entry.Origin == policy.OriginProtected || j.reserved(path)):
+	case writes && (entry.Origin == policy.OriginProtected || j.reserved(path) || protectedName(path)):
 		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case path == "/":
 		return "this is the whole filesystem"
 	case home != "" && policy.Within(home, path):
 		return "this is a whole home directory or more"
-	case rights&policy.Write != 0 && !j.inWorkspace(path) && systemDir(path):
-		return j.show(path) + " belongs to the system"
+	}
+	if writes {
+		switch place := j.obeyed(path); {
+		case place != "" && policy.Within(path, place):
+			return "programs outside of the jail run or obey what is written to " + j.show(path)
+		case place != "":
+			return j.show(path) + " holds " + j.show(place) + ": programs outside of the jail run or obey what is written there"
+		case !j.inWorkspace(path) && systemDir(path):
+			return j.show(path) + " belongs to the system"
+		}
+	}
+	if !j.inWorkspace(path) && j.shared(path) {
+		return j.show(path) + " holds what other programs keep, all of it"
 	}
 	return ""
 }
@@ -35,7 +47,10 @@ func (j *judge) inWorkspace(path string) bool {
 }
 
 func systemDir(path string) bool {
-	for _, dir := range []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var/lib", "/run", "/Library", "/System"} {
+	for _, dir := range []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var",
+		"/Applications", "/Library", "/System", "/private/etc", "/private/var",
+	} {
 		if policy.Within(path, dir) {
 			return true
 		}

@@ -22,17 +22,19 @@ const (
 // request is concerned; since is when the failing thing began.
 func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
-		Stage:     stage,
-		Server:    i.Profile.Server,
-		Profile:   i.Profile,
-		InPlace:   i.InPlace,
-		Stateless: i.stateless,
-		Stderr:    i.tail.Lines(tailLines),
-		Denials:   i.denials(since),
-		Redactor:  i.redact,
-		Unset:     i.unset,
-		UserHome:  i.UserHome,
-		Exists:    i.Exists,
+		Stage:      stage,
+		Server:     i.Profile.Server,
+		Profile:    i.Profile,
+		InPlace:    i.InPlace,
+		Stateless:  i.stateless,
+		Stderr:     i.tail.Lines(tailLines),
+		Denials:    i.denials(since),
+		Redactor:   i.redact,
+		Unset:      i.unset,
+		UserHome:   i.UserHome,
+		SearchPath: i.SearchPath,
+		Exists:     i.Exists,
+		Canonical:  i.Canonical,
 	}
 	if c != nil {
 		ev.Method, ev.Tool = string(c.Method), string(c.Tool)

@@ -31,13 +31,14 @@ type Session struct {
 	Earlier func() (diagnostics.Record, bool)
 
 	// What only the caller knows of the evidence: see diagnostics.Evidence.
-	InPlace  bool
-	Unset    []string
-	UserHome string
-	Exists   func(path string) bool
+	InPlace    bool
+	Unset      []string
+	UserHome   string
+	SearchPath string
+	Exists     func(path string) bool
 
 	// Canonical resolves the symbolic links of a path, for roots that clients name
-	// by other paths than the profile. nil takes paths as they are.
+	// by other paths than the profile, and as evidence. nil takes paths as they are.
 	Canonical func(path string) string
 
 	// Linger is how long a session whose start failed waits for the first request

@@ -68,6 +68,18 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	return silent(status)
 }
 
+// canonical is where the links of path lead, also where its end does not exist.
+func canonical(path string) string {
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, path[len(dir):])
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+	}
+}
+
 // settled is when most of what a start needs of this program has been needed.
 const settled = 250 * time.Millisecond
 
@@ -75,22 +87,18 @@ const settled = 250 * time.Millisecond
 func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
 	var once sync.Once
 	s := lifecycle.Session{
-		Profile:  t.profile,
-		In:       c.in,
-		Out:      c.out,
-		Err:      c.err,
-		InPlace:  t.policy.InPlace,
-		UserHome: t.host.Home,
+		Profile:    t.profile,
+		In:         c.in,
+		Out:        c.out,
+		Err:        c.err,
+		InPlace:    t.policy.InPlace,
+		UserHome:   t.host.Home,
+		SearchPath: os.Getenv("PATH"),
 		Exists: func(path string) bool {
 			_, err := os.Lstat(path)
 			return err == nil
 		},
-		Canonical: func(path string) string {
-			if real, err := filepath.EvalSymlinks(path); err == nil {
-				return real
-			}
-			return path
-		},
+		Canonical: canonical,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			process, err := launcher.Start(ctx, p, stdio)
 			if err != nil {
