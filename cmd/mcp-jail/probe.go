@@ -133,14 +133,20 @@ func (p *prober) listTools(r *serverReport) error {
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
+		// No toolReport: the server would choose what mcp-jail says of the tool.
 		var page struct {
-			Tools      []toolReport `json:"tools"`
-			NextCursor string       `json:"nextCursor"`
+			Tools []struct {
+				Name        string `json:"name"`
+				Description string `json:"description"`
+			} `json:"tools"`
+			NextCursor string `json:"nextCursor"`
 		}
 		if err := p.call("tools/list", params, &page); err != nil {
 			return err
 		}
-		r.Tools = append(r.Tools, page.Tools...)
+		for _, tool := range page.Tools {
+			r.Tools = append(r.Tools, toolReport{Name: tool.Name, Description: tool.Description})
+		}
 		if cursor = page.NextCursor; cursor == "" {
 			return nil
 		}
