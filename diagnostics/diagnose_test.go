@@ -21,6 +21,7 @@ type failureText struct {
 // otherTexts are about the form of a text.
 var otherTexts = []failureText{
 	{"plain error", `Invalid arguments: query is required`, None, "", "", ""},
+	{"names in longer words", "ModuleNotFoundError: No module named requests\nDatabaseBusyError: RolePermissionMissing", None, "", "", ""},
 	{"coloured", "\x1b[31mError: EACCES: permission denied, open '/home/u/notes/a.md'\x1b[0m", Likely, "/home/u/notes/a.md", "read",
 		`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 	{"escaped line breaks", `{"error":"boom\nError: EACCES: permission denied, open '/home/u/notes/a.md'\n    at x"}`, Likely, "/home/u/notes/a.md", "read",

@@ -55,8 +55,7 @@ func chooses(name string) string {
 
 func isVariable(name string) bool {
 	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+		if c := name[i]; !inName(c) || i == 0 && c >= '0' && c <= '9' {
 			return false
 		}
 	}
