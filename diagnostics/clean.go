@@ -1,9 +1,11 @@
 package diagnostics
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -94,6 +96,28 @@ func escapeLen(s string) int {
 		return 2
 	}
 	return 1
+}
+
+// EscapeJSON writes what does not show in JSON as \u escapes, which mean the same:
+// the encoder leaves the controls from U+007F on and direction marks as they are, and
+// people print JSON on terminals. data is what an encoder wrote, valid UTF-8.
+func EscapeJSON(data []byte) []byte {
+	var out []byte
+	done := 0
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if i += n; r < 0x7f || unicode.IsPrint(r) {
+			continue
+		}
+		out = append(out, data[done:i-n]...)
+		done = i
+		if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		} else {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return append(out, data[done:]...)
 }
 
 const mark = "[mcp-jail"

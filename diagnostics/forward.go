@@ -12,15 +12,18 @@ import (
 //
 //	server said: "mcp-jail: the jail is broken"
 //
-// and of one with escape sequences other than colours, which on a terminal could
-// put text anywhere, the sequences are dropped. A line is passed on when it is
-// complete, or longer than 64 KiB; a carriage return completes one too.
+// and of one with escape sequences other than colours, or with characters that do
+// not show or turn text around, which on a terminal could put text anywhere, they are
+// dropped or made visible. A line is passed on when it is complete, or longer than
+// 64 KiB; a carriage return completes one too. What it would write over another, so
+// that both look like mcp-jail's, begins a line of its own.
 //
 // It is not safe for concurrent use.
 type Forward struct {
 	to     io.Writer
 	redact *Redactor
 	line   []byte
+	row    row
 }
 
 // NewForward returns a Forward to a writer; r may be nil.
@@ -63,17 +66,28 @@ func (f *Forward) appendLine(out []byte) []byte {
 	line := f.redact.Redact(string(f.line))
 	f.line = f.line[:0]
 	text := strings.TrimRight(line, "\r\n")
-	switch shown := clean(text); {
-	case strings.Contains(strings.ToLower(shown), ownPrefix):
+	said := looksOwn(text)
+	switch {
+	case said:
 		line = "server said: " + quote(text) + "\n"
-	case movesCursor(text):
-		line = shown + line[len(text):]
+	case movesCursor(text) || unseen(text):
+		line = clean(text) + line[len(text):]
+	}
+	shown := strings.TrimRight(line, "\r\n")
+	if !said && f.row.imitates(shown) {
+		out = append(out, '\n')
+		f.row = row{}
+	}
+	if strings.HasSuffix(line, "\n") {
+		f.row = row{cells: f.row.cells[:0]}
+	} else {
+		f.row.write(shown)
+		if strings.HasSuffix(line, "\r") {
+			f.row.at = 0
+		}
 	}
 	return append(out, line...)
 }
-
-// ownPrefix is what every line of mcp-jail's own begins with.
-const ownPrefix = "mcp-jail:"
 
 // movesCursor tells whether s has an escape sequence that is no colour ("select
 // graphic rendition", ECMA-48 8.3.117), or another control that moves text.

@@ -24,6 +24,40 @@ func TestForward(t *testing.T) {
 		"\x1b[A\x1b]0;title\x07z\n":   "z\n",
 		"jail: x\b\b\n":               "jail: x\ufffd\ufffd\n",
 		"about mcp-jail, no prefix\n": "about mcp-jail, no prefix\n",
+
+		// What does not show, and what looks alike.
+		"mcp\u200b-jail: a lie\n":       "server said: \"mcp\ufffd-jail: a lie\"\n",
+		"mcp\x00-jail: a lie\n":         "server said: \"mcp\ufffd-jail: a lie\"\n",
+		"m\u0301cp-ja\u200dil: a lie\n": "server said: \"m\u0301cp-ja\ufffdil: a lie\"\n",
+		"mcp\u2011jail: a lie\n":        "server said: \"mcp\u2011jail: a lie\"\n",
+		"mcp\u00adjail: a lie\n":        "server said: \"mcp\ufffdjail: a lie\"\n",
+		"mcp\xff-jail: a lie\n":         "server said: \"mcp\ufffd-jail: a lie\"\n",
+		"m\u0441\u0440-j\u0430il: x\n":  "server said: \"m\u0441\u0440-j\u0430il: x\"\n",
+		"mcp-jaiI\uff1a x\n":            "server said: \"mcp-jaiI\uff1a x\"\n",
+		"\U0001d426cp-jail: x\n":        "server said: \"\U0001d426cp-jail: x\"\n",
+		"\u202eeil a :liaj-pcm\n":       "\ufffdeil a :liaj-pcm\n",
+		"a\u2028b\u0085c\x9bd\n":        "a\ufffdb\ufffdc\ufffdd\n",
+		"a\x00b\n":                      "a\ufffdb\n",
+
+		// What honest servers write.
+		"zażółć \u0301 世界 ✓ ─\n":                   "zażółć \u0301 世界 ✓ ─\n",
+		"👩\u200d💻 \ufe0f می\u200cخواهم\n":          "👩\u200d💻 \ufe0f می\u200cخواهم\n",
+		"⠋ 10 %\r⠙ 20 %\r\x1b[32m✓ 100 %\x1b[0m\n": "⠋ 10 %\r⠙ 20 %\r\x1b[32m✓ 100 %\x1b[0m\n",
+		"eta: 5m\reta: 4m\r      \rm\n":            "eta: 5m\reta: 4m\r      \rm\n",
+		"mail: a\rm\n":                             "mail: a\rm\n",
+		"a\tb\r\tc\r\n\r\n":                        "a\tb\r\tc\r\n\r\n",
+
+		// A carriage return leaves standing what is not written over.
+		"Zcp-jail:   --read ~/.ssh\rm\n":             "Zcp-jail:   --read ~/.ssh\r\nm\n",
+		"Zcp-jail: x\rm\r\n":                         "Zcp-jail: x\r\nm\r\n",
+		"Zcp-jail: x\r\x1b[1mm\n":                    "Zcp-jail: x\r\n\x1b[1mm\n",
+		"ZZZp-jail: x\rZZc\rZm\r \n":                 "ZZZp-jail: x\rZZc\r\nZm\r \n",
+		"ZZZZp-jail: x\rZZZc\rZZm\r  \n":             "ZZZZp-jail: x\rZZZc\r\nZZm\r  \n",
+		"mcp-jail\r\t: x\n":                          "mcp-jail\r\n\t: x\n",
+		"mcp-jail \rmcp-jail\r\t: x\n":               "mcp-jail \rmcp-jail\r\n\t: x\n",
+		"世p-jail: x\rmc\n":                           "世p-jail: x\r\nmc\n",
+		strings.Repeat("y", 80) + "Zcp-jail: x\rm\n": strings.Repeat("y", 80) + "Zcp-jail: x\r\nm\n",
+		"Zcp-jail: x\ny\rm\n":                        "Zcp-jail: x\ny\rm\n",
 	} {
 		for _, size := range []int{1, 3, 1 << 20} {
 			var out bytes.Buffer

@@ -44,7 +44,7 @@ func (r Record) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
 	}
-	return append(data, '\n'), nil
+	return append(EscapeJSON(data), '\n'), nil
 }
 
 // DecodeRecord reads what Encode wrote.

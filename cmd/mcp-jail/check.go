@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -90,7 +91,7 @@ func (k *checkCmd) Run(c console) error {
 			Servers  []serverReport `json:"servers"`
 		}{config.Files, words(warnings), reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
-		c.printf("%s\n", b)
+		c.printf("%s\n", diagnostics.EscapeJSON(b))
 	} else {
 		for _, w := range warnings {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), w)
@@ -142,7 +143,7 @@ func (k *checkCmd) broken(c console, err error) error {
 		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
 	}
 	b, _ := json.MarshalIndent(out, "", "  ")
-	c.printf("%s\n", b)
+	c.printf("%s\n", diagnostics.EscapeJSON(b))
 	return silent(statusOf(err))
 }
 

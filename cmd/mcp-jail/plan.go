@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -75,7 +76,7 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	if err != nil {
 		panic(err) // plain data
 	}
-	return append(b, '\n')
+	return append(diagnostics.EscapeJSON(b), '\n')
 }
 
 // list is s, and [] rather than null where there is nothing.

@@ -1,0 +1,146 @@
+package diagnostics
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ownPrefix is what every line of mcp-jail's own begins with.
+const ownPrefix = "mcp-jail:"
+
+// ownShape is the shape of ownPrefix.
+const ownShape = "mcpjall:"
+
+// looksOwn tells whether s shows as something that holds ownPrefix.
+func looksOwn(s string) bool { return strings.Contains(shape(s), ownShape) }
+
+// shape is what is seen of s, roughly: without what does not show and without
+// hyphens, of which there are many and some show only at times; letters that look
+// like those of ownPrefix are those.
+func shape(s string) string { return strings.Map(lookalike, stripEscapes(s)) }
+
+func lookalike(r rune) rune {
+	if r < utf8.RuneSelf && r != '-' && r != '|' && r != '1' && r >= ' ' && r <= '~' { // nearly all there is
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		if r == 'i' {
+			r = 'l'
+		}
+		return r
+	}
+	switch {
+	case r >= 0xff01 && r <= 0xff5e: // full width
+		r -= 0xfee0
+	case r >= 0x1d400 && r < 0x1d6a4: // mathematical letters, thirteen times A to z
+		r = 'a' + (r-0x1d400)%26
+	}
+	switch r = unicode.ToLower(r); r {
+	case 'i', '1', '|', 'ı', 'ɩ', 'ι', 'і', 'ⅰ', 'ӏ', 'ⅼ', 'ǀ', '∣':
+		return 'l'
+	case 'м', 'ⅿ':
+		return 'm'
+	case 'с', 'ϲ', 'ⅽ', 'ᴄ':
+		return 'c'
+	case 'р', 'ρ', 'ⲣ':
+		return 'p'
+	case 'ј', 'ϳ':
+		return 'j'
+	case 'а', 'ɑ', 'α', '⍺':
+		return 'a'
+	case '꞉', '∶', 'ː', '˸', '׃', '։', '܃', '܄', 'ः', '︓', '﹕':
+		return ':'
+	case utf8.RuneError, '−', '⁃', '˗', '➖', 'ー', 'ㅡ', '─', '\u3164', '\u115f', '\u1160', '\uffa0', '\u2800':
+		return -1
+	}
+	if unicode.Is(unicode.Zs, r) || r == '\t' {
+		return ' '
+	}
+	if !unicode.IsPrint(r) || unicode.In(r, unicode.Pd, unicode.Mn, unicode.Me) {
+		return -1
+	}
+	return r
+}
+
+// unseen tells whether s holds what does not show, or shows other text than it holds:
+// controls, direction marks, line separators. Colours are left alone, bytes that are no
+// UTF-8, and the two joiners that scripts and emoji are written with: they hide nothing
+// that looksOwn does not see.
+func unseen(s string) bool {
+	if harmless(s) {
+		return false
+	}
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			if s[i] < 0xa0 { // a control where text is no UTF-8
+				return true
+			}
+		case r == '\t', r == '\u200c', r == '\u200d':
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			return true
+		}
+		i += n
+	}
+	return false
+}
+
+// row is what a terminal shows of the line that is being written. A carriage return
+// goes back to its beginning, and what is written then leaves the rest standing.
+type row struct {
+	cells []rune
+	at    int
+}
+
+const maxRow = 4 << 10 // cells that are remembered
+
+// imitates tells whether text, written now, would make the row show ownPrefix with
+// what stands there already. A row may be broken into several, at a width that is
+// not known, so what stands there may be anywhere in it.
+func (r *row) imitates(text string) bool {
+	if r.at > 0 || len(r.cells) == 0 {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(ownShape, strings.TrimLeft(shape(text), " ")); ok && strings.Contains(shape(string(r.cells)), rest) && rest != ownShape {
+		return true
+	}
+	after := row{cells: append([]rune(nil), r.cells...)}
+	after.write(text)
+	return looksOwn(string(after.cells))
+}
+
+// write puts text on the row.
+func (r *row) write(text string) {
+	for _, c := range stripEscapes(text) {
+		width := 1
+		switch {
+		case c == '\t': // goes on without a trace
+			r.at = (r.at/8 + 1) * 8
+			continue
+		case c != utf8.RuneError && (!unicode.IsPrint(c) && !unicode.Is(unicode.Zs, c) || unicode.In(c, unicode.Mn, unicode.Me)):
+			continue
+		case isWide(c):
+			width = 2
+		}
+		for ; width > 0 && r.at < maxRow; width-- {
+			for len(r.cells) <= r.at {
+				r.cells = append(r.cells, ' ')
+			}
+			r.cells[r.at] = c
+			r.at++
+		}
+	}
+}
+
+// isWide tells the characters that take two cells, as most terminals have it.
+func isWide(r rune) bool {
+	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
+		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
+}
