@@ -42,24 +42,7 @@ type Server struct {
 	// Project is the project's file that has a part in what runs, "" where there is
 	// none: then it is not the user's server of that name. Load sets it.
 	Project string
-}
-
-// runsOther tells whether a layer has a part in what code a server runs, rather than
-// in what it may do.
-func (s *Server) runsOther() bool {
-	if s.Command != "" || s.Arguments != nil || s.Variables != nil || s.Access.setsVariables() {
-		return true
-	}
-	for _, t := range s.Tools {
-		if t.Access.setsVariables() {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *Access) setsVariables() bool {
-	return a != nil && (a.Env != nil || slices.ContainsFunc(a.Net, func(r NetRule) bool { return len(r.Secrets) > 0 }))
+	untaken []string // see Config.Untaken
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -82,7 +65,13 @@ type Access struct {
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
+	// The rules of lower layers that grant nothing, where no layer that counts has a
+	// table: they take away from the default policy.
+	onlyRefuses bool
 }
+
+// declared tells whether a layer that counts has the table: it replaces the default policy.
+func (a *Access) declared() bool { return a != nil && !a.onlyRefuses }
 
 // LimitsTable is one limits table; nil means not mentioned.
 type LimitsTable struct {
@@ -202,7 +191,7 @@ func (s *Server) overlay(l *Server) {
 }
 
 func (a *Access) overlay(l *Access) {
-	a.Where = last(a.Where, l.Where)
+	a.Where, a.onlyRefuses = last(a.Where, l.Where), l.onlyRefuses
 	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = join(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)

@@ -26,7 +26,7 @@ func (s *Server) honest(key string) (ps Problems) {
 	if s.IsStateful() {
 		for _, name := range sortedKeys(s.Tools) {
 			a := s.Tools[name].Access
-			if a == nil {
+			if !a.declared() {
 				continue
 			}
 			table := key + ".tools." + bareOrQuoted(name) + ".access"
@@ -38,7 +38,7 @@ func (s *Server) honest(key string) (ps Problems) {
 		}
 		return ps
 	}
-	if s.Access != nil {
+	if s.Access.declared() {
 		table := key + ".access"
 		tool := "TOOL"
 		if names := sortedKeys(s.Tools); len(names) > 0 {

@@ -24,6 +24,9 @@ type LoadOptions struct {
 	System    string   // "" is /etc/mcp-jail/config.toml
 	User      string   // "" is $XDG_CONFIG_HOME/mcp-jail/config.toml
 	Trust     string   // the trust store; "" is $XDG_STATE_HOME/mcp-jail/trust.toml
+	// Project is content of the project's file that the user is going to accept: it is
+	// used instead of what the file has, and not asked for trust.
+	Project []byte
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's,
@@ -39,7 +42,7 @@ func Load(o LoadOptions) (*Config, []Warning, error) {
 	merged := &Config{Servers: map[string]*Server{}}
 	var problems Problems
 	for _, l := range layers {
-		data, err := ReadConfigFile(l.path)
+		data, err := o.read(l)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !l.named {
 				continue
@@ -51,7 +54,7 @@ func Load(o LoadOptions) (*Config, []Warning, error) {
 			problems = append(problems, ps...)
 			continue
 		}
-		if l.project {
+		if l.project && o.Project == nil {
 			// The bytes that were hashed are the bytes that are decoded.
 			if err := (TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
 				return nil, nil, err
@@ -60,12 +63,10 @@ func Load(o LoadOptions) (*Config, []Warning, error) {
 		c, ps := decodeLayer(data, l.path)
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
-			merged.overlay(c)
-			for name, s := range c.Servers {
-				if l.project && s.runsOther() {
-					merged.Servers[name].Project = l.path
-				}
+			if l.project {
+				merged.project(c, l.path)
 			}
+			merged.overlay(c)
 		}
 	}
 	if len(problems) == 0 {
@@ -117,6 +118,13 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		return nil, err
 	}
 	return []layer{{path: o.System}, {path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}, nil
+}
+
+func (o *LoadOptions) read(l layer) ([]byte, error) {
+	if l.project && o.Project != nil {
+		return o.Project, nil
+	}
+	return ReadConfigFile(l.path)
 }
 
 // userDirs are mcp-jail's configuration and state directories of this user.

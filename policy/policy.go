@@ -106,7 +106,7 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 	if p.Tool = tool; tool != "" {
 		access = nil
 		if t := s.Tools[tool]; t != nil {
-			if access = t.Access; access != nil {
+			if access = t.Access; access.declared() {
 				p.Where = access.Where
 			}
 			if t.Warm != nil {
@@ -114,11 +114,12 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 			}
 		}
 	}
-	if access == nil {
+	if !access.declared() {
 		p.Default = true
 		p.Fs = defaultFs()
-	} else {
-		p.Fs = slices.Clone(access.Fs)
+	}
+	if access != nil {
+		p.Fs = append(p.Fs, access.Fs...)
 		p.Net = append(p.Net, access.Net...)
 		p.Inbound = slices.Clone(access.Inbound)
 		p.Env = append(slices.Clone(access.Env), p.Env...)

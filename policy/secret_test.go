@@ -157,10 +157,10 @@ func TestPlaceholders(t *testing.T) {
 // A project's file that gives a server a secret has a part in what it does.
 func TestSecretOfLayer(t *testing.T) {
 	layer, ps := decodeLayer([]byte("[[servers.s.access.net]]\nhost = \"a\"\nallow = true\nsecret = { env = \"T\" }\n"), "f")
-	if len(ps) > 0 || !layer.Servers["s"].runsOther() {
+	if len(ps) > 0 || !layer.Servers["s"].runsOther(nil) {
 		t.Errorf("%v", ps)
 	}
-	if layer.Servers["s"].Access.Net[0].Secrets = nil; layer.Servers["s"].runsOther() {
+	if layer.Servers["s"].Access.Net[0].Secrets = nil; layer.Servers["s"].runsOther(nil) {
 		t.Error("a host alone")
 	}
 }

@@ -160,7 +160,7 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 		return fail(exitUsage, err)
 	}
 	r.Policy, r.Remarks, r.stateless = describe(t.policy), remarks(t.policy), !t.policy.Stateful
-	if t.profile, t.warnings, err = resolve(t.policy, t.host, nil); err != nil {
+	if t.profile, t.warnings, err = resolve(t.policy, t.host, t.warnings); err != nil {
 		return fail(statusOf(err), err)
 	}
 	r.Warnings = t.warned()

@@ -89,7 +89,7 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 
 // configure makes t the target of a configured server.
 func (t *target) configure(config *policy.Config, name, workspace string, axes []policy.Axis) {
-	t.config = config
+	t.config, t.warnings = config, append(t.warnings, config.Untaken(name)...)
 	t.of = func(tool string) (*policy.Policy, error) {
 		p, err := config.Policy(name, tool)
 		if err != nil {

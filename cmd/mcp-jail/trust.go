@@ -22,7 +22,8 @@ func (*trustCmd) Help() string {
 
 A project's policy file is used only after you accepted it: read it first.
 What is recorded is its path and the SHA-256 of its content, so that a changed
-file has to be accepted again. The content that is accepted is printed.`
+file has to be accepted again. The content that is accepted is printed. Scripts
+that it names are not part of it: they may change, and have what it grants.`
 }
 
 // Run accepts the bytes that it prints, not a file that is read a second time.
@@ -35,15 +36,31 @@ func (t *trustCmd) Run(c console) error {
 	if err != nil {
 		return configErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
 	}
-	if _, err := policy.Decode(data, file); err != nil {
+	config, err := together(file, data)
+	if err != nil {
 		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)
+	}
+	c.printf("%s\n", visible(string(data)))
+	for _, name := range config.ServerNames() {
+		for _, w := range config.Untaken(name) {
+			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
+		}
 	}
 	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
 		return err
 	}
-	c.printf("%s\n", visible(string(data)))
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
+}
+
+// together is what a project's file says in the place where it is looked for, with
+// the layers below it. A file of another name has no such place.
+func together(file string, data []byte) (*policy.Config, error) {
+	if filepath.Base(file) != policy.ProjectFile {
+		return policy.Decode(data, file)
+	}
+	config, _, err := policy.Load(policy.LoadOptions{Workspace: filepath.Dir(file), Project: data})
+	return config, err
 }
 
 // visible shows what would hide or reorder the text that is being accepted.
