@@ -23,7 +23,30 @@ type Record struct {
 	Denials   []Denial    `json:"denials,omitempty"`
 	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
 	Remedies  []Hint      `json:"remedies,omitempty"` // see the function; what a diagnosis has told already is there too
+
+	// These are no part of what is kept. `mcp-jail why` sets them where a later session
+	// of the server has no record, so that this one does not pass for the last, and where
+	// the end of this one could not be written: why.
+	Newer      *Unrecorded `json:"newer,omitempty"`
+	Incomplete string      `json:"incomplete,omitempty"`
 }
+
+// Unrecorded is a session that has no record.
+type Unrecorded struct {
+	Time  time.Time `json:"time"`            // of its begin
+	Cause string    `json:"cause,omitempty"` // "" where none is known
+}
+
+// Words say that there is no record, and why.
+func (u Unrecorded) Words() string {
+	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
+	if u.Cause == "" {
+		return words + " yet: it goes on, or mcp-jail was killed or could not write it"
+	}
+	return words + ": it could not be written: " + clean(u.Cause)
+}
+
+const timeFormat = "2006-01-02 15:04:05 -07:00"
 
 // A record keeps the end of a session: a server that fails all day must not
 // grow it without bound.
@@ -64,12 +87,15 @@ func DecodeRecord(data []byte) (Record, error) {
 // servers: all of it is made harmless to print once more.
 func (r Record) Words() string {
 	var b strings.Builder
+	if r.Newer != nil {
+		b.WriteString(r.Newer.Words() + "\nThis is the one before it.\n\n")
+	}
 	b.WriteString("server " + quote(r.Server))
 	if r.Tool != "" {
 		b.WriteString(", tool " + quote(r.Tool))
 	}
 	if !r.Time.IsZero() {
-		b.WriteString(", session of " + r.Time.Format("2006-01-02 15:04:05 -07:00"))
+		b.WriteString(", session of " + r.Time.Format(timeFormat))
 	}
 	b.WriteString("\n")
 	section := func(title string, lines []string) {
@@ -80,6 +106,9 @@ func (r Record) Words() string {
 		for _, l := range lines {
 			b.WriteString("  " + clean(l) + "\n")
 		}
+	}
+	if r.Incomplete != "" {
+		b.WriteString("\nThe last part of it could not be written: " + clean(r.Incomplete) + "\n")
 	}
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)

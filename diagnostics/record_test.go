@@ -70,3 +70,25 @@ func TestDigest(t *testing.T) {
 		t.Error("no profile, no digest")
 	}
 }
+
+// A record that is not of the last session says so before anything else, and what is
+// kept has no such member.
+func TestNewerSession(t *testing.T) {
+	r := Record{Server: "s", Newer: &Unrecorded{Time: time.Now(), Cause: "no space\x1b[0m"}}
+	if words := r.Words(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
+		!strings.Contains(words, "\nThis is the one before it.\n\nserver \"s\"\n") || strings.Contains(words, "\x1b") {
+		t.Errorf("%q", words)
+	}
+	r.Newer.Cause = ""
+	if words := r.Words(); !strings.Contains(words, " has no record yet: it goes on, or mcp-jail was killed or could not write it\n") {
+		t.Errorf("%q", words)
+	}
+	r.Newer, r.Incomplete = nil, "no space\x1b[0m"
+	if words := r.Words(); !strings.Contains(words, "\nThe last part of it could not be written: no space") || strings.Contains(words, "\x1b") {
+		t.Errorf("%q", words)
+	}
+	r.Incomplete = ""
+	if b, err := r.Encode(); err != nil || strings.Contains(string(b), "newer") || !strings.HasPrefix(r.Words(), "server \"s\"\n") {
+		t.Errorf("%s, %v", b, err)
+	}
+}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -175,6 +176,13 @@ func (c *front) sink() {
 	record.Profile = diagnostics.Digest(c.Profile)
 	record.Denials, record.Remedies = c.denied()
 	c.Sink(record)
+	if c.Lost == nil {
+		return
+	}
+	if err := c.Lost(); err != nil && !c.toldLost {
+		c.toldLost = true
+		c.errs.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
+	}
 }
 
 // textOf returns what a failed answer says, for the diagnosis to read. Decoding

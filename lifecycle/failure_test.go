@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -237,5 +238,32 @@ func TestRefuse(t *testing.T) {
 	p.use(nil, r)
 	if got := failureOf(t, p.line()).String(); got != "0 -31004 exec" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestLostRecord: a record that could not be kept is told of once, however often it is
+// tried.
+func TestLostRecord(t *testing.T) {
+	tried, kept := 0, make(chan struct{}, 8)
+	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+		s.Sink = func(diagnostics.Record) { tried++ }
+		s.Lost = func() error {
+			kept <- struct{}{}
+			if tried == 1 {
+				return nil
+			}
+			return errors.New("no space left")
+		}
+	})
+	for range 2 {
+		p.send(callLine)
+		p.line()
+		<-kept
+	}
+	p.in.Close()
+	p.rest()
+	_, stderr := p.ended()
+	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left\n"); n != 1 || tried < 3 {
+		t.Errorf("told %d times of %d: %s", n, tried, stderr)
 	}
 }

@@ -36,6 +36,7 @@ type front struct {
 	unsaved   chan struct{} // record has something new
 	finished  chan struct{}
 	saved     chan struct{} // closed after the last time
+	toldLost  bool          // of saveRecords
 }
 
 // newFront returns the front of a session whose denials denied will tell.

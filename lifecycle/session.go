@@ -25,6 +25,10 @@ type Session struct {
 	// at the end. It is called by one goroutine at a time. nil keeps no record.
 	Sink func(diagnostics.Record)
 
+	// Lost tells why what Sink was given last could not be kept, nil when it was. It is
+	// asked after each Sink, and said on Err once. It may be nil.
+	Lost func() error
+
 	// Earlier returns the record of the session before. It is asked at most once, and
 	// only when a host was refused: what the server asks for in every session is told
 	// from what matters. It may be nil.

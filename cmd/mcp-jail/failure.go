@@ -16,7 +16,9 @@ func answerFailure(c console, t *target, name string, err error) {
 	s := lifecycle.Session{In: c.in, Out: c.out, Err: c.err}
 	if t != nil && t.policy != nil {
 		name = t.policy.Server
-		s.Sink = recordSink(t.host, name)
+		records := newRecorder(t.host, name)
+		records.mark.begin()
+		s.Sink, s.Lost = records.keep, records.lost
 	}
 	lifecycle.Refuse(context.Background(), s, diagnose(name, err))
 }

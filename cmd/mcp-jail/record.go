@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -18,35 +18,64 @@ func recordFile(host policy.Host, server string) string {
 	return filepath.Join(host.StateDir, "servers", server, "last.json")
 }
 
-// recordSink keeps the record of the session. What cannot be written is lost
-// without a word: a record is not worth a failing session.
-func recordSink(host policy.Host, server string) func(diagnostics.Record) {
+// recorder keeps the record of one session. What cannot be written is said and no
+// more: a record is not worth a failing session.
+type recorder struct {
+	file string
+	mark mark
+	err  error // of the last keep
+}
+
+func newRecorder(host policy.Host, server string) *recorder {
 	file := recordFile(host, server)
-	return func(r diagnostics.Record) {
-		b, err := r.Encode()
-		if err != nil {
-			return
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return
-		}
-		// Two sessions of one server may end at once: each writes a file of its own
-		// and the last rename wins.
-		tmp, err := os.CreateTemp(filepath.Dir(file), ".last-*")
-		if err != nil {
-			return
-		}
-		_, err = tmp.Write(b)
-		if closeErr := tmp.Close(); err == nil {
-			err = closeErr
-		}
-		if err == nil {
-			err = os.Rename(tmp.Name(), file)
-		}
-		if err != nil {
-			os.Remove(tmp.Name())
-		}
+	return &recorder{file: file, mark: markBeside(file)}
+}
+
+// keep is the session's Sink.
+func (k *recorder) keep(r diagnostics.Record) {
+	before := k.err
+	switch k.err = k.write(r); {
+	case k.err != nil:
+		k.lose(r.Time, k.err)
+	case before != nil:
+		k.mark.found()
 	}
+}
+
+func (k *recorder) lose(session time.Time, cause error) {
+	if k.mark.lose(session, cause) != nil && !k.mark.exists() {
+		os.Remove(k.file) // better none than one that passes for this session's
+	}
+}
+
+// lost is the session's Lost.
+func (k *recorder) lost() error { return k.err }
+
+func (k *recorder) write(r diagnostics.Record) error {
+	b, err := r.Encode()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
+		return err
+	}
+	// Two sessions of one server may end at once: each writes a file of its own
+	// and the last rename wins.
+	tmp, err := os.CreateTemp(filepath.Dir(k.file), ".last-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(b)
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), k.file)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
 }
 
 // recordOf reads the record of a server's last session.
@@ -77,7 +106,8 @@ func (*whyCmd) Help() string {
 
 A session is recorded when a server fails or is refused something, and at its
 end. The record holds names and the last lines of the server's stderr, with the
-values of granted variables taken out.`
+values of granted variables taken out. Where a later session has no record,
+that is said first.`
 }
 
 func (w *whyCmd) Run(c console) error {
@@ -93,9 +123,14 @@ func (w *whyCmd) Run(c console) error {
 	} else if w.Server != filepath.Base(w.Server) {
 		return usageErrorf("%q is not the name of a server", w.Server)
 	}
+	newer, marked := markBeside(file).read()
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no record of a session of server %q", w.Server)
+		server := filepath.Base(filepath.Dir(file))
+		if marked {
+			return fmt.Errorf("server %q: %s", server, newer.Words())
+		}
+		return fmt.Errorf("there is no record of a session of server %q", server)
 	}
 	if err != nil {
 		return err
@@ -104,7 +139,18 @@ func (w *whyCmd) Run(c console) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
+		record.Newer = &newer.Unrecorded
+	}
+	if record.Incomplete = ""; newer.Session.Equal(record.Time) {
+		record.Incomplete = newer.Why
+	}
 	if w.Format == "json" {
+		if record.Newer != nil || record.Incomplete != "" {
+			if b, err = record.Encode(); err != nil {
+				return err
+			}
+		}
 		c.printf("%s", b)
 		return nil
 	}
@@ -112,18 +158,26 @@ func (w *whyCmd) Run(c console) error {
 	return nil
 }
 
-func newestRecord(host policy.Host) (string, error) {
-	files, _ := filepath.Glob(recordFile(host, "*"))
-	if len(files) == 0 {
+// newestRecord is where the record is of the session that ended last, or that began
+// since and has none.
+func newestRecord(host policy.Host) (newest string, err error) {
+	var latest time.Time
+	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
+	for _, dir := range dirs {
+		file := filepath.Join(dir, filepath.Base(recordFile(host, "")))
+		var at time.Time
+		if st, err := os.Stat(file); err == nil {
+			at = st.ModTime()
+		}
+		if m, ok := markBeside(file).read(); ok && m.latest().After(at) {
+			at = m.latest()
+		}
+		if at.After(latest) {
+			newest, latest = file, at
+		}
+	}
+	if newest == "" {
 		return "", errors.New("there is no record yet: no server was run")
 	}
-	age := func(f string) int64 {
-		st, err := os.Stat(f)
-		if err != nil {
-			return 0
-		}
-		return st.ModTime().UnixNano()
-	}
-	sort.Slice(files, func(i, j int) bool { return age(files[i]) > age(files[j]) })
-	return files[0], nil
+	return newest, nil
 }

@@ -58,6 +58,9 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	}
 	session := t.session(c, launcher)
 	session.Log = log
+	records := newRecorder(t.host, t.profile.Server)
+	records.mark.begin()
+	session.Sink, session.Lost = records.keep, records.lost
 	if !t.policy.Stateful {
 		return silent(lifecycle.RunStateless(context.Background(), session, t.stateless()))
 	}
@@ -111,7 +114,6 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 			once.Do(func() { time.AfterFunc(settled, confine.LetGo) })
 			return process, nil
 		}),
-		Sink:    recordSink(t.host, t.profile.Server),
 		Earlier: recordOf(t.host, t.profile.Server),
 	}
 	for _, w := range t.warned() {

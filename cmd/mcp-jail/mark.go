@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+)
+
+// mark is a file beside a server's record that tells of sessions without one. Its
+// modification time is the begin of the latest session, which costs a start one
+// system call. Its content is why a record could not be written: it has its size from
+// the first day and is written in place, which a full disk does not keep from doing.
+type mark string
+
+const markSize = 512
+
+func markBeside(record string) mark { return mark(filepath.Join(filepath.Dir(record), "begun")) }
+
+// marked is what a mark says of the latest session.
+type marked struct {
+	diagnostics.Unrecorded
+	loss // the zero one where nothing was lost; it may be of a session before
+}
+
+// loss is the content.
+type loss struct {
+	Session time.Time `json:"session"` // that of its record
+	At      time.Time `json:"at"`
+	Why     string    `json:"why"`
+}
+
+// begin notes that a session begins. Where that fails, so will its record, which is
+// said then.
+func (m mark) begin() {
+	now := time.Now()
+	if err := os.Chtimes(string(m), now, now); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if os.MkdirAll(filepath.Dir(string(m)), 0o700) != nil || m.fill(nil) != nil {
+		return
+	}
+	os.Chtimes(string(m), now, now)
+}
+
+// lose notes why the record of a session could not be written.
+func (m mark) lose(session time.Time, cause error) error {
+	var path *fs.PathError
+	if errors.As(cause, &path) {
+		cause = path.Err
+	}
+	content, err := json.Marshal(loss{session, time.Now(), cause.Error()})
+	if err != nil {
+		return err
+	}
+	return m.put(content)
+}
+
+// found takes a loss back: the record was written after all.
+func (m mark) found() { m.put(nil) }
+
+// put keeps the begin: another session may have begun since this one.
+func (m mark) put(content []byte) error {
+	begun, err := os.Stat(string(m))
+	if err != nil {
+		return err
+	}
+	err = m.fill(content)
+	return errors.Join(err, os.Chtimes(string(m), begun.ModTime(), begun.ModTime()))
+}
+
+// fill replaces the content in place.
+func (m mark) fill(content []byte) error {
+	f, err := os.OpenFile(string(m), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	all := bytes.Repeat([]byte{' '}, markSize)
+	copy(all, content)
+	_, err = f.WriteAt(all, 0)
+	return errors.Join(err, f.Close())
+}
+
+func (m mark) exists() bool {
+	_, err := os.Stat(string(m))
+	return err == nil
+}
+
+func (m mark) read() (out marked, ok bool) {
+	st, err := os.Stat(string(m))
+	if err != nil {
+		return out, false
+	}
+	out.Time = st.ModTime()
+	b, err := os.ReadFile(string(m))
+	if err != nil || json.Unmarshal(b, &out.loss) != nil {
+		out.loss = loss{} // none, or torn
+	}
+	if !out.Session.Before(out.Time) {
+		out.Cause = out.Why
+	}
+	return out, true
+}
+
+// latest is the last that is known of the session.
+func (m marked) latest() time.Time {
+	if m.At.After(m.Time) {
+		return m.At
+	}
+	return m.Time
+}
