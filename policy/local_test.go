@@ -65,6 +65,9 @@ func TestLocalHost(t *testing.T) {
 		if _, err := h.ReadHead(fifo, 1); err == nil {
 			t.Error("read a fifo")
 		}
+		if _, err := h.ReadDir(fifo); err == nil {
+			t.Error("listed a fifo")
+		}
 	}
 }
 

@@ -10,4 +10,4 @@ func ownedByUser(os.FileInfo) bool { return true }
 
 func writableByOthers(os.FileInfo) bool { return false }
 
-const openFlags = 0
+const openFlags, dirFlags = 0, 0

@@ -16,5 +16,9 @@ func ownedByUser(fi os.FileInfo) bool {
 // writableByOthers tells whether group or world may write.
 func writableByOthers(fi os.FileInfo) bool { return fi.Mode().Perm()&0o022 != 0 }
 
-// openFlags keep a fifo from blocking the open.
-const openFlags = syscall.O_NONBLOCK | syscall.O_CLOEXEC
+// openFlags keep a fifo from blocking the open, and a terminal from becoming that of
+// this process; dirFlags open directories and nothing else.
+const (
+	openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
+	dirFlags  = openFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
+)

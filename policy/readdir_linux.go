@@ -29,7 +29,7 @@ func open(path string, flags int) (fd int, err error) {
 
 // readStart fills buf from the beginning of a file, as far as that goes.
 func readStart(path string, buf []byte) (n int, err error) {
-	fd, err := open(path, openFlags)
+	fd, err := open(path, openFlags|syscall.O_NOFOLLOW)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +54,7 @@ func readStart(path string, buf []byte) (n int, err error) {
 // poller, two allocations a name): the search of a workspace is the longest
 // part of a start.
 func readDir(path string) ([]DirEntry, error) {
-	fd, err := open(path, syscall.O_DIRECTORY|syscall.O_NOFOLLOW)
+	fd, err := open(path, dirFlags)
 	if err != nil {
 		return nil, err
 	}

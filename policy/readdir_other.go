@@ -3,12 +3,14 @@
 package policy
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
 func readDir(path string) ([]DirEntry, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|dirFlags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +30,10 @@ func readStart(path string, buf []byte) (n int, err error) {
 		return 0, err
 	}
 	defer f.Close()
+	// What has no end is waited for here, whatever the flags say.
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0, &fs.PathError{Op: "read", Path: path, Err: errors.Join(err, errors.New("not a regular file"))}
+	}
 	n, err = io.ReadFull(f, buf)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -160,7 +161,7 @@ func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretR
 func missing(s policy.Secret) string {
 	switch {
 	case s.File != "":
-		f, err := os.Open(s.File)
+		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // as for its use: a fifo is not waited for
 		if err != nil {
 			return err.Error()
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -188,7 +189,8 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 		if err != nil {
 			return zerolog.Nop(), done, usageErrorf("--log-file: %s", err)
 		}
-		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		// It may lie where a server can put a fifo in its place: that is not waited for.
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 		if err != nil {
 			return zerolog.Nop(), done, usageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
 		}

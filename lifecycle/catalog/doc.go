@@ -29,7 +29,7 @@
 //	files      32 a server, 256 and 64 MiB in all; the least recently used go first
 //	time       a day for what has a TTL, 30 days for what has none; a clock that
 //	           was set back makes everything expire
-//	survey     4096 files for a fingerprint
+//	survey     4096 files and 3 s for a fingerprint
 //
 // # Limits
 //

@@ -7,4 +7,4 @@ import "os"
 // owned is never certain here, so that nothing is kept on disk.
 func owned(os.FileInfo) bool { return false }
 
-const openFlags = 0
+const readFlags, dirFlags, openFlags = 0, 0, 0

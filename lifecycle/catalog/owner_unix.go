@@ -14,5 +14,11 @@ func owned(fi os.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// openFlags keep what was put in a file's place from blocking the open.
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+// What is opened by name may be a fifo or a terminal by then: readFlags keep it from
+// being waited for, and from becoming the terminal of this process. dirFlags open
+// directories and nothing else, openFlags no symbolic link.
+const (
+	readFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+	dirFlags  = readFlags | syscall.O_DIRECTORY
+	openFlags = readFlags | syscall.O_NOFOLLOW
+)

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -19,6 +22,11 @@ import (
 // maxSurvey bounds the files that are looked at for a fingerprint: some ten
 // milliseconds of them.
 const maxSurvey = 4096
+
+// maxTime bounds a fingerprint where every look takes long (a filesystem of the
+// network): the client waits for its first answer. A look that never ends is not
+// bounded by it.
+const maxTime = 3 * time.Second
 
 // maxNames bounds a directory in which names are looked for.
 const maxNames = 1 << 16
@@ -28,12 +36,13 @@ type survey struct {
 	profile *policy.Profile
 	sum     hash.Hash
 	left    int // files that may still be looked at
+	until   time.Time
 	seen    map[string]bool
 	err     error // the first reason for which there is no fingerprint
 }
 
 func newSurvey(p *policy.Profile) *survey {
-	return &survey{profile: p, sum: sha256.New(), left: maxSurvey, seen: map[string]bool{}}
+	return &survey{profile: p, sum: sha256.New(), left: maxSurvey, until: time.Now().Add(maxTime), seen: map[string]bool{}}
 }
 
 func (s *survey) fail(format string, args ...any) {
@@ -65,11 +74,19 @@ func (s *survey) first(what, path string) bool {
 	return true
 }
 
-func (s *survey) lstat(path string) (os.FileInfo, bool) {
+// spend takes note of one more look at a file, and tells whether it may be made.
+func (s *survey) spend() bool {
 	if s.left--; s.left < 0 {
 		s.fail("it has more than %d files", maxSurvey)
 	}
-	if s.err != nil {
+	if time.Now().After(s.until) {
+		s.fail("looking at its files takes longer than %s", maxTime)
+	}
+	return s.err == nil
+}
+
+func (s *survey) lstat(path string) (os.FileInfo, bool) {
+	if !s.spend() {
 		return nil, false
 	}
 	fi, err := os.Lstat(path)
@@ -116,14 +133,15 @@ func (s *survey) record(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	return s.file(real)
 }
 
-// names lists a directory, sorted; none where there is no directory.
+// names lists a directory, sorted; none where there is no directory. Nobody has asked
+// what the name stands for: the server chooses it, and a fifo must not be waited for.
 func (s *survey) names(dir string) []string {
 	if s.err != nil {
 		return nil
 	}
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|dirFlags, 0)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			s.fail("%w", err)
 		}
 		return nil
@@ -131,7 +149,7 @@ func (s *survey) names(dir string) []string {
 	defer f.Close()
 	names, err := f.Readdirnames(maxNames)
 	if err != nil && len(names) == 0 {
-		return nil // empty, or not a directory
+		return nil // empty
 	}
 	if len(names) == maxNames {
 		s.fail("%s has more than %d files", dir, maxNames)
@@ -273,15 +291,30 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readSmall reads a regular file of at most 64 KiB.
+// maxSmall bounds a file whose content is looked at.
+const maxSmall = 64 << 10
+
+// readSmall reads a regular file of at most maxSmall bytes. What is no such file is
+// not opened, since that alone can do something; the server may put another one in
+// its place meanwhile, so what was opened is asked again.
 func readSmall(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
+	refused := fmt.Errorf("%s is not a small file", path)
+	if fi, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !fi.Mode().IsRegular() {
+		return nil, refused
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() || fi.Size() > 64<<10 {
-		return nil, fmt.Errorf("%s is not a small file", path)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, refused)
 	}
-	text, err := os.ReadFile(path)
-	return bytes.TrimSpace(text), err
+	text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
+	if err != nil || len(text) > maxSmall {
+		return nil, errors.Join(err, refused)
+	}
+	return bytes.TrimSpace(text), nil
 }
