@@ -31,6 +31,10 @@
 //	           was set back makes everything expire
 //	survey     4096 files and 3 s for a fingerprint
 //
+// What is looked at for a fingerprint has names that the server may have chosen. Fifos
+// are not waited for, devices not opened, and neither a line of a Python path file nor a
+// symbolic link leads to what the profile does not let the server read.
+//
 // # Limits
 //
 //   - A fingerprint is of what is on this machine: path, size, times and inode of

@@ -113,7 +113,7 @@ func (s *survey) isScript(file string) bool {
 	if slices.Contains(codeSuffixes, filepath.Ext(file)) {
 		return true
 	}
-	text, err := readSmall(file)
+	text, err := s.read(file)
 	return err == nil && strings.HasPrefix(string(text), "#!")
 }
 
@@ -155,7 +155,7 @@ func (s *survey) root(dir string) string {
 		if exists(filepath.Join(d, "pyproject.toml")) || exists(filepath.Join(d, "setup.py")) {
 			return d
 		}
-		if text, err := readSmall(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
+		if text, err := s.read(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
 			return d
 		}
 	}

@@ -156,8 +156,8 @@ var fingerprintRows = map[string]struct {
 		[]string{"opt/hook/a.js", "opt/hook/hook.js", "opt/app/dist/index.js"}, nil,
 	},
 	"a virtual environment": {
-		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/bin/python -> ../../py/bin/python3.11", "opt/venv/bin/server = #!ROOT/opt/venv/bin/python", "opt/venv/lib/python3.11/site-packages/server/main.py", "opt/venv/lib/python3.11/site-packages/server-1.dist-info/METADATA", "opt/venv/lib/python3.11/site-packages/ed.pth = ROOT/opt/src", "opt/src/main.py"}, []string{"ROOT/opt/venv/bin/server"},
-		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/lib/python3.11/site-packages/server-2.dist-info/", "opt/venv/lib/python3.11/site-packages/one.py", "opt/src/main.py"},
+		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/bin/python -> ../../py/bin/python3.11", "opt/venv/bin/server = #!ROOT/opt/venv/bin/python", "opt/venv/lib/python3.11/site-packages/server/main.py", "opt/venv/lib/python3.11/site-packages/server-1.dist-info/METADATA", "opt/venv/lib/python3.11/site-packages/ed.pth = ROOT/home/ws/src", "home/ws/src/main.py"}, []string{"ROOT/opt/venv/bin/server"},
+		[]string{"opt/py/bin/python3.11 !", "opt/venv/pyvenv.cfg", "opt/venv/lib/python3.11/site-packages/server-2.dist-info/", "opt/venv/lib/python3.11/site-packages/one.py", "home/ws/src/main.py"},
 		[]string{"opt/venv/lib/python3.11/site-packages/__pycache__/one.pyc", "opt/venv/bin/other"},
 	},
 	"python -m": {

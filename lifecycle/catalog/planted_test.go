@@ -154,3 +154,48 @@ func TestTooSlow(t *testing.T) {
 		}
 	}
 }
+
+// TestOutOfReach: what the server cannot read is not looked into for it, whatever it
+// writes into its path files and wherever its links lead.
+func TestOutOfReach(t *testing.T) {
+	const packages = private + ".local/lib/python3.11/site-packages/"
+	for name, row := range map[string]struct {
+		files   []string
+		command []string
+		secret  string // is planted later
+		seen    bool
+	}{
+		"a line to what can be read":   {append(pythonServer, packages+"x.pth = ROOT/home/ws/lib", "home/ws/lib/"), runPython, "home/ws/lib/a.py", true},
+		"by a link":                    {append(pythonServer, packages+"x.pth = ROOT/home/ws/link", "home/ws/lib/", "home/ws/link -> lib"), runPython, "home/ws/lib/a.py", true},
+		"a line to a secret":           {append(pythonServer, packages+"x.pth = ROOT/home/secret", "home/secret/"), runPython, "home/secret/a.py", false},
+		"by a link in the workspace":   {append(pythonServer, packages+"x.pth = ROOT/home/ws/link", "home/secret/", "home/ws/link -> ../secret"), runPython, "home/secret/a.py", false},
+		"by a part that is a link":     {append(pythonServer, packages+"x.pth = ROOT/home/ws/link/sub", "home/secret/sub/", "home/ws/link -> ../secret"), runPython, "home/secret/sub/a.py", false},
+		"a linked node_modules":        {append(nodeServer, "home/secret/", "home/ws2/node_modules -> ../secret"), runNode, "home/secret/a/", false},
+		"a linked one that is granted": {append(nodeServer, "home/ws/lib/", "home/ws2/node_modules -> ../ws/lib"), runNode, "home/ws/lib/a/", true},
+	} {
+		s := newSite(t, row.files...)
+		before, err := fingerprintOf(t, s, append([]string{}, row.command...)...)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		time.Sleep(tick)
+		s.plant(row.secret)
+		after, err := fingerprintOf(t, s, append([]string{}, row.command...)...)
+		if err != nil || (after != before) != row.seen {
+			t.Errorf("%s: changed %v, %v", name, after != before, err)
+		}
+	}
+	// What is no directory leads nowhere.
+	s := newSite(t, append(pythonServer, packages+"x.pth = /dev/ptmx\n/dev/tty\nROOT/home/secret", "home/secret = x")...)
+	if _, err := fingerprintOf(t, s, append([]string{}, runPython...)...); err != nil {
+		t.Error(err)
+	}
+	s = newSite(t, append(pythonServer, packages, "home/secret = ROOT/home/ws", packages+"x.pth -> "+"ROOT/home/secret")...)
+	link := filepath.Join(s.root, packages, "x.pth")
+	if err := errors.Join(os.Remove(link), os.Symlink(filepath.Join(s.root, "home/secret"), link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fingerprintOf(t, s, append([]string{}, runPython...)...); err == nil || !strings.Contains(err.Error(), "can read") {
+		t.Errorf("a path file that is a link to a secret: %v", err)
+	}
+}

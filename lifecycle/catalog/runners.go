@@ -164,7 +164,7 @@ func (s *survey) project(manifest string, runs bool) {
 			continue
 		}
 		s.file(file)
-		if name := nameIn(file); runs || name != "" && slices.ContainsFunc(s.profile.Argv, func(a string) bool { return a == name || strings.HasPrefix(a, name+"@") }) {
+		if name := s.nameIn(file); runs || name != "" && slices.ContainsFunc(s.profile.Argv, func(a string) bool { return a == name || strings.HasPrefix(a, name+"@") }) {
 			s.tree(dir)
 		}
 		break
@@ -174,9 +174,9 @@ func (s *survey) project(manifest string, runs bool) {
 
 // nameIn is the name of the package that a package.json describes: npx runs the
 // one that it stands in by its name.
-func nameIn(file string) string {
+func (s *survey) nameIn(file string) string {
 	var manifest struct{ Name string }
-	if text, err := readSmall(file); err == nil {
+	if text, err := s.read(file); err == nil {
 		_ = json.Unmarshal(text, &manifest)
 	}
 	return manifest.Name

@@ -133,13 +133,26 @@ func (s *survey) record(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	return s.file(real)
 }
 
+// reach returns where a name leads. The server chooses links: what it cannot read is
+// no part of it, and is not opened for it, either.
+func (s *survey) reach(path string) (real string, ok bool) {
+	real, err := filepath.EvalSymlinks(path)
+	return real, err == nil && (real == path || s.readable(real))
+}
+
+func (s *survey) readable(real string) bool { return s.profile.RightsAt(real).Has(policy.Read) }
+
 // names lists a directory, sorted; none where there is no directory. Nobody has asked
 // what the name stands for: the server chooses it, and a fifo must not be waited for.
 func (s *survey) names(dir string) []string {
 	if s.err != nil {
 		return nil
 	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|dirFlags, 0)
+	real, ok := s.reach(dir)
+	if !ok {
+		return nil
+	}
+	f, err := os.OpenFile(real, os.O_RDONLY|dirFlags, 0)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			s.fail("%w", err)
@@ -272,17 +285,31 @@ func (s *survey) packages(dir string) {
 		case strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py"), strings.HasSuffix(name, ".egg-link"):
 			s.fail("%s in %s leads to code that is elsewhere", name, dir)
 		case strings.HasSuffix(name, ".pth"):
-			text, err := readSmall(filepath.Join(dir, name))
+			text, err := s.read(filepath.Join(dir, name))
 			if err != nil {
 				s.fail("%w", err)
 			}
 			for _, line := range strings.Split(string(text), "\n") {
-				line = strings.TrimSpace(line)
-				if filepath.IsAbs(line) && exists(line) {
-					s.tree(filepath.Clean(line))
+				if line = strings.TrimSpace(line); filepath.IsAbs(line) {
+					s.leads(line)
 				}
 			}
 		}
+	}
+}
+
+// leads notes the code that a line of a path file leads to, where the server can read
+// that: it may have written the line.
+func (s *survey) leads(line string) {
+	if !s.spend() {
+		return
+	}
+	real, err := filepath.EvalSymlinks(line)
+	if err != nil || !s.readable(real) {
+		return
+	}
+	if fi, ok := s.lstat(real); ok && fi.IsDir() {
+		s.tree(real)
 	}
 }
 
@@ -293,6 +320,15 @@ func exists(path string) bool {
 
 // maxSmall bounds a file whose content is looked at.
 const maxSmall = 64 << 10
+
+// read reads a small file, through links as far as the server could.
+func (s *survey) read(path string) ([]byte, error) {
+	real, ok := s.reach(path)
+	if !ok {
+		return nil, fmt.Errorf("%s is nothing that the server can read", path)
+	}
+	return readSmall(real)
+}
 
 // readSmall reads a regular file of at most maxSmall bytes. What is no such file is
 // not opened, since that alone can do something; the server may put another one in
