@@ -9,7 +9,7 @@ import (
 
 var (
 	// ErrBatchFull is in the chain of what a Batch returns when it cannot keep an
-	// answer: with it all of them would be beyond the limit, or its file fails. The
+	// answer: with it all of them would be beyond the limit, or its file cannot be read. The
 	// answer is still waited for: say so in its place, by Inject.
 	ErrBatchFull = errors.New("an answer cannot be kept with the others of its batch")
 	// ErrNotWaited says that a frame is not one answer, or that all have come.
@@ -20,7 +20,7 @@ var (
 // frame, in the order in which they came, when the last one is there (JSON-RPC
 // 2.0, "Batch": one array, in any order, and nothing if there is nothing to be
 // said). Each answer keeps its bytes. Like a Writer it is safe for concurrent
-// use. It holds up to 4 MiB in memory and everything beyond in a file.
+// use. It holds up to 4 MiB in memory and everything beyond in a file, if there can be one.
 type Batch struct {
 	mu    sync.Mutex
 	to    *Writer
@@ -135,10 +135,7 @@ func (w *answers) add(limit int64, write func(*answers) error) error {
 func (w *answers) Write(p []byte) (int, error) {
 	b := w.b
 	if b.spill == nil && w.at+int64(len(p)) > memoryMax {
-		spill, err := newSpill()
-		if err != nil {
-			return 0, err
-		}
+		spill := newSpill()
 		if _, err := spill.Write(b.line[:w.at]); err != nil {
 			spill.release()
 			return 0, err

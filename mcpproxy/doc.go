@@ -28,7 +28,8 @@
 // temporary file until its end is known, and one beyond the limit of the Reader
 // is dropped while it is still being scanned: the frame is then reported as
 // Oversized, with its id even if the id is its last member. So a line of 1 GiB
-// costs some 4 MiB.
+// costs some 4 MiB. Where there can be no such file, or it takes no more, the rest
+// of the frame is held in memory too: up to the limit for each frame on its way.
 //
 // # Limits
 //

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -214,20 +213,6 @@ func TestOversized(t *testing.T) {
 		if f, err := NewReader(strings.NewReader(exact), limit).Next(); err != nil || f.Oversized || int64(len(exact)) != limit {
 			t.Errorf("limit %d: a frame of just that is oversized: %v %v", limit, len(exact), err)
 		}
-	}
-}
-
-func TestSpillFailure(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()+"/absent")
-	t.Setenv("TMP", t.TempDir()+"/absent")
-	line := `{"result":"` + strings.Repeat("x", memoryMax) + `","id":7}` + "\n{}\n"
-	r := NewReader(strings.NewReader(line), 0)
-	f, err := r.Next()
-	if err != nil || !f.Oversized || !errors.Is(f.Err, os.ErrNotExist) || string(f.Messages[0].ID) != "7" {
-		t.Errorf("%+v, %v", f, err)
-	}
-	if f, err := r.Next(); err != nil || string(f.Bytes()) != "{}\n" {
-		t.Errorf("after it: %+v, %v", f, err)
 	}
 }
 

@@ -98,8 +98,7 @@ func (r *Reader) spillOut() {
 	part := r.buf[r.start:r.scanned]
 	r.start = r.scanned
 	if f.Size == 0 {
-		f.spill, f.Err = newSpill()
-		f.Oversized = f.Err != nil
+		f.spill = newSpill()
 	}
 	f.Size += int64(len(part))
 	if f.Size > r.limit {

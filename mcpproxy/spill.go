@@ -2,26 +2,105 @@ package mcpproxy
 
 import (
 	"errors"
+	"io"
+	"math"
 	"os"
 	"sync/atomic"
 )
 
-// spill is a file without a name that holds the bytes of a frame which is too
-// large for memory. Several frames may have a part in it: a frame and its
-// detached copy, the messages of a batch.
+// spill holds the bytes of a frame which is too large for memory, in a file without
+// a name. Where there is none, or it takes no more (a full disk, a limit), memory has
+// the rest: what was taken is never lost, and a frame has a limit. Several frames may
+// have a part in it: a frame and its detached copy, the messages of a batch.
+//
+// Invariant: of [0, end) the file holds what is below edge, pieces what is not.
 type spill struct {
-	*os.File
+	File  *os.File // nil without one
+	edge  int64
+	end   int64
 	users atomic.Int32
+
+	pieces [][]byte // by position, each of pieceSize; nil where the file has it all
 }
 
-func newSpill() (*spill, error) {
-	file, err := namelessFile()
-	if err != nil {
-		return nil, err
-	}
-	s := &spill{File: file}
+const pieceSize = 1 << 20
+
+func newSpill() *spill {
+	s := &spill{edge: math.MaxInt64}
 	s.users.Store(1)
-	return s, nil
+	var err error
+	if s.File, err = namelessFile(); err != nil {
+		s.File, s.edge = nil, 0
+	}
+	return s
+}
+
+// Write adds to the end.
+func (s *spill) Write(p []byte) (int, error) { return s.WriteAt(p, s.end) }
+
+// WriteAt writes at a place that is not behind the end.
+func (s *spill) WriteAt(p []byte, at int64) (n int, err error) {
+	if at < s.edge {
+		n, err = s.File.WriteAt(p[:min(int64(len(p)), s.edge-at)], at)
+		s.end = max(s.end, at+int64(n))
+		if err != nil {
+			if err := s.retreat(at + int64(n)); err != nil {
+				return n, err
+			}
+		}
+	}
+	if n < len(p) {
+		s.put(p[n:], at+int64(n))
+	}
+	return len(p), nil
+}
+
+// retreat takes what the file has from a place on into memory.
+func (s *spill) retreat(to int64) error {
+	if held := min(s.edge, s.end) - to; held > 0 {
+		rest := make([]byte, held)
+		if _, err := s.File.ReadAt(rest, to); err != nil {
+			return err
+		}
+		s.put(rest, to)
+	}
+	s.edge = to
+	return nil
+}
+
+// put keeps bytes in memory.
+func (s *spill) put(p []byte, at int64) {
+	for len(p) > 0 {
+		i := int(at / pieceSize)
+		for i >= len(s.pieces) {
+			s.pieces = append(s.pieces, nil)
+		}
+		if s.pieces[i] == nil {
+			s.pieces[i] = make([]byte, pieceSize)
+		}
+		n := copy(s.pieces[i][at%pieceSize:], p)
+		p, at = p[n:], at+int64(n)
+		s.end = max(s.end, at)
+	}
+}
+
+// ReadAt is that of io.ReaderAt.
+func (s *spill) ReadAt(p []byte, at int64) (n int, err error) {
+	if at < s.edge {
+		n, err = s.File.ReadAt(p[:min(int64(len(p)), s.edge-at)], at)
+		if err != nil {
+			return n, err
+		}
+	}
+	for n < len(p) {
+		from := at + int64(n)
+		if from >= s.end {
+			return n, io.EOF
+		}
+		piece := s.pieces[from/pieceSize][from%pieceSize:]
+		n += copy(p[n:], piece[:min(int64(len(piece)), s.end-from)])
+	}
+	return n, nil
 }
 
 // share returns s for one more user.
@@ -34,13 +113,13 @@ func (s *spill) share() *spill {
 
 // release ends the use by one.
 func (s *spill) release() {
-	if s.users.Add(-1) == 0 {
+	if s.users.Add(-1) == 0 && s.File != nil {
 		s.File.Close()
 	}
 }
 
 // unlinkedFile returns a file that has lost its name again. Where an open file
-// cannot be removed (Windows) it fails, and such a frame counts as oversized.
+// cannot be removed (Windows) it fails.
 func unlinkedFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "mcp-jail-frame-")
 	if err != nil {

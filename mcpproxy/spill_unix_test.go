@@ -1,0 +1,24 @@
+//go:build unix
+
+package mcpproxy
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestSpillFull: a file that can grow no more in the midst of a frame.
+func TestSpillFull(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	small := old
+	small.Cur = memoryMax + 100
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
+	relays(t, strings.Repeat("x", memoryMax), strings.Repeat("y", 3*memoryMax+1))
+}
