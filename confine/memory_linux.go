@@ -1,8 +1,10 @@
 package confine
 
 import (
+	"cmp"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ type memoryWatch struct {
 	limit   int64
 	tmpfs   []string // the jail's own filesystems
 	hidden  unmapped
+	excess  excess
 
 	full    string // one of tmpfs that had no room left at the last sample, or ""
 	used    int64  // at the last sample
@@ -35,38 +38,89 @@ type usage struct {
 	threads      int
 }
 
-// sample reports which process to end while all of them together are over the
-// limit; otherwise pid is 0. The cheap count, which counts what is shared once for
-// everyone and so is never too low, decides only that it is time for the exact one.
-func (w *memoryWatch) sample() (pid int, program string, err error) {
+// member is one process of the jail.
+type member struct {
+	pid string
+	usage
+	held int64 // of memfds that it has open
+}
+
+// sample reports which processes to end while all of them together are over the
+// limit. The cheap count, which counts what is shared once for everyone and so is
+// never too low, decides only that it is time for the exact one.
+func (w *memoryWatch) sample() (end []member, err error) {
 	begun := time.Now()
 	defer func() { w.took = time.Since(begun) }()
-	pids, err := w.members()
+	members, err := w.look()
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	shared := w.files()
-	held := map[string]int64{}
 	if w.hidden.grown(w.proc, w.limit/16) {
-		var more int64
-		more, held = w.hidden.count(w.proc, pids)
+		more, held := w.hidden.count(w.proc, numbersOf(members))
 		shared += more
+		for i := range members {
+			members[i].held = held[members[i].pid]
+		}
 	}
-	all, _ := sum(pids, held, w.resident)
+	all := sum(members)
 	w.threads = all.threads
 	w.note(all.total+shared, begun)
-	if w.used <= w.limit {
-		return 0, "", nil
+	if w.used > w.limit {
+		w.used = w.exact(members, shared)
 	}
-	// What is mapped of a shared file is in both numbers.
-	all, largest := sum(pids, held, w.proportional)
-	if w.used = all.total - all.shmem + max(all.shmem, shared); w.used <= w.limit || largest == "" {
-		return 0, "", nil
-	}
-	name, _ := os.ReadFile(path.Join(w.proc, largest, "comm"))
-	pid, err = strconv.Atoi(largest)
-	return pid, strings.TrimSpace(string(name)), err
+	return w.excess.choose(members, w.used, w.limit), nil
 }
+
+// lookAgain is how often the processes are listed in one sample at most.
+const lookAgain = 3
+
+// look finds the processes and counts them cheaply. Where some have ended before it
+// came to them, others may have taken their place: those are in the next list.
+func (w *memoryWatch) look() (members []member, err error) {
+	seen := map[string]usage{}
+	for range lookAgain {
+		pids, err := w.members()
+		if err != nil {
+			return nil, err
+		}
+		members = members[:0]
+		ended := false
+		for _, pid := range pids {
+			u, known := seen[pid]
+			if !known {
+				u = w.resident(pid)
+				seen[pid] = u
+				ended = ended || u.total == 0
+			}
+			members = append(members, member{pid: pid, usage: u})
+		}
+		if !ended {
+			break
+		}
+	}
+	return members, nil
+}
+
+// exact puts the exact count in the place of the cheap one, the largest processes
+// first, until it is known that all together are below the limit.
+func (w *memoryWatch) exact(members []member, shared int64) (used int64) {
+	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(b.total, a.total) })
+	all := sum(members)
+	for i := range members {
+		if used = all.with(shared); used <= w.limit {
+			return used
+		}
+		m := &members[i]
+		all.total, all.shmem = all.total-m.total, all.shmem-m.shmem
+		m.usage = w.proportional(m.pid, m.usage)
+		all.total, all.shmem = all.total+m.total, all.shmem+m.shmem
+	}
+	return all.with(shared)
+}
+
+// with adds what is shared: what is mapped of a shared file is in both numbers.
+func (u usage) with(shared int64) int64 { return u.total - u.shmem + max(u.shmem, shared) }
 
 // note keeps the use and how fast it grew.
 func (w *memoryWatch) note(used int64, now time.Time) {
@@ -85,8 +139,12 @@ const (
 
 // pause is how long the jail may be left alone: half of the time in which it
 // could be at its limit, if it grew as fast as it just did or as one thread can. A
-// sample that took long, which the server can bring about, is no reason to look away.
+// sample that took long, which the server can bring about, is no reason to look away,
+// least of all from a jail that was just over its limit.
 func (w *memoryWatch) pause() time.Duration {
+	if w.excess.strain > 0 {
+		return shortPause
+	}
 	room := max(0, float64(w.limit-w.used))
 	d := time.Duration(room / max(2*w.rate, expectedGrowth) * float64(time.Second))
 	return min(max(d, shortPause, shareOfTime*w.took), longPause)
@@ -111,19 +169,21 @@ func (w *memoryWatch) files() (total int64) {
 	return total
 }
 
-// sum adds the processes up. The largest is the one that uses and holds most.
-func sum(pids []string, held map[string]int64, of func(pid string) usage) (all usage, largest string) {
-	var most int64
-	for _, pid := range pids {
-		n := of(pid)
-		all.total += n.total
-		all.shmem += n.shmem
-		all.threads += n.threads
-		if weight := n.total + max(0, held[pid]-n.shmem); weight > most {
-			most, largest = weight, pid
-		}
+func sum(members []member) (all usage) {
+	for _, m := range members {
+		all.total += m.total
+		all.shmem += m.shmem
+		all.threads += m.threads
 	}
-	return all, largest
+	return all
+}
+
+func numbersOf(members []member) []string {
+	pids := make([]string, len(members))
+	for i, m := range members {
+		pids[i] = m.pid
+	}
+	return pids
 }
 
 // resident is what proc(5) status tells of a process; everybody may read it.
@@ -173,17 +233,16 @@ func (w *memoryWatch) status(name string) (u usage, known bool) {
 	return u, known
 }
 
-// proportional is Pss of proc(5) smaps_rollup, with swap and tables. A process
-// that made itself undumpable counts in full.
-func (w *memoryWatch) proportional(pid string) usage {
-	u := w.resident(pid)
+// proportional is Pss of proc(5) smaps_rollup, with swap and the tables of u, which
+// is what resident said. A process that made itself undumpable counts in full.
+func (w *memoryWatch) proportional(pid string, u usage) usage {
 	b, err := os.ReadFile(path.Join(w.proc, pid, "smaps_rollup"))
 	if err != nil && u.threads > 1 {
 		name, _ := w.survivor(pid)
 		b, err = os.ReadFile(path.Join(w.proc, name, "smaps_rollup"))
 	}
 	if err != nil {
-		return u
+		return w.resident(pid) // it may have ended meanwhile
 	}
 	u.total, u.shmem = u.tables, 0
 	eachNumber(b, func(name string, n int64) {
@@ -195,6 +254,12 @@ func (w *memoryWatch) proportional(pid string) usage {
 		}
 	})
 	return u
+}
+
+// program is the name of a process.
+func (w *memoryWatch) program(pid string) string {
+	name, _ := os.ReadFile(path.Join(w.proc, pid, "comm"))
+	return strings.TrimSpace(string(name))
 }
 
 // eachNumber reads lines of a name and a number, as several files of /proc are

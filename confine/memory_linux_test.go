@@ -13,12 +13,12 @@ import (
 // nothing.
 func TestMemoryWatchIsNotBlind(t *testing.T) {
 	w := memoryWatch{proc: "/proc", limit: 1 << 62, members: othersIn("/proc")}
-	if _, _, err := w.sample(); err != nil || w.used == 0 || w.threads == 0 {
+	if _, err := w.sample(); err != nil || w.used == 0 || w.threads == 0 {
 		t.Errorf("the control: %d bytes, %d threads, %v", w.used, w.threads, err)
 	}
 	w.members = othersIn(t.TempDir() + "/missing")
-	if pid, _, err := w.sample(); err == nil || pid != 0 {
-		t.Errorf("nothing to read: process %d, error %v", pid, err)
+	if end, err := w.sample(); err == nil || len(end) != 0 {
+		t.Errorf("nothing to read: processes %v, error %v", end, err)
 	}
 }
 
@@ -43,6 +43,10 @@ func TestMemoryWatchHurries(t *testing.T) {
 		w := memoryWatch{limit: c.limit, used: c.used, rate: c.rate, took: c.took}
 		if d := w.pause(); d < c.least || d > c.most {
 			t.Errorf("%+v: %v", c, d)
+		}
+		w.excess.strain = 1
+		if d := w.pause(); d != shortPause {
+			t.Errorf("%+v, just over the limit: %v", c, d)
 		}
 	}
 }

@@ -62,6 +62,8 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fill-both":      silent(probeFillBoth),
 	"full":           silent(func(a []string) error { return fillOwn(a[0], number(a[1])) }),
 	"slow-init":      probeSlowInit,
+	"swarm":          probeSwarm,
+	"glutton":        probeGlutton,
 }
 
 // probeInotify makes that many instances.

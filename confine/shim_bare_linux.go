@@ -178,20 +178,39 @@ func (s *shim) end() {
 	unix.Exit(1)
 }
 
-// killMember ends one process of the jail, whose number may have become somebody
-// else's since it was looked up.
-func (s *shim) killMember(pid int) {
+// fewFiles is how many processes are held by a descriptor at once.
+const fewFiles = 16
+
+// killMembers ends processes of the jail. Their numbers may have become somebody
+// else's since they were looked up, which without a PID namespace is not the jail's.
+func (s *shim) killMembers(members []member) {
 	if !s.bare {
-		syscall.Kill(pid, syscall.SIGKILL)
+		for _, m := range members {
+			if pid, err := strconv.Atoi(m.pid); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 		return
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return
+	for some := range slices.Chunk(members, fewFiles) {
+		killDescendants(some)
 	}
-	defer unix.Close(fd)
-	if members, _ := descendants(); slices.Contains(members, strconv.Itoa(pid)) {
-		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+}
+
+func killDescendants(members []member) {
+	held := map[string]int{}
+	for _, m := range members {
+		pid, _ := strconv.Atoi(m.pid)
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			held[m.pid] = fd
+			defer unix.Close(fd)
+		}
+	}
+	of, _ := descendants()
+	for _, pid := range of {
+		if fd, ok := held[pid]; ok {
+			unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		}
 	}
 }
 

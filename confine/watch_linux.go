@@ -3,6 +3,7 @@ package confine
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -61,9 +62,10 @@ func spareThreads(n int, f func()) {
 // maxBlind is how many samples in a row may fail before the jail is ended.
 const maxBlind = 5
 
-// watchLimits ends the largest process of the jail while all of them together are
-// over the limit of memory, and tells of limits that were reached. It is a
-// sampler: the jail can be over a limit of memory for as long as the interval.
+// watchLimits ends the largest processes of the jail while all of them together are
+// over the limit of memory, the jail where that is of no use, and tells of limits
+// that were reached. It is a sampler: the jail can be over a limit of memory for as
+// long as the interval.
 func (s *shim) watchLimits() {
 	l := s.order.Limits
 	if !s.order.FreshProc && !s.bare || l.MemoryMB <= 0 && l.Processes <= 0 {
@@ -84,7 +86,7 @@ func (s *shim) watchLimits() {
 	var told reached
 	sleep(shortPause) // while the server starts it needs the processors more
 	for blind := 0; ; {
-		pid, program, err := w.sample()
+		end, err := w.sample()
 		if blind++; err == nil {
 			blind = 0
 		}
@@ -93,10 +95,16 @@ func (s *shim) watchLimits() {
 			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
 			s.end()
 		}
-		if pid > 0 {
-			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: program})
-			s.killMember(pid)
+		if len(end) > 0 {
+			// One is told for all: how many there are is up to the server.
+			pid, _ := strconv.Atoi(end[0].pid)
+			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
 		}
+		if w.excess.lost() {
+			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
+			s.end()
+		}
+		s.killMembers(slices.Concat(end, w.excess.again))
 		if l.Processes > 0 && w.threads >= s.roomFor(l.Processes) && told.again(keyProcesses) {
 			s.say(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
 		}
