@@ -39,7 +39,8 @@ type Denial struct {
 	Target    string      `json:"target"`
 	// Reason says why in a word, where that is not always the same, and Detail in
 	// words: the address that was refused, the name in a handshake. Reason is the
-	// Code of an egress.Reason.
+	// Code of an egress.Reason; of what was counted and not told apart, "absent" says
+	// that it is names which the jail does not have, and perhaps nobody has.
 	Reason  string    `json:"reason,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	PID     int       `json:"pid,omitempty"`

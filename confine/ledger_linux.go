@@ -16,25 +16,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A ledger reports refusals to the launcher: each at once when it is new, and one
-// that repeats itself no more than a few times a second.
+// A ledger reports refusals to the launcher, each before the call is answered: what a
+// server says of a refusal, it says after the launcher was told.
 type ledger struct {
 	say   func(message)
 	self  int  // the thread that tests the jail, and is refused everything
 	hosts bool // /etc/hosts is asked for by every program that looks a name up, and does without
 	mu    sync.Mutex
-	seen  map[string]*sighting
+	page  page
+	began time.Time // the page
+	turns bool      // when its time is over, also if nothing more is refused
 }
-
-type sighting struct {
-	count int
-	told  time.Time
-}
-
-const (
-	maxSightings = 1000                   // different refusals of a session
-	repeatAfter  = 200 * time.Millisecond // of the same one
-)
 
 func (l *ledger) refused(r *request, operation, target string) {
 	l.report(r, policy.AxisFs, operation, target, false)
@@ -63,6 +55,9 @@ func (l *ledger) report(r *request, axis policy.Axis, operation, target string, 
 	if int(r.n.tid) == l.self {
 		return
 	}
+	if axis == policy.AxisIPC && target == "/var/run/nscd/socket" {
+		return // libc asks there first, always twice, and does without
+	}
 	if l.hosts && target == "/etc/hosts" && operation == policy.OpRead.String() {
 		return
 	}
@@ -71,31 +66,40 @@ func (l *ledger) report(r *request, axis policy.Axis, operation, target string, 
 			return // no policy grants those
 		}
 	}
-	key := string(axis) + "\x00" + operation + "\x00" + target
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.seen[key]
-	if s == nil {
-		if len(l.seen) == maxSightings {
-			return
-		}
-		if l.seen == nil {
-			l.seen = make(map[string]*sighting)
-		}
-		s = &sighting{}
-		l.seen[key] = s
+	if time.Since(l.began) >= pageTime {
+		l.turn()
 	}
-	s.count++
-	if s.count > 1 && time.Since(s.told) < repeatAfter {
+	as, tell, held := l.page.see(sighting{axis, operation, clip(target), absent})
+	if !tell {
 		return
 	}
-	s.told = time.Now()
-	m := message{kind: saysRefused, step: string(axis), detail: operation, target: clip(target), num: s.count, pid: int(r.n.tid)}
-	if absent {
-		m.kind = saysAbsent
+	if held && !l.turns {
+		l.turns = true
+		time.AfterFunc(pageTime, l.tellRest)
 	}
+	m := as.message(1)
+	m.held, m.pid = held, int(r.n.tid)
 	outside(func() { m.program, _ = os.Readlink("/proc/" + strconv.Itoa(m.pid) + "/exe") })
 	l.say(m)
+}
+
+// turn begins a new page. The launcher takes what was announced to go on for pageTime,
+// so a page never lasts longer, late as a timer may be.
+func (l *ledger) turn() {
+	for _, m := range l.page.rest() {
+		l.say(m)
+	}
+	l.page, l.began = page{}, time.Now()
+}
+
+// tellRest ends the page.
+func (l *ledger) tellRest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turns = false
+	l.turn()
 }
 
 func clip(s string) string { return s[:min(len(s), 4096)] }

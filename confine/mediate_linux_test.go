@@ -286,24 +286,6 @@ func TestJailInitStaysShut(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreBounded: how often a server is refused the same thing costs the
-// launcher nothing, and the first time and the latest are kept.
-func TestRepeatsAreBounded(t *testing.T) {
-	var p Process
-	for n := 1; n <= 100; n++ {
-		for _, target := range []string{"/a", "/b"} {
-			p.record(message{kind: saysRefused, step: "fs", detail: "write", target: target, num: n})
-		}
-	}
-	var got []string
-	for _, d := range p.Denials() {
-		got = append(got, fmt.Sprint(d.Target, d.Count))
-	}
-	if want := []string{"/a1", "/b1", "/a100", "/b100"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 // TestJailDenials: a refusal is recorded once for what it is, and nothing is
 // recorded when nothing was refused.
 func TestJailDenials(t *testing.T) {

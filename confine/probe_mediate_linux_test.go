@@ -86,6 +86,7 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"race-symlink": probeRaceSymlink,
 	"many-opens":   probeManyOpens,
 	"calls":        probeCalls,
+	"creates":      probeCreates,
 	"timed":        probeTimed,
 }
 

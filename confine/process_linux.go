@@ -22,8 +22,8 @@ type Process struct {
 	control *os.File // the init's socket: its order, then signals, a byte each
 	words   *words   // the init's; nil before there is an order
 	notes   []string
-	denials []Denial
-	repeats map[[3]string]int // where in denials the latest of a repeated refusal is
+	denials []Denial // but those that a supervisor saw
+	refused refusals // which it saw
 	exit    Exit
 	exited  bool  // exit is what the init saw
 	killed  bool  // Kill came, perhaps before there was anything to kill
@@ -75,7 +75,7 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 }
 
 func (p *Process) record(m message) {
-	if m.kind == saysAbsent && !soon(func() bool { return onHost(m) }) {
+	if m.kind == saysAbsent && !p.isRefusal(m) {
 		return
 	}
 	p.mu.Lock()
@@ -86,7 +86,7 @@ func (p *Process) record(m message) {
 	case saysLimit:
 		p.denials = limitReached(p.denials, m.step, m.detail, m.num, m.pid, m.program)
 	case saysRefused, saysAbsent:
-		p.refusal(m)
+		p.refused.add(m, time.Now())
 	case saysExit:
 		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
 		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
@@ -105,6 +105,15 @@ func (p *Process) isOver() bool {
 	default:
 		return false
 	}
+}
+
+// isRefusal tells whether it was the jail that does not have a name. What became of names
+// that were not told apart, nobody knows, and the record says so.
+func (p *Process) isRefusal(m message) bool {
+	p.mu.Lock()
+	known := p.refused.knows(m)
+	p.mu.Unlock()
+	return known || m.target == others || soon(func() bool { return onHost(m) })
 }
 
 // onHost tells whether what does not exist in the jail exists here: only then was it
@@ -131,28 +140,6 @@ func soon(f func() bool) bool {
 	case <-time.After(200 * time.Millisecond):
 		return false
 	}
-}
-
-// refusal records what the supervisor saw refused.
-func (p *Process) refusal(m message) {
-	d := Denial{
-		Axis: policy.Axis(m.step), Operation: m.detail, Target: m.target,
-		PID: m.pid, Program: m.program, Count: m.num, Time: time.Now(),
-	}
-	// The first time and the latest are kept: the server decides how often it is
-	// refused.
-	if d.Count > 1 {
-		key := [3]string{m.step, m.detail, m.target}
-		if i, again := p.repeats[key]; again {
-			p.denials[i] = d
-			return
-		}
-		if p.repeats == nil {
-			p.repeats = make(map[[3]string]int)
-		}
-		p.repeats[key] = len(p.denials)
-	}
-	p.denials = append(p.denials, d)
 }
 
 // PID is the process number of the jail's init on the host.
@@ -226,7 +213,7 @@ func (p *Process) Denials() []Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()
-	latest = append(latest, p.denials...)
+	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b Denial) int { return a.Time.Compare(b.Time) })
 	return latest
 }

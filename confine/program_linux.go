@@ -80,6 +80,9 @@ func (s *shim) reap(program int) {
 			if !s.bare && childless() {
 				m.detail = exitedAlone
 			}
+			if s.supervisor != nil {
+				s.supervisor.ledger.tellRest()
+			}
 			s.say(m)
 			if s.bare {
 				s.endBare()

@@ -76,8 +76,9 @@ type landlockRule struct {
 	ID     policy.FileID // the object that must be found at Path; zero: not checked
 }
 
-// orderMagic changes with the form, so that a shim of another version refuses.
-const orderMagic = "mcp-jail-order-7"
+// orderMagic changes with the form, that of the messages below too, so that a shim of
+// another version refuses.
+const orderMagic = "mcp-jail-order-8"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -287,6 +288,7 @@ type message struct {
 	target  string
 	pid     int
 	program string
+	held    bool // of a refusal: there may be more of it, which is told later
 }
 
 func (c *codec) message(m *message) {
@@ -299,6 +301,7 @@ func (c *codec) message(m *message) {
 	c.str(&m.target)
 	c.int(&m.pid)
 	c.str(&m.program)
+	c.bool(&m.held)
 }
 
 func (m message) encode() []byte {

@@ -13,6 +13,9 @@ import (
 // denial turns a fact of the jail into a verdict. It is always blamed; a line to
 // add comes with it where a line can grant it.
 func (j *judge) denial(d Denial) verdict {
+	if d.Target == others {
+		return j.deniedOthers(d)
+	}
 	target := quote(d.Target)
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
 		target = j.show(filepath.Clean(d.Target))
@@ -84,6 +87,23 @@ func (d Denial) details() string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// others is the target of what the jail counted and did not tell apart.
+const others = "(others)"
+
+// nobodyKnows is the Denial.Reason of names that the jail does not have: the host may not
+// have them either, and then nothing was refused.
+const nobodyKnows = "absent"
+
+func (j *judge) deniedOthers(d Denial) verdict {
+	a, cause := Certain, "the jail refused more than it keeps on record: "
+	if d.Reason == nobodyKnows {
+		a, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
+	}
+	v := j.blame(a, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+quote(d.Target)+d.details(), need{})
+	v.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
+	return v
 }
 
 func (j *judge) deniedPath(d Denial, cause string) verdict {

@@ -1,0 +1,37 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestOthers: what the jail counted and did not tell apart is a cause like another, with
+// no line to add; it is no file, program or host of that name.
+func TestOthers(t *testing.T) {
+	for _, tt := range []struct {
+		denial Denial
+		want   Attribution
+		cause  string
+	}{
+		{Denial{Axis: policy.AxisFs, Operation: "create", Reason: "limit", Program: "/usr/bin/node", Count: 2000}, Certain,
+			`the jail refused more than it keeps on record: to create "(others)" (by "node", 2000 times)`},
+		{Denial{Axis: policy.AxisProcess, Operation: "exec", Reason: "limit", Count: 1}, Certain, `keeps on record: to start "(others)"`},
+		{Denial{Axis: policy.AxisIPC, Operation: "connect", Reason: "limit", Count: 1}, Certain, `keeps on record: a connection to "(others)"`},
+		{Denial{Axis: policy.AxisNet, Operation: "connect", Reason: "limit", Count: 3}, Certain, `keeps on record: a connection to "(others)" (3 times)`},
+		{Denial{Axis: policy.AxisFs, Operation: "mkdir", Reason: "absent", Count: 9}, Possible,
+			`the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: to make the directory "(others)" (9 times)`},
+	} {
+		tt.denial.Target = "(others)"
+		ev := evidence("it failed")
+		ev.Denials = []Denial{tt.denial}
+		d := Diagnose(ev)
+		if d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(d.Fix, "`mcp-jail why`") {
+			t.Error(d.Text())
+		}
+		if len(d.Grant) != 0 || strings.Contains(string(d.ResultBlock()), "recorded no refusal") {
+			t.Errorf("lines %q, and %s", d.Grant, d.ResultBlock())
+		}
+	}
+}
