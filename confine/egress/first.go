@@ -59,6 +59,12 @@ func guess(b []byte) protocol {
 		}
 		return protoOther
 	}
+	switch old, more := oldHello(b); {
+	case old:
+		return protoTLS
+	case more:
+		return unknown
+	}
 	line := skipBlank(b, true)
 	if len(b)-len(line) > 64 {
 		return protoHTTP // some servers skip as many as there are

@@ -15,6 +15,9 @@ import (
 
 const get = "GET / HTTP/1.1\r\nHost: "
 
+// oldTLS offers TLS 1.2 as programs did that could still speak SSLv2.
+const oldTLS = "\x80\x1c\x01\x03\x03\x00\x03\x00\x00\x00\x10\x00\x00\x2f0123456789abcdef"
+
 func TestConnections(t *testing.T) {
 	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
 		listen(t, at, echo(""))
@@ -35,6 +38,12 @@ func TestConnections(t *testing.T) {
 		{"TLS to a name below", []rule{allow("api.test")}, "api.test:443", tlsTo("x.api.test"), WrongName},
 		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), WrongName},
 		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), WrongName},
+		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, WrongName},
+		{"https only, in the format of SSLv2", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", oldTLS, WrongName},
+		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, WrongName},
+		{"the beginning of that", []rule{allow("api.test")}, "api.test:443", oldTLS[:3], 0},
+		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, 0},
+		{"an address, in the format of SSLv2", []rule{allow("198.51.100.7")}, "198.51.100.7:443", oldTLS, 0},
 		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", Ambiguous},
 		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], Ambiguous},
 		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", 0},

@@ -165,7 +165,8 @@ func (r *relay) look() error {
 		if ended && p == unknown {
 			p = guess(append(r.head, '\n')) // as a server may take it
 		}
-		if p == protoTLS && r.d.verdict[p] == pass && r.d.asksNames(p) {
+		// A Terminator asks for names itself, in handshakes that it can read.
+		if p == protoTLS && r.d.asksNames(p) && (r.d.verdict[p] == pass || r.d.verdict[p] == terminate && r.head[0]&0x80 != 0) {
 			name, more, err := clientHello(r.head)
 			switch {
 			case err != nil:

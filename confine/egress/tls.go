@@ -15,10 +15,27 @@ const (
 
 var errHello = errors.New("not a TLS handshake that can be read")
 
+// oldHello reports whether b begins with a ClientHello in the format of SSLv2 (RFC 5246
+// E.2), which servers answer with the TLS that it offers. It has no extensions, and so
+// no name. The fourth octet is that of the version: SSLv2's own is 0.2, all later ones
+// are 3 and something. more means that it cannot be told yet.
+func oldHello(b []byte) (old, more bool) {
+	switch {
+	case b[0]&0x80 == 0, len(b) > 2 && b[2] != typeClientHello, len(b) > 3 && b[3] > 3:
+		return false, false
+	}
+	return len(b) > 3, len(b) <= 3
+}
+
 // clientHello reads the name out of the ClientHello (RFC 8446 4.1.2) that b begins
-// with; b[0] is recordHandshake. more means that it is not there in full yet; name
-// is "" where the handshake has none.
+// with. more means that it is not there in full yet; name is "" where the handshake
+// has none.
 func clientHello(b []byte) (name string, more bool, err error) {
+	if len(b) > 0 {
+		if old, more := oldHello(b); old || more {
+			return "", more, nil
+		}
+	}
 	var message []byte // of the handshake, which records may cut anywhere
 	for {
 		if len(b) < tlsRecordHeader {
