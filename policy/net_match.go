@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -27,7 +26,7 @@ func checkNet(r NetRule) error {
 			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", clip(r.PathPrefix))
 		}
 		if _, clean := pathSegments(r.PathPrefix); !clean {
-			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" or escaped \"/\" in it", clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", clip(r.PathPrefix))
 		}
 	}
 	if r.Allow && r.Port == 53 {
@@ -227,45 +226,6 @@ func (r NetRule) specificity() [2]int {
 		n++
 	}
 	return [2]int{host, n}
-}
-
-// prefixSegments are the segments of a path_prefix; a trailing slash adds none.
-func prefixSegments(prefix string) []string {
-	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
-	return segments
-}
-
-// CleanPath reports whether all servers read the path of a request in the same
-// way. On one that they do not, no rule with a path_prefix allows anything.
-func CleanPath(path string) bool {
-	_, clean := pathSegments(path)
-	return clean
-}
-
-// pathSegments splits and unescapes the path of a request. clean is false where
-// servers disagree about what the path means: dot segments, empty segments,
-// backslashes, escaped separators, broken escapes.
-func pathSegments(path string) (segments []string, clean bool) {
-	path, _, _ = strings.Cut(path, "?")
-	path = strings.TrimPrefix(path, "/")
-	if path == "" {
-		return nil, true
-	}
-	clean = true
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		u, err := url.PathUnescape(p)
-		switch {
-		case err != nil:
-			clean, u = false, p
-		case u == "." || u == "..", strings.ContainsAny(u, "/\\\x00%;"):
-			clean = false
-		case u == "" && i != len(parts)-1:
-			clean = false
-		}
-		segments = append(segments, u)
-	}
-	return segments, clean
 }
 
 // parseHostPort reads the value of --net: HOST or HOST:PORT.

@@ -36,7 +36,7 @@ func (l *link) decide(r *http.Request) (policy.NetRule, *refusal) {
 	case ok:
 		return rule, nil
 	case !policy.CleanPath(path):
-		return rule, refused(egress.Ambiguous, "servers read its path in different ways (dot segments, empty segments, escaped separators), so no path_prefix can be said to hold")
+		return rule, refused(egress.Ambiguous, "servers read its path in different ways (dot segments or what some take for them, empty segments, escaped separators, control characters, broken UTF-8), so no path_prefix can be said to hold")
 	case rule.Host != "":
 		return rule, refused(egress.Request, "the rule at %s denies it (%s)", rule.Where, words(rule))
 	}
@@ -75,11 +75,6 @@ func (l *link) checkForm(r *http.Request) *refusal {
 	return nil
 }
 
-// elsewhere are header fields that some servers take for the path or the method.
-var elsewhere = []string{
-	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url", "X-Original-Uri",
-}
-
 // checkTricks refuses ways around a rule about paths or methods, and TRACE, whose
 // answer is the request with its secrets.
 func (l *link) checkTricks(r *http.Request) *refusal {
@@ -92,12 +87,12 @@ func (l *link) checkTricks(r *http.Request) *refusal {
 	if r.Method != strings.ToUpper(r.Method) {
 		return refused(egress.Ambiguous, "its method is not written in capitals, which servers read in different ways")
 	}
-	for _, name := range elsewhere {
-		if r.Header.Get(name) != "" {
-			return refused(egress.Ambiguous, "its header field %s names another path or method to some servers", name)
+	for name := range r.Header {
+		if namesElsewhere(name) {
+			return refused(egress.Ambiguous, "its header field %s names another path or method to some servers", quote(name))
 		}
 	}
-	return nil
+	return l.checkDestination(r)
 }
 
 // conditional reports whether the rules tell requests of a connection apart.

@@ -17,9 +17,11 @@
 // be read in two ways: an absolute URI as target, CONNECT, both lengths in one header
 // (Transfer-Encoding and Content-Length), header lines that end or continue in an
 // unusual way, an upgrade to anything but WebSocket; and for hosts whose rules look
-// at paths or methods, a path that is not canonical (dot segments, escaped
-// separators), a method that is not written in capitals, and header fields that
-// some servers take for another path or method.
+// at paths or methods, a path that is not canonical (dot segments and what some take
+// for them, escaped separators, control characters, broken UTF-8), a method that is not
+// written in capitals, and header fields that some servers take for another path or
+// method, however their names are written. A Destination (WebDAV) is decided as the
+// path is.
 //
 // A TLS handshake that names another host, or none, fails. A certificate of the
 // upstream that cannot be verified is a 502 with its reason. An upstream that cannot

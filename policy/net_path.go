@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// prefixSegments are the segments of a path_prefix; a trailing slash adds none.
+func prefixSegments(prefix string) []string {
+	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
+	return segments
+}
+
+// CleanPath reports whether all servers read the path of a request in the same
+// way. On one that they do not, no rule with a path_prefix allows anything.
+func CleanPath(path string) bool {
+	_, clean := pathSegments(path)
+	return clean
+}
+
+// pathSegments splits and unescapes the path of a request. clean is false where
+// servers disagree about what the path means: dot segments and what some take for
+// them, empty segments, backslashes, escaped separators, broken escapes, control
+// characters, broken UTF-8.
+func pathSegments(path string) (segments []string, clean bool) {
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimPrefix(path, "/")
+	if path == "" {
+		return nil, true
+	}
+	clean = true
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		u, err := url.PathUnescape(p)
+		switch {
+		case err != nil:
+			clean, u = false, p
+		case strings.ContainsAny(u, "/\\%;"), strings.ContainsFunc(u, unicode.IsControl), !utf8.ValidString(u), dots(u):
+			clean = false
+		case u == "" && i != len(parts)-1:
+			clean = false
+		}
+		segments = append(segments, u)
+	}
+	return segments, clean
+}
+
+// dots reports whether a segment, or what an escaped separator of some sort ends in it,
+// is "." or "..", or becomes that with a server that takes away what cannot be seen, or
+// that turns characters of wide writing into those of ASCII.
+func dots(segment string) bool {
+	for _, part := range strings.FieldsFunc(foldDots.Replace(segment), func(r rune) bool { return strings.ContainsRune(`/\?#`, r) }) {
+		seen := strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+				return -1
+			}
+			return r
+		}, part)
+		// Three dots are a name like any other, if they stand there as such.
+		if seen != "" && strings.Trim(seen, ".") == "" && (len(seen) <= 2 || seen != segment) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldDots has the characters of Unicode that stand for dots and separators (NFKC; the
+// ideographic full stops as in host names).
+var foldDots = strings.NewReplacer(
+	"．", ".", "․", ".", "﹒", ".", "。", ".", "｡", ".", "‥", "..", "…", "...",
+	"／", "/", "＼", `\`, "﹨", `\`, "？", "?", "﹖", "?", "＃", "#", "﹟", "#",
+)
