@@ -79,9 +79,13 @@ type Target struct {
 	Port int
 	TLS  bool
 	Addr netip.AddrPort // what the program connected to
-	// Sent is told of bytes that went upstream. It returns false once the session
-	// has sent what it may: the connection has to end.
+	// Sent is told of bytes before they go upstream. It returns false once the session
+	// has sent what it may: the connection has to end. It need not be told of less
+	// than Step on one connection, until that ends; 0: of nothing until then.
 	Sent func(n int64) bool
+	Step int64
+	// Most is what the session may send, for who cannot wait for what Sent says; 0: any.
+	Most int64
 	// Deny records a refusal. Host, Port and Network are filled in where empty.
 	Deny func(Denial)
 	// Done is closed when the Gate ends. The connection has to end then too.
@@ -214,6 +218,22 @@ func (g *Gate) spend(n int64) bool {
 		return true
 	}
 	return g.sent.Add(n) <= g.o.Limits.OutBytes
+}
+
+// A connection may have sent maxStep bytes that are not counted yet, and all of them
+// together an eighth of what the session may send. So a session makes no more than
+// eight reports for each connection there can be at once, or one for each maxStep.
+const (
+	maxStep   = 256 << 10
+	uncounted = 8
+)
+
+// step is that of Target.
+func (g *Gate) step() int64 {
+	if g.o.Limits.OutBytes == 0 {
+		return 0
+	}
+	return min(max(g.o.Limits.OutBytes/uncounted/int64(g.o.Limits.Connections), 1), maxStep)
 }
 
 // over reports whether nothing more may be sent.

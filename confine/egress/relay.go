@@ -223,6 +223,7 @@ func (r *relay) terminate() error {
 	}
 	t.Serve(r.client, r.head, Target{
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.ctx.Done(),
+		Step: r.g.step(), Most: r.g.o.Limits.OutBytes,
 		Sent: func(n int64) bool {
 			ok := r.g.spend(n)
 			if !ok {

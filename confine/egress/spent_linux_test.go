@@ -12,6 +12,8 @@ import (
 // end, as who counts for itself does.
 type spender struct {
 	served int
+	step   int64
+	most   int64
 	again  error // of a connection to upstream after that
 }
 
@@ -20,6 +22,7 @@ func (*spender) CatchUp() {}
 func (x *spender) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
 	x.served++
+	x.step, x.most = t.Step, t.Most
 	for t.Sent(600) {
 	}
 	var up *net.TCPConn
@@ -48,11 +51,33 @@ func TestBytesOutOfRequests(t *testing.T) {
 	if x.served != 1 {
 		t.Errorf("%d connections were served, want the one that reached the limit", x.served)
 	}
+	if x.step != g.step() || x.step == 0 || x.most != 1000 {
+		t.Errorf("it was to tell of each %d bytes, of %d", x.step, x.most)
+	}
 	var r *refusal
 	if !errors.As(x.again, &r) || r.why != TooMany {
 		t.Errorf("beyond the limit a connection to upstream was %v", x.again)
 	}
 	if d := only(t, g); d.Why != TooMany || d.Count < 3 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestStep: what all connections may keep to themselves is little beside the limit.
+func TestStep(t *testing.T) {
+	for _, c := range []struct {
+		limits Limits
+		want   int64
+	}{
+		{Limits{}, 0},
+		{Limits{OutBytes: 1 << 20}, 512},
+		{Limits{OutBytes: 1 << 20, Connections: 60}, 2184},
+		{Limits{OutBytes: 1000}, 1},
+		{Limits{OutBytes: 1 << 40}, maxStep},
+	} {
+		g := gateWith(t, Options{Limits: c.limits})
+		if got := g.step(); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // version is that of the protocol: two programs of different builds do not work
 // together by luck.
-const version = 1
+const version = 2
 
 // maxMessage bounds a packet; the kernel's own bound for a socket is a little higher.
 const maxMessage = 160 << 10
@@ -53,6 +53,8 @@ type serveMessage struct {
 	Port int            `json:"port"`
 	TLS  bool           `json:"tls"`
 	Addr netip.AddrPort `json:"addr"`
+	Step int64          `json:"step,omitempty"`
+	Most int64          `json:"most,omitempty"`
 }
 
 // dialMessage asks for a connection to where that of the jail was meant to go.

@@ -224,7 +224,7 @@ func (p *Program) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(
 		delete(p.handed, id)
 		p.mu.Unlock()
 	}()
-	if p.tell(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, c) != nil {
+	if p.tell(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.Step, t.Most}}, c) != nil {
 		c.SetLinger(0)
 		return
 	}

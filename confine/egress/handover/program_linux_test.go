@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -64,13 +65,68 @@ func TestLimit(t *testing.T) {
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 	p := start(t, func(o *handover.Options) { o.Roots = root })
 	g := newGate(t, p, s.Listener.Addr().String())
-	g.most = 1 << 20
+	g.most, g.step = 1<<20, 64<<10
 	r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", 200<<20)))
 	if res, err := g.client(t, p.CA(), false).Do(r); err == nil {
 		t.Errorf("an answer: %s", res.Status)
 	}
-	if n := g.sent.Load(); n > 100<<20 {
+	if n := g.sent.Load(); n > 2<<20 {
 		t.Errorf("%d bytes went out", n)
+	}
+}
+
+// TestLimitTogether: it holds for all connections together, without waiting for what the
+// launcher says.
+func TestLimitTogether(t *testing.T) {
+	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
+	var received atomic.Int64
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		received.Add(n)
+	})
+	p := start(t, func(o *handover.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	g.most, g.step = limit, step
+	put := func(c *http.Client) error {
+		r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
+		res, err := c.Do(r)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	if err := put(g.client(t, p.CA(), false)); err != nil {
+		t.Errorf("control: %v", err)
+	}
+	var all sync.WaitGroup
+	for range connections - 1 {
+		c := g.client(t, p.CA(), false)
+		all.Go(func() { put(c) })
+	}
+	all.Wait()
+	s.Close() // so that all has been received
+	if n := received.Load(); n > limit+connections*step {
+		t.Errorf("%d bytes arrived", n)
+	}
+}
+
+// TestCount: what connections send is told while they are open, in the steps that were
+// asked for.
+func TestCount(t *testing.T) {
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	p := start(t, func(o *handover.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	g.step = 1000
+	const connections, size = 10, 20000
+	for range connections {
+		status, _ := fetch(t, g.client(t, p.CA(), false), "PUT", strings.NewReader(strings.Repeat("x", size)))
+		if status != 200 {
+			t.Fatal(status)
+		}
+	}
+	waitFor(t, "the count", func() bool { return g.sent.Load() > connections*(size-g.step) })
+	if n := g.open.Load(); n != connections {
+		t.Errorf("%d connections are open", n)
 	}
 }
 

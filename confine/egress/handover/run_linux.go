@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -42,6 +43,7 @@ func Run(newWorker func(rules []policy.NetRule, roots []byte) (Worker, error)) e
 type working struct {
 	socket *socket
 	worker Worker
+	sent   atomic.Int64 // by all connections
 
 	mu     sync.Mutex
 	served map[uint64]chan struct{} // of what was handed over; closed when it has to end
@@ -126,10 +128,12 @@ func (w *working) loop() error {
 
 func (w *working) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	w.worker.Serve(c, m.Head, egress.Target{
-		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr,
+		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr, Step: m.Step,
+		// The answer, if there is one, is an end, and other connections may have sent a lot
+		// until it comes. What can be said without the launcher is said at once.
 		Sent: func(n int64) bool {
 			w.socket.send(message{Sent: &sentMessage{m.ID, n}}, nil)
-			return true // the answer, if there is one, is an end
+			return w.sent.Add(n) <= m.Most || m.Most == 0
 		},
 		Done: end,
 		// It returns when the launcher is going to hear of it, and only then there is an

@@ -95,6 +95,7 @@ type gate struct {
 	upstream string
 	sent     atomic.Int64
 	most     int64
+	step     int64
 	open     atomic.Int32
 
 	mu      sync.Mutex
@@ -128,7 +129,7 @@ func (g *gate) serve(c *net.TCPConn) {
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
 	g.program.Serve(c, head[:n], egress.Target{
-		Name: host, Port: 443, TLS: true,
+		Name: host, Port: 443, TLS: true, Step: g.step, Most: g.most,
 		Sent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
 		Deny: func(d egress.Denial) { g.mu.Lock(); g.denials = append(g.denials, d); g.mu.Unlock() },
 	}, func(ctx context.Context) (*net.TCPConn, error) {

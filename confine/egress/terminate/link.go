@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,6 +25,7 @@ type link struct {
 	dial     func(context.Context) (*net.TCPConn, error)
 	// conditional: whether the rules tell requests of this connection apart.
 	conditional bool
+	sent        atomic.Int64 // bytes upstream of which nobody was told yet
 
 	once sync.Once
 	gone chan struct{} // closed with the connection
@@ -85,8 +87,8 @@ func (l *link) Close() error {
 		l.mu.Unlock()
 		for u := range open {
 			u.Conn.Close()
-			u.report()
 		}
+		l.report()
 		close(l.gone)
 	})
 	return nil

@@ -30,7 +30,6 @@ const (
 	maxDials       = 100                   // connections to the upstream in the life of one of the jail's
 	bodyTime       = 50 * time.Millisecond // for the rest of a body that was answered already
 	continueTime   = time.Second           // until a body is sent without the upstream's word
-	sentStep       = 256 << 10             // bytes until egress.Target.Sent is told
 	leafLife       = 30 * 24 * time.Hour
 	authorityLife  = 2 * 365 * 24 * time.Hour
 	clockTolerance = 24 * time.Hour

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync/atomic"
 )
 
-// upstream is one connection to the host of a link. It counts what is sent.
+// upstream is one connection to the host of a link, which counts what is sent.
 type upstream struct {
 	net.Conn
 	link *link
-	sent atomic.Int64 // since it was last reported
 }
 
 var (
@@ -62,26 +60,26 @@ func (l *link) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) 
 	return conn, nil
 }
 
+// Write counts first: of what is cut off nothing is to have gone.
 func (u *upstream) Write(p []byte) (int, error) {
-	n, err := u.Conn.Write(p)
-	if u.sent.Add(int64(n)) >= sentStep && !u.report() {
+	if n, step := u.link.sent.Add(int64(len(p))), u.link.target.Step; step > 0 && n >= step && !u.link.report() {
 		u.link.Close()
-		return n, errGone
+		return 0, errGone
 	}
-	return n, err
+	return u.Conn.Write(p)
 }
 
-// report tells what was sent, and whether more may be.
-func (u *upstream) report() bool {
-	n := u.sent.Swap(0)
-	return n == 0 || u.link.target.Sent == nil || u.link.target.Sent(n)
+// report tells what is sent, and whether that may be.
+func (l *link) report() bool {
+	n := l.sent.Swap(0)
+	return n == 0 || l.target.Sent == nil || l.target.Sent(n)
 }
 
 func (u *upstream) Close() error {
 	u.link.mu.Lock()
 	delete(u.link.upstreams, u)
 	u.link.mu.Unlock()
-	u.report()
+	u.link.report()
 	return u.Conn.Close()
 }
 

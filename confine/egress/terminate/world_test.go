@@ -38,6 +38,7 @@ type world struct {
 	dials    atomic.Int32
 	sent     atomic.Int64
 	most     atomic.Int64 // that may be sent; 0: any
+	step     int64
 
 	mu      sync.Mutex
 	denials []egress.Denial
@@ -138,7 +139,7 @@ func (w *world) accept(c *net.TCPConn) {
 	head := make([]byte, 5)
 	n, _ := io.ReadFull(c, head) // what a gate has read already
 	w.Serve(c, head[:n], egress.Target{
-		Name: w.name, Port: w.port, TLS: w.tls,
+		Name: w.name, Port: w.port, TLS: w.tls, Step: w.step,
 		Sent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
 		Deny: func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
 	}, func(ctx context.Context) (*net.TCPConn, error) {
