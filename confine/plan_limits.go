@@ -82,7 +82,7 @@ func (c *compiler) memory(o *order, mb int) {
 		}
 		c.holds(policy.AxisLimits, by, "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)
 	case watched:
-		c.holds(policy.AxisLimits, sampler, "%d MB of memory: the largest process is ended when all together exceed it", mb)
+		c.holds(policy.AxisLimits, sampler, "%d MB of memory: the largest processes are ended when all together exceed it, and the jail where others take their place", mb)
 	default:
 		if c.f.Place.Why != "" {
 			why += ", and it gets no cgroup: " + c.f.Place.Why
