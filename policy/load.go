@@ -144,17 +144,22 @@ func ReadConfigFile(name string) ([]byte, error) {
 	refuse := func(format string, args ...any) error {
 		return Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
 	}
+	const odd = "is refused: it is not a regular file"
+	// Opening a device can do something already: a project's file may be a link to one.
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, refuse(odd)
+	}
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, refuse("is refused: it is not a regular file")
+		return nil, refuse(odd)
 	}
 	if info.Size() > maxFileSize {
 		return nil, refuse("is refused: %d bytes are more than a configuration may have (%d)", info.Size(), maxFileSize)
