@@ -229,7 +229,7 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 		return n, ""
 	}
 	// The missing directory alone: the one above it that exists is not the server's.
-	if !j.inWorkspace(dir) && (systemDir(dir) || filepath.Dir(dir) == "/") {
+	if !j.inWorkspace(dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
 		return n, "create " + j.show(dir) + first // mcp-jail could not, most likely
 	}
 	n.make = true

@@ -46,10 +46,16 @@ func (j *judge) inWorkspace(path string) bool {
 	return j.profile.Workspace != "" && policy.Within(path, j.profile.Workspace)
 }
 
+// systemDir tells what belongs to the system. What lies below /opt and /srv belongs to
+// whoever put it there, and much of /var as well.
 func systemDir(path string) bool {
+	switch path {
+	case "/opt", "/private/var", "/srv", "/var":
+		return true
+	}
 	for _, dir := range []string{
-		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var",
-		"/Applications", "/Library", "/System", "/private/etc", "/private/var",
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr",
+		"/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/run", "/var/spool", "/Applications", "/Library", "/System", "/private/etc",
 	} {
 		if policy.Within(path, dir) {
 			return true
