@@ -2,10 +2,14 @@ package confine
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // fakeProc is a /proc with the processes that the test wants: their resident and
@@ -162,5 +166,64 @@ func TestMemoryWatchFindsSuccessors(t *testing.T) {
 	}
 	if got := chosen(t, w); got != "3" {
 		t.Errorf("ended %q", got)
+	}
+}
+
+// TestEndedHoldsNothing: the memfds of a process that was ended do not count until
+// the next look at all open files, unless another one has them too.
+func TestEndedHoldsNothing(t *testing.T) {
+	found := &memfdSearch{by: map[string]map[uint64]bool{"7": {1: true, 2: true}, "8": {2: true}}, size: map[uint64]int64{1: 100, 2: 50}}
+	u := unmapped{found: found, last: 150, held: map[string]int64{"7": 150, "8": 50}, next: time.Now().Add(time.Hour)}
+	u.ended("9")
+	if u.last != 150 {
+		t.Errorf("a process without any took %d away", 150-u.last)
+	}
+	u.ended("7")
+	u.ended("7")
+	if u.last != 50 || u.held["7"] != 0 || !u.next.IsZero() {
+		t.Errorf("%+v", u)
+	}
+}
+
+// TestUnsaid: where nobody hears, nobody waits, and it is said later.
+func TestUnsaid(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	size, err := unix.FcntlInt(w.Fd(), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	s := &shim{status: w}
+	var late unsaid
+	for range 2 * mostUnsaid {
+		late.say(s, message{kind: saysLimit, step: keyMemory})
+	}
+	if len(late) != mostUnsaid {
+		t.Errorf("%d wait", len(late))
+	}
+	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	late.tell(s)
+	b := make([]byte, size)
+	n, err := r.Read(b)
+	if err != nil || len(late) != 0 {
+		t.Fatalf("%d wait: %v", len(late), err)
+	}
+	said := 0
+	for rest := b[:n]; len(rest) > 0; said++ {
+		if _, rest, err = nextMessage(rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said != mostUnsaid {
+		t.Errorf("%d were said", said)
 	}
 }

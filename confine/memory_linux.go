@@ -55,6 +55,11 @@ func (w *memoryWatch) sample() (end []member, err error) {
 	if err != nil {
 		return nil, err
 	}
+	for pid := range w.excess.ended {
+		if !slices.ContainsFunc(members, func(m member) bool { return m.pid == pid }) {
+			w.hidden.ended(pid)
+		}
+	}
 	shared := w.files()
 	if w.hidden.grown(w.proc, w.limit/16) {
 		more, held := w.hidden.count(w.proc, numbersOf(members))

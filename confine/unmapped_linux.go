@@ -24,6 +24,7 @@ type unmapped struct {
 	known bool
 	last  int64
 	held  map[string]int64
+	found *memfdSearch // the latest that came to its end
 	next  time.Time
 
 	search *memfdSearch // one that is not at its end
@@ -61,7 +62,7 @@ func (u *unmapped) count(proc string, pids []string) (total int64, held map[stri
 			u.search = newMemfdSearch(proc, pids)
 		}
 		if u.search.goOn(proc, begun.Add(searchAtOnce)) {
-			u.last, u.held, u.search = u.search.total, u.search.held, nil
+			u.last, u.held, u.found, u.search = u.search.total, u.search.held, u.search, nil
 		}
 		u.next = time.Now().Add(shareOfTime * time.Since(begun))
 	}
@@ -70,6 +71,27 @@ func (u *unmapped) count(proc string, pids []string) (total int64, held map[stri
 		total, held = u.search.total, u.search.held
 	}
 	return total + sysvSegments(proc), held
+}
+
+// ended takes what a process held alone out of the count. It was ended for its memory, and
+// until the next look nobody else must be ended for it.
+func (u *unmapped) ended(pid string) {
+	if u.found == nil || u.found.by[pid] == nil {
+		return
+	}
+	inodes := u.found.by[pid]
+	delete(u.found.by, pid)
+	for ino := range inodes {
+		shared := false
+		for _, others := range u.found.by {
+			shared = shared || others[ino]
+		}
+		if !shared {
+			u.last -= u.found.size[ino]
+		}
+	}
+	delete(u.held, pid)
+	u.next, u.search = time.Time{}, nil
 }
 
 // searchAtOnce is for how long open files are looked at in one sample.
@@ -81,15 +103,15 @@ type memfdSearch struct {
 	pid   string
 	dirs  []string // of its threads: each may have descriptors of its own
 	dir   string
-	names []string // of descriptors in it
-	seen  map[uint64]bool
+	names []string         // of descriptors in it
+	size  map[uint64]int64 // of those that were seen
 	by    map[string]map[uint64]bool
 	total int64
 	held  map[string]int64
 }
 
 func newMemfdSearch(proc string, pids []string) *memfdSearch {
-	return &memfdSearch{pids: slices.Clone(pids), seen: make(map[uint64]bool), by: make(map[string]map[uint64]bool), held: make(map[string]int64)}
+	return &memfdSearch{pids: slices.Clone(pids), size: make(map[uint64]int64), by: make(map[string]map[uint64]bool), held: make(map[string]int64)}
 }
 
 // goOn looks until a moment has passed, and tells whether nothing is left.
@@ -128,8 +150,8 @@ func (m *memfdSearch) look(fd string) {
 	if unix.Stat(fd, &st) != nil {
 		return
 	}
-	if !m.seen[st.Ino] {
-		m.seen[st.Ino] = true
+	if _, seen := m.size[st.Ino]; !seen {
+		m.size[st.Ino] = st.Blocks * 512
 		m.total += st.Blocks * 512
 	}
 	if m.by[m.pid] == nil {

@@ -84,38 +84,61 @@ func (s *shim) watchLimits() {
 		}
 	}
 	var told reached
+	var late unsaid
 	sleep(shortPause) // while the server starts it needs the processors more
 	for blind := 0; ; {
+		late.tell(s)
 		end, err := w.sample()
 		if blind++; err == nil {
 			blind = 0
 		}
 		if blind == maxBlind {
 			// A limit that nobody watches is none.
-			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
+			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
 			s.end()
 		}
 		if len(end) > 0 {
 			// One is told for all: how many there are is up to the server.
 			pid, _ := strconv.Atoi(end[0].pid)
-			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
+			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
 		}
 		if w.excess.lost() {
-			s.say(message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
+			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
 			s.end()
 		}
 		s.killMembers(slices.Concat(end, w.excess.again))
 		if l.Processes > 0 && w.threads >= s.roomFor(l.Processes) && told.again(keyProcesses) {
-			s.say(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
+			late.say(s, message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
 		}
 		if w.full != "" && l.MemoryMB > 0 && told.again(w.full) {
-			s.say(message{kind: saysLimit, step: keyMemory, detail: "space in " + w.full, num: l.MemoryMB})
+			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "space in " + w.full, num: l.MemoryMB})
 		}
 		d := w.pause()
 		if l.Processes > 0 && w.threads > l.Processes/2 {
 			d = min(d, max(100*time.Millisecond, shareOfTime*w.took))
 		}
 		sleep(d)
+	}
+}
+
+// unsaid are messages that the launcher does not take: it may be stopped, and a server
+// can fill the pipe. Whoever waited for that would not see to the limits.
+type unsaid []message
+
+// mostUnsaid is how many wait; the next ones say nothing new.
+const mostUnsaid = 16
+
+func (u *unsaid) say(s *shim, m message) {
+	if len(*u) < mostUnsaid {
+		*u = append(*u, m)
+	}
+	u.tell(s)
+}
+
+func (u *unsaid) tell(s *shim) {
+	for len(*u) > 0 && s.isHeard() {
+		s.say((*u)[0])
+		*u = (*u)[1:]
 	}
 }
 
