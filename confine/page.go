@@ -80,10 +80,10 @@ func (p *page) place(absent bool) bool {
 	return true
 }
 
-// rest are messages about what was not told.
+// rest are messages about what was announced: how often it was, if at all.
 func (p *page) rest() (all []message) {
 	for s, t := range p.seen {
-		if t.untold > 0 {
+		if t.held {
 			all = append(all, s.message(t.untold))
 		}
 	}

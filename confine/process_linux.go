@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -129,11 +130,23 @@ func onHost(m message) bool {
 	return err == nil
 }
 
+// asking are lookups that have not come back, each of which keeps a thread.
+var asking atomic.Int32
+
+const mostAsking = 8
+
 // soon is f, or false when that takes long: a name can lead to a filesystem whose
 // other end is gone, and what the init has to say comes through here.
 func soon(f func() bool) bool {
+	if asking.Load() >= mostAsking {
+		return false
+	}
 	answer := make(chan bool, 1)
-	go func() { answer <- f() }()
+	asking.Add(1)
+	go func() {
+		defer asking.Add(-1)
+		answer <- f()
+	}()
 	select {
 	case a := <-answer:
 		return a

@@ -34,6 +34,9 @@ func (r *refusals) add(m message, now time.Time) {
 		s.target = others
 	}
 	i, known := r.index[s]
+	if !known && m.num == 0 {
+		return
+	}
 	if !known {
 		if r.index == nil {
 			r.index = make(map[sighting]int)
@@ -44,12 +47,13 @@ func (r *refusals) add(m message, now time.Time) {
 	}
 	d := &r.all[i]
 	d.Count += m.num
-	if known {
+	if known && m.num > 0 {
 		d.Last = now
 	}
 	if m.pid > 0 {
 		d.PID, d.Program = m.pid, m.program
 	}
+	d.until = time.Time{}
 	if m.held {
 		d.until = now.Add(pageTime) // by then the page has ended
 	}

@@ -65,4 +65,8 @@ func TestAnnouncedRefusals(t *testing.T) {
 			t.Errorf("asked after %v: the latest after %v", asked, got.Sub(begin))
 		}
 	}
+	r.add(write("/a").message(0), begin.Add(pageTime)) // the page has ended, and there was no more
+	if d := r.list(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
+		t.Errorf("of one refusal that was not repeated: %+v", d)
+	}
 }

@@ -41,7 +41,7 @@ type Unrecorded struct {
 func (u Unrecorded) Words() string {
 	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
 	if u.Cause == "" {
-		return words + " yet: it goes on, or mcp-jail was killed or could not write it"
+		return words + " yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later"
 	}
 	return words + ": it could not be written: " + clean(u.Cause)
 }

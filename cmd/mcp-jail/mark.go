@@ -50,9 +50,13 @@ func (m mark) begin() {
 
 // lose notes why the record of a session could not be written.
 func (m mark) lose(session time.Time, cause error) error {
+	// Paths have no room there.
 	var path *fs.PathError
+	var link *os.LinkError
 	if errors.As(cause, &path) {
 		cause = path.Err
+	} else if errors.As(cause, &link) {
+		cause = link.Err
 	}
 	content, err := json.Marshal(loss{session, time.Now(), cause.Error()})
 	if err != nil {
