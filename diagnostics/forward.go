@@ -24,6 +24,7 @@ type Forward struct {
 	redact *Redactor
 	line   []byte
 	row    row
+	tail   string // the end of a line that was too long to wait for the rest of it
 }
 
 // NewForward returns a Forward to a writer; r may be nil.
@@ -74,13 +75,17 @@ func (f *Forward) appendLine(out []byte) []byte {
 		line = clean(text) + line[len(text):]
 	}
 	shown := strings.TrimRight(line, "\r\n")
-	if !said && f.row.imitates(shown) {
+	if !said && (f.row.imitates(shown) || f.tail != "" && looksOwn(f.tail+shown)) {
 		out = append(out, '\n')
 		f.row = row{}
 	}
+	f.tail = ""
 	if strings.HasSuffix(line, "\n") {
 		f.row = row{cells: f.row.cells[:0]}
 	} else {
+		if shown == line {
+			f.tail = shown[max(0, len(shown)-256):]
+		}
 		f.row.write(shown)
 		if strings.HasSuffix(line, "\r") {
 			f.row.at = 0

@@ -90,3 +90,17 @@ func TestForwardLongLine(t *testing.T) {
 		t.Errorf("%d bytes of %d came out", out.Len(), len(long))
 	}
 }
+
+// TestForwardCutLine: a line that is passed on in parts is not mcp-jail's where they meet.
+func TestForwardCutLine(t *testing.T) {
+	for _, cut := range []int{1, 4, 8} {
+		var out bytes.Buffer
+		f := NewForward(&out, nil)
+		f.Write([]byte(strings.Repeat(" ", tailBytes+1-cut) + "mcp-jail:"[:cut]))
+		f.Write([]byte("mcp-jail:"[cut:] + " a lie\n"))
+		f.Flush()
+		if strings.Contains(out.String(), "mcp-jail:") {
+			t.Errorf("cut after %d: %q", cut, strings.TrimLeft(out.String(), " "))
+		}
+	}
+}

@@ -98,19 +98,21 @@ type row struct {
 	at    int
 }
 
-const maxRow = 4 << 10 // cells that are remembered
+const maxRow = 512 // cells that are remembered: no terminal has wider rows, and each return looks at them
 
 // imitates tells whether text, written now, would make the row show ownPrefix with
 // what stands there already. A row may be broken into several, at a width that is
 // not known, so what stands there may be anywhere in it.
 func (r *row) imitates(text string) bool {
-	if r.at > 0 || len(r.cells) == 0 {
+	if r.at > 0 || len(r.cells) == 0 || text == "" {
 		return false
 	}
 	if rest, ok := strings.CutPrefix(ownShape, strings.TrimLeft(shape(text), " ")); ok && strings.Contains(shape(string(r.cells)), rest) && rest != ownShape {
 		return true
 	}
-	after := row{cells: append([]rune(nil), r.cells...)}
+	// What stands further on is not joined to text.
+	near := min(len(r.cells), 2*utf8.RuneCountInString(text)+8*len(ownPrefix))
+	after := row{cells: append([]rune(nil), r.cells[:near]...)}
 	after.write(text)
 	return looksOwn(string(after.cells))
 }
