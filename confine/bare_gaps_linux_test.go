@@ -73,6 +73,31 @@ func TestBareGaps(t *testing.T) {
 	}
 }
 
+// TestBareExecuteGap: what is executed, nobody decides but Landlock, which cannot take
+// back inside of a grant, as a mount could.
+func TestBareExecuteGap(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, "work/sub/")
+	program, err := os.ReadFile("/usr/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/work/hidden", "/work/sub/tool"} {
+		if err := os.WriteFile(dir+name, program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := jailProfile(t, grant{dir + "/work", policy.AllRights}, grant{dir + "/work/hidden", 0}, grant{dir + "/work/sub", rw})
+	plan, _ := allGaps.Compile(p)
+	if what := "not executable inside a wider grant: " + dir + "/work/hidden, " + dir + "/work/sub"; !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Axis == policy.AxisFs && g.What == what }) {
+		t.Errorf("the plan does not say %q: %+v", what, plan.Gaps)
+	}
+	got := inBare(t, p, try("exec", dir+"/work/hidden"), try("exec", dir+"/work/sub/tool"), try("read", dir+"/work/hidden"))
+	if fmt.Sprint(got) != "[ok ok EACCES]" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestBareOlderLandlock starts jails that are compiled for every level of Landlock
 // that this kernel includes, with a supervisor and without: what the level lacks is
 // held otherwise, or a gap.
