@@ -152,7 +152,7 @@ func overlayFeature(release, filesystems string) Feature {
 			return yes("")
 		}
 	}
-	return unknown("overlay is not among /proc/filesystems; if it is a module, it is loaded when it is needed")
+	return unknown("not among /proc/filesystems; if it is a module, it is loaded when it is needed")
 }
 
 // landlockFeature judges the answer of the version query.

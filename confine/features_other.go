@@ -10,7 +10,7 @@ func Probe() Features {
 	f := probeForStart()
 	none := no("confinement on "+runtime.GOOS+" is not built yet", "run the server on Linux 5.13 or newer")
 	for _, p := range []*Feature{
-		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.Cgroup, &f.Overlay,
+		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.GetFD, &f.Cgroup, &f.Overlay,
 	} {
 		*p = none
 	}

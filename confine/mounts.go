@@ -101,8 +101,7 @@ func compileMounts(entries []policy.Entry, copies bool) ([]mountOp, []Gap) {
 		case slices.Contains(below, e.Path):
 		case policy.Within(e.Path, "/proc"):
 			c.gaps = append(c.gaps, Gap{
-				Axis: policy.AxisFs, What: e.Rule, Fatal: true,
-				Why: "the jail has a /proc of its own, and the host's is never shown",
+				Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc,
 				Fix: "remove the rule: a server always sees its own processes below /proc",
 			})
 		default:
@@ -111,6 +110,10 @@ func compileMounts(entries []policy.Entry, copies bool) ([]mountOp, []Gap) {
 	}
 	return c.ops, c.gaps
 }
+
+// neverProc is why no rule can be about the host's /proc, in any sort of jail: it tells of
+// all processes, and what a path in it is depends on who asks.
+const neverProc = "the host's /proc is never shown to a server"
 
 // mountState is what holds at a path after the mounts so far.
 type mountState struct {

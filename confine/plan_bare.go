@@ -199,6 +199,11 @@ func (c *compiler) bareFiles(o *order) {
 		})
 		return
 	}
+	for _, e := range c.p.Entries {
+		if policy.Within(e.Path, "/proc") {
+			c.gap(Gap{Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc, Fix: "remove the rule"})
+		}
+	}
 	f := c.f
 	f.Devices = o.Devices
 	entries := bareEntries(c.p.Entries)
@@ -264,6 +269,9 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 	gap("not executable inside a wider grant: ", why, executable)
 	if c.supervised {
 		return
+	}
+	if c.p.RightsAt("/proc").Has(policy.Read) { // with "/"
+		hidden = append(hidden, "/proc")
 	}
 	gap("hidden inside a wider grant: ", why+": the server can read them", hidden)
 	gap("less than around them: ", why, narrower)

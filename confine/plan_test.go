@@ -265,6 +265,39 @@ func TestBarePlanFailsClosed(t *testing.T) {
 	}
 }
 
+// TestPlanHostProc: the host's /proc is shown in no sort of jail. In one without namespaces
+// only a supervisor keeps it out of a grant of everything.
+func TestPlanHostProc(t *testing.T) {
+	granted := func(path string, change func(*facts)) (gaps string) {
+		p, f := planProfile(), kernel()
+		e := dirEntry(path, policy.Read)
+		e.Rule = "the rule of " + path
+		p.Entries = append(p.Entries, e)
+		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		change(&f)
+		for _, g := range compile(p, f).Gaps {
+			if strings.Contains(fmt.Sprint(g.What, g.Why), "/proc") {
+				gaps += fmt.Sprintf("%s, fatal %t\n", g.What, g.Fatal)
+			}
+		}
+		return gaps
+	}
+	unsupervised := func(f *facts) { refuseNamespaces(f); f.SeccompNotify = no("", "") }
+	rule := "the rule of /proc/1, fatal true\n"
+	for name, change := range map[string]func(*facts){"namespaces": func(*facts) {}, "bare": refuseNamespaces, "unsupervised": unsupervised} {
+		if got := granted("/proc/1", change); got != rule {
+			t.Errorf("%s: %q, want %q", name, got, rule)
+		}
+		want := ""
+		if name == "unsupervised" {
+			want = "hidden inside a wider grant: /home/u/work/.env, /proc, fatal false\n"
+		}
+		if got := granted("/", change); got != want {
+			t.Errorf("%s, everything granted: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestBareTmp(t *testing.T) {
 	f := kernel()
 	refuseNamespaces(&f)

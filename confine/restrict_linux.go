@@ -190,8 +190,8 @@ func (s *shim) seccomp() error {
 }
 
 // handOver puts the filter that hands calls over on this thread alone, from which the
-// server comes. It refuses nothing by itself, so it comes after the self-test, whose
-// calls would otherwise wait for the supervisor.
+// server comes. It comes after the self-test, whose calls would otherwise wait for the
+// supervisor. By itself it refuses little: what would let a program around the supervisor.
 func (s *shim) handOver() error {
 	if len(s.order.Hooks) == 0 {
 		return nil

@@ -18,6 +18,11 @@ var buildFixes = map[syscall.Errno]string{
 	syscall.EFBIG:  "raise the limit of the size of files (ulimit -f)",
 }
 
+// stepFixes: where the building of some part fails, and not for want of something.
+var stepFixes = map[string]string{
+	"requests": "correct the `secret` of the rule, or what it is read from; if it is mcp-jail-tls that does not start, see `mcp-jail doctor`",
+}
+
 // start judges a program that was not started. The step and the errno are facts
 // of the shim; whether the jail is behind them follows from the profile.
 func (j *judge) start(s Start) verdict {
@@ -33,6 +38,9 @@ func (j *judge) start(s Start) verdict {
 	if s.Step != StepExec {
 		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
 		v.fix = "run `mcp-jail doctor`"
+		if fix, known := stepFixes[s.Step]; known {
+			v.fix = fix
+		}
 		if fix, known := buildFixes[s.Errno]; known {
 			v.fix = fix
 		}

@@ -20,6 +20,7 @@ func TestStart(t *testing.T) {
 		{"jail", Start{Step: "mounts", Errno: syscall.EPERM, Detail: "/proc"}, nil, CodeJail, Certain, `the step "mounts" failed at "/proc"`, "doctor"},
 		{"jail, no errno", Start{Step: "self-test", Detail: "mount: it succeeded"}, nil, CodeJail, Certain, `the step "self-test" failed: mount: it succeeded`, "doctor"},
 		{"jail, too many paths", Start{Step: "mounts", Errno: syscall.EMFILE, Detail: "/w/a"}, nil, CodeJail, Certain, `failed at "/w/a": too many open files`, "ulimit -n"},
+		{"jail, a secret", Start{Step: "requests", Detail: "the secret of a.test: false ended with status 1"}, nil, CodeJail, Certain, "false ended with status 1", "correct the `secret`"},
 		{"missing", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/nope"}, nil, CodeExec, None, "there is no program", "install"},
 		{"not granted", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/opt/tools/bin/rg"}, nil, CodeExec, Certain, "does not let the server execute", "execute = true"},
 		{"no mode", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, nil, CodeExec, None, "not executable", "chmod"},

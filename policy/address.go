@@ -9,7 +9,7 @@ import (
 // CheckAddress decides whether a connection to an address, of a granted name or
 // of a program's own choice, may be dialled. It comes on top of [MatchNet]: a name
 // that is granted, and "*", do not grant the addresses of the host itself and of
-// what is around it, which whoever owns the name could let it point to. Those
+// its private networks, which whoever owns the name could let it point to. Those
 // are for rules that name the address, or localhost, with this port; and a rule
 // that refuses an address does so under every name.
 //

@@ -40,6 +40,7 @@ var featureWords = map[string]string{
 	"userns":         "first wall: namespaces without root",
 	"mount_api":      "mounts by descriptor",
 	"fresh_proc":     "a /proc of the jail's own",
+	"ptrace_scope":   "the supervisor may read what it is handed",
 	"pid_max":        "limit of processes for root",
 	"pidfd_getfd":    "granted hosts where there are no namespaces",
 	"cgroup":         "limits that the kernel holds",
@@ -49,7 +50,7 @@ var featureWords = map[string]string{
 }
 
 // optional features are those without which a jail still holds what it says.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {
