@@ -12,7 +12,7 @@ import (
 
 // programs of this host that the tests start, with the libraries that they need.
 var programs = []string{
-	"sh", "cat", "chmod", "chown", "cp", "date", "dd", "echo", "env", "find", "grep", "head", "id", "ln", "ls", "mkdir", "mount", "mv", "printf",
+	"bash", "sh", "cat", "chmod", "chown", "cp", "date", "dd", "echo", "env", "find", "grep", "head", "id", "ln", "ls", "mkdir", "mkfifo", "mount", "mv", "printf",
 	"ps", "rm", "sed", "setpriv", "sleep", "stat", "sysctl", "tail", "touch", "true", "umount", "uname", "unshare",
 }
 

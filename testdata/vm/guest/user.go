@@ -163,6 +163,9 @@ func failures(out []byte) string {
 		text := said[f].String()
 		fmt.Fprintf(&b, "== %s\n%s", f, text[max(0, len(text)-6000):])
 	}
+	if at := bytes.Index(out, []byte("panic: test timed out")); at >= 0 { // and which tests ran
+		fmt.Fprintf(&b, "== %s\n", out[at:min(len(out), at+2000)])
+	}
 	fmt.Fprintf(&b, "== the end\n%s", out[max(0, len(out)-2000):])
 	return b.String()
 }
