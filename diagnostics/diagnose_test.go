@@ -206,3 +206,48 @@ func TestOrder(t *testing.T) {
 		t.Errorf("order %s", s)
 	}
 }
+
+// TestDenialOfARename: the new name is on record, and what is moved was refused.
+func TestDenialOfARename(t *testing.T) {
+	ev := evidence("mv: cannot move 'src' to 'old': Device or resource busy")
+	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || len(d.Grant) > 0 || strings.Contains(d.Text(), "report it") || !strings.Contains(d.Fix, "the old one stays in place") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestDirectoryAboveUnprotected: a directory is no protected name because one could be
+// made in it.
+func TestDirectoryAboveUnprotected(t *testing.T) {
+	ev := evidence("EROFS: read-only file system, open '/home/u/work/src/x.rs'")
+	ev.Profile.Unprotected = append(ev.Profile.Unprotected, "/home/u/work/src/gen/.vscode")
+	if d := Diagnose(ev); len(d.Grant) == 0 || strings.Contains(d.Text(), "protected name") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestPlanOf: the command that advice names can be typed.
+func TestPlanOf(t *testing.T) {
+	ev := evidence("operation not permitted")
+	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan github`") {
+		t.Errorf("%s", d.Text())
+	}
+	ev.InPlace = true
+	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan` with the same arguments") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestAcrossRules: no right is missing where a rename crosses the edge of a rule.
+func TestAcrossRules(t *testing.T) {
+	for _, text := range []string{
+		"EXDEV: cross-device link not permitted, rename '/home/u/work/a' -> '/home/u/work/b/a'",
+		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
+	} {
+		d := Diagnose(evidence(text))
+		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "by one rule") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (j *judge) deniedNet(d Denial, cause string) verdict {
 	case tooMuch:
 		return j.deniedAmount(d, host, port, cause)
 	case noWay:
-		return refusal("`mcp-jail plan` says what is missing for it")
+		return refusal(j.plan() + " says what is missing for it")
 	}
 	if d.Operation == "send" {
 		return refusal("no line of a policy grants UDP: a granted host is reached by TCP, to which QUIC falls back")

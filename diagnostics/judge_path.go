@@ -117,7 +117,7 @@ func (j *judge) busyPath(path string) verdict {
 		if policy.Within(e.Path, path) && !j.allows(policy.OpRemove, path) && j.rightsAt(filepath.Dir(path)).Has(policy.Delete) {
 			return verdict{
 				note: j.show(path) + " is, or holds, a name that the jail keeps in place: " + j.show(e.Path),
-				fix:  "write what is there in place, or see `mcp-jail plan` for the rules about it",
+				fix:  "write what is there in place, or see " + j.plan() + " for the rules about it",
 				hint: Hint{Attribution: Possible},
 			}
 		}
@@ -272,9 +272,14 @@ func (j *judge) tooWide(dir string) bool {
 		!j.inWorkspace(dir) && (systemDir(dir) || j.shared(dir)) || filepath.Dir(dir) == "/"
 }
 
-// reserved tells a protected name that does not exist yet.
+// reserved tells a protected name that does not exist yet. A directory that is there is
+// none because such a name is missing below it.
 func (j *judge) reserved(path string) bool {
-	return j.profile.Guards(policy.OpCreate, path) || slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+	op := policy.OpCreate
+	if j.exists(path+"/.") == present {
+		op = policy.OpMkdir
+	}
+	return j.profile.Guards(op, path) || slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
 // readAbove tells whether anything above path may be read.

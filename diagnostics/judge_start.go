@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -40,6 +41,12 @@ func (j *judge) start(s Start) verdict {
 		v.fix = "run `mcp-jail doctor`"
 		if fix, known := stepFixes[s.Step]; known {
 			v.fix = fix
+		}
+		if at, _, _ := strings.Cut(s.Detail, " ("); s.Step == "create directory" {
+			v.fix = "make a directory above it one that you may write to"
+			if j.profile.HomePrivate && at == j.profile.Home {
+				v.fix = "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
+			}
 		}
 		if fix, known := buildFixes[s.Errno]; known {
 			v.fix = fix

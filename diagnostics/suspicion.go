@@ -19,6 +19,9 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	if v, ok := browser(lines); ok {
 		return v, true
 	}
+	if v, ok := border(lines); ok {
+		return v, true
+	}
 	if v, ok := j.saidLimit(lines); ok {
 		return v, true
 	}
@@ -35,11 +38,11 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 			if j.ev.Profile != nil && len(j.profile.Net) == 0 {
 				cause += "; the policy grants no network"
 			}
-			return verdict{note: cause, fix: planHint}, true
+			return verdict{note: cause, fix: j.planHint()}, true
 		}
 		return verdict{
 			note: "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
-			fix:  planHint,
+			fix:  j.planHint(),
 		}, true
 	}
 	if j.ev.Timeout > 0 || j.ev.Stage == StageBoot && len(lines) == 0 {
@@ -64,7 +67,33 @@ func browser(lines []string) (v verdict, ok bool) {
 	return verdict{}, false
 }
 
-const planHint = "`mcp-jail plan` prints what it may touch"
+// border knows a name that was to be moved or linked out of the place of one rule. It
+// says "not permitted" too, and no right is missing.
+func border(lines []string) (v verdict, ok bool) {
+	for _, line := range lines {
+		if hasName(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
+			return verdict{
+				note: "the server said " + quote(cut(line, 200)) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
+				fix:  "grant a directory that holds both by one rule, without narrower ones for them, or have it copied",
+			}, true
+		}
+	}
+	return verdict{}, false
+}
+
+// planHint is where to look when nothing points at a rule.
+func (j *judge) planHint() string { return j.plan() + " prints what it may touch" }
+
+// plan is the command that shows the policy of this server.
+func (j *judge) plan() string {
+	switch {
+	case j.ev.InPlace:
+		return "`mcp-jail plan` with the same arguments"
+	case j.ev.Server == "":
+		return "`mcp-jail plan`"
+	}
+	return "`mcp-jail plan " + j.ev.Server + "`"
+}
 
 // signal judges the signals that limits and filters end a process with.
 func (j *judge) signal() (v verdict, ok bool) {
