@@ -123,6 +123,9 @@ func (c *commands) locate(command string) (string, error) {
 		return real, nil
 	}
 	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
+	if strings.ContainsRune(command, ' ') {
+		err.Hint = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+	}
 	if found != "" {
 		err.Reason = "no program was found (" + found + ")"
 		err.Hint = ""

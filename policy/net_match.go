@@ -230,7 +230,9 @@ func (r NetRule) specificity() [2]int {
 
 // parseHostPort reads the value of --net: HOST or HOST:PORT.
 func parseHostPort(s string) (host string, port int, err error) {
-	host = s
+	if host = s; strings.Contains(s, "://") {
+		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", clip(s))
+	}
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.Count(s, ":") == 1 || strings.HasSuffix(s[:i], "]")) {
 		host = s[:i]
 		for _, c := range s[i+1:] {

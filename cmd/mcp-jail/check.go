@@ -62,6 +62,9 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
+	if k.Timeout <= 0 {
+		return usageErrorf("--timeout %s: no server answers in that time; write it like 60s or 2m", k.Timeout)
+	}
 	host, err := policy.LocalHost()
 	if err != nil {
 		return err

@@ -120,8 +120,20 @@ type command struct {
 	given bool
 }
 
-// run is the program without its process: arguments in, exit status out.
+// run is the program without its process: arguments in, exit status out. Output that is
+// not complete is no success.
 func run(args []string, c console) int {
+	var lost error
+	c.lost = &lost
+	status := c.dispatch(args)
+	if lost != nil {
+		c.errorf("the output is not complete: %s", lost)
+		status = max(status, exitFindings)
+	}
+	return status
+}
+
+func (c console) dispatch(args []string) int {
 	var server command
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, server = args[:i], command{args[i+1:], true}
@@ -204,7 +216,12 @@ func withoutDashes(args []string, server command) string {
 		return ""
 	}
 	if args[0] != "run" && args[0] != "plan" {
-		return ""
+		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
+			return policy.Nearest(args[0], []string{s.name}) != "" // one of ours, or meant to be
+		}) {
+			return ""
+		}
+		return fmt.Sprintf("%s is no command of mcp-jail; to start it as a server, write  mcp-jail run -- %s", args[0], shellWords(args))
 	}
 	for i := 1; i < len(args); i++ {
 		switch a := args[i]; {

@@ -21,6 +21,7 @@ type console struct {
 	out, err *os.File
 	colour   bool // of out
 	errTTY   bool
+	lost     *error // the first thing that kept output from being written; nil where nobody asks
 }
 
 // withColours turns colours on for a terminal, unless NO_COLOR is set to
@@ -59,7 +60,11 @@ func paint(on bool, code, s string) string {
 
 func (c console) paint(code, s string) string { return paint(c.colour, code, s) }
 
-func (c console) printf(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
+func (c console) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.lost != nil && *c.lost == nil {
+		*c.lost = err
+	}
+}
 
 // errorf prints an error; its further lines stand indented below it.
 func (c console) errorf(format string, args ...any) {

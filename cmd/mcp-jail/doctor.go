@@ -40,7 +40,7 @@ var featureWords = map[string]string{
 	"userns":         "first wall: namespaces without root",
 	"mount_api":      "mounts by descriptor",
 	"fresh_proc":     "a /proc of the jail's own",
-	"ptrace_scope":   "the supervisor may read what it is handed",
+	"ptrace_scope":   "the supervisor may read the arguments of calls",
 	"pid_max":        "limit of processes for root",
 	"pidfd_getfd":    "granted hosts where there are no namespaces",
 	"cgroup":         "limits that the kernel holds",

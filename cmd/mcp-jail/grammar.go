@@ -116,11 +116,15 @@ func parseAll(p *flags.Parser, args []string) ([]string, error) {
 	return p.ParseArgs(args)
 }
 
-// plainly takes the library's quotation marks from around the names of flags.
+// plainly takes the library's quotation marks from around the names of flags, and Go's
+// words from around a duration.
 func plainly(p *flags.Parser, err error) error {
 	msg := err.Error()
 	for _, o := range options(p) {
 		msg = strings.ReplaceAll(msg, "`"+o.String()+"'", o.String())
+	}
+	if before, after, ok := strings.Cut(msg, " (expected time.Duration): time: "); ok {
+		msg = before + ": " + after + "; write it like 60s or 2m"
 	}
 	return errors.New(msg)
 }
@@ -134,7 +138,7 @@ func outsideEnum(p *flags.Parser) error {
 			continue
 		}
 		if !slices.Contains(strings.Split(enum, ","), o.Value().(string)) {
-			words := strings.ReplaceAll(strings.TrimSuffix(enum, ","), ",", ", ")
+			words := strings.ReplaceAll(enum, ",", ", ")
 			return fmt.Errorf("%s must be one of %s but got %q", o, words, o.Value())
 		}
 	}
@@ -145,7 +149,8 @@ func outsideEnum(p *flags.Parser) error {
 // a variable that is not set: left aside, it would be what nobody typed, the default.
 func emptyValue(p *flags.Parser, args []string) error {
 	for _, o := range options(p) {
-		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && o.Value() == "" {
+		values, many := o.Value().([]string)
+		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && (o.Value() == "" || many && slices.Contains(values, "")) {
 			return fmt.Errorf("%s has an empty value (a variable that is not set?); leave the flag out for its default", o)
 		}
 	}

@@ -31,6 +31,9 @@ Nothing is started. The status is 3 when this host cannot enforce the plan.`
 }
 
 func (p *planCmd) Run(c console, server command) error {
+	if p.Server == "" && len(server.argv) == 0 {
+		return usageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+	}
 	t, err := findTarget(p.commonFlags, p.policyFlags, p.Server, p.Tool, server)
 	if err != nil {
 		return err

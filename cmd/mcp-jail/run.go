@@ -22,7 +22,7 @@ import (
 type runCmd struct {
 	commonFlags
 	policyFlags
-	LogLevel  string `long:"log-level" value-name:"LEVEL" unquote:"false" enum:"trace,debug,info,warn,error,off," description:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
+	LogLevel  string `long:"log-level" value-name:"LEVEL" unquote:"false" enum:"trace,debug,info,warn,error,off" description:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
 	LogFile   string `long:"log-file" value-name:"FILE" unquote:"false" description:"Append that log to a file instead of standard error; the level is then info if none is given."`
 	serverArg `positional-args:"yes"`
 }

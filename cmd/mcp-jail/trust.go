@@ -46,8 +46,14 @@ func (t *trustCmd) Run(c console) error {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
 		}
 	}
+	if c.lost != nil && *c.lost != nil {
+		return fmt.Errorf("%s is not trusted, because it could not be shown", file)
+	}
 	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
-		return err
+		return fmt.Errorf("%s is not trusted, because that cannot be recorded: %w", file, err)
+	}
+	if filepath.Base(file) != policy.ProjectFile {
+		c.printf("%s only a file called %s is looked for in a project; one that --config names needs no trust\n", c.paint(yellow, "warning:"), policy.ProjectFile)
 	}
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
