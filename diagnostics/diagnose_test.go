@@ -251,3 +251,18 @@ func TestAcrossRules(t *testing.T) {
 		}
 	}
 }
+
+// TestProc: a rule for /proc is refused, so none is proposed.
+func TestProc(t *testing.T) {
+	for _, text := range []string{
+		"EROFS: read-only file system, open '/proc/self/oom_score_adj'",
+		"ENOENT: no such file or directory, open '/proc/meminfo'",
+	} {
+		ev := evidence(text)
+		ev.Exists = func(p string) bool { return policy.Within(p, "/proc") || someHost.exists(p) }
+		d := Diagnose(ev)
+		if d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "no rule grants it") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}

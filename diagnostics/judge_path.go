@@ -177,6 +177,10 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 		v.fix = "no rule can name it (line breaks, globs and bytes that are no UTF-8 are refused): grant a directory above it"
 		return v
 	}
+	if policy.Within(path, "/proc") {
+		v.fix = "no rule grants it: the server has a /proc of its own, which is read-only, or none"
+		return v
+	}
 	if strings.Contains(path, "[redacted ") {
 		v.fix = "the name holds the value of a secret variable: grant a directory above it"
 		return v
