@@ -195,10 +195,13 @@ func plainRun(args []string, server command) *runCmd {
 // reason as the answer to its first request.
 func misused(c console, args []string, server command, err error) int {
 	msg := err.Error()
+	client := len(args) == 0 || args[0] == "run"
 	if hint := withoutDashes(args, server); hint != "" {
 		msg = hint
+		// What is no command of ours is a server's, with run and -- forgotten.
+		client = client || args[0] != "plan" && !isTerminal(c.in) && !slices.ContainsFunc(args, asksForHelp)
 	}
-	if len(args) == 0 || args[0] == "run" {
+	if client {
 		answerFailure(c, nil, "", usageErrorf("%s", msg))
 		return exitUsage
 	}
