@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -78,12 +81,24 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return k.broken(c, err)
 	}
+	interrupted := make(chan os.Signal, 1)
+	if k.Probe { // the session under way ends by itself, and no other is to begin
+		signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(interrupted)
+	}
 	names := config.ServerNames()
 	reports := make([]serverReport, 0, len(names))
 	worst := exitFine
 	for _, name := range names {
 		t := &target{host: host}
 		r := k.server(c, t, config, name, axes)
+		select {
+		case s := <-interrupted:
+			c.errorf("interrupted while %s was tried; nothing is reported", name)
+			number, _ := s.(syscall.Signal)
+			return silent(128 + int(number))
+		default:
+		}
 		worst = max(worst, r.status)
 		reports = append(reports, r)
 	}
