@@ -24,6 +24,14 @@ var stepFixes = map[string]string{
 	"requests": "correct the `secret` of the rule, or what it is read from; if it is mcp-jail-tls that does not start, see `mcp-jail doctor`",
 }
 
+// BuildFix is what to do where a shortage of the host keeps a jail from being built; ""
+// where err is none.
+func BuildFix(err error) string {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return buildFixes[errno]
+}
+
 // start judges a program that was not started. The step and the errno are facts
 // of the shim; whether the jail is behind them follows from the profile.
 func (j *judge) start(s Start) verdict {

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,5 +85,16 @@ func TestExit(t *testing.T) {
 				t.Errorf("exit %v, signal %q", d.Exit, d.Signal)
 			}
 		})
+	}
+}
+
+func TestBuildFix(t *testing.T) {
+	if got := BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}); !strings.Contains(got, "ulimit -n") {
+		t.Errorf("EMFILE: %q", got)
+	}
+	for _, err := range []error{nil, os.ErrPermission, syscall.EPERM} {
+		if got := BuildFix(err); got != "" {
+			t.Errorf("%v: %q", err, got)
+		}
 	}
 }

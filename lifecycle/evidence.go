@@ -77,6 +77,9 @@ func (i *instance) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var start *confine.StartError
 	if !errors.As(err, &start) {
 		d := diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)
+		if fix := diagnostics.BuildFix(err); fix != "" {
+			d.Fix = fix
+		}
 		d.Tool = i.Profile.Tool
 		return i.noteFor(d), statusJail
 	}

@@ -80,7 +80,7 @@ func (e *UnknownServerError) Error() string {
 	case len(e.Known) > 0:
 		msg += "; declared are " + strings.Join(e.Known, ", ")
 	case len(e.Files) == 0:
-		msg += ": no configuration file was found; a command that is no configured server stands behind --"
+		msg += ": no configuration file was found"
 	}
 	return msg
 }

@@ -14,6 +14,10 @@ func (b *builder) workspace() (string, error) {
 	written := b.p.Workspace
 	abs, _ := b.expand(last(".", written), b.h.Dir)
 	at, err := b.f.find(abs)
+	which := ""
+	if written != abs {
+		which = " (" + abs + ")"
+	}
 	fail := func(reason string) (string, error) {
 		if written == "" {
 			b.warn("no-workspace", b.p.Where, "the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
@@ -31,9 +35,9 @@ func (b *builder) workspace() (string, error) {
 	case at.reason != "":
 		return fail("cannot be reached: " + at.reason)
 	case !at.exists():
-		return fail("does not exist (" + abs + ")")
+		return fail("does not exist" + which)
 	case !at.info.Mode.IsDir():
-		return fail("is not a directory (" + abs + ")")
+		return fail("is not a directory" + which)
 	}
 	if b.p.Default {
 		if reason := b.unsafe(at.path); reason != "" {

@@ -28,7 +28,17 @@ func diagnose(server string, err error) diagnostics.Diagnosis {
 	var usage *usageError
 	var missing *policy.CommandError
 	var host *hostError
+	var unknown *policy.UnknownServerError
+	var untrusted *policy.UntrustedError
 	switch {
+	case errors.As(err, &unknown):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "name a server that is declared, or give its command in place: mcp-jail run -- COMMAND"
+		return d
+	case errors.As(err, &untrusted):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "read the file, and accept it with `mcp-jail trust`"
+		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &missing):
