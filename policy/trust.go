@@ -43,6 +43,13 @@ func (e *UntrustedError) Error() string {
 		"  or leave it out by naming the files to use with --config FILE.", e.File, what, shellWord(e.File), shellWord(e.File))
 }
 
+// TrustStoreError is a trust store that somebody else may have written.
+type TrustStoreError struct{ Store, Reason string }
+
+func (e *TrustStoreError) Error() string {
+	return fmt.Sprintf("the trust store %s is refused: %s", e.Store, e.Reason)
+}
+
 // shellWord quotes a path for a line that a user copies into a shell.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=") == "" && s[0] != '-' {
@@ -142,14 +149,14 @@ func (s TrustStore) read() (map[string]string, error) {
 	}
 	for name, fi := range map[string]os.FileInfo{store: info, filepath.Dir(store): dir} {
 		if !ownedByUser(fi) {
-			return nil, fmt.Errorf("the trust store %s is refused: %s belongs to another user", store, name)
+			return nil, &TrustStoreError{store, name + " belongs to another user"}
 		}
 		if writableByOthers(fi) {
-			return nil, fmt.Errorf("the trust store %s is refused: others may write %s (mode %s); chmod go-w it, then trust your files again", store, name, fi.Mode().Perm())
+			return nil, &TrustStoreError{store, fmt.Sprintf("others may write %s (mode %s); chmod go-w it, then trust your files again", name, fi.Mode().Perm())}
 		}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the trust store %s is refused: it is not a regular file", store)
+		return nil, &TrustStoreError{store, "it is not a regular file"}
 	}
 	data := make([]byte, min(info.Size(), 16*maxFileSize))
 	if n, err := f.Read(data); err != nil && n == 0 && len(data) > 0 {

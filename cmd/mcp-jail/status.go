@@ -88,11 +88,12 @@ func isConfigError(err error) bool {
 		problems  policy.Problems
 		unknown   *policy.UnknownServerError
 		untrusted *policy.UntrustedError
+		store     *policy.TrustStoreError
 		conflict  *policy.ConflictError
 		rule      *policy.RuleError
 		workspace *policy.WorkspaceError
 	)
 	return errors.As(err, &usage) || errors.As(err, &config) || errors.As(err, &problems) ||
-		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &conflict) ||
+		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
 		errors.As(err, &rule) || errors.As(err, &workspace)
 }
