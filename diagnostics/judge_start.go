@@ -32,6 +32,23 @@ func BuildFix(err error) string {
 	return buildFixes[errno]
 }
 
+// buildFix is what to do where a jail could not be built.
+func (j *judge) buildFix(s Start) string {
+	if fix, known := buildFixes[s.Errno]; known {
+		return fix
+	}
+	if fix, known := stepFixes[s.Step]; known {
+		return fix
+	}
+	switch at, _, _ := strings.Cut(s.Detail, " ("); {
+	case s.Step != "create directory":
+		return "run `mcp-jail doctor`"
+	case j.profile.HomePrivate && at == j.profile.Home:
+		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
+	}
+	return "make a directory above it one that you may write to"
+}
+
 // start judges a program that was not started. The step and the errno are facts
 // of the shim; whether the jail is behind them follows from the profile.
 func (j *judge) start(s Start) verdict {
@@ -46,19 +63,7 @@ func (j *judge) start(s Start) verdict {
 	}
 	if s.Step != StepExec {
 		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
-		v.fix = "run `mcp-jail doctor`"
-		if fix, known := stepFixes[s.Step]; known {
-			v.fix = fix
-		}
-		if at, _, _ := strings.Cut(s.Detail, " ("); s.Step == "create directory" {
-			v.fix = "make a directory above it one that you may write to"
-			if j.profile.HomePrivate && at == j.profile.Home {
-				v.fix = "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
-			}
-		}
-		if fix, known := buildFixes[s.Errno]; known {
-			v.fix = fix
-		}
+		v.fix = j.buildFix(s)
 		return v
 	}
 	program := j.profile.Program
