@@ -16,6 +16,7 @@ type suite struct {
 	words map[string]string // what stands for them in forms
 	still *stage            // for attempts that touch no file of a stage
 	known map[string]bool   // forms whose walls have been tried
+	abi   int               // of Landlock here
 }
 
 // suiteEnv is set in the run that has a network namespace of its own.
@@ -25,7 +26,7 @@ const suiteNetEnv = "MCPJAIL_ATTACK_NET"
 const leftOpen = 700
 
 func newSuite(t *testing.T) *suite {
-	s := &suite{words: map[string]string{}, known: map[string]bool{}}
+	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: hostFacts().LandlockABI}
 	s.host(t)
 	s.queues(t)
 	s.network(t)
