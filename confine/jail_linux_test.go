@@ -33,6 +33,7 @@ const ordinaryUser = 61234
 func TestMain(m *testing.M) {
 	wallShim()
 	faultShim()
+	alteredShim()
 	ShimMain()
 	switch os.Args[0] {
 	case behindName:

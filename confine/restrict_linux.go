@@ -231,9 +231,9 @@ type probe struct {
 func (s *shim) probes() []probe {
 	probes := []probe{
 		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
-		{"make a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+		{"make a user namespace", func() error { return gotThrough(unix.Unshare(unix.CLONE_NEWUSER), unix.EINVAL) }},
 		{"open a packet socket", func() error { return socketProbe(unix.AF_PACKET, unix.SOCK_RAW) }},
-		{"trace a process", func() error { return unix.PtraceAttach(1) }},
+		{"trace a process", func() error { return gotThrough(unix.PtraceAttach(0), unix.ESRCH) }},
 		{"open the terminal", terminalProbe},
 	}
 	if s.bare {
@@ -266,6 +266,16 @@ func (s *shim) probes() []probe {
 		probes = append(probes, probe{"list " + dir, func() error { return openProbe(dir) }})
 	}
 	return probes
+}
+
+// gotThrough judges a call that the kernel always refuses here: to a process with threads
+// a user namespace, and to trace nobody. Who hears that from it has got past the filter,
+// and a server that is written for it gets further.
+func gotThrough(err error, kernels syscall.Errno) error {
+	if errors.Is(err, kernels) {
+		return nil
+	}
+	return err
 }
 
 func openProbe(dir string) error {
