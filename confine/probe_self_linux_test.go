@@ -24,6 +24,10 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"limit":        probeLimit,
 	"verify":       silent(probeVerify),
 	"capabilities": probeCapabilities,
+	"securebits": func([]string) (string, error) {
+		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
+		return fmt.Sprintf("%#x", bits), err
+	},
 	"tmp": func([]string) (string, error) { // fills TMPDIR, and shuts it
 		dir := os.TempDir()
 		return dir, errors.Join(os.MkdirAll(dir+"/a/b/c", 0o700), os.WriteFile(dir+"/a/b/c/file", nil, 0o600),

@@ -151,12 +151,13 @@ func TestJailState(t *testing.T) {
 			try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
 			try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
 			try("env"), try("cwd"), try("ids"), try("fds"),
-			try("limit", fmt.Sprint(unix.RLIMIT_CORE)),
+			try("limit", fmt.Sprint(unix.RLIMIT_CORE)), try("securebits"),
 		)
 		uid := os.Getuid()
 		want := []outcome{
 			"ok " + strings.Join([]string{none, none, none, none, none}, " "), "ok 1 2 0",
 			"ok ONE=1 TWO=a b", "ok /", fmt.Sprintf("ok %d %d %d", uid, uid, os.Getgid()), "ok 0 1 2", "ok 1 1",
+			"ok 0xef", // every bit and its lock, but for KEEP_CAPS, which is off
 		}
 		for i := range want {
 			expect(t, fmt.Sprint("answer ", i), got[i], want[i])
@@ -170,6 +171,11 @@ func TestJailState(t *testing.T) {
 			}
 			defer unix.Close(fd)
 		}
+		// Those closes withRoom already, but not one beyond that.
+		if err := unix.Dup2(0, tableRoom+7); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(tableRoom + 7)
 		if got := unconfined(t, "/", try("fds"))[0]; got == "ok 0 1 2" {
 			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
 		}
