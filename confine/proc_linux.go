@@ -18,6 +18,7 @@ var (
 	rootSecrets = []string{
 		"kcore", "kmsg", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats",
 		"kpagecount", "kpageflags", "kpagecgroup", "vmcore", "vmallocinfo", "slabinfo",
+		"pagetypeinfo", "allocinfo", "lock_stat", "lockdep", "lockdep_chains", "lockdep_stats",
 	}
 )
 

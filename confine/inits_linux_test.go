@@ -1,0 +1,131 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestInitCapabilities: what the jail was built with, the threads of its init have not
+// any more: a supervisor keeps what it reads arguments with, and one that asks nobody
+// nothing.
+func TestInitCapabilities(t *testing.T) {
+	needsJail(t)
+	const none = "0000000000000000"
+	for _, c := range []struct {
+		what     string
+		notifies Feature
+		kept     string
+	}{
+		{"with a supervisor", hostFacts().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
+		{"without", no("for this test", ""), none},
+	} {
+		p := jailProfile(t)
+		p.Waive = []policy.Axis{policy.AxisFs}
+		p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+		f := hostFacts()
+		f.SeccompNotify = c.notifies
+		plan := compile(p, f)
+		if supervised := len(plan.order.Hooks) > 0; supervised != (c.kept != none) {
+			t.Fatalf("%s: %t", c.what, supervised)
+		}
+		proc, err := Launcher{}.spawn(shimOwnNet).start(t.Context(), plan, Stdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", proc.PID()))
+		if len(threads) < 3 {
+			t.Errorf("%s: %d threads", c.what, len(threads))
+		}
+		for _, name := range threads {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				continue // it has ended
+			}
+			for line := range strings.Lines(string(b)) {
+				key, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+				held := (key == "CapEff" || key == "CapPrm") && value != none && value != c.kept
+				if held || key == "CapInh" && value != none {
+					t.Errorf("%s: %s: %s", c.what, name, line)
+				}
+			}
+		}
+		proc.Kill()
+		proc.Wait()
+	}
+}
+
+// TestJailProcSecrets: what of /proc only the host's root may read tells of more than the
+// jail, and root in it is that root to a file's mode. On kernels to come, too.
+func TestJailProcSecrets(t *testing.T) {
+	needsJail(t)
+	needs(t, "fresh_proc")
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tries []attempt
+	for _, d := range names {
+		info, err := d.Info()
+		if err != nil || !d.Type().IsRegular() || info.Mode()&0o004 != 0 && d.Name() != "keys" && d.Name() != "key-users" {
+			continue
+		}
+		verb := "open"
+		if info.Mode()&0o400 == 0 {
+			verb = "write" // sysrq-trigger: it is only opened
+		}
+		tries = append(tries, try(verb, "/proc/"+d.Name()))
+	}
+	if len(tries) == 0 {
+		t.Fatal("this /proc has no such file, not even those that every kernel has")
+	}
+	free := unconfined(t, "/", tries...)
+	for i, got := range inJail(t, jailProfile(t), tries...) {
+		if os.Getuid() == 0 {
+			expect(t, tries[i].String()+" unconfined", free[i], succeeded)
+		}
+		expect(t, tries[i].String(), got, "EACCES")
+	}
+}
+
+// TestJailMountFlags: no mount of the jail gives a set-id bit a meaning, and none but the
+// nodes of its /dev is a device; that seccomp and no_new_privs see to that as well is not
+// asked here.
+func TestJailMountFlags(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "ws/masked", "ws/hidden/", "ws/ro/x", "ws/holes/in/y", "copied/z")
+	p := jailProfile(t, grant{dir + "/ws", rw | x}, grant{dir + "/ws/masked", 0}, grant{dir + "/ws/hidden", 0}, grant{dir + "/ws/ro", r},
+		grant{dir + "/ws/holes", 0}, grant{dir + "/ws/holes/in", r})
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: dir + "/copied", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Ephemeral: true,
+	})
+	sortEntries(p)
+	want := map[string]string{
+		"/": "ro", "/tmp": "rw", "/dev": "ro noexec", "/dev/null": "ro noexec", "/dev/pts": "rw noexec", "/dev/shm": "rw", "/proc": "ro noexec",
+		"/ws": "rw", "/ws/masked": "ro noexec", "/ws/hidden": "ro noexec", "/ws/ro": "ro noexec", "/ws/holes": "ro", "/ws/holes/in": "ro noexec", "/copied": "rw",
+	}
+	for line := range strings.Lines(jailed(t, p, "read", "/proc/self/mountinfo")) {
+		f := strings.Fields(strings.TrimPrefix(line, "ok "))
+		place, flags := f[4], strings.Split(f[5], ",")
+		wanted := want[strings.TrimPrefix(place, dir)] + " nosuid"
+		if filepath.Dir(place) != "/dev" || place == "/dev/shm" {
+			wanted += " nodev"
+		}
+		for _, flag := range strings.Fields(wanted) {
+			if !slices.Contains(flags, flag) {
+				t.Errorf("%s is not %s: %s", place, flag, f[5])
+			}
+		}
+		delete(want, strings.TrimPrefix(place, dir))
+	}
+	if len(want) > 0 {
+		t.Errorf("not mounted: %v", want)
+	}
+}
