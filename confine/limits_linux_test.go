@@ -45,6 +45,7 @@ func TestJailInotify(t *testing.T) {
 	expect(t, "a quarter", got[0], "ok")
 	got = inJail(t, jailProfile(t), try("inotify", fmt.Sprint(allowed+1)))
 	expect(t, "more than a quarter", got[0], "EMFILE")
+	expect(t, "watches", jailed(t, jailProfile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
 }
 
 func TestJailFileSize(t *testing.T) {
