@@ -101,13 +101,15 @@ func TestClientHelloExtensions(t *testing.T) {
 		"":                 "",
 	} {
 		body := "\x03\x03" + strings.Repeat("r", 32) + vector(1, "") + vector(2, "\x13\x01") + vector(1, "\x00") + vector(2, extensions)
-		message := "\x01\x00" + vector(2, body)
-		got, more, err := clientHello([]byte("\x16\x03\x01" + vector(2, message)))
-		if err != nil {
-			got = "error"
-		}
-		if got != want || more {
-			t.Errorf("%q: %q, %v, want %q", extensions, got, more, want)
+		for behind, want := range map[string]string{"": want, "\x00\x00": "error"} {
+			message := "\x01\x00" + vector(2, body+behind)
+			got, more, err := clientHello([]byte("\x16\x03\x01" + vector(2, message)))
+			if err != nil {
+				got = "error"
+			}
+			if got != want || more {
+				t.Errorf("%q and %q behind it: %q, %v, want %q", extensions, behind, got, more, want)
+			}
 		}
 	}
 }
@@ -253,7 +255,7 @@ func TestChunks(t *testing.T) {
 		"-1\r\n":                                                     false,
 		"0x3\r\nabc\r\n0\r\n\r\n":                                    false,
 		"3 \r\nabc\r\n0\r\n\r\n":                                     false,
-		"10000000000000000\r\n":                                      false,
+		"10000000000000000\r\n\r\n":                                  false, // none, to who counts in 64 bits
 		"3;\n0\r\n\r\n":                                              false,
 		"0\r\nGET / HTTP/1.1\r\n\r\n":                                false,
 		"0\r\n X: y\r\n\r\n":                                         false,

@@ -153,6 +153,26 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
+// TestOwnAddressesUnknown: an address that cannot be compared with this host's own may be
+// one of them.
+func TestOwnAddressesUnknown(t *testing.T) {
+	listen(t, "198.51.100.7:80", echo("hello"))
+	unknown := errors.New("no interfaces to be seen")
+	o := Options{Rules: []rule{allowPort("api.test", "tcp", 80)}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}}
+	known := gateWith(t, o)
+	if c, err := known.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	o.OwnAddrs = func() ([]netip.Addr, error) { return nil, unknown }
+	g := gateWith(t, o)
+	var refused *refusal
+	if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); !errors.As(err, &refused) || !strings.Contains(err.Error(), unknown.Error()) {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
 func TestSecondRequest(t *testing.T) {
 	var got seen
 	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {

@@ -234,6 +234,28 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 	}
 }
 
+// TestFewConnectionsWait: where a program's own calls make connections, nothing but this
+// bounds how many of them wait, and each takes a descriptor.
+func TestFewConnectionsWait(t *testing.T) {
+	listen(t, "198.51.100.7:1000", echo("hello"))
+	g := gateWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &resolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: Limits{Connections: 1}})
+	to := resolve(t, g, "x.test").String() + ":1000"
+	first := client(t, g, to)
+	if _, err := io.ReadFull(first, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	second := client(t, g, to)
+	waits(t, "one that waits", func() bool { return g.waiting.Load() == 1 })
+	wasReset(t, client(t, g, to))
+	if d := only(t, g); d.Why != TooMany || d.Count != 2 {
+		t.Errorf("%+v", d)
+	}
+	first.Close()
+	if _, err := io.ReadFull(second, make([]byte, 5)); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+}
+
 func TestBytesOut(t *testing.T) {
 	var got seen
 	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { io.Copy(&got, c) })
