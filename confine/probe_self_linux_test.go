@@ -24,7 +24,7 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"limit":        probeLimit,
 	"verify":       silent(probeVerify),
 	"capabilities": probeCapabilities,
-	"securebits": func([]string) (string, error) {
+	"secure-bits": func([]string) (string, error) {
 		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
 		return fmt.Sprintf("%#x", bits), err
 	},

@@ -152,7 +152,7 @@ func TestJailState(t *testing.T) {
 			try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
 			try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
 			try("env"), try("cwd"), try("ids"), try("fds"),
-			try("limit", fmt.Sprint(unix.RLIMIT_CORE)), try("securebits"),
+			try("limit", fmt.Sprint(unix.RLIMIT_CORE)), try("secure-bits"),
 		)
 		uid := os.Getuid()
 		want := []outcome{

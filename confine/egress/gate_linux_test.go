@@ -168,8 +168,12 @@ func TestOwnAddressesUnknown(t *testing.T) {
 	o.OwnAddrs = func() ([]netip.Addr, error) { return nil, unknown }
 	g := gateWith(t, o)
 	var refused *refusal
-	if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); !errors.As(err, &refused) || !strings.Contains(err.Error(), unknown.Error()) {
-		t.Errorf("%v, %v", c, err)
+	c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))
+	if err == nil {
+		c.Close()
+	}
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), unknown.Error()) {
+		t.Error(err)
 	}
 }
 
