@@ -1,12 +1,18 @@
 package confine
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestMemoryWatchIsNotBlind: a /proc that cannot be read is not a jail that uses
@@ -75,5 +81,66 @@ func TestMemfdSearchInParts(t *testing.T) {
 	}
 	if parts < 8 || m.total != 3<<20 || m.held[self] != 3<<20 {
 		t.Errorf("%d parts, %d bytes, of them %d of this process", parts, m.total, m.held[self])
+	}
+}
+
+// TestMemoryWatchCounts: what was swapped out and what maps the rest is memory as well, in
+// the cheap count and in the exact one; and so is a file with nothing in it.
+func TestMemoryWatchCounts(t *testing.T) {
+	if inMounts(t, "mount -t tmpfs none /mnt;") {
+		return
+	}
+	const kb = 1 << 10
+	w, f := watchOver(t, 1<<20)
+	f.set("2", 0, 0)
+	for name, text := range map[string]string{
+		"status":       "VmRSS:\t100 kB\nVmSwap:\t20 kB\nVmPTE:\t3 kB\nThreads:\t1\n",
+		"smaps_rollup": "Pss:\t50 kB\nSwapPss:\t10 kB\n",
+	} {
+		if err := os.WriteFile(filepath.Join(f.dir, "2", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cheap := w.resident("2")
+	if exact := w.proportional("2", cheap); cheap.total != 123*kb || exact.total != 63*kb {
+		t.Errorf("%d and %d kB, want 123 and 63", cheap.total/kb, exact.total/kb)
+	}
+	w.tmpfs = []string{"/mnt"}
+	before := w.files()
+	const n = 1000
+	for i := range n {
+		if err := os.WriteFile(fmt.Sprint("/mnt/", i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := w.files() - before; more < n*inodeSize {
+		t.Errorf("%d files are %d bytes", n, more)
+	}
+}
+
+// TestBlindWatchEndsTheJail: a limit that nobody watches is none.
+func TestBlindWatchEndsTheJail(t *testing.T) {
+	needsJail(t)
+	needs(t, "fresh_proc")
+	own := ownCopy(t)
+	index := len(allFaults()) - len(blindness())
+	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
+	if err := os.Link(own, program); err != nil {
+		t.Fatal(err)
+	}
+	dir := plant(t)
+	for _, blind := range []bool{true, false} {
+		l := Launcher{Shim: testBinary}
+		if blind {
+			l.Shim = program
+		} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := beginWith(t, l, limited(t, policy.Limits{MemoryMB: 512}, grant{dir, r}), try("await", dir+"/go"))
+		exit := s.finish()
+		told := slices.ContainsFunc(s.Denials(), func(d Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
+		if told != blind || (exit.Signal == unix.SIGKILL) != blind || strings.Contains(s.out.String(), succeeded) == blind {
+			t.Errorf("blind %t: exit %+v, %q, denials %+v", blind, exit, s.out, s.Denials())
+		}
 	}
 }

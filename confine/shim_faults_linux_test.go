@@ -120,7 +120,12 @@ func bareFaults() []fault {
 	return list
 }
 
-func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks()) }
+func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks(), blindness()) }
+
+// blindness is what keeps the one who watches over the memory from seeing who is there.
+func blindness() []fault {
+	return []fault{{what: "getdents64", call: unix.SYS_GETDENTS64, errno: unix.EIO}}
+}
 
 // lacks are calls that older kernels, or filters around us, do not have, and that a
 // jail is built without.
