@@ -50,10 +50,26 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
 		{OpCreate, "/w/r/.git/worktrees/x/commondir", Forbidden}, {OpMkdir, "/w/r/.git/worktrees/x", Granted}, {OpCreate, "/w/r/.git/refs/heads/modules", Granted},
 		{OpMkdir, "/w/.v\u017fcode", Forbidden}, {OpMkdir, "/w/.g\u200dit", Forbidden}, {OpCreate, "/w/repo/.git/con\ufb01g", Forbidden}, {OpMkdir, "/w/.vs\u00e9code", Granted},
+		{OpMkdir, "/w/.g\u034fit", Forbidden}, {OpCreate, "/w/.envrc\ufe0f", Forbidden}, {OpMkdir, "/w/.vs\U000e0101code", Forbidden}, // which do not show
 		{OpMkdir, "/w/.vscode.", Forbidden}, {OpCreate, "/w/.mcp.json . ", Forbidden}, {OpCreate, "/w/.envrc.\u200d", Forbidden}, {OpCreate, "/w/repo /.git./hooks../x", Forbidden}, {OpCreate, "/w/.. ./...", Granted}, {OpCreate, "/w/a.", Granted},
 	} {
 		if got := p.Mediate(tt.op, tt.path); got != tt.want {
 			t.Errorf("%s %s: %d, want %d", tt.op, tt.path, got, tt.want)
+		}
+	}
+}
+
+// TestMediateAttributes: who may not write to a file may not have it executable, or its
+// times say that nobody has; and what no entry covers is nobody's to change.
+func TestMediateAttributes(t *testing.T) {
+	p := mediated()
+	for path, want := range map[string]Verdict{
+		"/w/x": Granted, "/w": Granted, "/w/repo/.git": Granted, "/w/repo/.git/index": Granted, "/home/.private/.envrc": Granted, "/w/granted/.vscode/x": Granted,
+		"/w/ro": Forbidden, "/w/ro/x": Forbidden, "/w/repo/.git/hooks/x": Forbidden, "/elsewhere": Forbidden, "/": Forbidden,
+		"/w/.envrc": Forbidden, "/w/a/.vscode/tasks.json": Forbidden, "/w/other/.git/hooks/x": Forbidden, "/w/later": Forbidden, "/w/later/x": Forbidden,
+	} {
+		if got := p.MediateAttributes(path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}
 }

@@ -62,6 +62,11 @@ func TestSensitive(t *testing.T) {
 		if e, ok := p.Find("/home/u/proj/linked/.env"); ok && (e.Path == "/home/u/proj/linked/.env") != (rights == "rw") || p.Allows(OpRemove, "/home/u/proj/linked/.env") {
 			t.Errorf("%s: the link is held by %+v", rights, e)
 		}
+		p, _ = mustResolve(t, h, fsRules("~:"+rights, "/data:r"))
+		at(p, "/data/aws/credentials", 0)
+		if p.Allows(OpRemove, "/home/u/.aws") || p.AllowsRename("/home/u/.aws", "/home/u/aws") {
+			t.Errorf("%s: the link of a listed path can be taken away", rights)
+		}
 	}
 	// What lies inside is granted by name; the rest stays hidden.
 	p, ws = mustResolve(t, h, fsRules("~:r", "~/.ssh/known_hosts:r", ".env:r"))

@@ -140,6 +140,20 @@ func TestTrustStore(t *testing.T) {
 		}
 		os.Chmod(name, before.Mode().Perm())
 	}
+	if runtime.GOOS == "linux" && os.Getuid() == 0 { // only root can make files of another user
+		for _, name := range []string{store.Path, filepath.Dir(store.Path)} {
+			if err := os.Chown(name, 12345, 12345); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Check(odd, []byte("x")); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+				t.Errorf("%s of another user: %v", name, err)
+			}
+			os.Chown(name, 0, 0)
+		}
+		if err := store.Check(odd, []byte("x")); err != nil {
+			t.Errorf("given back: %v", err)
+		}
+	}
 	put(t, store.Path, "[trusted]\nx = 1\nbroken")
 	if err := store.Check(odd, []byte("x")); err == nil || !strings.Contains(err.Error(), "trust.toml:3") {
 		t.Errorf("a broken store: %v", err)
