@@ -262,6 +262,17 @@ func TestJailParallelOpens(t *testing.T) {
 	expect(t, "in the jail", jailed(t, p, "many-opens", dir), "ok 8000")
 }
 
+// TestJailParallelNames: each call is judged by its own name, however many there are at
+// once. Whoever judges goes where the name is.
+func TestJailParallelNames(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	tree := []string{"plain0/", "plain1/", "plain2/", "plain3/", "repo0/.git/", "repo1/.git/", "repo2/.git/", "repo3/.git/"}
+	expect(t, "unconfined", unconfined(t, "/", try("many-names", plant(t, tree...)))[0], "ok 800 800")
+	dir := plant(t, tree...)
+	expect(t, "in the jail", jailed(t, jailProfile(t, grant{dir, rw}), "many-names", dir), "ok 800 0")
+}
+
 // TestJailInitStaysShut: what the init may open of itself, it does not open for the
 // server, whatever the call is that is handed over.
 func TestJailInitStaysShut(t *testing.T) {

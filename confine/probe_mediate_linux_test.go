@@ -85,6 +85,7 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"race-rename":  probeRaceRename,
 	"race-symlink": probeRaceSymlink,
 	"many-opens":   probeManyOpens,
+	"many-names":   probeParallelNames,
 	"calls":        probeCalls,
 	"creates":      probeCreates,
 	"timed":        probeTimed,

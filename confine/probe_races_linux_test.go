@@ -1,8 +1,10 @@
 package confine
 
 import (
+	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -22,6 +24,28 @@ func held(name string, attempts int, try func(i int)) (string, error) {
 }
 
 const races = 3000
+
+// probeParallelNames makes a file of one name in many places at once: in a[0]/plainN,
+// and in the git directories a[0]/repoN/.git. It answers how often either worked.
+func probeParallelNames(a []string) (string, error) {
+	var plain, protected atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 4 {
+		for dir, made := range map[string]*atomic.Int64{fmt.Sprint(a[0], "/plain", n): &plain, fmt.Sprint(a[0], "/repo", n, "/.git"): &protected} {
+			wg.Go(func() {
+				for range 200 {
+					if f, err := os.OpenFile(dir+"/config", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+						made.Add(1)
+						f.Close()
+						os.Remove(dir + "/config")
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return fmt.Sprint(plain.Load(), protected.Load()), nil
+}
 
 // meanwhile does something over and over while f runs.
 func meanwhile(again func(), f func() (string, error)) (string, error) {
