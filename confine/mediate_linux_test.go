@@ -155,14 +155,14 @@ func TestJailHostReplaces(t *testing.T) {
 func TestJailRacesForNames(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	for _, verb := range []string{"race-memory", "race-rename", "race-symlink"} {
+	for _, verb := range []string{"race-memory", "race-rename", "race-symlink", "race-open", "race-create"} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
-			control := plant(t, "one/", "two/")
+			control := plant(t, "one/", "two/", "repo/.git/config")
 			if got := unconfined(t, "/", try(verb, control))[0]; got != "ok made" {
 				t.Fatalf("unconfined: %s", got)
 			}
-			dir := plant(t, "one/", "two/")
+			dir := plant(t, "one/", "two/", "repo/.git/config")
 			expect(t, "in the jail", jailed(t, jailProfile(t, grant{dir, rw}), verb, dir), "ok held")
 		})
 	}

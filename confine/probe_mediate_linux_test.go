@@ -84,6 +84,8 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"race-memory":  probeRaceMemory,
 	"race-rename":  probeRaceRename,
 	"race-symlink": probeRaceSymlink,
+	"race-open":    probeRaceOpen,
+	"race-create":  probeRaceCreate,
 	"many-opens":   probeManyOpens,
 	"many-names":   probeParallelNames,
 	"calls":        probeCalls,

@@ -118,6 +118,49 @@ func probeRaceSymlink(a []string) (string, error) {
 	})
 }
 
+// probeRaceOpen writes to a file in the place of which there is a symlink to a protected
+// one, now and then.
+func probeRaceOpen(a []string) (string, error) {
+	name, next, config := a[0]+"/swap", a[0]+"/next", a[0]+"/repo/.git/config"
+	before, err := os.ReadFile(config)
+	if err != nil {
+		return "", err
+	}
+	return meanwhile(func() {
+		os.WriteFile(next, nil, 0o644)
+		unix.Rename(next, name)
+		unix.Symlink("repo/.git/config", next)
+		unix.Rename(next, name)
+	}, func() (string, error) {
+		for range races {
+			if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+				unix.Write(fd, []byte("taken"))
+				unix.Close(fd)
+			}
+			if now, _ := os.ReadFile(config); string(now) != string(before) {
+				return "made", nil
+			}
+		}
+		return "held", nil
+	})
+}
+
+// probeRaceCreate makes a file where there is now nothing and now a symlink that leads to
+// a protected name, which does not exist.
+func probeRaceCreate(a []string) (string, error) {
+	name := a[0] + "/swap"
+	return meanwhile(func() {
+		unix.Symlink(".envrc", name)
+		unix.Unlink(name)
+	}, func() (string, error) {
+		return held(a[0]+"/.envrc", races, func(int) {
+			if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644); err == nil {
+				unix.Close(fd)
+			}
+		})
+	})
+}
+
 // probeRaceMaker makes and removes a protected name where probeRaceMover, in another
 // jail, moves its parent.
 func probeRaceMaker(a []string) (string, error) {
