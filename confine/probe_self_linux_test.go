@@ -24,6 +24,7 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"limit":        probeLimit,
 	"verify":       silent(probeVerify),
 	"capabilities": probeCapabilities,
+	"own-terminal": probeOwnTerminal,
 	"secure-bits": func([]string) (string, error) {
 		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
 		return fmt.Sprintf("%#x", bits), err
@@ -80,6 +81,42 @@ func probeLimit(a []string) (string, error) {
 }
 
 // probeCapabilities answers with the sets that this thread holds, without /proc.
+// probeOwnTerminal makes a terminal, opens its end for programs by its name and anew
+// through a descriptor, and answers which terminal a process is controlled by after each.
+func probeOwnTerminal(a []string) (string, error) {
+	var answers [2]int
+	for i := range answers {
+		master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return "", err
+		}
+		n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+		if err == nil {
+			err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0)
+		}
+		if err != nil {
+			return "", err
+		}
+		name := fmt.Sprint("/dev/pts/", n)
+		if i == 1 {
+			end, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			name = fmt.Sprint("/proc/self/fd/", end)
+		}
+		if _, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0); err != nil {
+			return "", err
+		}
+		stat, err := os.ReadFile("/proc/" + a[0] + "/stat")
+		if err != nil {
+			return "", err
+		}
+		answers[i] = terminalNumber(stat)
+	}
+	return fmt.Sprint(answers[0], answers[1]), nil
+}
+
 func probeCapabilities([]string) (string, error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData

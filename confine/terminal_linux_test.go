@@ -60,6 +60,19 @@ func TestJailTerminal(t *testing.T) {
 	}
 }
 
+// TestJailTerminalOfItsOwn: a terminal that the server makes controls whoever opens it
+// first and has none. The supervisor, which opens it for the server, stays without.
+func TestJailTerminalOfItsOwn(t *testing.T) {
+	needsJail(t)
+	cmd := exec.Command(testBinary)
+	cmd.Args = append([]string{probeName}, probeArgs(t, []attempt{try("own-terminal", "self")})...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if out, err := cmd.Output(); err != nil || string(out) == `["ok 0 0"]` || !strings.HasPrefix(string(out), `["ok `) {
+		t.Errorf("the control: %s, %v", out, err)
+	}
+	expect(t, "the jail's init", jailed(t, jailProfile(t), "own-terminal", "1"), "ok 0 0")
+}
+
 // newTerminal returns the end of a new terminal that a program uses.
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
