@@ -119,7 +119,8 @@ func TestJailHostReplaces(t *testing.T) {
 		try("write", dir+"/notyet"), try("unlink", dir+"/notyet"), try("create", dir+"/notyet/x"),
 		try("create", dir+"/src/new"), try("write", dir+"/sub/x"),
 		try("link", dir+"/.envrc", dir+"/x"), try("link", dir+"/config", dir+"/y"), try("link-fd", dir+"/.envrc", dir+"/z"),
-		try("link", dir+"/sub/x", dir+"/linked"), try("link-fd", dir+"/sub/x", dir+"/linked2"))
+		try("link", dir+"/sub/x", dir+"/linked"), try("link-fd", dir+"/sub/x", dir+"/linked2"),
+		try("reopen-fd", dir+"/.envrc"), try("reopen-fd", dir+"/notyet"), try("reopen-fd", dir+"/sub/x"))
 	for _, f := range [][2]string{{"config", "new"}, {".envrc", "mine"}, {"notyet", "mine"}, {"go", ""}} {
 		tmp := filepath.Join(dir, "sub", ".tmp")
 		if err := os.WriteFile(tmp, []byte(f[1]), 0o644); err != nil {
@@ -130,7 +131,7 @@ func TestJailHostReplaces(t *testing.T) {
 		}
 	}
 	s.finish()
-	got := outcomes(t, make([]attempt, 21), s.out.Bytes(), "")
+	got := outcomes(t, make([]attempt, 24), s.out.Bytes(), "")
 	want := []outcome{
 		"ok", "EACCES", "EACCES", "EACCES", "EBUSY", "EBUSY", "ok new",
 		"EACCES", "EACCES", "EACCES", "ok mine",
@@ -138,12 +139,14 @@ func TestJailHostReplaces(t *testing.T) {
 		"EROFS", "ok",
 		// Another name for them would be one to write them by.
 		"EXDEV", "EXDEV", "EXDEV", "ok", "ok",
+		// And so would a descriptor that reads.
+		"EACCES", "EACCES", "ok",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	for _, d := range s.Denials() {
-		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 3 && d.Program == testBinary {
+		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == testBinary {
 			return
 		}
 	}
@@ -278,8 +281,8 @@ func TestJailParallelNames(t *testing.T) {
 func TestJailInitStaysShut(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "f")
-	var attempts []attempt
+	dir := plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")
+	attempts := []attempt{try("open-creat", dir+"/mem"), try("open-creat", dir+"/environ")}
 	for _, name := range []string{"1/mem", "1/maps", "1/environ", "1/fdinfo/4", "1/task/1/mem", "1/fd/4", "1/cwd/etc", "1/task/1/maps"} {
 		attempts = append(attempts, try("open-creat", "/proc/"+name))
 	}

@@ -87,10 +87,18 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"race-open":    probeRaceOpen,
 	"race-create":  probeRaceCreate,
 	"many-opens":   probeManyOpens,
-	"many-names":   probeParallelNames,
-	"calls":        probeCalls,
-	"creates":      probeCreates,
-	"timed":        probeTimed,
+	"reopen-fd": silent(func(a []string) error { // for writing, what is open for reading
+		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
+	}),
+	"many-names": probeParallelNames,
+	"calls":      probeCalls,
+	"creates":    probeCreates,
+	"timed":      probeTimed,
 }
 
 // fill writes to a file and leaves it open.
