@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,8 +88,17 @@ func alteredShim() {
 	s.lead(steps)
 }
 
-// try is the self-test with one probe.
+// try is the self-test with one probe, and with what no probe can tell because other
+// walls hold as well: whether the init ends with its launcher, and is undumpable.
 func (s *shim) try(row altered) error {
+	var atEnd int32
+	err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&atEnd)), 0, 0, 0)
+	if err != nil || atEnd != int32(unix.SIGKILL) {
+		return on(fmt.Sprint("signal at the launcher's end: ", atEnd), errHeldNot)
+	}
+	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
+		return on("dumpable", errHeldNot)
+	}
 	if row.before != nil {
 		if err := row.before(); err != nil {
 			return on("before it", err)
