@@ -179,6 +179,11 @@ func TestProjectOfTools(t *testing.T) {
 	if w := c.Untaken("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
 		t.Errorf("%v", w)
 	}
+	// A variable of a tool's is one that its program starts with.
+	c, _ = mergedWith(t, users, "[servers.s.tools.c.access]\nenv = [{ name = 'NODE_OPTIONS', read = true }]\n")
+	if w := c.Untaken("s"); len(w) != 1 {
+		t.Errorf("a variable for a tool joins what the user granted: %v", w)
+	}
 	// Another program is a single process again, whatever the user's was.
 	c, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
 	if !p.Stateful || len(p.Commands) != 1 || p.Commands[0].Name != "sh" {
