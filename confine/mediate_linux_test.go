@@ -17,7 +17,7 @@ func TestJailProtectedNames(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
 	tree := []string{
-		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "link -> sub", "dangling -> .envrc",
+		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "node_modules/s/in/.vscode/", "link -> sub", "dangling -> .envrc",
 		"repo/.git/HEAD", "other/tasks.json",
 	}
 	for _, c := range []struct {
@@ -54,6 +54,7 @@ func TestJailProtectedNames(t *testing.T) {
 		{"mkdir DIR/node_modules/q/.vscode", "ok", ""},
 		{"rename DIR/node_modules/q DIR/q", "ok", ""},
 		{"rename DIR/node_modules/p DIR/p", "EACCES", "p"},
+		{"rename-shut DIR/node_modules/s DIR/s in", "EACCES", "p"}, // where nobody can look
 		{"rename DIR/node_modules/p DIR/node_modules/r", "ok", ""},
 		{"by-cwd DIR/sub .envrc", "EACCES", "sub/.envrc"},
 		{"by-cwd DIR/sub /proc/self/cwd/.envrc", "EACCES", "sub/.envrc"},

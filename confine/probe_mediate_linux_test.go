@@ -95,6 +95,16 @@ var callVerbs = map[string]func(args []string) (string, error){
 		defer unix.Close(fd)
 		return closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
 	}),
+	"rename-shut": silent(func(a []string) error { // with a directory in it that is shut meanwhile
+		if err := unix.Chmod(a[0]+"/"+a[2], 0); err != nil {
+			return err
+		}
+		err := unix.Rename(a[0], a[1])
+		for _, dir := range a[:2] {
+			unix.Chmod(dir+"/"+a[2], 0o755)
+		}
+		return err
+	}),
 	"many-names": probeParallelNames,
 	"calls":      probeCalls,
 	"creates":    probeCreates,
