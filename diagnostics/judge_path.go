@@ -276,14 +276,22 @@ func (j *judge) tooWide(dir string) bool {
 		!j.inWorkspace(dir) && (systemDir(dir) || j.shared(dir)) || filepath.Dir(dir) == "/"
 }
 
-// reserved tells a protected name that does not exist yet. A directory that is there is
-// none because such a name is missing below it.
+// reserved tells a protected name that does not exist yet, or what leads to one.
 func (j *judge) reserved(path string) bool {
-	op := policy.OpCreate
+	return j.profile.Guards(policy.OpCreate, path) || j.unprotected(path)
+}
+
+func (j *judge) unprotected(path string) bool {
+	return slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+}
+
+// unmade tells a protected name that does not exist yet: not a directory that is there
+// and leads to one.
+func (j *judge) unmade(path string) bool {
 	if j.exists(path+"/.") == present {
-		op = policy.OpMkdir
+		return j.profile.Guards(policy.OpMkdir, path) || j.unprotected(path)
 	}
-	return j.profile.Guards(op, path) || slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+	return j.reserved(path)
 }
 
 // readAbove tells whether anything above path may be read.

@@ -19,7 +19,7 @@ func (j *judge) risk(path string, rights policy.Rights) string {
 		return j.show(path) + " is a socket of the host: whoever listens there is outside of the jail"
 	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
 		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
-	case writes && (entry.Origin == policy.OriginProtected || j.reserved(path) || protectedName(path)):
+	case writes && (entry.Origin == policy.OriginProtected || j.unmade(path) || besidesGit(path) || protectedName(path)):
 		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case path == "/":
 		return "this is the whole filesystem"
