@@ -41,8 +41,11 @@ func (c *compiler) bare() {
 	c.bareFiles(o)
 	c.bareProcesses(o)
 	c.limits(o)
-	c.plan.Notes = append(c.plan.Notes,
-		"TMPDIR is a directory of the server's own; /tmp, /dev/shm, terminals and /proc are not there for it")
+	gone := "/tmp, /dev/shm, terminals and /proc are"
+	if c.grantsProc() {
+		gone = "terminals are"
+	}
+	c.plan.Notes = append(c.plan.Notes, "TMPDIR is a directory of the server's own; "+gone+" not there for it")
 	if home != "" {
 		c.holds(policy.AxisFs, "a directory made for it", "what is written to HOME is the process's own, and removed when it ends")
 		c.plan.Notes = append(c.plan.Notes, "HOME is an empty directory in TMPDIR at the start of every call: without mounts there is no copy of what the server keeps in "+home)
@@ -224,12 +227,15 @@ func (c *compiler) bareFiles(o *order) {
 	if c.supervised {
 		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, o))
 		o.Making = making(input)
-		c.readsToo = slices.ContainsFunc(compiled.Carved, func(k landlockCarve) bool { return k.Taken.Has(policy.Read) })
+		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlockCarve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
 	}
 }
+
+// grantsProc: a rule for "/" holds for /proc as well, where nothing is mounted over it.
+func (c *compiler) grantsProc() bool { return c.p.RightsAt("/proc") != 0 }
 
 // bareEntries are the entries but for the right to execute what the baseline has of
 // /etc: nothing there is a program, and so nothing hidden in it has to be kept from
@@ -267,11 +273,11 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 		}
 	}
 	gap("not executable inside a wider grant: ", why, executable)
+	if c.grantsProc() {
+		gap("the host's ", why+": a supervisor keeps the server from the processes there, and from nothing else", []string{"/proc"})
+	}
 	if c.supervised {
 		return
-	}
-	if c.p.RightsAt("/proc").Has(policy.Read) { // with "/"
-		hidden = append(hidden, "/proc")
 	}
 	gap("hidden inside a wider grant: ", why+": the server can read them", hidden)
 	gap("less than around them: ", why, narrower)

@@ -246,7 +246,7 @@ func TestAcrossRules(t *testing.T) {
 		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
 	} {
 		d := Diagnose(evidence(text))
-		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "by one rule") {
+		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "made beside it") {
 			t.Errorf("%s", d.Text())
 		}
 	}

@@ -123,7 +123,7 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
 		if strings.HasPrefix(d.Operation, "rename") {
 			// The record has the new name alone, and the old one is what was refused.
-			v.fix = "the new name is granted, and the old one stays in place: it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + j.plan()
+			v.fix = "the new name is granted, and the old one stays in place: it may not be removed (delete), or it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + j.plan()
 		}
 		return v
 	}

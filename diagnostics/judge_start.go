@@ -46,7 +46,7 @@ func (j *judge) buildFix(s Start) string {
 	case j.profile.HomePrivate && at == j.profile.Home:
 		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
 	}
-	return "make a directory above it one that you may write to"
+	return "make it yourself, or leave out the / at the end of the rule, with which it asks for it"
 }
 
 // start judges a program that was not started. The step and the errno are facts

@@ -23,7 +23,7 @@ func TestStart(t *testing.T) {
 		{"jail, too many paths", Start{Step: "mounts", Errno: syscall.EMFILE, Detail: "/w/a"}, nil, CodeJail, Certain, `failed at "/w/a": too many open files`, "ulimit -n"},
 		{"jail, a secret", Start{Step: "requests", Detail: "the secret of a.test: false ended with status 1"}, nil, CodeJail, Certain, "false ended with status 1", "correct the `secret`"},
 		{"jail, no private HOME", Start{Step: "create directory", Errno: syscall.EACCES, Detail: "/home/u/.local/state/mcp-jail/homes/github (the server's private HOME)"}, nil, CodeJail, Certain, "permission denied", "set XDG_STATE_HOME"},
-		{"jail, no directory", Start{Step: "create directory", Errno: syscall.EROFS, Detail: "/srv/x (path = \"/srv/x/\")"}, nil, CodeJail, Certain, "read-only", "that you may write to"},
+		{"jail, no directory", Start{Step: "create directory", Errno: syscall.EROFS, Detail: "/srv/x (path = \"/srv/x/\")"}, nil, CodeJail, Certain, "read-only", "make it yourself"},
 		{"missing", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/nope"}, nil, CodeExec, None, "there is no program", "install"},
 		{"not granted", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/opt/tools/bin/rg"}, nil, CodeExec, Certain, "does not let the server execute", "execute = true"},
 		{"no mode", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, nil, CodeExec, None, "not executable", "chmod"},

@@ -19,10 +19,10 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	if v, ok := browser(lines); ok {
 		return v, true
 	}
-	if v, ok := border(lines); ok {
+	if v, ok := j.saidLimit(lines); ok {
 		return v, true
 	}
-	if v, ok := j.saidLimit(lines); ok {
+	if v, ok := border(lines); ok {
 		return v, true
 	}
 	for _, line := range lines {
@@ -74,7 +74,7 @@ func border(lines []string) (v verdict, ok bool) {
 		if hasName(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
 			return verdict{
 				note: "the server said " + quote(cut(line, 200)) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
-				fix:  "grant a directory that holds both by one rule, without narrower ones for them, or have it copied",
+				fix:  "have it copied, or what is moved into place made beside it; inside of the workspace one rule for both places helps too",
 			}, true
 		}
 	}

@@ -83,7 +83,11 @@ func (k *checkCmd) Run(c console) error {
 	}
 	interrupted := make(chan os.Signal, 1)
 	if k.Probe { // the session under way ends by itself, and no other is to begin
-		signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+			if !signal.Ignored(s) {
+				signal.Notify(interrupted, s)
+			}
+		}
 		defer signal.Stop(interrupted)
 	}
 	names := config.ServerNames()

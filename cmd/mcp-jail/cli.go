@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,7 +200,7 @@ func misused(c console, args []string, server command, err error) int {
 	if hint := withoutDashes(args, server); hint != "" {
 		msg = hint
 		// What is no command of ours is a server's, with run and -- forgotten.
-		client = client || args[0] != "plan" && !isTerminal(c.in) && !slices.ContainsFunc(args, asksForHelp)
+		client = client || args[0] != "plan" && isProgram(args[0]) && !isTerminal(c.in)
 	}
 	if client {
 		answerFailure(c, nil, "", usageErrorf("%s", msg))
@@ -209,19 +210,31 @@ func misused(c console, args []string, server command, err error) int {
 	return exitUsage
 }
 
+func isOurs(word string) bool {
+	return slices.ContainsFunc(subcommands(), func(s subcommand) bool { return s.name == word })
+}
+
+// isProgram tells whether a word is the name of one.
+func isProgram(word string) bool {
+	_, err := exec.LookPath(word)
+	return err == nil
+}
+
 // withoutDashes recognises the most likely mistake, a server's command that does
 // not stand behind "--", and says how it is written.
 func withoutDashes(args []string, server command) string {
-	if server.given {
-		if len(args) == 0 {
-			return "the command is missing; write  mcp-jail run -- " + shellWords(server.argv)
-		}
+	switch {
+	case server.given && len(args) == 0:
+		return "the command is missing; write  mcp-jail run -- " + shellWords(server.argv)
+	case server.given && isOurs(args[0]):
 		return ""
+	case server.given: // the -- is among the server's arguments
+		args = slices.Concat(args, []string{"--"}, server.argv)
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
-			return policy.Nearest(args[0], []string{s.name}) != "" // one of ours, or meant to be
-		}) {
+			return policy.Nearest(args[0], []string{s.name}) != "" && !isProgram(args[0]) // meant to be one of ours
+		}) || isOurs(args[0]) {
 			return ""
 		}
 		return fmt.Sprintf("%s is no command of mcp-jail; to start it as a server, write  mcp-jail run -- %s", args[0], shellWords(args))
