@@ -80,7 +80,6 @@ func probeLimit(a []string) (string, error) {
 	return fmt.Sprint(l.Cur, l.Max), err
 }
 
-// probeCapabilities answers with the sets that this thread holds, without /proc.
 // probeOwnTerminal makes a terminal, opens its end for programs by its name and anew
 // through a descriptor, and answers which terminal a process is controlled by after each.
 func probeOwnTerminal(a []string) (string, error) {
@@ -117,6 +116,7 @@ func probeOwnTerminal(a []string) (string, error) {
 	return fmt.Sprint(answers[0], answers[1]), nil
 }
 
+// probeCapabilities answers with the sets that this thread holds, without /proc.
 func probeCapabilities([]string) (string, error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
