@@ -89,11 +89,14 @@ func (c *commands) locate(command string) (string, error) {
 		}
 		reason := c.executable(p)
 		if reason != "" {
-			hint := ""
+			var hints []string
 			if !strings.HasPrefix(command, "/") {
-				hint = "that is " + p
+				hints = append(hints, "that is "+p)
 			}
-			return "", &CommandError{Command: command, Reason: reason, Hint: hint}
+			if reason == notFound && c.startsWithProgram(p) {
+				hints = append(hints, standApart)
+			}
+			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; ")}
 		}
 		if real, err := c.unshim(p, nil); err != nil || real != "" {
 			return real, err
@@ -124,7 +127,7 @@ func (c *commands) locate(command string) (string, error) {
 	}
 	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
 	if strings.ContainsRune(command, ' ') {
-		err.Hint = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+		err.Hint = standApart
 	}
 	if found != "" {
 		err.Reason = "no program was found (" + found + ")"
@@ -133,7 +136,21 @@ func (c *commands) locate(command string) (string, error) {
 	return "", err
 }
 
-const notFound = "was not found"
+const (
+	notFound   = "was not found"
+	standApart = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+)
+
+// startsWithProgram tells whether a path that does not exist is a program up to one of
+// its spaces. A name may hold spaces too, so nothing is said of one that is not.
+func (c *commands) startsWithProgram(p string) bool {
+	for i, r := range p {
+		if r == ' ' && c.executable(p[:i]) == "" {
+			return true
+		}
+	}
+	return false
+}
 
 // executable says why a path cannot be started, "" when it can.
 func (c *commands) executable(p string) string {

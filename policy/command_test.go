@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -150,6 +151,33 @@ func TestCommandErrors(t *testing.T) {
 				t.Errorf("\n got %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A command line that is written as one word gets advice where it begins with a program;
+// a space in a name is no mistake.
+func TestCommandOneWord(t *testing.T) {
+	h := newFake(aSystem, "x /home/u/bin/serve\nx /home/u/proj/my%20serve\nx /opt/a%20b/node").host()
+	const advice, none = "its arguments stand apart: each is a word", ""
+	for command, want := range map[string]string{
+		"/usr/bin/node server.js":       "/usr/bin/node server.js: was not found; " + advice,
+		"/usr/bin/node /home/u/x.js -v": advice,
+		"/opt/a b/node x.js":            advice,
+		"~/bin/serve --stdio":           "that is /home/u/bin/serve --stdio; " + advice,
+		"./my serve --stdio":            "that is /home/u/proj/my serve --stdio; " + advice,
+		"/usr/bin/absent server.js":     none,
+		"/usr/bin /home/u/bin/serve":    none,
+		"/opt/a b/absent":               none,
+		"/home/u/proj/my serve":         none,
+	} {
+		p, err := InPlace(InPlaceOptions{Command: []string{command}, Net: []string{"x.example"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = Resolve(p, h)
+		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == none && strings.Contains(got, advice) {
+			t.Errorf("%s: %v, want %q", command, err, want)
+		}
 	}
 }
 
