@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -85,7 +86,8 @@ func (d *doctorCmd) Run(c console) error {
 
 func (c console) report(features confine.Features, egress confine.Feature, trial error) {
 	c.printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findRequests()})
 	for _, f := range lines {
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
@@ -96,6 +98,7 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featureWords[f.Name], detail)
 	}
 	w.Flush()
+	c.printf("%s", &table)
 	for _, f := range lines {
 		if f.Answer == confine.No && f.Fix != "" {
 			c.printf("\n%s: %s\n", f.Name, f.Fix)
