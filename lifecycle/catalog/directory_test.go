@@ -118,7 +118,10 @@ func TestOtherOwners(t *testing.T) {
 		if _, ok := c.Get("s", aKey); !ok {
 			t.Fatal("the control fails")
 		}
-		if err := os.Chown(what(file), 12345, 0); err != nil {
+		switch err := os.Chown(what(file), 12345, 0); {
+		case errors.Is(err, syscall.EINVAL): // user_namespaces(7)
+			t.Skip("this user namespace maps nobody else to give files to")
+		case err != nil:
 			t.Fatal(err)
 		}
 		if _, ok := c.Get("s", aKey); ok {
