@@ -12,18 +12,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held answers what came of a race for a name: it was made, or never.
-func held(name string, attempts int, try func(i int)) (string, error) {
-	for i := range attempts {
-		try(i)
-		if _, err := os.Lstat(name); err == nil {
+// A race takes at least so many attempts, and so many during which the other side moved.
+const races, meetings = 3000, 300
+
+// race tries something while another thread does something else over and over, and
+// answers what came of it: it was made, or never. Where there is one processor, most
+// attempts are over between two turns of the other side, and it may have none at all
+// before as many are made as are enough elsewhere: so its turns are counted, too.
+func race(again func(i int), try func(), made func() bool) (string, error) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		runtime.GOMAXPROCS(2) // the kernel lets them take turns more often than Go does
+	}
+	var moves atomic.Int64
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		for i := 0; !stop.Load(); i++ {
+			again(i)
+			moves.Add(1)
+		}
+	}()
+	defer func() { stop.Store(true); <-done }()
+	for attempts, met := 0, 0; attempts < races || met < meetings; attempts++ {
+		before := moves.Load()
+		try()
+		if made() {
 			return "made", nil
+		}
+		if moves.Load() != before {
+			met++
 		}
 	}
 	return "held", nil
 }
 
-const races = 3000
+func stands(name string) func() bool {
+	return func() bool { _, err := os.Lstat(name); return err == nil }
+}
 
 // probeParallelNames makes a file of one name in many places at once: in a[0]/plainN,
 // and in the git directories a[0]/repoN/.git. It answers how often either worked.
@@ -47,55 +74,30 @@ func probeParallelNames(a []string) (string, error) {
 	return fmt.Sprint(plain.Load(), protected.Load()), nil
 }
 
-// meanwhile does something over and over while f runs.
-func meanwhile(again func(), f func() (string, error)) (string, error) {
-	var stop atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for !stop.Load() {
-			again()
-		}
-	}()
-	defer func() { stop.Store(true); <-done }()
-	return f()
-}
-
 // probeRaceMemory changes the name of a call while the call is being made.
 func probeRaceMemory(a []string) (string, error) {
 	name := append([]byte(a[0]+"/.envrc"), 0)
 	at := len(a[0]) + 1
-	var stop atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		for i := 0; !stop.Load(); i++ {
-			name[at] = "x."[i&1]
-		}
-	}()
-	defer func() { stop.Store(true); <-done }()
-	return held(a[0]+"/.envrc", races, func(int) {
+	return race(func(i int) { name[at] = "x."[i&1] }, func() {
 		unix.RawSyscall6(unix.SYS_MKDIRAT, ^uintptr(99), uintptr(unsafe.Pointer(&name[0])), 0o755, 0, 0, 0)
 		unix.Rmdir(a[0] + "/xenvrc")
-	})
+	}, stands(a[0]+"/.envrc"))
 }
 
 // probeRaceRename makes a part of a protected directory while its parent is being
 // renamed to what makes it one.
 func probeRaceRename(a []string) (string, error) {
 	one, github := a[0]+"/one", a[0]+"/.github"
-	return meanwhile(func() {
+	made := stands(github + "/workflows")
+	return race(func(int) {
 		unix.Rename(one, github)
 		unix.Rename(github, one)
-	}, func() (string, error) {
-		return held(github+"/workflows", races, func(int) {
-			unix.Mkdir(one+"/workflows", 0o755)
-			if _, err := os.Lstat(github + "/workflows"); err != nil {
-				unix.Rmdir(one + "/workflows")
-			}
-		})
-	})
+	}, func() {
+		unix.Mkdir(one+"/workflows", 0o755)
+		if !made() {
+			unix.Rmdir(one + "/workflows")
+		}
+	}, made)
 }
 
 // probeRaceSymlink makes a name in a directory that a symlink leads to, now here,
@@ -105,17 +107,15 @@ func probeRaceSymlink(a []string) (string, error) {
 	if err := unix.Mkdir(github, 0o755); err != nil {
 		return "", err
 	}
-	return meanwhile(func() {
+	return race(func(int) {
 		for _, target := range []string{"one", ".github"} {
 			unix.Symlink(target, a[0]+"/next")
 			unix.Rename(a[0]+"/next", a[0]+"/swap")
 		}
-	}, func() (string, error) {
-		return held(github+"/workflows", races, func(int) {
-			unix.Mkdir(a[0]+"/swap/workflows", 0o755)
-			unix.Rmdir(a[0] + "/one/workflows")
-		})
-	})
+	}, func() {
+		unix.Mkdir(a[0]+"/swap/workflows", 0o755)
+		unix.Rmdir(a[0] + "/one/workflows")
+	}, stands(github+"/workflows"))
 }
 
 // probeRaceOpen writes to a file in the place of which there is a symlink to a protected
@@ -126,39 +126,31 @@ func probeRaceOpen(a []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return meanwhile(func() {
+	return race(func(int) {
 		os.WriteFile(next, nil, 0o644)
 		unix.Rename(next, name)
 		unix.Symlink("repo/.git/config", next)
 		unix.Rename(next, name)
-	}, func() (string, error) {
-		for range races {
-			if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
-				unix.Write(fd, []byte("taken"))
-				unix.Close(fd)
-			}
-			if now, _ := os.ReadFile(config); string(now) != string(before) {
-				return "made", nil
-			}
+	}, func() {
+		if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+			unix.Write(fd, []byte("taken"))
+			unix.Close(fd)
 		}
-		return "held", nil
-	})
+	}, func() bool { now, _ := os.ReadFile(config); return string(now) != string(before) })
 }
 
 // probeRaceCreate makes a file where there is now nothing and now a symlink that leads to
 // a protected name, which does not exist.
 func probeRaceCreate(a []string) (string, error) {
 	name := a[0] + "/swap"
-	return meanwhile(func() {
+	return race(func(int) {
 		unix.Symlink(".envrc", name)
 		unix.Unlink(name)
-	}, func() (string, error) {
-		return held(a[0]+"/.envrc", races, func(int) {
-			if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644); err == nil {
-				unix.Close(fd)
-			}
-		})
-	})
+	}, func() {
+		if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644); err == nil {
+			unix.Close(fd)
+		}
+	}, stands(a[0]+"/.envrc"))
 }
 
 // probeRaceMaker makes and removes a protected name where probeRaceMover, in another
