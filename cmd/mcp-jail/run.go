@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -185,16 +186,38 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 	}
 	var to io.Writer = zerolog.ConsoleWriter{Out: c.err, NoColor: !c.errTTY, TimeFormat: "15:04:05.000"}
 	if r.LogFile != "" {
-		file, err := located(r.LogFile)
-		if err != nil {
-			return zerolog.Nop(), done, usageErrorf("--log-file: %s", err)
-		}
-		// It may lie where a server can put a fifo in its place: that is not waited for.
-		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
+		f, err := openLog(r.LogFile)
 		if err != nil {
 			return zerolog.Nop(), done, usageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
 		}
 		to, done = f, func() { f.Close() }
 	}
 	return zerolog.New(to).Level(level).With().Timestamp().Logger(), done, nil
+}
+
+// openLog opens the log where its user said. A server may be able to write there: a fifo
+// that it put in its place is not waited for, and a link not followed, or it would choose
+// which of the user's files gets lines with its words in them.
+func openLog(name string) (*os.File, error) {
+	file, err := located(name)
+	if err != nil {
+		return nil, err
+	}
+	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	if !namesDescriptor(file) {
+		flags |= noFollow
+	}
+	f, err := os.OpenFile(file, flags, 0o600)
+	if err != nil {
+		if target, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
+			return nil, fmt.Errorf("%s is a symbolic link (to %s), which a server may have put there, so it is not followed: remove it, or name the file that is meant", file, printable(target))
+		}
+	}
+	return f, err
+}
+
+// namesDescriptor tells whether a path is one of the links by which the system names what
+// this process has open, such as /dev/stderr.
+func namesDescriptor(file string) bool {
+	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
 }
