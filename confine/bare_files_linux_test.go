@@ -62,6 +62,12 @@ func TestBareFill(t *testing.T) {
 	}
 }
 
+// TestBareUmask: the directory for TMPDIR, too, can be used whatever the umask.
+func TestBareUmask(t *testing.T) {
+	needsBare(t)
+	testUmask(t, allGaps.Waive)
+}
+
 // TestBareTrees: what a server may make in its private places does not come into a
 // grant by being moved there.
 func TestBareTrees(t *testing.T) {

@@ -19,6 +19,11 @@ type Launcher struct {
 	// Ready is a shim that Prepare started ahead. The first Start that it fits
 	// uses it; a later one starts its own. nil is none.
 	Ready *Shim
+	// Umask is the program's file mode creation mask; nil is that of the calling
+	// program. Start makes directories too (the private HOME), with the calling
+	// program's: one that takes rights from the owner would keep them from being used.
+	// Who has another for that reason passes on here what it was started with.
+	Umask *int
 }
 
 // Plan is a profile compiled for one kernel: what will hold, by which mechanism,

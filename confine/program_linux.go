@@ -24,6 +24,7 @@ func (s *shim) startProgram() {
 		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
 		attr.PidFD = &s.pidfd
 	}
+	unix.Umask(s.umask)
 	release := holdRoom()
 	pid, err := syscall.ForkExec(s.order.Program, s.order.Argv, &syscall.ProcAttr{
 		Env:   s.order.Env,

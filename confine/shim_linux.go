@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,7 @@ import (
 const shimName = "mcp-jail: init"
 
 // Its first argument says what it was born with. The others are the launcher's uid
-// and gid.
+// and gid, and the program's umask if it is not the shim's own.
 const (
 	shimOwnNet = "own-network" // namespaces of all kinds
 	shimBare   = "bare"        // none
@@ -68,15 +69,26 @@ func (s *shim) lead(steps []shimStep) {
 	s.passSignals(<-s.program)
 }
 
-func isShim() bool { return len(os.Args) >= 4 && os.Args[0] == shimName }
+func isShim() bool { return len(os.Args) >= 5 && os.Args[0] == shimName }
 
 func newShim() *shim {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
 	return &shim{
 		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}),
+		watch: make(chan struct{}), umask: buildingUmask(),
 	}
+}
+
+// buildingUmask is the umask of the program. While the jail is built the shim has
+// another: what it makes for itself has the mode that it says, and one that takes rights
+// from the owner would shut him out of his own /etc.
+func buildingUmask() int {
+	umask := unix.Umask(0o022)
+	if asked, err := strconv.ParseUint(os.Args[4], 8, 9); err == nil {
+		umask = int(asked)
+	}
+	return umask
 }
 
 // passSignals passes on what the launcher sends for the program. The end of the
@@ -131,6 +143,7 @@ type shim struct {
 	gate       latch         // the sockets for the launcher, where there are any
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	bare       bool          // without namespaces
+	umask      int           // the program's
 	asks       int           // bare: the socket of asks.go
 	pidfd      int           // bare: of the program
 	tmp        string        // bare: the directory that was made for it

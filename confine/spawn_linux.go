@@ -31,6 +31,7 @@ var setupCapabilities = []uintptr{
 type Shim struct {
 	process *Process
 	kind    string        // shimOwnNet or shimBare
+	umask   string        // the program's, octal; "" is ours
 	forked  chan struct{} // closed when process has its socket, or will have none
 	orders  chan instruction
 	started chan error
@@ -105,6 +106,9 @@ func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
 		kind:    kind, forked: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
+	}
+	if l.Umask != nil {
+		s.umask = strconv.FormatInt(int64(*l.Umask), 8)
 	}
 	path := l.Shim
 	if path == "" {
@@ -212,7 +216,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	pidfd := -1
 	sys := s.attributes()
 	sys.PidFD = &pidfd
-	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())}
+	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid()), s.umask}
 	attr := &syscall.ProcAttr{
 		Files: withRoom(uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1]), uintptr(pipe[1])),
 		Env:   []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"}, // see startProgram

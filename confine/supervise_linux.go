@@ -55,11 +55,10 @@ func newSupervisor(s *shim) *supervisor {
 		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, failed: s.report, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
-		umask:   unix.Umask(0o777), // there is no way to ask alone
+		umask:   s.umask,
 		workers: 1,
 		idle:    newIdleWorkers(),
 	}
-	unix.Umask(v.umask)
 	if s.order.Gate.Asked {
 		v.sockets = newSockets(v, s.asks)
 		v.ledger.hosts = true

@@ -126,6 +126,7 @@ type command struct {
 func run(args []string, c console) int {
 	var lost error
 	c.lost = &lost
+	c.umask = keepOwnersRights()
 	status := c.dispatch(args)
 	if lost != nil {
 		c.errorf("the output is not complete: %s", lost)
@@ -151,7 +152,7 @@ func (c console) dispatch(args []string) int {
 	if slices.ContainsFunc(args, asksForHelp) {
 		return help(c, args)
 	}
-	launcher := confine.Launcher{}
+	launcher := confine.Launcher{Umask: c.umask}
 	if len(args) > 0 && args[0] == "run" {
 		// The jail's init starts while the command line and the policy are read.
 		launcher.Ready = launcher.Prepare()

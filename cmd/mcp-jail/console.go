@@ -15,13 +15,15 @@ import (
 //     everything at all, goes to standard error.
 //   - Colour only carries what the words say too.
 
-// console is the three standard streams with what is known about them.
+// console is the three standard streams with what is known about them, and what else
+// the caller gave this process.
 type console struct {
 	in       *os.File
 	out, err *os.File
 	colour   bool // of out
 	errTTY   bool
 	lost     *error // the first thing that kept output from being written; nil where nobody asks
+	umask    *int   // the caller's, where this process has another
 }
 
 // withColours turns colours on for a terminal, unless NO_COLOR is set to

@@ -53,7 +53,7 @@ func (t *target) probe(c console, r *serverReport, timeout time.Duration) error 
 
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	s := t.session(console{in: sessionIn, out: sessionOut, err: null}, confine.Launcher{})
+	s := t.session(console{in: sessionIn, out: sessionOut, err: null}, confine.Launcher{Umask: c.umask})
 	var record diagnostics.Record
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
