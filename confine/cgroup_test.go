@@ -69,6 +69,8 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		{cgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
 		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
 		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
+		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
+		{cgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
 	} {
 		f := facts{Supported: true, UID: 1000, Place: c.place}
 		plan := compile(c.p, f)
@@ -77,6 +79,15 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		})
 		if c.place.writable(c.p) != c.want || claims == c.want || plan.place.none() != c.want {
 			t.Errorf("%+v with %+v: writable %v, claimed %v, used %+v", c.place, c.p.Entries, c.place.writable(c.p), claims, plan.place)
+		}
+	}
+}
+
+func TestCgroupLine(t *testing.T) {
+	const events = "low 0\nhigh 3\nmax 7\noom_group_kill 1\noom_kill 5\noom 2\nodd\n"
+	for key, want := range map[string]int64{"max": 7, "oom": 2, "oom_kill": 5, "hi": 0, "odd": 0, "": 0} {
+		if n := cgroupLine(events, key); n != want {
+			t.Errorf("%q: %d, want %d", key, n, want)
 		}
 	}
 }

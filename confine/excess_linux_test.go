@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +106,104 @@ func TestExcessWaitsForTheEnd(t *testing.T) {
 	}
 	if len(w.excess.ended) != 0 || w.excess.strain != 0 {
 		t.Errorf("not forgotten: %+v", w.excess)
+	}
+}
+
+// TestExcessSparesSuccessors: who has the number of one that was ended is not ended for
+// that, while the jail is below its limit.
+func TestExcessSparesSuccessors(t *testing.T) {
+	w, f := watchOver(t, 100)
+	f.set("2", 10, 10)
+	for _, c := range []struct {
+		mb         int
+		end, again string
+	}{{150, "3", ""}, {150, "", "3"}, {20, "", ""}, {90, "", ""}, {150, "", "3"}} {
+		f.set("3", c.mb, c.mb)
+		end := chosen(t, w)
+		if again := strings.Join(numbersOf(w.excess.again), " "); end != c.end || again != c.again {
+			t.Errorf("with %d MB: ended %q and again %q, want %q and %q", c.mb, end, again, c.end, c.again)
+		}
+	}
+}
+
+// TestEndsOnlyItsOwn: without a PID namespace a number may be somebody else's by the time
+// that its process is to be ended.
+func TestEndsOnlyItsOwn(t *testing.T) {
+	mine := exec.Command("sleep", "1000")
+	if err := mine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// What a shell leaves behind falls to the host's init.
+	var pipes [4]*os.File
+	for i := range 2 {
+		var err error
+		if pipes[2*i], pipes[2*i+1], err = os.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hears, says := pipes[2], pipes[1]
+	defer hears.Close()
+	defer says.Close()
+	shell := exec.Command("setsid", "sh", "-c", "cat <&3 >&4 2>/dev/null & echo $!")
+	shell.ExtraFiles = []*os.File{pipes[0], pipes[3]}
+	other, err := shell.Output()
+	pipes[0].Close()
+	pipes[3].Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strings.TrimSpace(string(other))
+	if all, err := descendants(); err != nil || slices.Contains(all, pid) || !slices.Contains(all, strconv.Itoa(mine.Process.Pid)) {
+		t.Fatalf("%v, %v: not what this test needs", all, err)
+	}
+	answers := func() bool {
+		says.Write([]byte("x"))
+		n, _ := hears.Read(make([]byte, 1))
+		return n == 1
+	}
+	if !answers() {
+		t.Fatal("the stranger is not there")
+	}
+	(&shim{bare: true}).killMembers([]member{{pid: pid}, {pid: strconv.Itoa(mine.Process.Pid)}, {pid: "none"}})
+	if err := mine.Wait(); err == nil || mine.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+		t.Errorf("its own: %v", err)
+	}
+	if !answers() {
+		t.Fatal("a stranger was ended")
+	}
+	// The control: it could have been.
+	(&shim{}).killMembers([]member{{pid: pid}})
+	if answers() {
+		t.Error("nobody is ended")
+	}
+}
+
+// TestLimitReached: what goes on is one denial, and each process that was ended its own.
+func TestLimitReached(t *testing.T) {
+	var all []Denial
+	for _, m := range []struct {
+		key, what string
+		value     int
+		pid       int
+	}{
+		{keyMemory, "memory", 64, 0}, {keyMemory, "memory", 64, 0}, {keyMemory, "space in /tmp", 64, 0}, {keyMemory, "memory", 128, 0},
+		{keyMemory, "memory", 64, 7}, {keyMemory, "memory", 64, 7}, {keyProcesses, "processes", 64, 0}, {keyMemory, "memory", 64, 0},
+	} {
+		all = limitReached(all, m.key, m.what, m.value, m.pid, "")
+	}
+	var got []string
+	for _, d := range all {
+		got = append(got, fmt.Sprint(d.Operation, ", ", d.Target, ", ", d.PID, ", ", d.Count))
+	}
+	want := []string{
+		"memory, memory_mb = 64, 0, 3", "space in /tmp, memory_mb = 64, 0, 1", "memory, memory_mb = 128, 0, 1",
+		"memory, memory_mb = 64, 7, 1", "memory, memory_mb = 64, 7, 1", "processes, processes = 64, 0, 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if first, last := all[0].Time, all[len(all)-1].Time; first.Before(last) {
+		t.Errorf("the time of what goes on, %v, is not that of the latest, after %v", first, last)
 	}
 }
 

@@ -5,12 +5,15 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // heldCall is a call that a filter has handed over to this process and that waits for
@@ -241,13 +244,13 @@ func TestDatagramIsForWhoWaits(t *testing.T) {
 
 // witnessed runs a witness of a supervisor over a call of this process, and tells what
 // it reports.
-func witnessed(v *supervisor, call string, args ...uint64) (told []string) {
+func witnessed(v *supervisor, id uint64, call string, args ...uint64) (told []string) {
 	hooked := hookedCalls()
 	for i := range hooked {
 		if hooked[i].call != call {
 			continue
 		}
-		r := &request{hookedCall: hooked[i], n: notification{tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
+		r := &request{hookedCall: hooked[i], n: notification{id: id, tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
 		copy(r.n.args[:], args)
 		v.ledger = ledger{say: func(m message) { told = append(told, fmt.Sprint(m.step, " ", m.detail, " ", m.target)) }}
 		v.witnessCall(r)
@@ -303,7 +306,7 @@ func TestWitnessConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := witnessed(&supervisor{gated: c.gated}, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := witnessed(&supervisor{gated: c.gated}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -326,10 +329,74 @@ func TestWitnessReadsWhole(t *testing.T) {
 	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	if got := witnessed(&supervisor{}, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
+	if got := witnessed(&supervisor{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
 		t.Errorf("to the last byte: %v", got)
 	}
-	if got := witnessed(&supervisor{}, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
+	if got := witnessed(&supervisor{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
 		t.Errorf("beyond it: %v", got)
+	}
+}
+
+// TestWitnessExec: of executions exactly those are reported that the jail refuses, and
+// nothing of them stays open.
+func TestWitnessExec(t *testing.T) {
+	dir := plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
+	for _, name := range []string{"granted/run", "listed/run", "outside/run", "run"} {
+		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir+"/listed/text", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(dir+"/listed/fifo", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	profile := &policy.Profile{Entries: []policy.Entry{
+		{Path: dir + "/granted", Kind: policy.KindDir, Rights: policy.Read | policy.Execute},
+		{Path: dir + "/listed", Kind: policy.KindDir, Rights: policy.Read},
+	}}
+	at, err := unix.Open(dir+"/listed", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	open := func() (n int) {
+		for _, fd := range namesIn("/proc/self/fd") {
+			if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasPrefix(to, dir) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct{ name, want string }{
+		{dir + "/listed/run", "[process exec " + dir + "/listed/run]"},
+		{"run", "[process exec " + dir + "/listed/run]"},
+		{"link", "[process exec " + dir + "/listed/run]"},
+		{"../listed/run", "[process exec " + dir + "/listed/run]"},
+		{dir + "/granted/run", "[]"},
+		{dir + "/outside/run", "[]"},
+		{"out", "[]"},
+		{dir + "/run", "[]"},
+		{"text", "[]"},
+		{"dir", "[]"},
+		{"fifo", "[]"},
+		{"absent", "[]"},
+		{"absent/run", "[]"},
+		{"run/x", "[]"},
+	} {
+		l, id, _ := heldCall(t)
+		name := append([]byte(c.name), 0)
+		var pinned runtime.Pinner
+		pinned.Pin(&name[0])
+		before := open()
+		got := witnessed(&supervisor{listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
+		pinned.Unpin()
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if after := open(); after != before {
+			t.Errorf("%s: %d more are open", c.name, after-before)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -266,4 +267,42 @@ func TestOpenByStep(t *testing.T) {
 			unix.Close(got)
 		}
 	}
+}
+
+// TestOpenPassable: what lies in a directory that may be passed and not be listed, as
+// other users' often may, is found, by either way to open it.
+func TestOpenPassable(t *testing.T) {
+	dir := shortDir(t)
+	plantBelow(t, dir, "passable/in/file")
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir + "/passable", dir + "/passable/in"} {
+		if err := os.Chmod(d, 0o111); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(d, 0o755)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // which ends the thread with what it has given up
+		if os.Getuid() == 0 {
+			unix.RawSyscall(unix.SYS_SETFSUID, ordinaryUser, 0, 0) // and the capabilities that pass by modes
+		}
+		if _, err := unix.Open(dir+"/passable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != unix.EACCES {
+			t.Errorf("the control: listing it: %v", err)
+		}
+		for _, p := range []string{"/passable", "/passable/in", "/passable/in/file"} {
+			for how, open := range map[string]func(string) (int, error){
+				"at once": func(p string) (int, error) { return openBeneath(unix.AT_FDCWD, p, 0) },
+				"by step": func(p string) (int, error) { return openByStep(unix.AT_FDCWD, p, false) },
+			} {
+				if err := closing(open(dir + p)); err != nil {
+					t.Errorf("%s, %s: %v", p, how, err)
+				}
+			}
+		}
+	}()
+	<-done
 }

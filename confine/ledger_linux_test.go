@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +81,66 @@ func TestLedgerTellsTheRest(t *testing.T) {
 		t.Errorf("%v", d)
 	}
 	eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
+	for range times { // and so it is of the next page
+		l.refused(&request{n: notification{tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
+}
+
+// TestLedgerKnowsWhatIsNoRefusal: what no policy grants, what programs try and do
+// without, and what the self-test is refused are not on record.
+func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
+	const nscd = "/var/run/nscd/socket"
+	long := "/" + strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		axis              policy.Axis
+		operation, target string
+		hosts, self       bool
+		want              string // of the target, as it is told
+	}{
+		{policy.AxisFs, "write", "/a", false, false, "/a"},
+		{policy.AxisFs, "write", "/a", false, true, ""},
+		{policy.AxisFs, "write", "/proc/self/x", false, false, ""},
+		{policy.AxisFs, "create", "/dev/x", false, false, ""},
+		{policy.AxisFs, "create", "/sys", false, false, ""},
+		{policy.AxisFs, "create", "/system", false, false, "/system"},
+		{policy.AxisIPC, "connect", "/dev/log", false, false, "/dev/log"},
+		{policy.AxisProcess, "exec", "/proc/x", false, false, "/proc/x"},
+		{policy.AxisIPC, "connect", nscd, false, false, ""},
+		{policy.AxisFs, "create", nscd, false, false, nscd},
+		{policy.AxisFs, "read", "/etc/hosts", true, false, ""},
+		{policy.AxisFs, "read", "/etc/hosts", false, false, "/etc/hosts"},
+		{policy.AxisFs, "write", "/etc/hosts", true, false, "/etc/hosts"},
+		{policy.AxisFs, "read", "/etc/passwd", true, false, "/etc/passwd"},
+		{policy.AxisFs, "read", long, false, false, long[:4096]},
+	} {
+		var told []string
+		l := &ledger{hosts: c.hosts, say: func(m message) { told = append(told, m.target) }}
+		if c.self {
+			l.self = unix.Gettid()
+		}
+		l.report(&request{n: notification{tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
+		if want := []string{c.want}; !slices.Equal(told, want) && (c.want != "" || told != nil) {
+			t.Errorf("%s %s %.20s: told %.50q, want %.20q", c.axis, c.operation, c.target, told, c.want)
+		}
+	}
+}
+
+// TestLedgerAnnounces: the last one that is told at once says that there may be more.
+func TestLedgerAnnounces(t *testing.T) {
+	var told []message
+	l := &ledger{say: func(m message) { told = append(told, m) }, turns: true} // so that nothing comes later
+	for range maxAgain + 10 {
+		l.refused(&request{n: notification{tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	for i, m := range told {
+		if last := i == maxAgain+1; m.held != last || m.pid == 0 || m.program == "" {
+			t.Errorf("%d: %+v", i, m)
+		}
+	}
+	if len(told) != maxAgain+2 {
+		t.Errorf("%d are told", len(told))
+	}
 }
 
 // TestOthersAreNotLookedUp: they are no name.

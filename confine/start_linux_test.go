@@ -136,3 +136,35 @@ func TestJailThousand(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
 }
+
+// TestJailPlanOfTheOtherSort: a shim carries no plan out that is for a jail of the
+// other sort than its own: steps would be left out that this plan counts on.
+func TestJailPlanOfTheOtherSort(t *testing.T) {
+	needsJail(t)
+	p := jailProfile(t)
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("cwd")})...)
+	for _, bare := range []bool{false, true} {
+		facts, own, other := hostFacts().with(yes("")), shimOwnNet, shimBare
+		if bare {
+			facts, own, other = hostFacts().with(no("for this test", "")), shimBare, shimOwnNet
+		}
+		plan, err := allGaps.compile(p, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.order.Bare != bare {
+			t.Fatalf("the plan is bare: %t, want %t", plan.order.Bare, bare)
+		}
+		_, err = Launcher{}.spawn(other).start(t.Context(), plan, Stdio{})
+		var se *StartError
+		if !errors.As(err, &se) || se.Step != "order" {
+			t.Errorf("bare %t: %#v, want a refusal of the order", bare, err)
+		}
+		process, err := Launcher{}.spawn(own).start(t.Context(), plan, Stdio{})
+		if err != nil {
+			t.Errorf("bare %t, by the shim that it is for: %v", bare, err)
+			continue
+		}
+		process.Wait()
+	}
+}
