@@ -87,6 +87,25 @@ func TestBareTrees(t *testing.T) {
 	}
 }
 
+// TestBareAttributesAreThemselves: changing modes, owners and times, which the supervisor
+// does for the server, has the results that the kernel would give.
+func TestBareAttributesAreThemselves(t *testing.T) {
+	needsBare(t)
+	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
+	in := plant(t, tree...)
+	want := strings.Split(unconfined(t, "/", try("changes-attributes", in))[0], ";")
+	in = plant(t, tree...)
+	got := strings.Split(inBare(t, jailProfile(t, grant{in, rw}), try("changes-attributes", in))[0], ";")
+	if !strings.HasPrefix(want[0], "ok ") || len(want) < 150 || len(got) != len(want) {
+		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("in the jail %s, unconfined %s", got[i], want[i])
+		}
+	}
+}
+
 // TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
 func TestBareSwappedObjects(t *testing.T) {
 	needsBare(t)

@@ -14,11 +14,12 @@ import (
 // Modes, owners and times of files: where there are no mounts, the supervisor is
 // the only one that asks whether they may change.
 
-// onDescriptor tells a call that names no path: fchmod, fchown, futimens.
+// onDescriptor tells a call that names no path: fchmod, fchown, futimens. The last is
+// utimensat without a name, and without a descriptor it is an error.
 func (r *request) onDescriptor() bool {
 	switch r.op {
 	case hookMode, hookOwner, hookTimes:
-		return r.path == noArg || r.call == "utimensat" && r.arg(r.path) == 0
+		return r.path == noArg || r.call == "utimensat" && r.arg(r.path) == 0 && int32(r.arg(r.dir)) != unix.AT_FDCWD
 	}
 	return false
 }
@@ -40,7 +41,11 @@ func (r *request) noFollow() bool {
 // attributes decides by the path of the object that is meant, and changes that
 // object through a descriptor of its own.
 func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
-	if r.flags != noArg && r.arg(r.flags)&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)&0xffffffff != 0 {
+	known := uint32(unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH)
+	if r.onDescriptor() {
+		known = 0
+	}
+	if r.flags != noArg && uint32(r.arg(r.flags))&^known != 0 {
 		return unix.EINVAL
 	}
 	object := r.bases[0]

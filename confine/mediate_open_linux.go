@@ -256,10 +256,18 @@ func (w *walker) object(at *place) (int, syscall.Errno) {
 			return -1, asErrno(err)
 		}
 		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			return fd, asErrno(err)
+		err = unix.Fstat(fd, &st)
+		kind := st.Mode & unix.S_IFMT
+		if err == nil && kind != unix.S_IFLNK {
+			if at.tail == "" || kind == unix.S_IFDIR {
+				return fd, 0
+			}
+			err = unix.ENOTDIR
 		}
 		unix.Close(fd)
+		if err != nil {
+			return -1, asErrno(err)
+		}
 		if object, errno := w.advance(at); errno != 0 || object >= 0 {
 			return object, errno
 		}

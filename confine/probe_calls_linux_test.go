@@ -119,10 +119,13 @@ func (c *calls) names() {
 		c.note("symlink "+to, unix.Symlink("f", to))
 	}
 	c.note("symlink empty", unix.Symlink("", "s3"))
-	for _, l := range [][2]string{{"f", "h"}, {"f", "h"}, {"l", "hl"}, {"d", "hd"}, {"none", "hn"}, {"f", "none/h"}, {"f", "d/h"}, {"f", "hh/"}} {
+	for _, l := range [][2]string{{"f", "h"}, {"f", "h"}, {"l", "hl"}, {"d", "hd"}, {"none", "hn"}, {"f", "none/h"}, {"f", "d/h"}, {"f", "hh/"}, {"f/", "slash"}, {"l/", "slash"}, {"d/", "slash"}} {
 		c.note("link "+l[0]+" "+l[1], unix.Link(l[0], l[1]))
 	}
 	c.note("linkat follow", unix.Linkat(unix.AT_FDCWD, "l", unix.AT_FDCWD, "hfollow", unix.AT_SYMLINK_FOLLOW))
+	for _, name := range []string{"f/", "l/", "dl/", "dangling"} {
+		c.note("linkat follow "+name, unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, "slash", unix.AT_SYMLINK_FOLLOW))
+	}
 	c.note("linkat flags", unix.Linkat(unix.AT_FDCWD, "f", unix.AT_FDCWD, "hflags", 0x8))
 	for _, r := range [][2]string{
 		{"h", "h2"}, {"h2", "f"}, {"none", "x"}, {"m", "m3"}, {"m3/", "m/"}, {"m", "d"}, {"d", "m"}, {"f", "d"}, {"m", "m/sub"}, {".", "x"}, {"m", ".."}, {"s", "s4"}, {"f/", "x"}, {"m2", "none/x"}, {"", "x"}, {"f", ""},

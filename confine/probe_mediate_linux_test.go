@@ -105,10 +105,11 @@ var callVerbs = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
-	"many-names": probeParallelNames,
-	"calls":      probeCalls,
-	"creates":    probeCreates,
-	"timed":      probeTimed,
+	"many-names":         probeParallelNames,
+	"calls":              probeCalls,
+	"changes-attributes": probeAttributes,
+	"creates":            probeCreates,
+	"timed":              probeTimed,
 }
 
 // fill writes to a file and leaves it open.
