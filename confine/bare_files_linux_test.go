@@ -87,6 +87,47 @@ func TestBareTrees(t *testing.T) {
 	}
 }
 
+// TestBareKeepsRights: no file gets a right by a name elsewhere that a narrower entry has
+// taken from it. Landlock sees the wider one around both.
+func TestBareKeepsRights(t *testing.T) {
+	needsBare(t)
+	for _, c := range []struct {
+		attempt string
+		want    outcome
+	}{
+		{"rename drop/file x", "EXDEV"},
+		{"link drop/file x", "EXDEV"},
+		{"exchange drop/file file", "EXDEV"},
+		{"exchange file drop/file", "EXDEV"},
+		{"read drop/file", "EACCES"},
+		{"rename drop/file drop/x", "ok"},
+		{"link drop/file drop/x", "ok"},
+		{"exchange drop/file drop/other", "ok"},
+		{"rename file drop/x", "ok"}, // it loses one
+		{"rename file sub/x", "ok"},
+		{"exchange file sub/file", "ok"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			in := func(dir string) attempt {
+				a := attempt(strings.Fields(c.attempt))
+				for i := range a[1:] {
+					a[i+1] = filepath.Join(dir, a[i+1])
+				}
+				return a
+			}
+			tree := []string{"file", "sub/file", "drop/file", "drop/other"}
+			free := plant(t, tree...)
+			got, _, _ := strings.Cut(unconfined(t, "/", in(free))[0], " ")
+			expect(t, "unconfined", got, "ok")
+			dir := plant(t, tree...)
+			p := jailProfile(t, grant{dir, rw}, grant{dir + "/drop", policy.Write})
+			got, _, _ = strings.Cut(inBare(t, p, in(dir))[0], " ")
+			expect(t, "in the jail", got, c.want)
+		})
+	}
+}
+
 // TestBareAttributesAreThemselves: changing modes, owners and times, which the supervisor
 // does for the server, has the results that the kernel would give.
 func TestBareAttributesAreThemselves(t *testing.T) {
@@ -104,6 +145,11 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 			t.Errorf("in the jail %s, unconfined %s", got[i], want[i])
 		}
 	}
+	// A file of the host's that has a name like one that has none any more.
+	other := plant(t) + "/kept (deleted)"
+	plantInto(t, other)
+	expect(t, "unconfined", unconfined(t, "/", try("chmod", other))[0], "ok")
+	expect(t, "in the jail", inBare(t, jailProfile(t, grant{in, rw}), try("chmod", other))[0], "EACCES")
 }
 
 // TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.

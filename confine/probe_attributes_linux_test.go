@@ -61,10 +61,13 @@ func (c *calls) oddDescriptors(f func(what string, fd int)) {
 	defer unix.Close(pair[1])
 	event, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	defer unix.Close(event)
+	memory, _ := unix.MemfdCreate("x", unix.MFD_CLOEXEC)
+	defer unix.Close(memory)
 	for _, odd := range []struct {
 		what string
 		fd   int
 	}{
+		{"memory", memory},
 		{"file", int(file.Fd())}, {"gone", int(gone.Fd())}, {"named", int(named.Fd())}, {"pipe", int(r.Fd())},
 		{"socket", pair[0]}, {"event", event}, {"bad", 99},
 	} {
