@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -446,11 +447,17 @@ func TestDatagramCalls(t *testing.T) {
 		{"a resolver", "connect", resolver, socketReply{}},
 		{"one of the other family", "connect", inet("[2001:db8::1]:53"), failed(unix.EAFNOSUPPORT)},
 		{"half a resolver", "connect", resolver[:7], failed(unix.EINVAL)},
+		{"a byte", "connect", resolver[:1], failed(unix.EINVAL)},
+		{"a resolver in all that an address can be", "connect", append(slices.Clone(resolver), make([]byte, 112)...), socketReply{}},
+		{"and in more", "connect", append(slices.Clone(resolver), make([]byte, 113)...), failed(unix.EINVAL)},
 	} {
 		p, n := put(c.raw)
 		if got := call(fresh(), c.call, 0, p, n); got != c.want {
 			t.Errorf("%s, %s: %+v, want %+v", c.call, c.what, got, c.want)
 		}
+	}
+	if got := call(fresh(), "connect", 0, at(name), 1<<32-1); got != failed(unix.EINVAL) {
+		t.Errorf("connect, of less than nothing: %+v", got)
 	}
 	for _, c := range []struct {
 		what string
@@ -507,6 +514,7 @@ func TestDatagramCalls(t *testing.T) {
 	receives := func(what string, iovecs uint64, nameRoom int32, flags uint64) string {
 		clear(m[header : header+64])
 		clear(m[buffer : buffer+16])
+		clear(m[name : name+64])
 		word := func(i int, v uint64) { binary.NativeEndian.PutUint64(m[i:], v) }
 		word(header, at(name))
 		word(header+msgNameLen, uint64(uint32(nameRoom)))
@@ -531,7 +539,8 @@ func TestDatagramCalls(t *testing.T) {
 		said := fmt.Sprintf("%d %q", reply.val, strings.TrimRight(string(m[buffer:buffer+16]), "\x00"))
 		if what != "recvfrom" {
 			h := func(i int) uint32 { return binary.NativeEndian.Uint32(m[header+i:]) }
-			said += fmt.Sprintf(" flags %#x control %d name %d", h(msgFlags), h(msgControlLen), h(msgNameLen))
+			to, _ := endpoint(m[name : name+64])
+			said += fmt.Sprintf(" flags %#x control %d name %d %s", h(msgFlags), h(msgControlLen), h(msgNameLen), to)
 		}
 		if what == "recvmmsg" {
 			said += fmt.Sprint(" of ", binary.NativeEndian.Uint32(m[header+sizeofMsghdr:]))
@@ -539,6 +548,15 @@ func TestDatagramCalls(t *testing.T) {
 		return said
 	}
 	const dontWait, peek, trunc, errors = unix.MSG_DONTWAIT, unix.MSG_PEEK, unix.MSG_TRUNC, unix.MSG_ERRQUEUE
+	memories := func() (n int) {
+		for _, fd := range namesIn("/proc/self/fd") {
+			if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasSuffix(to, "/mem") {
+				n++
+			}
+		}
+		return n
+	}
+	before := memories()
 	none := "EAGAIN false false"
 	if got := receives("recvfrom", 1, 16, dontWait); got != none {
 		t.Errorf("before there is one: %s", got)
@@ -564,14 +582,15 @@ func TestDatagramCalls(t *testing.T) {
 		{"recvfrom", 1, 16, peek, `4 "answ"`, false},
 		{"recvfrom", 1, 16, trunc, `6 "answ"`, true},
 		{"recvfrom", 1, 16, errors, none, false},
-		{"recvmsg", 1, 16, 0, `4 "answ" flags 0x20 control 0 name 16`, true},
-		{"recvmsg", 1, 16, trunc, `6 "answ" flags 0x20 control 0 name 16`, true},
-		{"recvmsg", 1, -1, 0, `4 "answ" flags 0x20 control 0 name 16`, true},
-		{"recvmsg", 1, 1 << 20, 0, `4 "answ" flags 0x20 control 0 name 16`, true},
-		{"recvmsg", 0, 16, 0, `0 "" flags 0x20 control 0 name 16`, true},
+		{"recvmsg", 1, 16, 0, `4 "answ" flags 0x20 control 0 name 16 192.0.2.53:53`, true},
+		{"recvmsg", 1, 16, trunc, `6 "answ" flags 0x20 control 0 name 16 192.0.2.53:53`, true},
+		{"recvmsg", 1, 6, 0, `4 "answ" flags 0x20 control 0 name 16 192.0.0.0:53`, true},
+		{"recvmsg", 1, -1, 0, `4 "answ" flags 0x20 control 0 name 16 invalid AddrPort`, true},
+		{"recvmsg", 1, 1 << 20, 0, `4 "answ" flags 0x20 control 0 name 16 192.0.2.53:53`, true},
+		{"recvmsg", 0, 16, 0, `0 "" flags 0x20 control 0 name 16 192.0.2.53:53`, true},
 		{"recvmsg", maxMessages + 1, 16, 0, "EMSGSIZE false false", false},
 		{"recvmsg", 1 << 62, 16, 0, "EMSGSIZE false false", false},
-		{"recvmmsg", 1, 16, 0, `1 "answ" flags 0x20 control 0 name 16 of 4`, true},
+		{"recvmmsg", 1, 16, 0, `1 "answ" flags 0x20 control 0 name 16 192.0.2.53:53 of 4`, true},
 	} {
 		if err := unix.Send(pair[1], []byte("answer"), 0); err != nil {
 			t.Fatal(err)
@@ -583,5 +602,8 @@ func TestDatagramCalls(t *testing.T) {
 		if took := err == unix.EAGAIN; took != c.takes {
 			t.Errorf("%s, %d pieces, flags %#x: the answer is taken: %t", c.what, c.iovecs, c.flags, took)
 		}
+	}
+	if after := memories(); after != before {
+		t.Errorf("%d of the memories that were written to are still open", after-before)
 	}
 }

@@ -195,10 +195,7 @@ func (s *sockets) bind(n *notification) socketReply {
 // address copies a socket address out of the caller, once.
 func (s *sockets) address(n *notification, at, size uint64) (raw []byte, errno syscall.Errno) {
 	length := int(int32(size))
-	switch {
-	case length < 0 || length > unix.SizeofSockaddrAny+16: // struct sockaddr_storage
-		return nil, unix.EINVAL
-	case length < 2:
+	if length < 2 || length > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
 		return nil, unix.EINVAL
 	}
 	raw = make([]byte, length)
