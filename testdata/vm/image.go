@@ -19,6 +19,14 @@ var programs = []string{
 // optional ones are taken along where the host has them.
 var optional = []string{"apparmor_parser", "git", "python3", "strace"}
 
+// packages hold the same programs, for a machine of another architecture than this one's.
+// Their suite is the first without a file in /bin or /lib, which are links on the disk.
+var packages = []string{
+	"bash", "dash", "coreutils", "findutils", "git", "grep", "mount", "procps", "python3-minimal", "sed", "strace", "util-linux",
+}
+
+const suiteOfPackages = "trixie"
+
 // built are the binaries of this repository, by their name on the disk.
 var built = []struct {
 	name string
@@ -32,7 +40,7 @@ var built = []struct {
 }
 
 // makeDisk makes the image of a root filesystem that all machines start from.
-func makeDisk(work string, files []string) (disk string, err error) {
+func makeDisk(work, cache string, o options) (disk string, err error) {
 	root := filepath.Join(work, "root")
 	for _, d := range []string{"dev", "proc", "sys", "run", "tmp", "var/tmp", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "home/user", "root", "vm"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
@@ -53,11 +61,29 @@ func makeDisk(work string, files []string) (disk string, err error) {
 			return "", err
 		}
 	}
-	if err := buildInto(root); err != nil {
+	if err := buildInto(root, o.arch); err != nil {
 		return "", err
 	}
-	if err := copyHost(root, files); err != nil {
-		return "", err
+	want := o.files
+	if o.arch == hostArch {
+		found, err := hostPrograms()
+		if err != nil {
+			return "", err
+		}
+		want = append(want, found...)
+	} else {
+		a, err := newApt(cache, suiteOfPackages, o.arch)
+		if err == nil {
+			err = a.install(root, packages)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	for _, file := range want {
+		if err := copyProgram(root, file); err != nil {
+			return "", err
+		}
 	}
 	disk = filepath.Join(work, "disk")
 	if out, err := exec.Command("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", root, disk, "2G").CombinedOutput(); err != nil {
@@ -76,7 +102,7 @@ func makeDisk(work string, files []string) (disk string, err error) {
 
 // buildInto builds for the machine. Test binaries run in a directory beside their
 // testdata, as go test does it.
-func buildInto(root string) error {
+func buildInto(root, arch string) error {
 	for _, b := range built {
 		to := filepath.Join(root, b.name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -85,7 +111,7 @@ func buildInto(root string) error {
 		source := b.args[len(b.args)-1]
 		args := append(b.args[:len(b.args)-1:len(b.args)-1], "-o", to, source)
 		cmd := exec.Command("go", args...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
@@ -99,26 +125,20 @@ func buildInto(root string) error {
 	return nil
 }
 
-func copyHost(root string, files []string) error {
-	want := files
+func hostPrograms() (found []string, err error) {
 	for _, p := range programs {
 		path, err := exec.LookPath(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		want = append(want, path)
+		found = append(found, path)
 	}
 	for _, p := range optional {
 		if path, err := exec.LookPath(p); err == nil {
-			want = append(want, path)
+			found = append(found, path)
 		}
 	}
-	for _, file := range want {
-		if err := copyProgram(root, file); err != nil {
-			return err
-		}
-	}
-	return nil
+	return found, nil
 }
 
 var library = regexp.MustCompile(`(/\S+) \(0x`)

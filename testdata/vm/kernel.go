@@ -18,20 +18,21 @@ type kernel struct {
 	release string
 }
 
-const flavour = "linux-image-cloud-amd64"
+// flavour is the metapackage of its newest image.
+func flavour(arch string) string { return "linux-image-cloud-" + arch }
 
 // findKernel downloads what is not in the cache yet.
-func findKernel(cache, name string) (kernel, error) {
+func findKernel(cache, name, arch string) (kernel, error) {
 	if strings.HasSuffix(name, ".deb") {
 		return unpack(filepath.Join(cache, "unpacked", filepath.Base(strings.Split(name, ",")[0])), name, strings.Split(name, ","))
 	}
-	a, err := newApt(filepath.Join(cache, "apt-"+name), name)
+	a, err := newApt(cache, name, arch)
 	if err != nil {
 		return kernel{}, err
 	}
 	// The metapackage names the image, which in newer releases names others.
 	var debs []string
-	todo := []string{flavour}
+	todo := []string{flavour(arch)}
 	for len(todo) > 0 {
 		pkg := todo[0]
 		todo = todo[1:]
@@ -40,7 +41,7 @@ func findKernel(cache, name string) (kernel, error) {
 			return kernel{}, err
 		}
 		todo = append(todo, depends...)
-		if pkg == flavour {
+		if pkg == flavour(arch) {
 			continue
 		}
 		deb, err := a.download(pkg)
@@ -50,7 +51,7 @@ func findKernel(cache, name string) (kernel, error) {
 		debs = append(debs, deb)
 	}
 	if debs == nil {
-		return kernel{}, fmt.Errorf("%s: %s names no image", name, flavour)
+		return kernel{}, fmt.Errorf("%s: %s names no image", name, flavour(arch))
 	}
 	return unpack(filepath.Join(cache, "unpacked", filepath.Base(debs[0])), name, debs)
 }
@@ -89,11 +90,15 @@ func unpack(dir, name string, debs []string) (kernel, error) {
 // asked without it.
 const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// apt is a configuration of its own, with one suite and nothing installed. The
-// machine's is only asked which mirror it uses.
+// apt is a configuration of its own, with one suite, one architecture and nothing
+// installed. The machine's is only asked which mirror it uses.
 type apt struct{ dir, suite string }
 
-func newApt(dir, suite string) (*apt, error) {
+func newApt(cache, suite, arch string) (*apt, error) {
+	dir := filepath.Join(cache, "apt-"+suite)
+	if arch != hostArch {
+		dir += "-" + arch
+	}
 	out, err := exec.Command("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Label: Debian").Output()
 	site, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if err != nil || site == "" {
@@ -112,8 +117,8 @@ func newApt(dir, suite string) (*apt, error) {
 	for file, content := range map[string]string{
 		"status":  "",
 		"sources": fmt.Sprintf("deb %s%s %s main\n", keys, site, suite),
-		"config": fmt.Sprintf("Dir::State %q;\nDir::State::status %q;\nDir::Cache %q;\nDir::Etc::sourcelist %q;\nDir::Etc::sourceparts \"-\";\nAPT::Sandbox::User \"root\";\n",
-			dir+"/state", dir+"/status", dir+"/cache", dir+"/sources"),
+		"config": fmt.Sprintf("Dir::State %q;\nDir::State::status %q;\nDir::Cache %q;\nDir::Etc::sourcelist %q;\nDir::Etc::sourceparts \"-\";\nAPT::Sandbox::User \"root\";\nAPT::Architecture %q;\nAPT::Architectures { %q; };\n",
+			dir+"/state", dir+"/status", dir+"/cache", dir+"/sources", arch, arch),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 			return nil, err
@@ -168,4 +173,23 @@ func (a *apt) download(pkg string) (deb string, err error) {
 		return "", fmt.Errorf("apt-get download %s gave no file", pkg)
 	}
 	return found[0], nil
+}
+
+// install unpacks packages, and all that they depend on, below root. Nothing of them is
+// run: they need not be of this machine's architecture.
+func (a *apt) install(root string, packages []string) error {
+	args := append([]string{"install", "-qq", "-y", "--no-install-recommends", "--download-only"}, packages...)
+	if _, err := a.command("apt-get", args...); err != nil {
+		return err
+	}
+	debs, err := filepath.Glob(filepath.Join(a.dir, "cache/archives/*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range debs {
+		if out, err := exec.Command("dpkg-deb", "-x", deb, root).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", deb, err, out)
+		}
+	}
+	return nil
 }

@@ -25,10 +25,37 @@ var allBoots = []boot{
 	{"no-landlock", "lsm=yama,apparmor"},
 }
 
+// A board is what differs between architectures.
+type board struct {
+	qemu, install   string // the program, and the packages that bring it
+	machine         string
+	tcg             string   // its processor in software
+	console, report string   // names of the serial lines
+	clock           []string // words for the kernel
+}
+
+var boards = map[string]board{
+	"amd64": {
+		qemu: "qemu-system-x86_64", install: "qemu-system-x86 seabios", machine: "q35",
+		tcg:     "max,-cx16", // the software of QEMU 7 gets cmpxchg16b wrong, and Linux can do without
+		console: "ttyS0", report: "ttyS1",
+		// A software processor is slow, and a kernel that waits for it is not stuck. Its
+		// TSC is measured at boot, wrongly where this host is busy: in such a machine a
+		// minute has passed as half an hour, and the test of its timer fails.
+		clock: []string{"no_timer_check", "clocksource=hpet", "tsc=unstable"},
+	},
+	"arm64": {
+		qemu: "qemu-system-aarch64", install: "qemu-system-arm", machine: "virt,gic-version=3",
+		tcg:     "max,pauth-impdef=on", // signing pointers as the standard says takes half of the time
+		console: "ttyAMA0", report: "ttyS0",
+	},
+}
+
 type machine struct {
 	kernel
 	boot
-	disk string
+	board board
+	disk  string
 	options
 }
 
@@ -66,7 +93,7 @@ func (m machine) run(ctx context.Context, work string) (r result) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", m.arguments(console, report)...)
+	cmd := exec.CommandContext(ctx, m.board.qemu, m.arguments(console, report)...)
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -102,30 +129,28 @@ func (m machine) arguments(console, report string) []string {
 	} else if m.only != "" {
 		command = "only " + base64.RawURLEncoding.EncodeToString([]byte(m.only))
 	}
-	// A software processor is slow, and a kernel that waits for it is not stuck. Its
-	// TSC is measured at boot, wrongly where this host is busy: in such a machine a
-	// minute has passed as half an hour, and the test of its timer fails.
 	device, root := "nvme,drive=root,serial=root", "root=/dev/nvme0n1"
 	if m.virtio {
 		device, root = "virtio-blk-pci,drive=root", "root=/dev/vda"
 	}
-	words := []string{
-		"console=ttyS0", root, "rw", "panic=-1", "quiet", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "mitigations=off", "no_timer_check", "clocksource=hpet", "tsc=unstable",
-		m.cmdline, m.append, "init=/vm/init", "--", m.boot.name, command,
-	}
-	// The software of QEMU 7 gets cmpxchg16b wrong, and Linux can do without.
-	accel, cpu := "tcg,thread=multi", "max,-cx16"
+	words := []string{"console=" + m.board.console, root, "rw", "panic=-1", "quiet", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "mitigations=off"}
+	words = append(append(words, m.board.clock...), m.cmdline, m.append, "init=/vm/init", "--", m.boot.name, m.board.report, command)
+	accel, cpu := "tcg,thread=multi", m.board.tcg
 	if m.kvm {
 		accel, cpu = "kvm", "host"
 	}
-	return []string{
-		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35", "-accel", accel,
+	args := []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", m.board.machine, "-accel", accel,
 		"-cpu", cpu, "-smp", fmt.Sprint(m.cpus), "-m", "2048", "-nic", "none",
 		"-kernel", m.image, "-append", strings.Join(words, " "),
 		"-drive", "file=" + m.disk + ",format=raw,if=none,id=root,snapshot=on", "-device", device,
 		"-device", "virtio-rng-pci",
-		"-serial", "file:" + console, "-serial", "file:" + report,
+		"-serial", "file:" + console,
 	}
+	if m.arch == "arm64" { // whose board has one serial line only
+		return append(args, "-chardev", "file,id=report,path="+report, "-device", "pci-serial,chardev=report")
+	}
+	return append(args, "-serial", "file:"+report)
 }
 
 // follow reads the report while it is being written, until the machine is gone.

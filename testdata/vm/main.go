@@ -33,16 +33,21 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 )
+
+// hostArch is where this command itself runs.
+const hostArch = runtime.GOARCH
 
 // suites are Debian's that differ in what Landlock can do.
 var suites = []string{"bullseye", "bookworm", "trixie", "trixie-backports"}
 
 func main() {
 	var o options
+	flag.StringVar(&o.arch, "arch", hostArch, "the `architecture` of the machine, amd64 or arm64")
 	flag.StringVar(&o.command, "exec", "", "run this shell `command` in the machine instead of the checks")
 	flag.StringVar(&o.only, "run", "", "run only the checks and boots (boot/check) that match this `regexp`")
 	flag.StringVar(&o.append, "append", "", "more words for the kernel's `command line`")
@@ -73,6 +78,7 @@ func main() {
 
 type options struct {
 	kernels       []string
+	arch          string
 	command, only string
 	append        string
 	files         []string
@@ -82,9 +88,13 @@ type options struct {
 }
 
 func run(ctx context.Context, o options) (failed bool, err error) {
-	for _, program := range []string{"qemu-system-x86_64", "mke2fs", "debugfs", "apt-get", "dpkg-deb"} {
+	board, ok := boards[o.arch]
+	if !ok {
+		return false, fmt.Errorf("-arch %s: there are machines of amd64 and arm64 only", o.arch)
+	}
+	for _, program := range []string{board.qemu, "mke2fs", "debugfs", "apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return false, fmt.Errorf("%s is missing: apt-get install qemu-system-x86 seabios e2fsprogs apt dpkg", program)
+			return false, fmt.Errorf("%s is missing: apt-get install %s e2fsprogs apt dpkg", program, board.install)
 		}
 	}
 	cache, err := os.UserCacheDir()
@@ -97,13 +107,13 @@ func run(ctx context.Context, o options) (failed bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(work)
-	disk, err := makeDisk(work, o.files)
+	disk, err := makeDisk(work, cache, o)
 	if err != nil {
 		return false, err
 	}
 	var table []string
 	for _, name := range o.kernels {
-		k, err := findKernel(cache, name)
+		k, err := findKernel(cache, name, o.arch)
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +126,7 @@ func run(ctx context.Context, o options) (failed bool, err error) {
 				return false, err
 			}
 			began := time.Now()
-			m := machine{kernel: k, boot: b, disk: disk, options: o}
+			m := machine{kernel: k, boot: b, disk: disk, board: board, options: o}
 			r := m.run(ctx, work)
 			failed = failed || r.failed()
 			table = append(table, fmt.Sprintf("%-28s %-12s %s  (%s)", k.release, b.name, r.summary(), time.Since(began).Round(time.Second)))

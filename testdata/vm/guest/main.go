@@ -129,35 +129,36 @@ func controllers() error {
 
 // work does what the words of the command line say.
 func work(args []string) {
-	r, err := openReport("/dev/ttyS1")
+	if len(args) < 3 {
+		fmt.Fprintf(os.Stderr, "what is to be done? %q\n", args)
+		os.Exit(1)
+	}
+	r, err := openReport("/dev/" + args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	// The end is only said by who got there.
-	if err := task(r, args); err != nil {
+	if err := task(r, args[0], args[2:]); err != nil {
 		fmt.Fprintln(r, "init:", err)
 		return
 	}
 	fmt.Fprintln(r, "@end")
 }
 
-func task(r *report, args []string) error {
-	if len(args) < 2 {
-		return fmt.Errorf("what is to be done? %q", args)
-	}
+func task(r *report, boot string, args []string) error {
 	var word []byte
-	if len(args) > 2 {
+	if len(args) > 1 {
 		var err error
-		if word, err = base64.RawURLEncoding.DecodeString(args[2]); err != nil {
+		if word, err = base64.RawURLEncoding.DecodeString(args[1]); err != nil {
 			return err
 		}
 	}
-	m, err := thisMachine(args[0])
+	m, err := thisMachine(boot)
 	if err != nil {
 		return err
 	}
-	switch args[1] {
+	switch args[0] {
 	case "exec":
 		cmd := exec.Command("/bin/sh", "-c", string(word))
 		cmd.Stdout, cmd.Stderr = r, r
@@ -175,5 +176,5 @@ func task(r *report, args []string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("unknown task %q", args[1])
+	return fmt.Errorf("unknown task %q", args[0])
 }
