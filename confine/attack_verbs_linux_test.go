@@ -25,6 +25,6 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, greetingVerbs())
 	maps.Copy(verbs, streamVerbs())
 	maps.Copy(verbs, socketVerbs())
-	verbs["callback"] = callbackVerb
+	verbs["callback"], verbs["foreign-program"] = callbackVerb, silent(runForeign)
 	return verbs
 }
