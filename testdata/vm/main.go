@@ -8,8 +8,10 @@
 // a list of .deb files with commas between them. Without any, it is one kernel of each
 // age that Debian still serves, the oldest of which has no Landlock at all.
 //
-// The machine is qemu's, its processors software (-kvm changes that). Its disk holds the binaries that this command builds, a few programs of this host,
-// and guest (the init, which is also the list of checks). It has no network card.
+// The machine is qemu's, its processors software (-kvm changes that). Its disk holds the
+// binaries that this command builds, a few programs of this host, and guest (the init, which
+// is also the list of checks). It has no network card. With -arch it has processors of
+// another kind than this host, and its programs come from Debian's packages.
 //
 // # To add a check
 //
