@@ -47,11 +47,15 @@ func gates(form string) []string {
 // args are below 4 GB.
 type gate func(name string, args [6]uintptr) syscall.Errno
 
+// noCall is no errno of the kernel's, so that no form takes it for what it waits for: there
+// is nothing to call.
+const noCall = syscall.Errno(4095)
+
 func nativeGate(name string, args [6]uintptr) syscall.Errno {
 	arch, _ := archOf(runtime.GOARCH)
 	nr, ok := callNumber(arch, name)
 	if !ok {
-		return unix.ENOSYS // this machine has the *at form only
+		return noCall // this machine has the *at form only
 	}
 	return rawCall(uintptr(nr), args[:]...)
 }
@@ -59,7 +63,7 @@ func nativeGate(name string, args [6]uintptr) syscall.Errno {
 func x32Gate(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := callNumber(ArchAMD64, name)
 	if !ok {
-		return unix.ENOSYS
+		return noCall
 	}
 	return rawCall(uintptr(nr)|0x40000000, args[:]...)
 }
@@ -68,7 +72,7 @@ func x32Gate(name string, args [6]uintptr) syscall.Errno {
 func i386Gate(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := i386Calls[name]
 	if !ok {
-		return unix.ENOSYS
+		return noCall
 	}
 	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
