@@ -80,8 +80,11 @@ func runForeign([]string) error {
 	if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil {
 		return err
 	}
-	if !ws.Exited() || ws.ExitStatus() != 42 {
-		return emptyHanded(fmt.Sprintf("it was ended by status %#x", uint32(ws)))
+	switch {
+	case ws.Signaled() && ws.Signal() == unix.SIGILL:
+		return emptyHanded("its calls are refused")
+	case !ws.Exited() || ws.ExitStatus() != 42:
+		return emptyHanded(fmt.Sprintf("it ended with status %#x", uint32(ws)))
 	}
 	return nil
 }
