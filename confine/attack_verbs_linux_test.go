@@ -25,6 +25,6 @@ func attackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, greetingVerbs())
 	maps.Copy(verbs, streamVerbs())
 	maps.Copy(verbs, socketVerbs())
-	verbs["callback"], verbs["foreign-program"] = callbackVerb, silent(runForeign)
+	verbs["callback"], verbs["parting"], verbs["foreign-program"] = callbackVerb, partingVerb, silent(runForeign)
 	return verbs
 }

@@ -30,6 +30,7 @@ const (
 	spareSockets    = 8
 	inboundAtOnce   = 64
 	inboundPatience = time.Second // between attempts to listen on a port that is taken
+	inboundEnd      = time.Second // after the jail's, for what the server has answered
 )
 
 // askSocket asks the init for one more socket. On its socket every other byte is a
@@ -45,7 +46,9 @@ func newInbound(control *os.File, ports []int, spares []*os.File, note func(stri
 	in.running.Go(in.receive)
 	for _, port := range ports {
 		for _, host := range []string{"127.0.0.1", "::1"} {
-			in.running.Go(func() { in.listen(host, port) })
+			// Who hears that the server is ready may call it at once.
+			l, err := in.listen(host, port)
+			in.running.Go(func() { in.attend(host, port, l, err) })
 		}
 	}
 	return in
@@ -83,17 +86,14 @@ func (in *inbound) receive() {
 	}
 }
 
-// listen serves one port. Where somebody else has it, it waits until it is free.
-func (in *inbound) listen(host string, port int) {
-	address := net.JoinHostPort(host, strconv.Itoa(port))
-	for told := false; ; told = true {
-		l, err := (&net.ListenConfig{}).Listen(in.ctx, "tcp", address)
-		if err == nil {
-			stop := context.AfterFunc(in.ctx, func() { l.Close() })
-			defer stop()
-			in.accept(l.(*net.TCPListener), port)
-			return
-		}
+func (in *inbound) listen(host string, port int) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(in.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+}
+
+// attend serves one port, with what came of listening. Where somebody else has it, it
+// waits until it is free.
+func (in *inbound) attend(host string, port int, l net.Listener, err error) {
+	for told := false; err != nil; told = true {
 		if errnoOf(err) == unix.EADDRNOTAVAIL || errnoOf(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
 		}
@@ -105,7 +105,11 @@ func (in *inbound) listen(host string, port int) {
 		case <-in.ctx.Done():
 			return
 		}
+		l, err = in.listen(host, port)
 	}
+	stop := context.AfterFunc(in.ctx, func() { l.Close() })
+	defer stop()
+	in.accept(l.(*net.TCPListener), port)
 }
 
 func (in *inbound) accept(l *net.TCPListener, port int) {
@@ -134,17 +138,13 @@ func (in *inbound) accept(l *net.TCPListener, port int) {
 
 func (in *inbound) serve(c *net.TCPConn, port int) {
 	defer c.Close()
-	stop := context.AfterFunc(in.ctx, func() { reset(c) })
-	defer stop()
 	for _, to := range loopbacks(port) {
 		server, err := in.connect(to)
 		if err != nil {
 			continue
 		}
 		defer server.Close()
-		stop := context.AfterFunc(in.ctx, func() { reset(server) })
-		defer stop()
-		join(c, server)
+		in.join(c, server)
 		return
 	}
 	reset(c) // as a port without a listener
@@ -191,24 +191,38 @@ func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// join passes on what either side sends, and that it has ended.
-func join(a, b *net.TCPConn) {
+// join passes on what either side sends, and that it has ended. When the jail has, there
+// is nobody left to read; what the server has answered before is passed on, as the kernel
+// does for a program that ends.
+func (in *inbound) join(c, server *net.TCPConn) {
+	stop := context.AfterFunc(in.ctx, func() {
+		end := time.Now().Add(inboundEnd)
+		c.SetReadDeadline(time.Now())
+		c.SetWriteDeadline(end)
+		server.SetReadDeadline(end)
+	})
+	defer stop()
 	done := make(chan struct{})
 	go func() {
-		oneWay(a, b)
-		close(done)
+		defer close(done)
+		_, err := server.ReadFrom(c)
+		switch {
+		case err == nil:
+			server.CloseWrite()
+		case in.ctx.Err() != nil: // nobody is left to read
+		case c.CloseRead() != nil: // ENOTCONN: it was the client that failed
+			reset(c)
+			reset(server)
+		}
+		// else it was the server, whose last words are being read
 	}()
-	oneWay(b, a)
-	<-done
-}
-
-func oneWay(to, from *net.TCPConn) {
-	if _, err := to.ReadFrom(from); err != nil {
-		reset(to)
-		reset(from)
-		return
+	if _, err := c.ReadFrom(server); err != nil {
+		reset(c)
+		reset(server)
+	} else {
+		c.CloseWrite()
 	}
-	to.CloseWrite()
+	<-done
 }
 
 // reset ends a connection with an RST.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,24 @@ func callbackVerb(a []string) (string, error) {
 		heard = append(heard, string(b))
 	}
 	return strings.Join(heard, " "), nil
+}
+
+// partingVerb answers whoever calls with many bytes, and ends without waiting for them to
+// arrive.
+func partingVerb(a []string) (string, error) {
+	l, err := net.Listen("tcp", a[0])
+	if err != nil {
+		return "", err
+	}
+	fmt.Println("listening")
+	c, err := l.Accept()
+	if err != nil {
+		return "", err
+	}
+	_, err = c.Write(make([]byte, number(a[1])))
+	fmt.Println("answered")
+	os.Exit(map[bool]int{true: 0, false: 1}[err == nil])
+	return "", nil
 }
 
 // freePort is a port of the loopback that nobody has.
@@ -95,6 +114,43 @@ func TestJailInbound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestJailInboundParting: what a server has answered arrives, also when it has ended since.
+func TestJailInboundParting(t *testing.T) {
+	needsJail(t)
+	const size = 1 << 20
+	port := freePort(t)
+	p := jailProfile(t)
+	p.Inbound = []int{port}
+	address := fmt.Sprint("127.0.0.1:", port)
+	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("parting", address, fmt.Sprint(size))})...)
+	out := newLines()
+	proc, wait, err := startJail(t, Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, "listening")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	out.await(t, "answered")
+	eventually(t, "the port is the host's again", func() bool {
+		other, err := net.Dial("tcp", address)
+		if err == nil {
+			other.Close()
+		}
+		return errors.Is(err, syscall.ECONNREFUSED)
+	})
+	if n, err := io.Copy(io.Discard, c); n != size || err != nil {
+		t.Errorf("%d of %d bytes, and then %v", n, size, err)
+	}
+	if exit, _ := proc.Wait(); exit != (Exit{}) {
+		t.Errorf("%+v", exit)
+	}
+	wait()
 }
 
 // TestJailInboundOnly: no other port of the host leads into the jail, an inbound one
