@@ -269,6 +269,9 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	sortEntries(p)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
 	facts := hostFacts().with(yes(""))
+	if f.step == stepCopies {
+		needsCopies(t)
+	}
 	if f.step == stepNetwork || f.call == unix.SYS_GETSOCKNAME || f.call == unix.SYS_CONNECT {
 		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
 		if !bare {
