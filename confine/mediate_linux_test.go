@@ -2,9 +2,7 @@ package confine
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -304,61 +302,6 @@ func TestJailInitStaysShut(t *testing.T) {
 	}
 	for _, a := range append([]attempt{try("open-creat", fmt.Sprintf("/proc/%d/maps", os.Getpid())), try("by-dir-creat", "/proc/self", "maps")}, own...) {
 		expect(t, "unconfined, "+a.String(), unconfined(t, "/", a)[0], succeeded)
-	}
-}
-
-// TestJailInheritedStaysAsItWas: what a server was started with to read from, it cannot
-// have opened for writing. No path in the jail leads there, so that no rule of names says
-// anything of it: the supervisor's workers are refused it as the server is.
-func TestJailInheritedStaysAsItWas(t *testing.T) {
-	t.Parallel()
-	needsJail(t)
-	attempts := []attempt{
-		try("read", "/proc/self/fd/0"), try("write", "/proc/self/fd/0"), try("append", "/proc/self/fd/0"), try("rewrite", "/proc/self/fd/0"),
-		try("truncate", "/proc/self/fd/0"), try("write", "/dev/stdin"),
-	}
-	run := func(start func(in, out *os.File) func()) ([]outcome, string) {
-		name := plant(t, "given") + "/given"
-		in, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		wait := start(in, w)
-		w.Close()
-		report, _ := io.ReadAll(r)
-		wait()
-		text, _ := os.ReadFile(name)
-		return outcomes(t, attempts, report, ""), string(text)
-	}
-	free, after := run(func(in, out *os.File) func() {
-		cmd := exec.Command(testBinary)
-		cmd.Args = append([]string{probeName}, probeArgs(t, attempts)...)
-		cmd.Stdin, cmd.Stdout = in, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return func() { cmd.Wait() }
-	})
-	if want := []outcome{"ok given", "ok", "ok", "ok", "ok", "ok"}; !slices.Equal(free, want) || after == "given" {
-		t.Errorf("unconfined: %v, and it is %q", free, after)
-	}
-	p := jailProfile(t)
-	p.Argv = append(p.Argv, probeArgs(t, attempts)...)
-	got, after := run(func(in, out *os.File) func() {
-		proc, err := Launcher{}.Start(t.Context(), p, Stdio{In: in, Out: out})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return func() { proc.Wait() }
-	})
-	if want := []outcome{"EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES"}; !slices.Equal(got, want) || after != "given" {
-		t.Errorf("in the jail: %v, and it is %q", got, after)
 	}
 }
 

@@ -76,14 +76,14 @@ func newShim() *shim {
 	unix.CloseOnExec(statusFD)
 	return &shim{
 		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}), umask: buildingUmask(),
+		watch: make(chan struct{}), umask: setUmaskAside(),
 	}
 }
 
-// buildingUmask is the umask of the program. While the jail is built the shim has
-// another: what it makes for itself has the mode that it says, and one that takes rights
+// setUmaskAside returns the program's umask and gives the shim another while it builds the
+// jail: what it makes for itself has the mode that it says, and a umask that takes rights
 // from the owner would shut him out of his own /etc.
-func buildingUmask() int {
+func setUmaskAside() int {
 	umask := unix.Umask(0o022)
 	if asked, err := strconv.ParseUint(os.Args[4], 8, 9); err == nil {
 		umask = int(asked)

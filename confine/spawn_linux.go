@@ -108,7 +108,7 @@ func (l Launcher) spawn(kind string) *Shim {
 		kind:    kind, forked: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
 	if l.Umask != nil {
-		s.umask = strconv.FormatInt(int64(*l.Umask), 8)
+		s.umask = strconv.FormatInt(int64(*l.Umask&0o777), 8) // as umask(2) takes it
 	}
 	path := l.Shim
 	if path == "" {

@@ -31,6 +31,7 @@ type board struct {
 	machine         string
 	tcg             string   // its processor in software
 	console, report string   // names of the serial lines
+	second          string   // the device of the second one, where the board has none
 	clock           []string // words for the kernel
 }
 
@@ -47,7 +48,7 @@ var boards = map[string]board{
 	"arm64": {
 		qemu: "qemu-system-aarch64", install: "qemu-system-arm", machine: "virt,gic-version=3",
 		tcg:     "max,pauth-impdef=on", // signing pointers as the standard says takes half of the time
-		console: "ttyAMA0", report: "ttyS0",
+		console: "ttyAMA0", report: "ttyS0", second: "pci-serial",
 	},
 }
 
@@ -147,8 +148,8 @@ func (m machine) arguments(console, report string) []string {
 		"-device", "virtio-rng-pci",
 		"-serial", "file:" + console,
 	}
-	if m.arch == "arm64" { // whose board has one serial line only
-		return append(args, "-chardev", "file,id=report,path="+report, "-device", "pci-serial,chardev=report")
+	if m.board.second != "" {
+		return append(args, "-chardev", "file,id=report,path="+report, "-device", m.board.second+",chardev=report")
 	}
 	return append(args, "-serial", "file:"+report)
 }
