@@ -53,6 +53,14 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			n := len(failures)
 			return strconv.Itoa(n) + " failed", <-failures
 		},
+		"last-words": silent(func(a []string) error { // sends a[1] bytes, and waits for nothing
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return err
+			}
+			_, err = c.Write(make([]byte, number(a[1])))
+			return err
+		}),
 		"slow-memory": silent(probeSlowMemory),
 		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
 			c, err := net.Dial("tcp", a[0])
@@ -112,6 +120,29 @@ func TestWorldHalves(t *testing.T) {
 	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
 	expect(t, "1 MB there and back", jailed(t, p, "halves", l.Addr().String()), "ok")
+}
+
+// TestWorldLastWords: what a program sent just before it ended arrives, although the host
+// takes its time.
+func TestWorldLastWords(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const size = 200 << 10
+	got := make(chan string, 1)
+	go egresstest.Serve(l, func(c net.Conn) {
+		time.Sleep(100 * time.Millisecond)
+		n, err := io.Copy(io.Discard, c)
+		got <- fmt.Sprint(n, " bytes, ", err)
+	})
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	expect(t, "sending", jailed(t, p, "last-words", l.Addr().String(), strconv.Itoa(size)), "ok")
+	if n := <-got; n != fmt.Sprint(size, " bytes, ", nil) {
+		t.Errorf("%s of %d", n, size)
+	}
 }
 
 // TestWorldLauncherIsKilled: with the launcher every connection of the jail ends.

@@ -110,12 +110,15 @@ type Gate struct {
 	ownAddrs []netip.Addr
 	ownAt    time.Time
 
+	jail    context.Context // ends when Close begins
+	parting context.CancelFunc
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	mu      sync.Mutex
 	closed  bool
 	shut    []io.Closer // at Close
 	refused []*refusedPackets
+	served  sync.WaitGroup // connections
 	wg      sync.WaitGroup
 }
 
@@ -148,6 +151,7 @@ func New(o Options) *Gate {
 		fresh:    bucket{burst: freshBurst, every: freshEvery},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.jail, g.parting = context.WithCancel(g.ctx)
 	return g
 }
 
@@ -159,6 +163,21 @@ func (g *Gate) start(f func()) bool {
 		return false
 	}
 	g.wg.Go(f)
+	return true
+}
+
+// startServing is start for a connection, which Close gives some time to come to its end.
+func (g *Gate) startServing(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.served.Add(1)
+	g.wg.Go(func() {
+		defer g.served.Done()
+		f()
+	})
 	return true
 }
 
@@ -174,18 +193,27 @@ func (g *Gate) keep(c io.Closer) bool {
 	return true
 }
 
-// Close ends every connection with a reset, closes the sockets and waits until
-// nothing of the Gate runs any more. What was refused can still be asked for.
+// partingTime is for how long Close passes on what the jail's programs sent before they
+// ended. Without a Gate that is the kernel's business, which has no limit.
+const partingTime = time.Second
+
+// Close is for when the jail has ended. It passes on what was sent until then, for a
+// moment, ends the connections that are left with a reset, closes the sockets and waits
+// until nothing of the Gate runs any more. What was refused can still be asked for.
 func (g *Gate) Close() {
 	g.drain()
 	g.mu.Lock()
 	shut := g.shut
 	g.closed, g.shut = true, nil
 	g.mu.Unlock()
-	g.cancel()
 	for _, c := range shut {
 		c.Close()
 	}
+	g.parting()
+	late := time.AfterFunc(partingTime, g.cancel)
+	g.served.Wait()
+	late.Stop()
+	g.cancel()
 	g.wg.Wait()
 }
 

@@ -77,13 +77,18 @@ type relay struct {
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()
+	// Nobody is there any more to read what comes back.
+	defer context.AfterFunc(r.g.jail, func() { r.upstream.SetReadDeadline(time.Unix(1, 0)) })()
 	down := make(chan error, 1)
 	go func() {
 		err := r.in()
-		if err != nil {
-			r.abort()
-		} else {
+		switch {
+		case err == nil:
 			r.client.CloseWrite()
+		case r.g.jail.Err() != nil:
+			err = nil // it was ended
+		default:
+			r.abort()
 		}
 		down <- err
 	}()
@@ -218,11 +223,12 @@ func (r *relay) terminate() error {
 	if t == nil {
 		return &refusal{Unsupported, "nothing here sees its requests"}
 	}
+	defer context.AfterFunc(r.g.jail, func() { reset(r.client) })()
 	if r.g.over() { // it says what it sent when that has gone
 		return errOut
 	}
 	t.Serve(r.client, r.head, Target{
-		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.ctx.Done(),
+		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.jail.Done(),
 		Step: r.g.step(), Most: r.g.o.Limits.OutBytes,
 		Sent: func(n int64) bool {
 			ok := r.g.spend(n)
@@ -246,7 +252,7 @@ func (r *relay) terminate() error {
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.g.ctx, cancel)()
+		defer context.AfterFunc(r.g.jail, cancel)()
 		if r.g.over() {
 			r.g.denyError(r.d, errOut)
 			return nil, errOut

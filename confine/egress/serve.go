@@ -39,7 +39,7 @@ func (g *Gate) Serve(s Sockets) {
 // Accept takes over a connection to a destination that is known some other way than
 // from its local address. It returns at once. Port 53 leads to the Gate's own DNS.
 func (g *Gate) Accept(c *net.TCPConn, to netip.AddrPort) {
-	if !g.start(func() {
+	if !g.startServing(func() {
 		switch {
 		case !g.queue(to):
 			reset(c)
@@ -98,7 +98,7 @@ func (g *Gate) listen(l *net.TCPListener) {
 			continue
 		}
 		to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-		if !g.slot(to) || !g.start(func() { g.inSlot(c, to) }) {
+		if !g.slot(to) || !g.startServing(func() { g.inSlot(c, to) }) {
 			reset(c)
 			return
 		}
@@ -108,7 +108,7 @@ func (g *Gate) listen(l *net.TCPListener) {
 // again waits a little after an error; false at the end.
 func (g *Gate) again() bool {
 	select {
-	case <-g.ctx.Done():
+	case <-g.jail.Done():
 		return false
 	case <-time.After(acceptPatience):
 		return true
