@@ -19,7 +19,7 @@ import (
 // up twice.
 type rootBuilder struct {
 	order *order
-	trees []int // clones of the bind sources, by index of order.Mounts
+	trees []int // clones of the bind sources, by index of order.Mounts; 0 for none
 	own   ownFilesystems
 	proc  int      // a fresh proc, or -1
 	sys   int      // its sys, or the host's; -1 for none
@@ -49,7 +49,7 @@ func on(what string, err error) error {
 
 // build is what comes when every source is open.
 func (b *rootBuilder) build() error {
-	for _, step := range []func() error{b.attachRoot, b.attachDev, b.attachProc, b.attachAll, b.pivot, b.links, b.files, b.seal} {
+	for _, step := range []func() error{b.attachRoot, b.openProc, b.pivot, b.attachDev, b.attachProc, b.attachAll, b.links, b.files, b.seal} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -91,6 +91,11 @@ func (b *rootBuilder) attach(tree int, p string) error {
 	}
 	defer unix.Close(target)
 	return on(p, attachTo(tree, target))
+}
+
+// attachIn attaches to a name in a directory of the jail's own, where nobody but us has been.
+func attachIn(tree, dir int, name string) error {
+	return unix.MoveMount(tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 func attachTo(tree, target int) error {
@@ -153,11 +158,11 @@ func (b *rootBuilder) attachDev() error {
 		if !ok {
 			return on(name, unix.ENOENT)
 		}
-		if err := b.attach(node, name); err != nil {
+		if err := on(name, attachIn(node, b.own.dev, path.Base(name))); err != nil {
 			return err
 		}
 	}
-	return b.attach(b.own.pts, "/dev/pts")
+	return on("/dev/pts", attachIn(b.own.pts, b.own.dev, "pts"))
 }
 
 var maskAttr = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY}
@@ -223,9 +228,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 			return err
 		}
 		if op.cloned() {
-			// Nobody but us has been in the jail's own directories.
-			defer unix.Close(tree)
-			return unix.MoveMount(tree, "", b.root, rel(op.path), unix.MOVE_MOUNT_F_EMPTY_PATH)
+			return attachIn(tree, b.root, rel(op.path)) // the descriptor is kept: see takeTree
 		}
 	}
 	open := openObject
@@ -255,6 +258,29 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 		return b.maskAt(target, op.dir)
 	}
 	return b.attachOwn(op, target)
+}
+
+// takeTree gives away the descriptor of what was attached at a path in the jail's own
+// directories, for a rule of Landlock's: looking the object up again by its name takes
+// longer than the rule does.
+func (b *rootBuilder) takeTree(p string) (fd int, ok bool) {
+	for i, tree := range b.trees {
+		if op := &b.order.Mounts[i]; tree > 0 && !op.inside && op.path == p && p != "/" {
+			b.trees[i] = 0
+			return tree, true
+		}
+	}
+	return -1, false
+}
+
+// closeTrees closes those that no rule is about.
+func (b *rootBuilder) closeTrees() {
+	for i, tree := range b.trees {
+		if tree > 0 && !b.order.Mounts[i].inside && b.order.Mounts[i].path != "/" {
+			unix.Close(tree)
+			b.trees[i] = 0
+		}
+	}
 }
 
 func (b *rootBuilder) mountPoint(op *mountOp) error {
@@ -315,9 +341,10 @@ func ownSize(memoryMB int) []string {
 	return []string{"size=" + strconv.Itoa(memoryMB<<10/2) + "k", "nr_inodes=" + strconv.Itoa(memoryMB<<10/16+64)}
 }
 
-// pivot makes the new root the root. The old one lies on top of it then, where the
-// working directory leads to and no path does; it is detached with everything below
-// it. The kernel takes a while for that, most of it waiting: see leaveOld.
+// pivot makes the new root, which is empty as yet, the root. The old one lies on top of it
+// then, where the working directory leads to and no path does; it is detached with
+// everything below it. The kernel takes as long for that, most of it waiting, as attaching
+// does, which goes on meanwhile: see leaveOld.
 func (b *rootBuilder) pivot() error {
 	if err := on("/", unix.Fchdir(b.root)); err != nil {
 		return err

@@ -146,18 +146,22 @@ func hideDescriptors() error {
 // openRuleset makes the Landlock rulesets while the rights to open their paths are
 // still there; landlock puts the server's in force.
 func (s *shim) openRuleset() (err error) {
-	if s.ruleset, err = openRules(&s.order.Landlock); err != nil {
+	if s.ruleset, err = s.openRules(&s.order.Landlock); err != nil {
 		return err
 	}
+	s.root.closeTrees()
 	s.making = s.ruleset
 	if len(s.order.Making.Rules) > 0 {
-		s.making, err = openRules(&s.order.Making)
+		s.making, err = s.openRules(&s.order.Making)
 	}
 	return err
 }
 
-func openRules(rules *landlockRules) (int, error) {
+func (s *shim) openRules(rules *landlockRules) (int, error) {
 	ruleset, err := createRuleset(rules, func(r landlockRule) (int, error) {
+		if tree, ok := s.root.takeTree(r.Path); ok {
+			return tree, nil // its identity was checked when it was cloned
+		}
 		fd, err := openObject(unix.AT_FDCWD, r.Path)
 		if err != nil || r.ID == (policy.FileID{}) {
 			return fd, err

@@ -173,8 +173,8 @@ func (s *shim) steps() []shimStep {
 		{"carve-outs", s.checkMounts},
 		{"loopback", func() error { return s.await(&s.up) }},
 		{stepNetwork, func() error { return s.await(&s.gate) }}, // before there are fewer descriptors to be had
+		{"landlock rules", s.openRuleset},                       // holds a descriptor for each mount, which the limits may not leave room for
 		{"limits", s.limits},
-		{"landlock rules", s.openRuleset},
 		{"mounts", s.leaveOld},
 		{"directory", s.enterDir},
 		{"mounts", s.sealProc},
