@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,6 +88,11 @@ func (p *Process) closeGate() {
 	if asks != nil {
 		asks.close()
 	}
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	if inbound != nil {
+		ending.Go(inbound.close)
+	}
 	if gate != nil {
 		if terminator != nil { // what it is told last must not keep the session from ending
 			deaf := time.AfterFunc(deafTime, terminator.Kill)
@@ -96,9 +102,6 @@ func (p *Process) closeGate() {
 	}
 	if terminator != nil {
 		terminator.end()
-	}
-	if inbound != nil {
-		inbound.close()
 	}
 }
 

@@ -365,7 +365,7 @@ func (s *shim) leaveOld() error {
 }
 
 // seal makes the jail's own directories read-only. It lets go of them: the limit of open
-// files, which is next, may be lower than they are many.
+// files, which comes soon, may be lower than they are many.
 func (b *rootBuilder) seal() error {
 	for _, name := range []string{maskDir, maskFile} {
 		flags := 0

@@ -91,7 +91,7 @@ func (g *Gate) addressOf(host string, ports []int) (netip.Addr, error) {
 		}
 	}
 	proxied := g.proxied(host, ports)
-	real, err := g.lookupFor(g.ctx, host, proxied)
+	real, err := g.lookupFor(g.jail, host, proxied)
 	var allowed []netip.Addr
 	if err == nil {
 		if allowed, err = g.checked(real, ports); err != nil {

@@ -193,10 +193,6 @@ func (g *Gate) keep(c io.Closer) bool {
 	return true
 }
 
-// partingTime is for how long Close passes on what the jail's programs sent before they
-// ended. Without a Gate that is the kernel's business, which has no limit.
-const partingTime = time.Second
-
 // Close is for when the jail has ended. It passes on what was sent until then, for a
 // moment, ends the connections that are left with a reset, closes the sockets and waits
 // until nothing of the Gate runs any more. What was refused can still be asked for.
@@ -209,11 +205,7 @@ func (g *Gate) Close() {
 	for _, c := range shut {
 		c.Close()
 	}
-	g.parting()
-	late := time.AfterFunc(partingTime, g.cancel)
-	g.served.Wait()
-	late.Stop()
-	g.cancel()
+	g.part()
 	g.wg.Wait()
 }
 

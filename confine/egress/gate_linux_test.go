@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -307,38 +306,6 @@ func TestEnds(t *testing.T) {
 	}
 	if d := g.Denials(); len(d) != 0 {
 		t.Errorf("failures of the network are on record as denials: %+v", d)
-	}
-}
-
-// TestPartingWords: what a program sent before it ended arrives, although the host has not
-// begun to read, and has sent something that nobody reads any more.
-func TestPartingWords(t *testing.T) {
-	for _, size := range []int{1, 100 << 10} {
-		t.Run(strconv.Itoa(size), func(t *testing.T) {
-			begin, got := make(chan struct{}), make(chan int64, 1)
-			listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
-				c.SetDeadline(time.Now().Add(patience))
-				io.WriteString(c, "hello")
-				<-begin
-				n, err := io.Copy(io.Discard, c)
-				if err != nil {
-					t.Error(err)
-				}
-				got <- n
-			})
-			g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000))
-			c := client(t, g, resolve(t, g, "x.test").String()+":1000")
-			io.ReadFull(c, make([]byte, 5))
-			if _, err := c.Write(make([]byte, size)); err != nil {
-				t.Fatal(err)
-			}
-			c.Close()
-			time.AfterFunc(50*time.Millisecond, func() { close(begin) })
-			g.Close()
-			if n := <-got; n != int64(size) {
-				t.Errorf("%d of %d bytes came", n, size)
-			}
-		})
 	}
 }
 

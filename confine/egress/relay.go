@@ -14,7 +14,7 @@ import (
 const (
 	firstRead    = 4 << 10
 	firstTimeout = time.Minute            // for first bytes that have begun
-	lastWords    = 100 * time.Millisecond // for what upstream sent before it failed
+	lastAnswer   = 100 * time.Millisecond // for what upstream sent before it failed
 )
 
 var errOut = &refusal{TooMany, "the session has sent as much as it may (net_out_mb)"}
@@ -44,7 +44,7 @@ func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
 		}
 	}
 	if err == nil {
-		r.upstream, err = g.dial(g.ctx, &d)
+		r.upstream, err = r.dial()
 	}
 	if err != nil {
 		g.denyError(&d, err)
@@ -77,8 +77,7 @@ type relay struct {
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()
-	// Nobody is there any more to read what comes back.
-	defer context.AfterFunc(r.g.jail, func() { r.upstream.SetReadDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(r.g.jail, r.part)()
 	down := make(chan error, 1)
 	go func() {
 		err := r.in()
@@ -101,7 +100,7 @@ func (r *relay) run() {
 	case r.client.CloseRead() != nil: // ENOTCONN: it was the client that failed
 		r.abort()
 	default: // upstream, and there may be an answer before its end
-		r.upstream.SetReadDeadline(time.Now().Add(lastWords))
+		r.upstream.SetReadDeadline(time.Now().Add(lastAnswer))
 	}
 	if downErr := <-down; err != nil || downErr != nil {
 		r.abort()
@@ -157,7 +156,7 @@ func (r *relay) out() error {
 	if _, err := r.Write(r.head); err != nil {
 		return err
 	}
-	return r.rest(r.client)
+	return r.rest()
 }
 
 // look reads the first bytes, until it can be told what they are, and checks
@@ -223,6 +222,10 @@ func (r *relay) terminate() error {
 	if t == nil {
 		return &refusal{Unsupported, "nothing here sees its requests"}
 	}
+	if r.g.jail.Err() != nil {
+		reset(r.client)
+		return nil
+	}
 	defer context.AfterFunc(r.g.jail, func() { reset(r.client) })()
 	if r.g.over() { // it says what it sent when that has gone
 		return errOut
@@ -264,8 +267,16 @@ func (r *relay) terminate() error {
 	return nil
 }
 
-// rest passes on all that is left of src.
-func (r *relay) rest(src *net.TCPConn) error {
+// rest passes on all that is left of the client's.
+func (r *relay) rest() error {
+	err := r.pass(r.client)
+	if r.isCut(err) {
+		err = r.lastWords()
+	}
+	return err
+}
+
+func (r *relay) pass(src io.Reader) error {
 	var err error
 	if r.g.o.Limits.OutBytes == 0 {
 		_, err = r.upstream.ReadFrom(src) // splice

@@ -80,7 +80,7 @@ func (r *relay) opaque(b *bufio.Reader) error {
 	if _, err := io.CopyN(writer{r}, b, int64(b.Buffered())); err != nil {
 		return err
 	}
-	return r.rest(r.client)
+	return r.rest()
 }
 
 // nextRequest waits for a whole head; it stays in b. The error is io.EOF where the

@@ -77,7 +77,7 @@ func (g *Gate) slot(to netip.AddrPort) bool {
 	select {
 	case g.slots <- struct{}{}:
 		return true
-	case <-g.ctx.Done():
+	case <-g.jail.Done():
 		return false
 	}
 }
@@ -174,7 +174,7 @@ func (g *Gate) serveDNSTCP(l *net.TCPListener) {
 // answerTCP answers one question after the other (RFC 1035 4.2.2).
 func (g *Gate) answerTCP(c *net.TCPConn) {
 	defer c.Close()
-	stop := context.AfterFunc(g.ctx, func() { c.Close() })
+	stop := context.AfterFunc(g.jail, func() { c.Close() })
 	defer stop()
 	var b [2 + 1<<16]byte
 	for {

@@ -1,0 +1,102 @@
+package egress
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestPartingWords: what a program sent before it ended arrives, although the host has not
+// begun to read.
+func TestPartingWords(t *testing.T) {
+	partingTime = patience
+	t.Cleanup(func() { partingTime = time.Second })
+	for _, size := range []int{1, 100 << 10, 8 << 20} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			begin, got := make(chan struct{}), make(chan int64, 1)
+			listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
+				c.SetDeadline(time.Now().Add(patience))
+				io.WriteString(c, "hello")
+				<-begin
+				var n int64
+				var err error
+				for more := int64(1); more > 0 && err == nil; n += more { // with pauses
+					more, err = io.Copy(io.Discard, io.LimitReader(c, 3<<20))
+					time.Sleep(2 * quiet)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				got <- n
+			})
+			g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000))
+			c := client(t, g, resolve(t, g, "x.test").String()+":1000")
+			io.ReadFull(c, make([]byte, 5))
+			time.AfterFunc(2*quiet, func() { close(begin) })
+			if _, err := c.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			g.Close()
+			if n := <-got; n != int64(size) {
+				t.Errorf("%d of %d bytes came", n, size)
+			}
+		})
+	}
+}
+
+// TestPartingIsOver: Close does not use its time up where there is nothing, or no end, of
+// what it could pass on. These connections have as long as they want.
+func TestPartingIsOver(t *testing.T) {
+	most := mostParting
+	partingTime, mostParting = time.Hour, 1<<20
+	t.Cleanup(func() { partingTime, mostParting = time.Second, most })
+	deaf := func(c *net.TCPConn) { io.Copy(io.Discard, c) }
+	for name, c := range map[string]struct {
+		sends func(c *net.TCPConn)
+		proxy string // who never says that it has reached the host
+	}{
+		"the host is not reached, and nothing was sent": {func(c *net.TCPConn) { c.Close() }, "http://198.51.100.8:3128"},
+		"somebody is left who sends nothing":            {func(*net.TCPConn) {}, ""},
+		"somebody is left who goes on": {func(c *net.TCPConn) {
+			go func() {
+				for b := make([]byte, 1<<16); ; {
+					if _, err := c.Write(b); err != nil {
+						return
+					}
+				}
+			}()
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listen(t, "198.51.100.7:1000", deaf)
+			listen(t, "198.51.100.8:3128", deaf)
+			o := Options{Rules: []policy.NetRule{allowPort("x.test", "tcp", 1000), allow("x.test")}, Upstream: &resolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}}
+			port := ":1000"
+			if c.proxy != "" {
+				port = ":443"
+				o.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(c.proxy) }
+			}
+			g := gateWith(t, o)
+			conn := client(t, g, resolve(t, g, "x.test").String()+port)
+			c.sends(conn)
+			time.Sleep(50 * time.Millisecond)
+			closed := make(chan struct{})
+			go func() {
+				g.Close()
+				close(closed)
+			}()
+			select {
+			case <-closed:
+			case <-time.After(patience):
+				t.Error("Close waits")
+				g.cancel()
+			}
+		})
+	}
+}
