@@ -44,12 +44,12 @@ func (r *relay) dial() (*net.TCPConn, error) {
 	return r.g.dial(ctx, r.d)
 }
 
-// part is for when the jail has ended. Nobody is there to read what comes back, and what
-// was sent is on its way.
-func (r *relay) part() {
-	r.upstream.SetReadDeadline(time.Unix(1, 0))
-	r.client.SetReadDeadline(time.Now().Add(quiet))
-}
+// hearNoMore is for when the jail has ended: nobody is there to read what comes back.
+func (r *relay) hearNoMore() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
+
+// awaitQuiet is for when the jail has ended, and ends reading from the client for a look
+// at whether there is more (lastWords).
+func (r *relay) awaitQuiet() { r.client.SetReadDeadline(time.Now().Add(quiet)) }
 
 // isCut tells whether reading from the client ended because the jail has.
 func (r *relay) isCut(err error) bool {
@@ -61,7 +61,7 @@ func (r *relay) lastWords() error {
 	left := &io.LimitedReader{R: r.client, N: mostParting}
 	for {
 		before := left.N
-		r.client.SetReadDeadline(time.Now().Add(quiet))
+		r.awaitQuiet()
 		err := r.pass(left)
 		switch {
 		case left.N == 0, r.isCut(err) && left.N == before:

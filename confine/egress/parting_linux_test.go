@@ -4,7 +4,7 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,12 +16,21 @@ import (
 func TestPartingWords(t *testing.T) {
 	partingTime = patience
 	t.Cleanup(func() { partingTime = time.Second })
-	for _, size := range []int{1, 100 << 10, 8 << 20} {
-		t.Run(strconv.Itoa(size), func(t *testing.T) {
+	const post = "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 8388608\r\n\r\n"
+	for _, c := range []struct {
+		name, at, head string
+		size           int
+		rule           policy.NetRule
+	}{
+		{"a byte", "198.51.100.7:1000", "", 1, allowPort("x.test", "tcp", 1000)},
+		{"100 kB", "198.51.100.7:1000", "", 100 << 10, allowPort("x.test", "tcp", 1000)},
+		{"8 MB", "198.51.100.7:1000", "", 8 << 20, allowPort("x.test", "tcp", 1000)},
+		{"8 MB of HTTP", "198.51.100.7:80", post, 8 << 20, allow("x.test")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			begin, got := make(chan struct{}), make(chan int64, 1)
-			listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
+			listen(t, c.at, func(c *net.TCPConn) {
 				c.SetDeadline(time.Now().Add(patience))
-				io.WriteString(c, "hello")
 				<-begin
 				var n int64
 				var err error
@@ -34,17 +43,16 @@ func TestPartingWords(t *testing.T) {
 				}
 				got <- n
 			})
-			g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000))
-			c := client(t, g, resolve(t, g, "x.test").String()+":1000")
-			io.ReadFull(c, make([]byte, 5))
+			g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, c.rule)
+			conn := client(t, g, resolve(t, g, "x.test").String()+c.at[strings.Index(c.at, ":"):])
 			time.AfterFunc(2*quiet, func() { close(begin) })
-			if _, err := c.Write(make([]byte, size)); err != nil {
+			if _, err := conn.Write(append([]byte(c.head), make([]byte, c.size)...)); err != nil {
 				t.Fatal(err)
 			}
-			c.Close()
+			conn.Close()
 			g.Close()
-			if n := <-got; n != int64(size) {
-				t.Errorf("%d of %d bytes came", n, size)
+			if n, all := <-got, int64(len(c.head)+c.size); n != all {
+				t.Errorf("%d of %d bytes came; denied: %+v", n, all, g.Denials())
 			}
 		})
 	}

@@ -77,7 +77,7 @@ type relay struct {
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()
-	defer context.AfterFunc(r.g.jail, r.part)()
+	defer context.AfterFunc(r.g.jail, r.hearNoMore)()
 	down := make(chan error, 1)
 	go func() {
 		err := r.in()
@@ -269,6 +269,7 @@ func (r *relay) terminate() error {
 
 // rest passes on all that is left of the client's.
 func (r *relay) rest() error {
+	defer context.AfterFunc(r.g.jail, r.awaitQuiet)()
 	err := r.pass(r.client)
 	if r.isCut(err) {
 		err = r.lastWords()
