@@ -265,7 +265,7 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 // longer than the rule does.
 func (b *rootBuilder) takeTree(p string) (fd int, ok bool) {
 	for i, tree := range b.trees {
-		if op := &b.order.Mounts[i]; tree > 0 && !op.inside && op.path == p && p != "/" {
+		if b.isKept(i) && b.order.Mounts[i].path == p {
 			b.trees[i] = 0
 			return tree, true
 		}
@@ -273,10 +273,17 @@ func (b *rootBuilder) takeTree(p string) (fd int, ok bool) {
 	return -1, false
 }
 
+// isKept tells whether a clone that was attached is still open. The one of "/" is the root
+// itself, which has other uses.
+func (b *rootBuilder) isKept(i int) bool {
+	op := &b.order.Mounts[i]
+	return b.trees[i] > 0 && !op.inside && op.path != "/"
+}
+
 // closeTrees closes those that no rule is about.
 func (b *rootBuilder) closeTrees() {
 	for i, tree := range b.trees {
-		if tree > 0 && !b.order.Mounts[i].inside && b.order.Mounts[i].path != "/" {
+		if b.isKept(i) {
 			unix.Close(tree)
 			b.trees[i] = 0
 		}

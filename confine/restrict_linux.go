@@ -160,7 +160,7 @@ func (s *shim) openRuleset() (err error) {
 func (s *shim) openRules(rules *landlockRules) (int, error) {
 	ruleset, err := createRuleset(rules, func(r landlockRule) (int, error) {
 		if tree, ok := s.root.takeTree(r.Path); ok {
-			return tree, nil // its identity was checked when it was cloned
+			return tree, nil // the very object that is there
 		}
 		fd, err := openObject(unix.AT_FDCWD, r.Path)
 		if err != nil || r.ID == (policy.FileID{}) {
