@@ -53,6 +53,7 @@ func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*
 		d.child, d.greeting = c, greeting
 	} else if ctx.Err() == nil { // not only that nobody waits
 		d.failed = failedStart{time.Now(), h, greeting, why}
+		p.lists.forget(p, h) // before anybody hears of it: a server that does not start offers nothing
 	}
 	return c, greeting, why
 }

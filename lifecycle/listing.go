@@ -153,6 +153,16 @@ func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *m
 	l.store(p, l.of(p, h), name, a)
 }
 
+// forget takes nothing for known any more, in this session.
+func (l *listing) forget(p *perCall, h *hello) {
+	if h == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of(p, h).entry.Answers = map[string]catalog.Answer{}
+}
+
 // paged reports whether an answer is part of a list only: what a cursor means,
 // another process may not know.
 func paged(name string, result []byte) bool {

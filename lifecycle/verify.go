@@ -28,9 +28,6 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	}
 	c, greeting, d := p.discoverer(ctx, era, h)
 	if d != nil {
-		l.mu.Lock()
-		known.entry.Answers = map[string]catalog.Answer{} // the server does not even start: nothing of it is true
-		l.mu.Unlock()
 		return
 	}
 	changed := map[string]bool{}
