@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -186,7 +187,7 @@ func TestBareStandsNowhere(t *testing.T) {
 	needsBare(t)
 	dir := plant(t, "place/")
 	s := beginWith(t, allGaps, jailProfile(t, grant{dir, rw}), try("mkdir", dir+"/place/new"), try("wait"))
-	eventually(t, "the directory that is made", func() bool { return exists(&place{dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
+	eventually(t, "the directory that is made", func() bool { return exists(&place{t: &stub.Task{}, dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
 	eventually(t, "no thread of the init in it", func() bool {
 		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
 		if err != nil || len(stand) == 0 {

@@ -134,14 +134,24 @@ func (g *jailCgroup) limits(l policy.Limits) (files []cgroupValue) {
 		files = append(files, cgroupValue{fileMemoryMax, strconv.Itoa(l.MemoryMB << 20)}, cgroupValue{fileSwapMax, "0"})
 	}
 	if l.Processes > 0 {
-		files = append(files, cgroupValue{filePidsMax, strconv.Itoa(cgroupTasks(l))})
+		files = append(files, cgroupValue{filePidsMax, strconv.Itoa(l.Processes)})
 	}
 	return files
 }
 
-// cgroupTasks is pids.max: one less than RLIMIT_NPROC, which tells nobody when it
-// refuses.
-func cgroupTasks(l policy.Limits) int { return l.Processes + initThreads - 1 }
+// cgroupLimits are those of a jail's cgroup, where the init's own tasks count too: one
+// less than RLIMIT_NPROC, which tells nobody when it refuses.
+func cgroupLimits(o *order) policy.Limits {
+	l := o.Limits
+	switch {
+	case l.Processes <= 0:
+	case o.Bare:
+		l.Processes += initThreads - 1
+	default:
+		l.Processes += stubTasks - 1
+	}
+	return l
+}
 
 // verify reads the limits back.
 func (g *jailCgroup) verify(l policy.Limits) error {

@@ -50,7 +50,7 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 	p, place := s.process, plan.place
 	switch {
 	case place.Manager != "":
-		if s.cgroup, err = makeScope(place, p.pid, plan.order.Limits); err != nil {
+		if s.cgroup, err = makeScope(place, p.pid, cgroupLimits(&plan.order)); err != nil {
 			return err
 		}
 	case place.Parent == "":
@@ -58,7 +58,7 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 	case s.cgroup == nil:
 		return on("mcp-jail could make none below "+place.Parent, unix.EPERM)
 	default:
-		if err := s.cgroup.limit(plan.order.Limits); err != nil {
+		if err := s.cgroup.limit(cgroupLimits(&plan.order)); err != nil {
 			return err
 		}
 	}

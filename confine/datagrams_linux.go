@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET), of which
@@ -52,7 +53,7 @@ func (s *sockets) makeDatagrams(n *notification, family, flags int) socketReply 
 		return failed(unix.ENOBUFS)
 	}
 	s.known.put(cookie, &socketState{family: family, pair: true, number: uint16(32768 + cookie%28000)})
-	s.listener.hand(n.id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
+	s.listener.hand(&stub.Task{}, int(*s.listener), n.id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
 	return socketReply{done: true}
 }
 

@@ -19,22 +19,26 @@
 // waive. The [Process] ends with the program, by Kill, or with the death of the
 // calling program, and everything that it has left in the jail ends with it.
 //
-// # The shim
+// # The init
 //
-// A jail is built from inside. Start executes the running binary once more, in
-// new namespaces and under the name "mcp-jail: init"; ShimMain recognises itself
-// by that name and does not return. So every program that uses a Launcher calls it
-// before anything else, or names another program that does in Launcher.Shim.
-// In all other processes it returns at once. That program is built without cgo
-// (CGO_ENABLED=0): with it, the init's threads cannot all be made to give up their
-// capabilities, and Start refuses.
+// A jail with namespaces is built from outside. Start makes a process in new namespaces
+// that executes a program of a few hundred bytes (package stub), which carries out the
+// system calls that it is told, and decides nothing. By means of it the launcher builds the
+// jail; a child of it gives up what the server is not to have, tries what must fail by
+// now, and executes the program. The stub stays as the jail's PID 1. The launcher decides
+// about the calls that make, change or remove names, which tasks of the stub carry out
+// under the server's own rules (supervise_linux.go), reaps, and samples the memory.
+// [Launcher.Prepare] makes such a process ahead, while the caller still finds out what it
+// is for.
 //
-// The shim is told over a socket what to build, builds it, gives up every
-// capability, puts Landlock and the filter in force, tries what must fail by now,
-// and executes the program. It stays as the jail's PID 1: it decides and carries
-// out the calls that make, change or remove names (supervise_linux.go), reaps, passes
-// signals on and samples the memory. [Launcher.Prepare] starts one ahead, while
-// the caller still finds out what it is for.
+// Without namespaces nothing ends with its PID 1, and somebody has to outlive the launcher
+// for a moment: there Start executes the running binary once more, as the shim, under the
+// name "mcp-jail: init". ShimMain recognises itself by that name and does not return. So
+// every program that uses a Launcher calls it before anything else, or names another
+// program that does in Launcher.Shim. In all other processes it returns at once. That
+// program is built without cgo (CGO_ENABLED=0): with it, the shim's threads cannot all be
+// made to give up their capabilities, and Start refuses. The shim is told over a socket
+// what to do, and supervises the server itself.
 //
 // # What holds, and by what
 //

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -91,6 +92,7 @@ func TestWorldMany(t *testing.T) {
 	inWorld(t)
 	port := hostService(t, "127.0.0.1:0")
 	p := gatedProfile(t, localhost(port))
+	stub.Program() // stays open
 	before := descriptorsOpen(t)
 	got := jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
 	expect(t, "10,000 connections", got, "ok 0 failed")

@@ -164,7 +164,7 @@ func TestEndsOnlyItsOwn(t *testing.T) {
 	if !answers() {
 		t.Fatal("the stranger is not there")
 	}
-	(&shim{bare: true}).killMembers([]member{{pid: pid}, {pid: strconv.Itoa(mine.Process.Pid)}, {pid: "none"}})
+	killMembers([]member{{pid: pid}, {pid: strconv.Itoa(mine.Process.Pid)}, {pid: "none"}})
 	if err := mine.Wait(); err == nil || mine.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 		t.Errorf("its own: %v", err)
 	}
@@ -172,7 +172,7 @@ func TestEndsOnlyItsOwn(t *testing.T) {
 		t.Fatal("a stranger was ended")
 	}
 	// The control: it could have been.
-	(&shim{}).killMembers([]member{{pid: pid}})
+	killIn("/proc", []member{{pid: pid}})
 	if answers() {
 		t.Error("nobody is ended")
 	}
@@ -303,21 +303,21 @@ func TestUnsaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &shim{status: w}
-	var late unsaid
+	late := unsaid{limitWatch: limitWatch{takes: s.isHeard, say: s.tell}}
 	for range 2 * mostUnsaid {
-		late.say(s, message{kind: saysLimit, step: keyMemory})
+		late.add(message{kind: saysLimit, step: keyMemory})
 	}
-	if len(late) != mostUnsaid {
-		t.Errorf("%d wait", len(late))
+	if len(late.all) != mostUnsaid {
+		t.Errorf("%d wait", len(late.all))
 	}
 	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	late.tell(s)
+	late.tell()
 	b := make([]byte, size)
 	n, err := r.Read(b)
-	if err != nil || len(late) != 0 {
-		t.Fatalf("%d wait: %v", len(late), err)
+	if err != nil || len(late.all) != 0 {
+		t.Fatalf("%d wait: %v", len(late.all), err)
 	}
 	said := 0
 	for rest := b[:n]; len(rest) > 0; said++ {

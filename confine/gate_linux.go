@@ -17,8 +17,7 @@ import (
 // openGate takes the sockets that the shim hands over, has them served, and tells the
 // shim to go on. Where the shim ends instead, it says why on its pipe.
 func (p *Process) openGate() error {
-	order := &p.plan.order.Gate
-	if !order.any() {
+	if !p.plan.order.Gate.any() {
 		return nil
 	}
 	var got handed
@@ -32,30 +31,36 @@ func (p *Process) openGate() error {
 	if !all {
 		return nil
 	}
+	if err := p.serve(&got); err != nil {
+		return err
+	}
+	p.control.Write([]byte{1})
+	return nil
+}
+
+// serve has somebody answer at the sockets of a jail.
+func (p *Process) serve(got *handed) error {
+	order, profile := &p.plan.order.Gate, p.plan.Profile
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	profile := p.plan.Profile
-	if order.Open {
+	if order.Open || order.Asked {
 		if err := p.makeGate(profile); err != nil {
 			got.close()
 			return err
 		}
+	}
+	if order.Open {
 		if got.Refused != nil {
 			p.packets = leaveToKernel(got.Refused)
 		}
 		p.gate.Serve(got.Sockets)
 	}
 	if order.Asked {
-		if err := p.makeGate(profile); err != nil {
-			got.close()
-			return err
-		}
 		p.asks = newAsks(got.asks, p.gate)
 	}
 	if order.Inbound {
-		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
+		p.inbound = newInbound(p.openSpare, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
 	}
-	p.control.Write([]byte{1})
 	return nil
 }
 

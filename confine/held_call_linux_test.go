@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // heldCall is a call that a filter has handed over to this process and that waits for
@@ -31,11 +33,11 @@ func heldCall(t *testing.T) (l listener, id uint64, letGo func()) {
 		runtime.LockOSThread() // which ends the thread, and the filter with it
 		err := blockSignals()  // one would have the kernel ask again, as another call
 		if err == nil {
-			err = noNewPrivileges()
+			err = noNewPrivileges(&stub.Task{})
 		}
 		fd := -1
 		if err == nil {
-			fd, err = applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+			fd, err = applySeccomp(&stub.Task{}, filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 		}
 		listening <- opened{fd, err}
 		if err == nil {
@@ -96,14 +98,14 @@ func TestStaleCallIsNobodys(t *testing.T) {
 		{"the arguments of a call", func(l listener, n *notification) syscall.Errno {
 			n.args[0] = at(name)
 			r := &request{hookedCall: hookedCall{call: "rmdir", op: hookRemove, dir: atCwd, path2: noArg}, n: *n, bases: [2]int{-1, -1}}
-			errno := (&supervisor{listener: l}).read(r)
+			errno := (&supervisor{reach: ownReach(), listener: l}).read(r)
 			if errno == 0 && r.names[0] != "/etc/hostname" {
 				t.Errorf("read %q", r.names[0])
 			}
 			return errno
 		}},
 		{"the process that makes it", func(l listener, n *notification) syscall.Errno {
-			switch tgid := (&supervisor{listener: l}).processOf(&request{n: *n}); tgid {
+			switch tgid := (&supervisor{reach: ownReach(), listener: l}).processOf(&request{n: *n}); tgid {
 			case os.Getpid():
 				return 0
 			case 0:
@@ -157,7 +159,7 @@ func TestLaterIsForWhoWaits(t *testing.T) {
 			letGo()
 		}
 		w := &worker{}
-		v := &supervisor{listener: l, idle: newIdleWorkers()}
+		v := &supervisor{reach: ownReach(), listener: l, idle: newIdleWorkers()}
 		v.idle.push(w)
 		r := &request{n: notification{id: id}, bases: [2]int{open(), -1}}
 		fd := r.bases[0]
@@ -166,7 +168,7 @@ func TestLaterIsForWhoWaits(t *testing.T) {
 		if given := w.given == 1; given != waits || (err == nil) != waits {
 			t.Errorf("waits: %t, given to a worker: %t, its directory: %v", waits, given, err)
 		}
-		r.close()
+		r.close(v.eyes)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // inbound has ports of the host's loopback lead into a jail: what connects to one is
 // joined to a socket that was made in there, and connected to the same port.
 //
-// Such a socket serves once. The jail's init makes another for each that is taken.
+// Such a socket serves once. Another is made in the jail for each that is taken.
 type inbound struct {
-	control *os.File // the init's socket
+	make    func() (*os.File, error)
 	spares  chan *os.File
 	slots   chan struct{}
 	note    func(string)
@@ -33,17 +33,12 @@ const (
 	inboundEnd      = time.Second // after the jail's, for what the server has answered
 )
 
-// askSocket asks the init for one more socket. On its socket every other byte is a
-// signal.
-const askSocket = 0xff
-
-func newInbound(control *os.File, ports []int, spares []*os.File, note func(string)) *inbound {
-	in := &inbound{control: control, spares: make(chan *os.File, 2*spareSockets), slots: make(chan struct{}, inboundAtOnce), note: note}
+func newInbound(newSpare func() (*os.File, error), ports []int, spares []*os.File, note func(string)) *inbound {
+	in := &inbound{make: newSpare, spares: make(chan *os.File, 2*spareSockets), slots: make(chan struct{}, inboundAtOnce), note: note}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range spares {
 		in.spares <- f
 	}
-	in.running.Go(in.receive)
 	for _, port := range ports {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			// Who hears that the server is ready may call it at once.
@@ -68,21 +63,16 @@ func (in *inbound) close() {
 	}
 }
 
-// receive takes the sockets that the init makes, until it ends.
-func (in *inbound) receive() {
-	for {
-		var got handed
-		kind, err := got.receive(in.control)
-		for _, f := range got.spares {
-			select {
-			case in.spares <- f:
-			default:
-				f.Close()
-			}
-		}
-		if kind == 0 || err != nil && err != unix.EMFILE { // which is one socket less
-			return
-		}
+// refill makes one more socket. Where that fails there is one less.
+func (in *inbound) refill() {
+	f, err := in.make()
+	if err != nil {
+		return
+	}
+	select {
+	case in.spares <- f:
+	default:
+		f.Close()
 	}
 }
 
@@ -164,7 +154,7 @@ func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	select {
 	case f = <-in.spares:
 		defer f.Close()
-		in.control.Write([]byte{askSocket})
+		in.running.Go(in.refill)
 	case <-in.ctx.Done():
 		return nil, in.ctx.Err()
 	}

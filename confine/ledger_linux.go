@@ -20,8 +20,9 @@ import (
 // server says of a refusal, it says after the launcher was told.
 type ledger struct {
 	say   func(message)
-	self  int  // the thread that tests the jail, and is refused everything
-	hosts bool // /etc/hosts is asked for by every program that looks a name up, and does without
+	tidOf func(*request) int // in the jail: see supervisor.threadOf
+	self  int                // the thread that tests the jail, and is refused everything
+	hosts bool               // /etc/hosts is asked for by every program that looks a name up, and does without
 	mu    sync.Mutex
 	page  page
 	began time.Time // the page
@@ -80,8 +81,8 @@ func (l *ledger) report(r *request, axis policy.Axis, operation, target string, 
 		time.AfterFunc(pageTime, l.tellRest)
 	}
 	m := as.message(1)
-	m.held, m.pid = held, int(r.n.tid)
-	outside(func() { m.program, _ = os.Readlink("/proc/" + strconv.Itoa(m.pid) + "/exe") })
+	m.held, m.pid = held, l.tidOf(r)
+	outside(func() { m.program, _ = os.Readlink("/proc/" + strconv.Itoa(int(r.n.tid)) + "/exe") })
 	l.say(m)
 }
 
@@ -118,11 +119,12 @@ func (v *supervisor) witnessCall(r *request) {
 }
 
 func (v *supervisor) witnessExec(r *request) {
-	defer r.close()
+	defer r.close(v.eyes)
 	if v.read(r) != 0 {
 		return
 	}
-	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { return int(r.n.tid) }}
+	w := v.walker(v.eyes, r)
+	w.process = w.thread // which /proc has too, and which is known already
 	at, errno := w.find(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
@@ -132,12 +134,12 @@ func (v *supervisor) witnessExec(r *request) {
 	if errno != 0 {
 		return
 	}
-	defer unix.Close(fd)
+	defer v.eyes.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+	if v.eyes.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
 		return // refused to anybody
 	}
-	full, errno := pathOf(fd)
+	full, errno := pathOf(v.eyes, fd)
 	if _, covered := v.profile.Find(full); errno == 0 && covered && !v.profile.Allows(policy.OpExec, full) {
 		v.ledger.report(r, policy.AxisProcess, "exec", full, false)
 	}
@@ -155,7 +157,7 @@ func (v *supervisor) witnessConnect(r *request) {
 	switch binary.NativeEndian.Uint16(b) {
 	case unix.AF_UNIX:
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
-		if p := string(name); strings.HasPrefix(p, "/") && unix.Access(p, unix.F_OK) == unix.ENOENT {
+		if p := string(name); strings.HasPrefix(p, "/") && v.eyes.Faccessat(unix.AT_FDCWD, p, unix.F_OK) == unix.ENOENT {
 			v.ledger.report(r, policy.AxisIPC, "connect", path.Clean(p), true)
 		}
 	case unix.AF_INET, unix.AF_INET6:

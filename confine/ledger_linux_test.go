@@ -72,7 +72,7 @@ func TestJailRecordsEveryTime(t *testing.T) {
 func TestLedgerTellsTheRest(t *testing.T) {
 	t.Parallel()
 	var p Process
-	l := &ledger{say: p.record}
+	l := &ledger{tidOf: (&supervisor{}).threadOf, say: p.record}
 	const times = 10 * maxAgain
 	for range times {
 		l.refused(&request{n: notification{tid: uint32(unix.Gettid())}}, "write", "/a")
@@ -115,7 +115,7 @@ func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
 		{policy.AxisFs, "read", long, false, false, long[:4096]},
 	} {
 		var told []string
-		l := &ledger{hosts: c.hosts, say: func(m message) { told = append(told, m.target) }}
+		l := &ledger{tidOf: (&supervisor{}).threadOf, hosts: c.hosts, say: func(m message) { told = append(told, m.target) }}
 		if c.self {
 			l.self = unix.Gettid()
 		}
@@ -129,7 +129,7 @@ func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
 // TestLedgerAnnounces: the last one that is told at once says that there may be more.
 func TestLedgerAnnounces(t *testing.T) {
 	var told []message
-	l := &ledger{say: func(m message) { told = append(told, m) }, turns: true} // so that nothing comes later
+	l := &ledger{tidOf: (&supervisor{}).threadOf, say: func(m message) { told = append(told, m) }, turns: true} // so that nothing comes later
 	for range maxAgain + 10 {
 		l.refused(&request{n: notification{tid: uint32(unix.Gettid())}}, "write", "/a")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -56,7 +57,7 @@ func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
 			return v.lost(r, 0, errno)
 		}
 		if r.noFollow() && at.tail == "" {
-			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			fd, err := w.t.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 			object, errno = fd, asErrno(err)
 		} else {
 			object, errno = w.object(&at)
@@ -64,15 +65,15 @@ func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
 		if errno != 0 {
 			return errno
 		}
-		defer unix.Close(object)
+		defer w.t.Close(object)
 	}
 	v.names.RLock()
 	defer v.names.RUnlock()
 	var st unix.Stat_t
-	if err := unix.Fstat(object, &st); err != nil {
+	if err := w.t.Fstat(object, &st); err != nil {
 		return asErrno(err)
 	}
-	full, errno := pathOf(object)
+	full, errno := pathOf(w.t, object)
 	if errno != 0 {
 		return errno
 	}
@@ -81,7 +82,7 @@ func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
 		v.ledger.refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
-	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
+	return r.changeAttributes(w.t, object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 
 // device tells a node, which everybody may write to and nobody else changes.
@@ -99,21 +100,21 @@ func nowhere(full string, st *unix.Stat_t) bool {
 	return st.Nlink == 0 && strings.HasSuffix(full, " (deleted)")
 }
 
-func (r *request) changeAttributes(object int, link bool) syscall.Errno {
+func (r *request) changeAttributes(t *stub.Task, object int, link bool) syscall.Errno {
 	name := "/proc/self/fd/" + strconv.Itoa(object)
 	switch r.op {
 	case hookMode:
 		if link {
 			return unix.EOPNOTSUPP
 		}
-		return asErrno(unix.Fchmodat(unix.AT_FDCWD, name, uint32(r.arg(r.mode))&0o7777, 0))
+		return asErrno(t.Fchmodat(unix.AT_FDCWD, name, uint32(r.arg(r.mode))&0o7777))
 	case hookOwner:
-		return asErrno(unix.Fchownat(object, "", int(int32(r.arg(r.mode))), int(int32(r.arg(r.mode+1))), unix.AT_EMPTY_PATH))
+		return asErrno(t.Fchownat(object, "", int(int32(r.arg(r.mode))), int(int32(r.arg(r.mode+1))), unix.AT_EMPTY_PATH))
 	case hookTimes:
 		if link {
-			return asErrno(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
+			return asErrno(t.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
 		}
-		return asErrno(unix.UtimesNanoAt(unix.AT_FDCWD, name, r.times, 0))
+		return asErrno(t.UtimesNanoAt(unix.AT_FDCWD, name, r.times, 0))
 	}
 	return unix.ENOSYS
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,10 +18,11 @@ type nameLock struct{ sync.RWMutex }
 
 // carryOut decides a call by its names, does it and answers it, unless it has to be
 // tried again later.
-func (v *supervisor) carryOut(r *request) (answered bool) {
-	w := &walker{tid: int(r.n.tid), own: true, open: openOutside, process: func() int { return v.processOf(r) }}
+func (v *supervisor) carryOut(t *stub.Task, r *request) (answered bool) {
+	w := v.walker(t, r)
+	w.own = true
 	if v.bare {
-		defer unix.Chdir("/") // what it stands in is in use, to the host as well
+		defer t.Chdir("/") // what it stands in is in use, to the host as well
 	}
 	switch r.op {
 	case hookOpen:
@@ -35,23 +37,45 @@ func (v *supervisor) carryOut(r *request) (answered bool) {
 	return true
 }
 
-// processOf is the number of the process that makes a call, 0 when it is no more.
-func (v *supervisor) processOf(r *request) int {
-	if r.tgid == 0 {
-		var errno syscall.Errno
-		outside(func() { r.tgid, _, errno = statusOf(int(r.n.tid)) })
-		if errno != 0 || !v.listener.valid(r.n.id) {
-			r.tgid = -1
-		}
+func (v *supervisor) walker(t *stub.Task, r *request) *walker {
+	return &walker{
+		t: t, open: v.openBeyond,
+		process: func() int { return v.processOf(r) },
+		thread:  func() int { return v.threadOf(r) },
 	}
-	return max(0, r.tgid)
 }
 
-// openOutside opens the target of a magic link.
-func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
-	outside(func() {
+// processOf is the number, in the jail, of the process that makes a call, 0 when it is
+// no more.
+func (v *supervisor) processOf(r *request) int { return v.known(r).tgid }
+
+// threadOf is the number, in the jail, of the thread that does.
+func (v *supervisor) threadOf(r *request) int {
+	if v.depth == 0 {
+		return int(r.n.tid)
+	}
+	return v.known(r).tid
+}
+
+// known looks the status of the caller up, once.
+func (v *supervisor) known(r *request) status {
+	if r.status == nil {
+		var st status
+		var errno syscall.Errno
+		outside(func() { st, errno = statusOf(int(r.n.tid), v.depth) })
+		if errno != 0 || !v.listener.valid(r.n.id) {
+			st = status{}
+		}
+		r.status = &st
+	}
+	return *r.status
+}
+
+// openBeyond opens the target of a magic link.
+func (v *supervisor) openBeyond(dir int, name string) (fd int, errno syscall.Errno) {
+	v.beyond(func(t *stub.Task) {
 		var err error
-		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err = t.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)
 		errno = asErrno(err)
 	})
 	return fd, errno
@@ -106,7 +130,7 @@ func (v *supervisor) keepOut(r *request, op policy.Op, at *place, judged string)
 	if op == policy.OpMkdir {
 		flags = unix.AT_REMOVEDIR
 	}
-	unix.Unlinkat(at.dir, at.name, flags)
+	at.t.Unlinkat(at.dir, at.name, flags)
 	v.ledger.refused(r, op.String(), full)
 	return unix.EACCES
 }
@@ -116,15 +140,15 @@ func changeName(r *request, at *place) syscall.Errno {
 	name := at.name + at.tail
 	switch r.op {
 	case hookMkdir:
-		unix.Umask(r.umask)
-		return asErrno(unix.Mkdirat(at.dir, name, uint32(r.arg(r.mode))))
+		at.t.Umask(r.umask)
+		return asErrno(at.t.Mkdirat(at.dir, name, uint32(r.arg(r.mode))))
 	case hookMknod:
-		unix.Umask(r.umask)
-		return asErrno(unix.Mknodat(at.dir, name, uint32(r.arg(r.mode)), int(r.arg(r.mode+1))))
+		at.t.Umask(r.umask)
+		return asErrno(at.t.Mknodat(at.dir, name, uint32(r.arg(r.mode)), int(r.arg(r.mode+1))))
 	case hookSymlink:
-		return asErrno(unix.Symlinkat(r.text, at.dir, name))
+		return asErrno(at.t.Symlinkat(r.text, at.dir, name))
 	case hookRemove:
-		return asErrno(unix.Unlinkat(at.dir, name, r.removeFlags()))
+		return asErrno(at.t.Unlinkat(at.dir, name, r.removeFlags()))
 	}
 	return unix.ENOSYS
 }
@@ -162,7 +186,7 @@ func (v *supervisor) verdict(r *request, operation, full string, at *place, verd
 	switch {
 	case verdict == policy.Granted:
 		return 0
-	case readOnly(at.dir):
+	case readOnly(at.t, at.dir):
 		v.ledger.refused(r, operation, full)
 		return unix.EROFS
 	case verdict == policy.Pinned:
@@ -173,9 +197,9 @@ func (v *supervisor) verdict(r *request, operation, full string, at *place, verd
 	return unix.EACCES
 }
 
-func readOnly(fd int) bool {
+func readOnly(t *stub.Task, fd int) bool {
 	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+	return t.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 }
 
 // told records what the kernel refused, where that is what the profile wants, and
@@ -203,5 +227,5 @@ func (v *supervisor) lost(r *request, name int, errno syscall.Errno) syscall.Err
 
 func exists(at *place) bool {
 	var st unix.Stat_t
-	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return at.t.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,8 +25,8 @@ func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	fd, errno := v.openPlace(r, w, &at, flags)
 	switch errno {
 	case 0:
-		v.listener.hand(r.n.id, fd, flags&unix.O_CLOEXEC != 0)
-		unix.Close(fd)
+		v.listener.hand(w.t, v.handle, r.n.id, fd, flags&unix.O_CLOEXEC != 0)
+		w.t.Close(fd)
 	case noReader:
 		return false
 	default:
@@ -46,7 +47,7 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 	}
 	for range maxSymlinks + 8 { // a name can change between two looks at it
 		var st unix.Stat_t
-		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err := at.t.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		kind := st.Mode & unix.S_IFMT
 		switch {
 		case err == unix.ENOENT && flags&unix.O_CREAT != 0:
@@ -65,8 +66,8 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 				return -1, errno
 			}
 			if fd >= 0 { // a magic link led to an object
-				defer unix.Close(fd)
-				return v.reopen(r, fd, flags)
+				defer w.t.Close(fd)
+				return v.reopen(w.t, r, fd, flags)
 			}
 			if w.ofOthers(at) {
 				return -1, unix.EACCES
@@ -94,12 +95,12 @@ func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Er
 	if errno != 0 {
 		return -1, errno
 	}
-	unix.Umask(r.umask)
-	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.mode))) // O_EXCL follows no symlink
+	at.t.Umask(r.umask)
+	fd, err := at.t.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.mode))) // O_EXCL follows no symlink
 	errno = asErrno(err)
 	if errno == 0 {
 		if errno = v.keepOut(r, policy.OpCreate, at, full); errno != 0 {
-			unix.Close(fd)
+			at.t.Close(fd)
 			fd = -1
 		}
 	}
@@ -151,12 +152,12 @@ func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int
 	}
 	mode := uint32(0)
 	if unnamed {
-		unix.Umask(r.umask)
+		at.t.Umask(r.umask)
 		mode = uint32(r.arg(r.mode))
 	} else {
 		flags &^= unix.O_EXCL // with O_TMPFILE it says that the file will never get a name
 	}
-	fd, errno := openUnfollowed(dir, name, flags, mode)
+	fd, errno := openUnfollowed(at.t, dir, name, flags, mode)
 	return fd, v.told(r, op, at, errno)
 }
 
@@ -176,8 +177,8 @@ const knownOpenFlags = unix.O_ACCMODE | unix.O_TRUNC | unix.O_EXCL | unix.O_NOCT
 
 // openUnfollowed opens what exists at a name, ELOOP for a symlink. The caller's
 // descriptor must not show that: so not O_NOFOLLOW, which stays in its flags.
-func openUnfollowed(dir int, name string, flags int, mode uint32) (int, syscall.Errno) {
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{
+func openUnfollowed(t *stub.Task, dir int, name string, flags int, mode uint32) (int, syscall.Errno) {
+	fd, err := t.Openat2(dir, name, &unix.OpenHow{
 		Flags: uint64(flags&knownOpenFlags | unix.O_CLOEXEC), Mode: uint64(mode & 0o7777), Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
 	return fd, asErrno(err)
@@ -185,24 +186,24 @@ func openUnfollowed(dir int, name string, flags int, mode uint32) (int, syscall.
 
 // readOnlyThere tells that a mount will refuse writing at a place, with its own error.
 func (v *supervisor) readOnlyThere(at *place) bool {
-	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := at.t.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
-	return readOnly(fd)
+	defer at.t.Close(fd)
+	return readOnly(at.t, fd)
 }
 
 // reopen opens the object behind a magic link, such as /dev/stdout, anew.
-func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) {
+func (v *supervisor) reopen(t *stub.Task, r *request, object, flags int) (int, syscall.Errno) {
 	v.names.RLock()
 	defer v.names.RUnlock()
 	var st unix.Stat_t
-	if err := unix.Fstat(object, &st); err != nil {
+	if err := t.Fstat(object, &st); err != nil {
 		return -1, asErrno(err)
 	}
 	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR {
-		full, errno := pathOf(object)
+		full, errno := pathOf(t, object)
 		if errno != 0 {
 			return -1, errno
 		}
@@ -210,7 +211,7 @@ func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) 
 			return -1, errno
 		}
 		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
-		if changes && kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(object) {
+		if changes && kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(t, object) {
 			v.ledger.refused(r, policy.OpWrite.String(), full)
 			return -1, unix.EACCES
 		}
@@ -219,9 +220,9 @@ func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) 
 	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
 		flags |= unix.O_NONBLOCK // one of its ends is open: there is nothing to wait for
 	}
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(object), flags, 0)
+	fd, err := t.Openat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(object), flags, 0)
 	if err == nil && r.openFlags()&unix.O_NONBLOCK == 0 && flags&unix.O_NONBLOCK != 0 {
-		err = unix.SetNonblock(fd, false)
+		err = t.SetNonblock(fd, false)
 	}
 	return fd, asErrno(err)
 }
@@ -251,12 +252,12 @@ func (w *walker) advance(at *place) (object int, errno syscall.Errno) {
 // object opens what a place leads to in the end, following symlinks.
 func (w *walker) object(at *place) (int, syscall.Errno) {
 	for range maxSymlinks + 1 {
-		fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := w.t.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, asErrno(err)
 		}
 		var st unix.Stat_t
-		err = unix.Fstat(fd, &st)
+		err = w.t.Fstat(fd, &st)
 		kind := st.Mode & unix.S_IFMT
 		if err == nil && kind != unix.S_IFLNK {
 			if at.tail == "" || kind == unix.S_IFDIR {
@@ -264,7 +265,7 @@ func (w *walker) object(at *place) (int, syscall.Errno) {
 			}
 			err = unix.ENOTDIR
 		}
-		unix.Close(fd)
+		w.t.Close(fd)
 		if err != nil {
 			return -1, asErrno(err)
 		}
@@ -286,7 +287,7 @@ func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
 		return v.lost(r, 0, errno)
 	}
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
+	if w.t.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
 		return unix.EFBIG
 	}
 	fd, errno := v.openPlace(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
@@ -296,19 +297,19 @@ func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
 	case errno != 0:
 		return errno
 	}
-	defer unix.Close(fd)
-	return asErrno(unix.Ftruncate(fd, size))
+	defer w.t.Close(fd)
+	return asErrno(w.t.Ftruncate(fd, size))
 }
 
 // openFifo opens a fifo without waiting for its other end: that is for the call to
 // do, and not for a worker, of which there are few.
 func openFifo(at *place, flags int) (int, syscall.Errno) {
-	fd, errno := openUnfollowed(at.dir, at.name, flags&^unix.O_EXCL|unix.O_NONBLOCK, 0)
+	fd, errno := openUnfollowed(at.t, at.dir, at.name, flags&^unix.O_EXCL|unix.O_NONBLOCK, 0)
 	switch {
 	case errno == unix.ENXIO && flags&unix.O_NONBLOCK == 0:
 		return -1, noReader
 	case errno == 0 && flags&unix.O_NONBLOCK == 0:
-		errno = asErrno(unix.SetNonblock(fd, false))
+		errno = asErrno(at.t.SetNonblock(fd, false))
 	}
 	return fd, errno
 }

@@ -1,12 +1,12 @@
 package confine
 
 import (
-	"os"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,13 +19,13 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno != 0 {
 		return errno
 	}
-	defer unix.Close(source)
+	defer w.t.Close(source)
 	v.names.RLock()
 	defer v.names.RUnlock()
 	switch {
 	case exists(to):
 		return unix.EEXIST
-	case !oneMount(source, to.dir):
+	case !oneMount(w.t, source, to.dir):
 		return unix.EXDEV
 	}
 	full, errno := v.judge(r, policy.OpCreate, to)
@@ -39,7 +39,7 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 		return errno
 	}
 	name := "/proc/self/fd/" + strconv.Itoa(source)
-	errno = asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	errno = asErrno(w.t.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
 		errno = v.keepOut(r, policy.OpCreate, to, full)
 	}
@@ -55,7 +55,7 @@ func (w *walker) source(from *place, follow bool) (int, syscall.Errno) {
 	if from.tail != "" {
 		flags |= unix.O_DIRECTORY
 	}
-	fd, err := unix.Openat(from.dir, from.name, flags, 0)
+	fd, err := w.t.Openat(from.dir, from.name, flags, 0)
 	return fd, asErrno(err)
 }
 
@@ -64,7 +64,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 	v.names.Lock()
 	defer v.names.Unlock()
 	if from.special() || to.special() {
-		return asErrno(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
+		return asErrno(from.t.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
 	src, errno := from.full()
 	if errno != 0 {
@@ -74,7 +74,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	if !oneMount(from.dir, to.dir) {
+	if !oneMount(from.t, from.dir, to.dir) {
 		return unix.EXDEV // before anything else, as the kernel says it
 	}
 	if exists(from) {
@@ -98,7 +98,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 			return unix.EXDEV // it could not be taken back: see keepBack
 		}
 	}
-	errno = asErrno(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
+	errno = asErrno(from.t.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = v.keepBack(r, from, to, src)
 	}
@@ -118,7 +118,7 @@ func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.E
 	}
 	name := from.name
 	for n := range 100 {
-		if unix.Renameat2(to.dir, to.name, from.dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
+		if to.t.Renameat2(to.dir, to.name, from.dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
 			break
 		}
 		name = from.name + "." + strconv.Itoa(n)
@@ -149,7 +149,7 @@ func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
 // not be written by the one that it has. A protected file that the host made or
 // replaced since the start has no mount.
 func (v *supervisor) keepsShut(r *request, source int, to *place) syscall.Errno {
-	src, errno := pathOf(source)
+	src, errno := pathOf(to.t, source)
 	if errno != 0 {
 		return errno
 	}
@@ -162,10 +162,10 @@ func (v *supervisor) keepsShut(r *request, source int, to *place) syscall.Errno 
 }
 
 // oneMount tells whether two directories lie on the same mount.
-func oneMount(a, b int) bool {
+func oneMount(t *stub.Task, a, b int) bool {
 	var at, bt unix.Statx_t
 	const mask = unix.STATX_MNT_ID
-	if unix.Statx(a, "", unix.AT_EMPTY_PATH, mask, &at) != nil || unix.Statx(b, "", unix.AT_EMPTY_PATH, mask, &bt) != nil {
+	if t.Statx(a, "", unix.AT_EMPTY_PATH, mask, &at) != nil || t.Statx(b, "", unix.AT_EMPTY_PATH, mask, &bt) != nil {
 		return true // judge it
 	}
 	return at.Mask&bt.Mask&mask == 0 || at.Mnt_id == bt.Mnt_id
@@ -176,39 +176,43 @@ func (p *place) holds(name string) bool {
 	switch name {
 	case "":
 		var st unix.Stat_t
-		return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+		return p.t.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 	case "**":
 		left := maxScan
-		return protectedBelow(p.dir, p.name, &left)
+		return protectedBelow(p.t, p.dir, p.name, &left)
 	}
-	dir, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	dir, err := p.t.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(dir)
+	defer p.t.Close(dir)
 	var st unix.Stat_t
-	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return p.t.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
 // maxScan is how many names are looked at in a tree that is moved out of a place
 // where protected names may be made. A larger tree counts as one that has them.
 const maxScan = 20000
 
-func protectedBelow(dir int, name string, left *int) bool {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func protectedBelow(t *stub.Task, dir int, name string, left *int) bool {
+	fd, err := t.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err != unix.ENOTDIR && err != unix.ELOOP // not a directory: nothing is in it
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return true
-	}
-	for _, e := range entries {
-		if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
-			return true
+	defer t.Close(fd)
+	b := make([]byte, 8<<10)
+	for {
+		n, err := t.Getdents(fd, b)
+		if err != nil || n == 0 {
+			return err != nil
+		}
+		for _, e := range stub.Entries(b[:n]) {
+			if *left--; *left < 0 || policy.ProtectedName(e.Name) || mayBeDir(e) && protectedBelow(t, fd, e.Name, left) {
+				return true
+			}
 		}
 	}
-	return false
 }
+
+// mayBeDir tells what has to be opened to know what is in it, if anything is.
+func mayBeDir(e stub.Entry) bool { return e.Type == unix.DT_DIR || e.Type == unix.DT_UNKNOWN }

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // The kernel's side of user notification: seccomp_unotify(2), linux/seccomp.h.
@@ -70,13 +72,26 @@ func (l listener) first() {
 
 // receive waits for the next call: at first until there seems to be one, because
 // NOTIF_RECV itself has no timeout and the call may be gone again.
-func (l listener) receive(n *notification) syscall.Errno {
-	*n = notification{} // the kernel insists
+func (l listener) receive(call *notification) syscall.Errno {
+	*call = notification{} // the kernel insists
 	soon := unix.Timespec{Nsec: patience}
 	fds := [1]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}
-	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&soon)), 0, 0, 0)
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifRecv, uintptr(unsafe.Pointer(n)))
+	n, _, _ := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&soon)), 0, 0, 0)
+	if n == 0 { // before Linux 6.11 nothing ends NOTIF_RECV when everybody is gone
+		readable(int(l), -1)
+	}
+	if fds[0].Revents&unix.POLLIN == 0 && l.over() {
+		return unix.ENOENT
+	}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifRecv, uintptr(unsafe.Pointer(call)))
 	return errno
+}
+
+// over reports whether nobody has the filter any more.
+func (l listener) over() bool {
+	fds := []unix.PollFd{{Fd: int32(l)}}
+	n, _ := unix.Poll(fds, 0)
+	return n > 0 && fds[0].Revents&unix.POLLHUP != 0
 }
 
 // valid reports whether the call is still waited for. Until then what was read
@@ -107,17 +122,19 @@ func (l listener) proceed(id uint64) { l.send(answer{id: id, flags: notifContinu
 
 func (l listener) send(a answer) { l.ioctl(notifSend, unsafe.Pointer(&a)) }
 
-// hand answers a call with a descriptor: the caller gets a copy of fd.
+// hand answers a call with a descriptor: the caller gets a copy of the task's fd. The
+// task has the listener by the number handle.
 //
-// The calling thread must have its signals blocked. The kernel waits here until the
-// caller has taken the descriptor; a signal ends that wait and takes the descriptor
-// back, but not the answer, and the caller would get 0 for the number of its file.
-func (l listener) hand(id uint64, fd int, cloexec bool) {
+// A task that is the calling thread must have its signals blocked. The kernel waits here
+// until the caller has taken the descriptor; a signal ends that wait and takes the
+// descriptor back, but not the answer, and the caller would get 0 for the number of its
+// file. Tasks of a stub have no handlers, so nothing comes between.
+func (l listener) hand(t *stub.Task, handle int, id uint64, fd int, cloexec bool) {
 	a := addFD{id: id, flags: addFDSend, src: uint32(fd)}
 	if cloexec {
 		a.newFlags = unix.O_CLOEXEC
 	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(l), notifAddFD, uintptr(unsafe.Pointer(&a))); errno != 0 {
-		l.finish(id, errno) // EMFILE: the caller's own limit
+	if _, err := t.Ioctl(handle, notifAddFD, unsafe.Slice((*byte)(unsafe.Pointer(&a)), unsafe.Sizeof(a))); err != nil {
+		l.finish(id, asErrno(err)) // EMFILE: the caller's own limit
 	}
 }

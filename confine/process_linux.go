@@ -21,7 +21,10 @@ type Process struct {
 	pid     int // of the jail's init, as the host sees it
 	pidfd   int
 	control *os.File // the init's socket: its order, then signals, a byte each
-	words   *words   // the init's; nil before there is an order
+	words   *words   // the shim's; nil before there is an order, and with namespaces
+	heard   *heard   // with namespaces: what else there is to be told
+	hand    hand     // with namespaces: in the jail
+	server  int      // with namespaces: a pidfd of the program, once it runs
 	notes   []string
 	denials []Denial // but those that a supervisor saw
 	refused refusals // which it saw
@@ -182,8 +185,11 @@ func (p *Process) Signal(sig os.Signal) error {
 	if s <= 0 || s > 64 {
 		return syscall.EINVAL
 	}
-	_, err := p.control.Write([]byte{byte(s)})
-	return err
+	if p.noInit {
+		_, err := p.control.Write([]byte{byte(s)})
+		return err
+	}
+	return unix.PidfdSendSignal(p.server, s, nil, 0)
 }
 
 // Plan is what the process was started by: what holds for it, and which gaps were
@@ -214,10 +220,13 @@ func (p *Process) Wait() (Exit, error) {
 // Denials are the refusals that the jail recorded so far.
 func (p *Process) Denials() []Denial {
 	p.mu.Lock()
-	words, gate := p.words, p.gate
+	words, heard, gate := p.words, p.heard, p.gate
 	p.mu.Unlock()
 	if words != nil {
 		words.catchUp()
+	}
+	if heard != nil {
+		heard.catchUp()
 	}
 	var latest []Denial
 	if gate != nil {

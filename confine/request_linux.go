@@ -3,11 +3,14 @@ package confine
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // request is one hooked call, read from the caller's memory once.
@@ -15,18 +18,20 @@ type request struct {
 	hookedCall
 	n     notification
 	names [2]string
-	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
+	bases [2]int // O_PATH descriptors that relative names begin at, of the tasks; -1 for none
 	text  string // of a symlink
-	tgid  int    // 0 until it is needed, and -1 when it cannot be known any more
 	umask int
 	times []unix.Timespec // of hookTimes; nil is now
 	tries int
+
+	status *status // of the caller; nil until it is needed
 }
 
-func (r *request) close() {
+// close lets go of what the request holds: any task does that has the same descriptors.
+func (r *request) close(t *stub.Task) {
 	for i, fd := range r.bases {
 		if fd >= 0 {
-			unix.Close(fd)
+			t.Close(fd)
 			r.bases[i] = -1
 		}
 	}
@@ -44,7 +49,7 @@ func (r *request) arg(i int) uint64 {
 func (v *supervisor) read(r *request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.dir, r.path}, {r.dir2, r.path2}} {
 		if i == 0 && r.onDescriptor() {
-			if r.bases[0], errno = openBase(int(r.n.tid), r.dir, r.arg(r.dir)); errno != 0 {
+			if r.bases[0], errno = v.openBase(r, r.dir, r.arg(r.dir)); errno != 0 {
 				return errno
 			}
 			continue
@@ -59,7 +64,7 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 			return unix.ENOENT
 		}
 		if r.names[i] == "" {
-			if r.bases[i], errno = openBase(int(r.n.tid), p.dir, r.arg(p.dir)); errno != 0 {
+			if r.bases[i], errno = v.openBase(r, p.dir, r.arg(p.dir)); errno != 0 {
 				return errno
 			}
 			continue
@@ -67,7 +72,7 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 		if r.names[i][0] == '/' {
 			continue
 		}
-		if r.bases[i], errno = openBase(int(r.n.tid), p.dir, r.arg(p.dir)); errno != 0 {
+		if r.bases[i], errno = v.openBase(r, p.dir, r.arg(p.dir)); errno != 0 {
 			return errno
 		}
 	}
@@ -82,9 +87,11 @@ func (v *supervisor) read(r *request) (errno syscall.Errno) {
 		}
 	}
 	if r.umask = v.umask; r.umask == unknownUmask && r.makes() {
-		if r.tgid, r.umask, errno = statusOf(int(r.n.tid)); errno != 0 {
+		st, errno := statusOf(int(r.n.tid), v.depth)
+		if errno != 0 {
 			return errno
 		}
+		r.umask, r.status = st.umask, &st
 	}
 	if !v.listener.valid(r.n.id) {
 		return unix.ESRCH
@@ -115,15 +122,20 @@ func (r *request) openFlags() int {
 	return int(int32(r.arg(r.flags)))
 }
 
-// openBase opens the directory that a relative name begins at.
-func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
-	name := "/proc/" + strconv.Itoa(tid) + "/cwd"
-	if arg != atCwd && int32(value) != unix.AT_FDCWD {
-		name = "/proc/" + strconv.Itoa(tid) + "/fd/" + strconv.Itoa(int(int32(value)))
+// openBase opens the directory that a relative name begins at, for the tasks.
+func (v *supervisor) openBase(r *request, arg int, value uint64) (int, syscall.Errno) {
+	name := "/proc/" + strconv.Itoa(int(r.n.tid)) + "/"
+	if arg == atCwd || int32(value) == unix.AT_FDCWD {
+		name += "cwd"
+	} else {
+		name += "fd/" + strconv.Itoa(int(int32(value)))
 	}
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return -1, unix.EBADF
+	}
+	if err == nil {
+		fd, err = v.lend(fd)
 	}
 	return fd, asErrno(err)
 }
@@ -160,30 +172,62 @@ func readMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {
 	return int(n), errno
 }
 
-// statusOf reads proc(5) status: the process of a thread, and its umask.
-func statusOf(tid int) (tgid, umask int, errno syscall.Errno) {
+// status is what proc(5) status tells of a thread.
+type status struct {
+	tgid, tid int // in the jail
+	umask     int
+}
+
+// statusOf asks for it. The thread has a number in each PID namespace from that of /proc
+// down to its own; depth says which of them is the jail's.
+func statusOf(tid, depth int) (st status, errno syscall.Errno) {
+	st = status{tgid: -1, tid: tid, umask: -1}
+	for line := range bytes.Lines(readStatus(tid)) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		fields := bytes.Fields(rest)
+		if len(fields) == 0 {
+			continue
+		}
+		number := func(i int) int {
+			n, _ := strconv.Atoi(string(fields[i]))
+			return n
+		}
+		switch string(name) {
+		case "Umask":
+			u, _ := strconv.ParseInt(string(fields[0]), 8, 32)
+			st.umask = int(u)
+		case "Tgid":
+			st.tgid = number(0)
+		case "NStgid": // absent where the kernel knows no namespaces
+			st.tgid = number(min(depth, len(fields)-1))
+		case "NSpid":
+			st.tid = number(min(depth, len(fields)-1))
+		}
+	}
+	if st.tgid < 0 || st.umask < 0 {
+		return status{}, unix.ESRCH
+	}
+	return st, 0
+}
+
+// readStatus reads up to the numbers, which come after a list of groups of any length.
+func readStatus(tid int) (b []byte) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, 0, unix.ESRCH
+		return nil
 	}
-	var b [512]byte
-	n, err := unix.Read(fd, b[:])
-	unix.Close(fd)
-	if err != nil {
-		return 0, 0, unix.ESRCH
-	}
-	tgid, umask = -1, -1
-	for line := range bytes.Lines(b[:n]) {
-		if v, ok := bytes.CutPrefix(line, []byte("Umask:")); ok {
-			u, _ := strconv.ParseInt(string(bytes.TrimSpace(v)), 8, 32)
-			umask = int(u)
+	defer unix.Close(fd)
+	b = make([]byte, 0, 2<<10)
+	for !bytes.Contains(b, []byte("\nNSpgid:")) {
+		b = slices.Grow(b, 512)
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		if err != nil {
+			return nil
 		}
-		if v, ok := bytes.CutPrefix(line, []byte("Tgid:")); ok {
-			tgid, _ = strconv.Atoi(string(bytes.TrimSpace(v)))
+		if n == 0 {
+			break
 		}
+		b = b[:len(b)+n]
 	}
-	if tgid < 0 || umask < 0 {
-		return 0, 0, unix.ESRCH
-	}
-	return tgid, umask, 0
+	return b
 }

@@ -7,21 +7,24 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // A place is a name in a directory that is held open: what the kernel's own walk
 // along a path ends at, before its last component is looked at.
 type place struct {
-	dir  int    // O_PATH; closed by close
-	name string // one component, "." or ".."
-	tail string // the slashes behind it
-	proc bool   // dir is in a proc(5)
-	own  bool   // the thread that looks has a working directory of its own
+	t    *stub.Task // who looks, and acts
+	dir  int        // O_PATH, of that task; closed by close
+	name string     // one component, "." or ".."
+	tail string     // the slashes behind it
+	proc bool       // dir is in a proc(5)
+	own  bool       // the task has a working directory of its own
 }
 
 func (p *place) close() {
 	if p.dir >= 0 {
-		unix.Close(p.dir)
+		p.t.Close(p.dir)
 		p.dir = -1
 	}
 }
@@ -46,19 +49,22 @@ func (p *place) full() (string, syscall.Errno) {
 // path is that of the directory. To go there and ask is a fifth of what it takes to
 // have /proc look for a descriptor.
 func (p *place) path() (string, syscall.Errno) {
-	if p.own && unix.Fchdir(p.dir) == nil {
+	if p.own && p.t.Fchdir(p.dir) == nil {
 		var b [unix.PathMax]byte
-		if n, err := unix.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
+		if n, err := p.t.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
 			return string(b[:n-1]), 0
 		}
 	}
-	return pathOf(p.dir) // also of what was removed, or may not be entered
+	return pathOf(p.t, p.dir) // also of what was removed, or may not be entered
 }
 
-func pathOf(fd int) (string, syscall.Errno) {
+func pathOf(t *stub.Task, fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), b[:])
-	return string(b[:n]), asErrno(err)
+	n, err := t.Readlink("/proc/self/fd/"+strconv.Itoa(fd), b[:])
+	if err != nil {
+		return "", asErrno(err)
+	}
+	return string(b[:n]), 0
 }
 
 func asErrno(err error) syscall.Errno {
@@ -77,16 +83,17 @@ const (
 )
 
 // A walker resolves names for one thread of the jail, as the kernel would for it.
-// Symlinks that lead through "self" mean that thread, not the supervisor.
+// Symlinks that lead through "self" mean that thread, not the task that walks.
 type walker struct {
-	tid   int
-	own   bool // see place
+	t     *stub.Task // who walks
+	own   bool       // see place
 	links int
 	// open opens what only a thread outside of every Landlock domain may: the
 	// descriptors and directories of the process that asks.
 	open func(dir int, name string) (int, syscall.Errno)
-	// process is the number of that process: see supervisor.processOf.
-	process func() int
+	// process and thread are the numbers that who asks has in the jail: see
+	// supervisor.processOf.
+	process, thread func() int
 }
 
 // find resolves name from base, which it does not close, and closes nothing else.
@@ -99,11 +106,11 @@ func (w *walker) find(base int, name string) (place, syscall.Errno) {
 	tail := name[len(trimmed):]
 	if trimmed == "" {
 		dir, proc, errno := w.directory(base, "/")
-		return place{dir, ".", "", proc, w.own}, errno
+		return place{w.t, dir, ".", "", proc, w.own}, errno
 	}
 	i := strings.LastIndexByte(trimmed, '/')
 	dir, proc, errno := w.directory(base, name[:i+1])
-	return place{dir, trimmed[i+1:], tail, proc, w.own}, errno
+	return place{w.t, dir, trimmed[i+1:], tail, proc, w.own}, errno
 }
 
 // directory opens a directory by its path, and tells whether it is in a proc(5). The
@@ -119,22 +126,22 @@ func (w *walker) directory(base int, name string) (dir int, proc bool, errno sys
 			return -1, false, unix.ENOENT
 		}
 	}
-	fd, err := unix.Openat2(base, name, &unix.OpenHow{
+	fd, err := w.t.Openat2(base, name, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err == nil {
-		if !inProc(fd) {
+		if !inProc(w.t, fd) {
 			return fd, false, 0
 		}
-		unix.Close(fd)
+		w.t.Close(fd)
 	}
 	dir, errno = w.step(base, name) // whose error is the right one, too
-	return dir, errno == 0 && inProc(dir), errno
+	return dir, errno == 0 && inProc(w.t, dir), errno
 }
 
 // step is directory, component by component.
 func (w *walker) step(base int, name string) (int, syscall.Errno) {
-	cur, err := unix.Openat(base, start(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	cur, err := w.t.Openat(base, start(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, asErrno(err)
 	}
@@ -153,11 +160,11 @@ func (w *walker) step(base int, name string) (int, syscall.Errno) {
 				if target[0] != '/' {
 					continue
 				}
-				next, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+				next, err = w.t.Openat(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 				errno = asErrno(err)
 			}
 		}
-		unix.Close(cur)
+		w.t.Close(cur)
 		if errno != 0 {
 			return -1, errno
 		}
@@ -176,26 +183,26 @@ func start(name string) string {
 // enter opens one component as a directory. ELOOP is for a symlink whose text
 // counts; a magic link, which leads to an object and not to a name, is followed.
 func (w *walker) enter(dir int, name string) (int, syscall.Errno) {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := w.t.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, asErrno(err)
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
+	if err := w.t.Fstat(fd, &st); err != nil {
+		w.t.Close(fd)
 		return -1, asErrno(err)
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return fd, 0
 	case unix.S_IFLNK:
-		unix.Close(fd)
+		w.t.Close(fd)
 		if !w.magic(dir, name) {
 			return -1, unix.ELOOP
 		}
 		return w.follow(dir, name)
 	}
-	unix.Close(fd)
+	w.t.Close(fd)
 	return -1, unix.ENOTDIR
 }
 
@@ -204,16 +211,16 @@ func (w *walker) link(dir int, name string) (string, syscall.Errno) {
 	if w.links++; w.links > maxSymlinks {
 		return "", unix.ELOOP
 	}
-	if inProc(dir) {
+	if inProc(w.t, dir) {
 		switch name {
 		case "self":
 			return strconv.Itoa(w.process()), 0
 		case "thread-self":
-			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(w.tid), 0
+			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(w.thread()), 0
 		}
 	}
 	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(dir, name, b[:])
+	n, err := w.t.Readlinkat(dir, name, b[:])
 	if err != nil {
 		return "", asErrno(err)
 	}
@@ -225,13 +232,13 @@ func (w *walker) link(dir int, name string) (string, syscall.Errno) {
 
 // magic reports whether a symlink is one of those that proc(5) resolves by itself.
 func (w *walker) magic(dir int, name string) bool {
-	return inProc(dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
+	return inProc(w.t, dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
 }
 
 // follow opens what a magic link stands for: of the process that asks, and of no
 // other. The supervisor may look into more than the server may.
 func (w *walker) follow(dir int, name string) (int, syscall.Errno) {
-	at, errno := pathOf(dir)
+	at, errno := pathOf(w.t, dir)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -260,7 +267,7 @@ func (w *walker) ofOthers(at *place) bool {
 	return err == nil && pid != w.process()
 }
 
-func inProc(fd int) bool {
+func inProc(t *stub.Task, fd int) bool {
 	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
+	return t.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
 }

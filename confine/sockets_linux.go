@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // sockets are a server's TCP and UDP sockets where there is no network namespace. The
@@ -116,7 +118,7 @@ func (s *sockets) make(n *notification) socketReply {
 	if err := bindToLo(fd); err != nil {
 		return failed(asErrno(err))
 	}
-	s.listener.hand(n.id, fd, flags&unix.SOCK_CLOEXEC != 0)
+	s.listener.hand(&stub.Task{}, int(*s.listener), n.id, fd, flags&unix.SOCK_CLOEXEC != 0)
 	return socketReply{done: true}
 }
 
@@ -141,11 +143,11 @@ func (s *sockets) duplicate(n *notification) (fd int, errno syscall.Errno) {
 		// Its process has the same descriptors, unless it has unshared them; then it gets
 		// what its own leader's number means.
 		s.old = true
-		tgid, _, errno := statusOf(int(n.tid))
+		st, errno := statusOf(int(n.tid), 0)
 		if errno != 0 {
 			return -1, errno
 		}
-		pidfd, err = unix.PidfdOpen(tgid, 0)
+		pidfd, err = unix.PidfdOpen(st.tgid, 0)
 	}
 	if err != nil {
 		return -1, asErrno(err)

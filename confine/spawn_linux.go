@@ -10,10 +10,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // setupCapabilities are what building the jail takes inside its own user
-// namespace. The shim gives all of them up before the server starts.
+// namespace. All of them are given up before there is a server.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
@@ -25,14 +27,17 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Shim is the init of a jail that is not built yet: it has its namespaces and
-// waits to be told what to build. Starting one ahead hides the time of its start
+// Shim is the init of a jail that is not built yet: it has its namespaces, and waits
+// until it is known what to build. Starting one ahead hides the time of its start
 // behind the time it takes to find out what it is for.
 type Shim struct {
 	process *Process
-	kind    string        // shimOwnNet or shimBare
-	umask   string        // the program's, octal; "" is ours
-	forked  chan struct{} // closed when process has its socket, or will have none
+	kind    string     // shimOwnNet or shimBare
+	umask   *int       // the program's; nil is ours
+	stub    *stub.Stub // nil without namespaces
+	altered alteration
+	built   *jailBuilder
+	gone    chan struct{} // closed when nobody waits for the stub any more
 	orders  chan instruction
 	started chan error
 	cgroup  *jailCgroup // nil where there is none
@@ -40,32 +45,21 @@ type Shim struct {
 	taken   bool
 }
 
+// Kinds of shims.
+const (
+	shimOwnNet = "own-network" // namespaces of all kinds: a stub
+	shimBare   = "bare"        // none: this program once more, see ShimMain
+)
+
 // instruction is an order with the three descriptors of the server.
 type instruction struct {
-	order []byte
+	plan  *Plan
+	order order
 	stdio Stdio
-	sent  bool  // it is on its way already
-	err   error // or cannot be sent
 }
 
-// sentAtOnce is what the buffer of a socket holds in any case (212,992 bytes by default,
-// with what the kernel needs for itself).
-const sentAtOnce = 64 << 10
-
-// instruct has the shim carry a plan out. Where nothing has to be done before, the
-// order is sent from here: handing it to the thread that owns the shim takes longer
-// than the kernel does to attach some mounts. One that the socket may not take at once is
-// not: a start that waits for a shim to read could not be called off.
-func (s *Shim) instruct(plan *Plan, i instruction) {
-	if plan.place.none() && len(i.order) <= sentAtOnce {
-		<-s.forked
-		if s.process.control != nil {
-			i.err = sendOrder(s.process.control, i)
-			i.sent = true
-		}
-	}
-	s.orders <- i
-}
+// instruct has the shim carry a plan out.
+func (s *Shim) instruct(i instruction) { s.orders <- i }
 
 // Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
 // It never fails; what went wrong is the error of that Start.
@@ -104,12 +98,10 @@ func (s *Shim) take(kind string) *Shim {
 
 func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
-		process: &Process{pidfd: -1, done: make(chan struct{})},
-		kind:    kind, forked: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
+		process: &Process{pidfd: -1, server: -1, done: make(chan struct{})},
+		kind:    kind, gone: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
-	if l.Umask != nil {
-		s.umask = strconv.FormatInt(int64(*l.Umask&0o777), 8) // as umask(2) takes it
-	}
+	s.umask, s.altered = l.Umask, l.altered
 	path := l.Shim
 	if path == "" {
 		path = selfPath
@@ -135,7 +127,6 @@ func (s *Shim) run(path string) {
 	}()
 	runtime.LockOSThread()
 	status, err := s.fork(path)
-	close(s.forked)
 	if err != nil {
 		s.started <- err
 		return
@@ -144,24 +135,11 @@ func (s *Shim) run(path string) {
 	// take notice before it lets him go on. That need not be the init, whose end is
 	// waited for.
 	mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	todo, used := <-s.orders
-	if used {
-		if err = s.limitCgroup(p.plan); err == nil {
-			p.leaves = s.cgroup != nil // before anybody hears its init
-			stop := s.watchCgroup()
-			if !todo.sent {
-				todo.err = sendOrder(p.control, todo)
-			}
-			if err = todo.err; err == nil {
-				err = p.openGate()
-			}
-			if err == nil {
-				err = p.listen(status, s.started)
-			}
-			stop()
-		}
+	life := s.lead
+	if s.kind == shimBare {
+		life = func() (bool, error) { return s.leadBare(status) }
 	}
-	status.Close()
+	used, err := life()
 	if !used || err != nil {
 		p.Kill()
 	}
@@ -173,6 +151,7 @@ func (s *Shim) run(path string) {
 	}
 	s.leaveCgroup()
 	p.closeGate()
+	s.freeStub()
 	p.mu.Lock()
 	p.afterBare()
 	unix.Close(p.pidfd)
@@ -188,58 +167,84 @@ func (s *Shim) run(path string) {
 	}
 }
 
-// fork starts the shim in its namespaces. It returns our end of the pipe for its
-// messages; that of the socket for the order and for signals stays in the process.
+// fork starts the init. It returns our end of the pipe for its messages, where it has one;
+// that of its socket stays in the process.
 func (s *Shim) fork(path string) (status *os.File, err error) {
-	failed := func(err error) (*os.File, error) {
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
-	}
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return failed(err)
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
 	defer unix.Close(null)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return failed(err)
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
 	control := os.NewFile(uintptr(pair[0]), "control")
 	defer unix.Close(pair[1])
-	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		control.Close()
-		return failed(err)
-	}
-	status = os.NewFile(uintptr(pipe[0]), "status")
-	defer unix.Close(pipe[1])
-	p := s.process
 	pidfd := -1
-	sys := s.attributes()
-	sys.PidFD = &pidfd
-	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid()), s.umask}
-	attr := &syscall.ProcAttr{
-		Files: withRoom(uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1]), uintptr(pipe[1])),
-		Env:   []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"}, // see startProgram
-		Sys:   sys,
-	}
+	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
+	attr.Sys.PidFD = &pidfd
 	var pid int
-	calmly(argv, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
+	if s.kind == shimBare {
+		pid, status, err = s.forkBare(path, attr, pair[1])
+	} else {
+		pid, err = s.forkStub(attr, pair[1])
+	}
 	if err != nil {
 		control.Close()
-		status.Close()
-		step := stepNamespaces
-		if s.kind == shimBare {
-			step = "init"
-		}
-		return nil, &StartError{Step: step, Errno: errnoOf(err)}
+		return nil, err
 	}
+	p := s.process
 	p.mu.Lock()
 	p.pid, p.pidfd, p.control = pid, pidfd, control
 	if p.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
 	p.mu.Unlock()
+	if s.stub != nil {
+		go s.seeDeath(pidfd)
+	}
 	return status, nil
+}
+
+// forkStub starts the stub that is the init of a jail with namespaces.
+func (s *Shim) forkStub(attr *syscall.ProcAttr, control int) (pid int, err error) {
+	made, err := stub.New()
+	if err != nil {
+		return 0, &StartError{Step: "init", Errno: errnoOf(err), Detail: "memory for it"}
+	}
+	defer made.Born()
+	program, err := stub.Program()
+	if err != nil {
+		made.Free()
+		return 0, &StartError{Step: "init", Errno: errnoOf(err), Detail: "a program in memory (vm.memfd_noexec)"}
+	}
+	attr.Files = withRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program))...)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(programFD), []string{shimName}, attr)
+	if err != nil {
+		made.Free()
+		return 0, &StartError{Step: stepNamespaces, Errno: errnoOf(err)}
+	}
+	s.stub = made
+	return pid, nil
+}
+
+// forkBare starts this program once more, as the init of a jail without namespaces.
+func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	status = os.NewFile(uintptr(pipe[0]), "status")
+	defer unix.Close(pipe[1])
+	attr.Files = withRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"} // see startProgram
+	calmly([]string{shimName, s.umaskText()}, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
+	if err != nil {
+		status.Close()
+		return 0, nil, &StartError{Step: "init", Errno: errnoOf(err)}
+	}
+	return pid, status, nil
 }
 
 // attributes are what the shim is born with.
@@ -263,10 +268,10 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 // sendOrder passes the order and, with its first byte, the server's descriptors.
 // A nil file is /dev/null, which the shim has there already. A shim that dies early
 // breaks the socket, which is no error here: why, it says on the pipe.
-func sendOrder(socket *os.File, i instruction) error {
+func sendOrder(socket *os.File, stdio Stdio, order []byte) error {
 	var fds []int
 	present := byte(0)
-	for n, f := range []*os.File{i.stdio.In, i.stdio.Out, i.stdio.Err} {
+	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
 		if f != nil {
 			present |= 1 << n
 			fds = append(fds, int(f.Fd()))
@@ -277,15 +282,57 @@ func sendOrder(socket *os.File, i instruction) error {
 		rights = unix.UnixRights(fds...)
 	}
 	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
-	runtime.KeepAlive(i.stdio)
+	runtime.KeepAlive(stdio)
 	if err == nil {
-		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
+		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(order))))
 	}
 	if err == nil {
-		_, err = socket.Write(i.order)
+		_, err = socket.Write(order)
 	}
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
 	return &StartError{Step: "order", Errno: errnoOf(err)}
+}
+
+// umaskText is the program's umask, as umask(2) takes it; "" is ours.
+func (s *Shim) umaskText() string {
+	if s.umask == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+}
+
+// leadBare gives a jail without namespaces its order, and hears what comes of it.
+func (s *Shim) leadBare(status *os.File) (used bool, err error) {
+	p := s.process
+	defer status.Close()
+	todo, used := <-s.orders
+	if !used {
+		return false, nil
+	}
+	if err := s.limitCgroup(p.plan); err != nil {
+		return true, err
+	}
+	p.leaves = s.cgroup != nil // before anybody hears its init
+	defer s.watchCgroup()()
+	if err := sendOrder(p.control, todo.stdio, todo.order.encode()); err != nil {
+		return true, err
+	}
+	if err := p.openGate(); err != nil {
+		return true, err
+	}
+	return true, p.listen(status, s.started)
+}
+
+// freeStub gives back the memory of a stub that has ended.
+func (s *Shim) freeStub() {
+	if s.stub == nil {
+		return
+	}
+	<-s.gone
+	if b := s.built; b != nil {
+		b.close()
+	}
+	s.stub.Free()
 }

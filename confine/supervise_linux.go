@@ -2,10 +2,13 @@ package confine
 
 import (
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,7 +22,11 @@ import (
 // capability and are under a ruleset with the server's rules, so the kernel decides
 // about what they do as it would about the server: a mistake here can let a name
 // come into being that should not, and nothing else.
+//
+// What is done in the jail is done by tasks, which share one table of descriptors; what
+// is only looked at, by this process.
 type supervisor struct {
+	reach
 	listener listener
 	open     latch // listener is
 	profile  *policy.Profile
@@ -33,9 +40,43 @@ type supervisor struct {
 	ledger   ledger
 	names    nameLock
 	umask    int // of all that has been started, or unknownUmask
-	workers  int
+	workers  atomic.Int32
 	idle     *idleWorkers
-	running  bool // the server was executed, or is about to be
+	executed bool           // the server was, or is about to be
+	running  sync.WaitGroup // whoever acts in the jail
+}
+
+// reach is how a supervisor gets at the jail.
+type reach struct {
+	// newTask returns the task of a worker, in whose goroutine it is called.
+	newTask func() (*stub.Task, error)
+	// eyes is the receiver's.
+	eyes *stub.Task
+	// beyond calls f with a task outside of the server's Landlock domain.
+	beyond func(f func(t *stub.Task))
+	// lend turns a descriptor of this process into one of the tasks.
+	lend func(fd int) (int, error)
+	// handle is the listener's number in the table of the tasks.
+	handle int
+	// depth is how many PID namespaces the jail's is below that of our /proc.
+	depth int
+}
+
+// ownReach is that of a supervisor in the jail: its own threads are the tasks.
+func ownReach() reach {
+	return reach{
+		newTask: ownThread,
+		eyes:    &stub.Task{},
+		beyond:  func(f func(t *stub.Task)) { outside(func() { f(&stub.Task{}) }) },
+		lend:    func(fd int) (int, error) { return fd, nil },
+	}
+}
+
+// ownThread gives the goroutine a thread for itself, which ends with it.
+func ownThread() (*stub.Task, error) {
+	runtime.LockOSThread()
+	bePunctual()
+	return &stub.Task{}, nil
 }
 
 // maxWorkers bounds the calls that are carried out at once. They block only on
@@ -43,34 +84,47 @@ type supervisor struct {
 // server has taken all that there may be, the supervisor still answers.
 const maxWorkers = 4
 
-// newSupervisor starts the receiver and the first worker too, which need nothing of the
-// steps that follow and take some of the time that they take.
-func newSupervisor(s *shim) *supervisor {
+// newSupervisor makes the supervisor of a jail; self is the thread that tests it.
+func newSupervisor(b *builder, r reach, self int, failed func(step string, err error)) *supervisor {
 	arch, _ := archOf(runtime.GOARCH)
-	programs := s.order.Programs
-	if s.order.AnyProgram {
+	programs := b.order.Programs
+	if b.order.AnyProgram {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, failed: s.report, calls: hookedByNumber(arch),
-		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
-		ledger:  ledger{say: s.say, self: unix.Gettid()},
-		umask:   s.umask,
-		workers: 1,
+		reach: r, ruleset: b.making, bare: b.bare, gated: b.order.Gate.Open, end: b.end, failed: failed, calls: hookedByNumber(arch),
+		profile: &policy.Profile{Entries: b.order.Entries, Unprotected: b.order.Unprotected, Programs: programs},
+		ledger:  ledger{say: b.say, self: self},
+		umask:   b.umask,
 		idle:    newIdleWorkers(),
 	}
-	if s.order.Gate.Asked {
-		v.sockets = newSockets(v, s.asks)
-		v.ledger.hosts = true
-	}
-	go v.work(nil)
-	atOnce(v.receive)
+	v.ledger.tidOf = v.threadOf
 	return v
+}
+
+// start starts the receiver and the first worker.
+func (v *supervisor) start() {
+	v.startWorker()
+	v.running.Add(1)
+	atOnce(v.receive)
+}
+
+func (v *supervisor) startWorker() {
+	v.workers.Add(1)
+	v.running.Go(func() { v.work(nil) })
+}
+
+// wait returns when the jail has ended and nobody acts in it any more.
+func (v *supervisor) wait() {
+	v.idle.close()
+	v.running.Wait()
+	unix.Close(int(v.listener))
 }
 
 // receive is the receiver. It ends with the jail. Its thread is its own, so that the
 // caller wakes it and nobody else.
 func (v *supervisor) receive() {
+	defer v.running.Done()
 	runtime.LockOSThread()
 	bePunctual()
 	if v.sockets != nil {
@@ -79,22 +133,25 @@ func (v *supervisor) receive() {
 	v.open.soon(manyTurns)
 	v.open.wait()
 	v.listener.first()
-	v.receiveOne()
+	goesOn := v.receiveOne()
 	v.listener.tune() // not for the server's own exec, which would only be moved back
-	for {
-		v.receiveOne()
+	for goesOn {
+		goesOn = v.receiveOne()
 	}
 }
 
-func (v *supervisor) receiveOne() {
+func (v *supervisor) receiveOne() (goesOn bool) {
 	var n notification
 	switch v.listener.receive(&n) {
 	case 0:
 		v.take(&n)
-	case unix.ENOENT, unix.EINTR: // the caller was killed before we looked
+	case unix.ENOENT, unix.EINTR: // the caller was killed before we looked, or everybody is gone
+		return !v.listener.over()
 	default:
 		v.end() // hooked calls cannot be answered any more: no jail
+		return false
 	}
+	return true
 }
 
 func (v *supervisor) take(n *notification) {
@@ -119,15 +176,15 @@ func (v *supervisor) take(n *notification) {
 	if call.op == hookConnect || call.op == hookExec || call.op == hookUmask {
 		// The kernel decides. A refusal is on record before the server can know of it.
 		// Of the start itself, which is the first exec, Start tells.
-		if v.running || call.op != hookExec {
+		if v.executed || call.op != hookExec {
 			v.witnessCall(r)
 		}
-		v.running = v.running || call.op == hookExec
+		v.executed = v.executed || call.op == hookExec
 		v.listener.proceed(n.id)
 		return
 	}
 	if errno := v.read(r); errno != 0 {
-		r.close()
+		r.close(v.eyes)
 		v.listener.finish(n.id, errno)
 		return
 	}
@@ -137,34 +194,49 @@ func (v *supervisor) take(n *notification) {
 // pass gives a request to a worker that waits, or to a new one: never to one that
 // may be kept waiting itself.
 func (v *supervisor) pass(r *request) {
-	w := v.idle.pop(v.workers == maxWorkers)
+	w := v.idle.pop(v.workers.Load() >= maxWorkers)
+	if w == nil && v.idle.isClosed() {
+		return // nobody waits for it
+	}
 	if w == nil {
-		v.workers++
-		go v.work(r)
+		v.workers.Add(1)
+		v.running.Go(func() { v.work(r) })
 		return
 	}
 	w.give(r)
 }
 
-// work is a worker. Its thread is its own and ends with it.
+// work is a worker. The first one is given nothing, and waits.
 func (v *supervisor) work(r *request) {
-	runtime.LockOSThread()
-	bePunctual()
-	if step, err := becomeWorker(v.ruleset); err != nil {
+	t, err := v.newTask()
+	if err != nil && r != nil { // there are others, one of which will be free
+		v.workers.Add(-1)
+		v.giveSoon(r)
+		return
+	}
+	step := "supervisor"
+	if err == nil {
+		step, err = becomeWorker(t, v.ruleset)
+	}
+	if err != nil {
 		v.failed(step, err)
 		v.end()
+		return
 	}
-	w := &worker{}
+	w := &worker{t: t}
 	for {
 		if r == nil {
-			// The first one waits.
-		} else if v.carryOut(r) {
-			r.close()
+		} else if v.carryOut(w.t, r) {
+			r.close(w.t)
 		} else {
-			go v.later(r)
+			v.running.Go(func() { v.later(r) })
 		}
-		v.idle.push(w)
-		r = w.await()
+		if !v.idle.push(w) {
+			return
+		}
+		if r = w.await(); r == nil {
+			return
+		}
 	}
 }
 
@@ -173,8 +245,15 @@ func (v *supervisor) later(r *request) {
 	r.tries = min(r.tries+1, 50)
 	time.Sleep(time.Duration(r.tries) * time.Millisecond)
 	if !v.listener.valid(r.n.id) {
-		r.close()
+		v.beyond(r.close)
 		return
 	}
-	v.idle.pop(true).give(r)
+	v.giveSoon(r)
+}
+
+// giveSoon gives a request to the next worker that is free.
+func (v *supervisor) giveSoon(r *request) {
+	if w := v.idle.pop(true); w != nil {
+		w.give(r)
+	}
 }

@@ -78,7 +78,7 @@ func startScope(socket, name string, pid int, l policy.Limits, deadline time.Tim
 		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.MemoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
 	}
 	if l.Processes > 0 {
-		properties = append(properties, dbusProperty{"TasksMax", uint64(cgroupTasks(l))})
+		properties = append(properties, dbusProperty{"TasksMax", uint64(l.Processes)})
 	}
 	var body dbusBody
 	body.str(name)

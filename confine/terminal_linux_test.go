@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
@@ -31,7 +33,7 @@ func TestJailTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := terminalProbe(); err != nil || terminalNumber(own) == 0 {
+	if err := terminalProbe(&stub.Task{}); err != nil || terminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
 	p := jailProfile(t)

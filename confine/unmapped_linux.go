@@ -20,6 +20,8 @@ import (
 // through a socket or still mapped without having been touched, and files that a
 // process hides by having made itself undumpable.
 type unmapped struct {
+	segments func() []byte
+
 	floor int64 // the least that the host had
 	known bool
 	last  int64
@@ -70,7 +72,7 @@ func (u *unmapped) count(proc string, pids []string) (total int64, held map[stri
 	if u.search != nil && u.search.total > total {
 		total, held = u.search.total, u.search.held
 	}
-	return total + sysvSegments(proc), held
+	return total + sysvSegments(u.segments()), held
 }
 
 // ended takes what a process held alone out of the count. It was ended for its memory, and
@@ -179,14 +181,12 @@ func namesIn(dir string) (names []string) {
 	}
 }
 
-// sysvSegments is what the SysV segments of this IPC namespace take: the last two
-// columns of proc(5) sysvipc/shm, in bytes.
-func sysvSegments(proc string) (total int64) {
-	b, err := os.ReadFile(path.Join(proc, "sysvipc/shm"))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(b)) {
+// segmentsFile lists SysV segments (proc(5), sysvipc/shm).
+const segmentsFile = "/proc/sysvipc/shm"
+
+// sysvSegments is what the segments of such a list take: its last two columns, in bytes.
+func sysvSegments(list []byte) (total int64) {
+	for line := range strings.Lines(string(list)) {
 		f := strings.Fields(line)
 		if len(f) < 16 {
 			continue

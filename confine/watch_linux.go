@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,10 +18,8 @@ import (
 // sleeps by itself rather than by the runtime's timers, which other threads would
 // have to serve.
 func (s *shim) makeThreads() {
-	n := 1 + maxWorkers + 2*runsAtOnce // the receiver, the workers, and whoever runs
-	if s.bare {
-		n++ // whoever has a turn to receive a datagram
-	}
+	// The receiver, the workers, whoever runs, and whoever has a turn to receive a datagram.
+	n := 1 + maxWorkers + 2*runsAtOnce + 1
 	spareThreads(n, func() {
 		<-s.watch
 		bePunctual()
@@ -62,93 +61,109 @@ func spareThreads(n int, f func()) {
 // maxBlind is how many samples in a row may fail before the jail is ended.
 const maxBlind = 5
 
+// watchLimits watches over the limits from within a jail without namespaces. There is
+// nobody else whom it could wait for, so it sleeps by itself.
+func (s *shim) watchLimits() {
+	watchLimits(s.order, limitWatch{
+		proc: "/proc", members: descendants,
+		segments: func() []byte { b, _ := os.ReadFile(segmentsFile); return b },
+		room:     func() int { return s.order.Limits.Processes },
+		takes:    s.isHeard, say: s.tell, kill: killMembers, end: s.endAll,
+		sleep: func(d time.Duration) bool { sleep(d); return true },
+	})
+}
+
+// limitWatch is how a jail is watched.
+type limitWatch struct {
+	proc     string // a /proc that shows its processes
+	root     string // in front of its paths
+	members  func() ([]string, error)
+	segments func() []byte // its segmentsFile
+	room     func() int    // how many threads the server can have
+	takes    func() bool   // whether say would not wait
+	say      func(message)
+	kill     func([]member)
+	end      func()                   // of the jail
+	sleep    func(time.Duration) bool // false when the jail has ended
+}
+
 // watchLimits ends the largest processes of the jail while all of them together are
 // over the limit of memory, the jail where that is of no use, and tells of limits
 // that were reached. It is a sampler: the jail can be over a limit of memory for as
 // long as the interval.
-func (s *shim) watchLimits() {
-	l := s.order.Limits
-	if !s.order.FreshProc && !s.bare || l.MemoryMB <= 0 && l.Processes <= 0 {
+func watchLimits(o *order, jail limitWatch) {
+	l := o.Limits
+	if !o.FreshProc && !o.Bare || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit, or a gap that was waived
 	}
-	w := memoryWatch{proc: "/proc", limit: int64(l.MemoryMB) << 20, members: othersIn("/proc")}
-	if s.bare {
-		w.members = descendants
-	}
+	w := memoryWatch{proc: jail.proc, limit: int64(l.MemoryMB) << 20, members: jail.members, hidden: unmapped{segments: jail.segments}}
 	if l.MemoryMB <= 0 {
 		w.limit = 1 << 62
 	}
-	for _, m := range s.order.Mounts {
+	for _, m := range o.Mounts {
 		if m.inMemory() {
-			w.tmpfs = append(w.tmpfs, m.path)
+			w.tmpfs = append(w.tmpfs, jail.root+m.path)
 		}
 	}
 	var told reached
-	var late unsaid
-	sleep(shortPause) // while the server starts it needs the processors more
-	for blind := 0; ; {
-		late.tell(s)
+	late := unsaid{limitWatch: jail}
+	pause := shortPause // while the server starts it needs the processors more
+	for blind := 0; jail.sleep(pause); {
+		late.tell()
 		end, err := w.sample()
 		if blind++; err == nil {
 			blind = 0
 		}
 		if blind == maxBlind {
 			// A limit that nobody watches is none.
-			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
-			s.end()
+			late.add(message{kind: saysLimit, step: keyMemory, detail: "memory, which cannot be watched (" + err.Error() + ")", num: l.MemoryMB})
+			jail.end()
 		}
 		if len(end) > 0 {
 			// One is told for all: how many there are is up to the server.
 			pid, _ := strconv.Atoi(end[0].pid)
-			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
+			late.add(message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
 		}
 		if w.excess.lost() {
-			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
-			s.end()
+			late.add(message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
+			jail.end()
 		}
-		s.killMembers(slices.Concat(end, w.excess.again))
-		if l.Processes > 0 && w.threads >= s.roomFor(l.Processes) && told.again(keyProcesses) {
-			late.say(s, message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
+		jail.kill(slices.Concat(end, w.excess.again))
+		if l.Processes > 0 && w.threads >= jail.room() && told.again(keyProcesses) {
+			late.add(message{kind: saysLimit, step: keyProcesses, detail: "processes", num: l.Processes})
 		}
 		if w.full != "" && l.MemoryMB > 0 && told.again(w.full) {
-			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "space in " + w.full, num: l.MemoryMB})
+			late.add(message{kind: saysLimit, step: keyMemory, detail: "space in " + strings.TrimPrefix(w.full, jail.root), num: l.MemoryMB})
 		}
-		d := w.pause()
+		pause = w.pause()
 		if l.Processes > 0 && w.threads > l.Processes/2 {
-			d = min(d, max(100*time.Millisecond, shareOfTime*w.took))
+			pause = min(pause, max(100*time.Millisecond, shareOfTime*w.took))
 		}
-		sleep(d)
 	}
 }
 
 // unsaid are messages that the launcher does not take: it may be stopped, and a server
 // can fill the pipe. Whoever waited for that would not see to the limits.
-type unsaid []message
+type unsaid struct {
+	limitWatch
+	all []message
+}
 
 // mostUnsaid is how many wait; the next ones say nothing new.
 const mostUnsaid = 16
 
-func (u *unsaid) say(s *shim, m message) {
-	if len(*u) < mostUnsaid {
-		*u = append(*u, m)
+func (u *unsaid) add(m message) {
+	if len(u.all) < mostUnsaid {
+		u.all = append(u.all, m)
 	}
-	u.tell(s)
+	u.tell()
 }
 
-func (u *unsaid) tell(s *shim) {
-	for len(*u) > 0 && s.isHeard() {
-		s.say((*u)[0])
-		*u = (*u)[1:]
+func (u *unsaid) tell() {
+	for len(u.all) > 0 && u.takes() {
+		u.say(u.all[0])
+		u.all = u.all[1:]
 	}
-}
-
-// roomFor is how many threads the server can have: RLIMIT_NPROC also counts those of
-// the init, for which it leaves some over.
-func (s *shim) roomFor(processes int) int {
-	if s.order.PidMax || s.bare {
-		return processes
-	}
-	return processes + max(0, initThreads-len(namesIn("/proc/self/task"))-1)
 }
 
 // The keys of the limits that the jail itself can see to be reached.

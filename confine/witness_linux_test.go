@@ -24,7 +24,7 @@ func witnessed(v *supervisor, id uint64, call string, args ...uint64) (told []st
 		}
 		r := &request{hookedCall: hooked[i], n: notification{id: id, tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
 		copy(r.n.args[:], args)
-		v.ledger = ledger{say: func(m message) { told = append(told, fmt.Sprint(m.step, " ", m.detail, " ", m.target)) }}
+		v.ledger = ledger{tidOf: v.threadOf, say: func(m message) { told = append(told, fmt.Sprint(m.step, " ", m.detail, " ", m.target)) }}
 		v.witnessCall(r)
 	}
 	return told
@@ -78,7 +78,7 @@ func TestWitnessConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := witnessed(&supervisor{gated: c.gated}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := witnessed(&supervisor{reach: ownReach(), gated: c.gated}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -101,10 +101,10 @@ func TestWitnessReadsWhole(t *testing.T) {
 	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	if got := witnessed(&supervisor{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
+	if got := witnessed(&supervisor{reach: ownReach()}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
 		t.Errorf("to the last byte: %v", got)
 	}
-	if got := witnessed(&supervisor{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
+	if got := witnessed(&supervisor{reach: ownReach()}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
 		t.Errorf("beyond it: %v", got)
 	}
 }
@@ -162,7 +162,7 @@ func TestWitnessExec(t *testing.T) {
 		var pinned runtime.Pinner
 		pinned.Pin(&name[0])
 		before := open()
-		got := witnessed(&supervisor{listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
+		got := witnessed(&supervisor{reach: ownReach(), listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -6,12 +6,15 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // A worker carries calls out. It waits in the kernel for the next one: Go's
 // scheduler would have two more threads take part in every hand-over.
 type worker struct {
-	given uint32 // futex(2): 1 when next is set
+	t     *stub.Task // who acts
+	given uint32     // futex(2): 1 when next is set
 	next  *request
 }
 
@@ -50,6 +53,7 @@ type idleWorkers struct {
 	mu   sync.Mutex
 	some *sync.Cond
 	all  []*worker
+	shut bool
 }
 
 func newIdleWorkers() *idleWorkers {
@@ -58,19 +62,42 @@ func newIdleWorkers() *idleWorkers {
 	return i
 }
 
-func (i *idleWorkers) push(w *worker) {
+// push reports whether there will be more to do.
+func (i *idleWorkers) push(w *worker) bool {
 	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.shut {
+		return false
+	}
 	i.all = append(i.all, w)
-	i.mu.Unlock()
 	i.some.Signal()
+	return true
 }
 
-// pop returns nil when there is none and it is not to wait for one.
+// close sends all workers home.
+func (i *idleWorkers) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.shut = true
+	for _, w := range i.all {
+		w.give(nil)
+	}
+	i.all = nil
+	i.some.Broadcast()
+}
+
+func (i *idleWorkers) isClosed() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.shut
+}
+
+// pop returns nil when there is none and it is not to wait for one, or there never will be.
 func (i *idleWorkers) pop(wait bool) *worker {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for len(i.all) == 0 {
-		if !wait {
+		if !wait || i.shut {
 			return nil
 		}
 		i.some.Wait()
@@ -80,24 +107,33 @@ func (i *idleWorkers) pop(wait bool) *worker {
 	return w
 }
 
-// becomeWorker takes from the thread what the server does not have either, gives it
+// becomeWorker takes from the task what the server does not have either, gives it
 // a umask of its own, and keeps signals from it (see listener.hand). It names the
 // step that failed.
-func becomeWorker(ruleset int) (step string, err error) {
+func becomeWorker(t *stub.Task, ruleset int) (step string, err error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	for _, s := range []shimStep{
-		{"supervisor", blockSignals},
-		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
-		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
-		{"no_new_privs", noNewPrivileges},
-		{"landlock", func() error { return restrictThread(ruleset) }},
+	for _, s := range []buildStep{
+		{"supervisor", func() error { return keepSignalsFrom(t) }},
+		{"supervisor", func() error { return t.Unshare(unix.CLONE_FS) }},
+		{"capabilities", func() error { return t.Capset(&hdr, &none) }},
+		{"no_new_privs", func() error { _, err := t.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1); return err }},
+		{"landlock", func() error { return t.LandlockRestrictSelf(ruleset, 0) }},
 	} {
 		if err := s.run(); err != nil {
 			return s.name, err
 		}
 	}
 	return "", nil
+}
+
+// keepSignalsFrom has nothing to do for a task of a stub, which handles none: what could
+// disturb it would end it.
+func keepSignalsFrom(t *stub.Task) error {
+	if !t.Local() {
+		return nil
+	}
+	return blockSignals()
 }
 
 func blockSignals() error {

@@ -12,12 +12,11 @@ import (
 
 // buildFixes: what is too little where a jail cannot be built is outside of the jail.
 var buildFixes = map[syscall.Errno]string{
-	syscall.EMFILE:       "raise the limit of open files (ulimit -n): building a jail takes one for each path that is hidden or protected in what the policy grants, or grant less",
-	syscall.ENFILE:       "the whole system has too many open files (fs.file-max)",
-	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
-	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
-	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors under way in its sockets as this one may have open: end it, or raise the limit of open files (ulimit -H -n) beyond `open_files` of the other servers",
-	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
+	syscall.EMFILE: "raise the limit of open files (ulimit -n): building a jail takes one for each path that is hidden or protected in what the policy grants, or grant less",
+	syscall.ENFILE: "the whole system has too many open files (fs.file-max)",
+	syscall.EAGAIN: "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
+	syscall.ENOMEM: "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
+	syscall.EFBIG:  "raise the limit of the size of files (ulimit -f)",
 }
 
 // stepFixes: where the building of some part fails, and not for want of something.

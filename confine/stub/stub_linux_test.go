@@ -1,0 +1,256 @@
+package stub
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// running is a stub, with our end of its life.
+type running struct {
+	*Stub
+	pid  int
+	life *os.File
+}
+
+func start(t *testing.T, sys *syscall.SysProcAttr) *running {
+	t.Helper()
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	pid, err := syscall.ForkExec("/proc/self/fd/5", []string{name}, &syscall.ProcAttr{
+		Files: []uintptr{0, 1, 2, uintptr(s.Memory()), theirs.Fd(), uintptr(program)}, Sys: sys,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Born()
+	r := &running{s, pid, ours}
+	t.Cleanup(func() {
+		ours.Close()
+		unix.Kill(pid, unix.SIGKILL)
+		unix.Wait4(pid, nil, 0, nil)
+		s.Died()
+		if err := s.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestCall: what a task does happens in its process, and errors are the kernel's.
+func TestCall(t *testing.T) {
+	r := start(t, nil)
+	task := r.First()
+	if pid, err := task.Call(unix.SYS_GETPID); err != nil || int(pid) != r.pid {
+		t.Errorf("%d, %v; it is %d", pid, err, r.pid)
+	}
+	dir := t.TempDir()
+	if err := task.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700); err != nil {
+		t.Error(err)
+	}
+	if err := task.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
+		t.Errorf("%v for a directory that is there", err)
+	}
+	fd, err := task.Openat(unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of numbers of descriptors this process knows nothing.
+	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
+		t.Errorf("%q, %v", link, err)
+	}
+	long := strings.Repeat("x", taskRoom/2)
+	if n, err := task.Write(fd, []byte(long)); err != nil || n != len(long) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != long {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if _, err := task.Openat(unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
+		t.Error("a name with a NUL is opened")
+	}
+	if _, err := task.Openat(unix.AT_FDCWD, strings.Repeat("x", taskRoom), 0, 0); err == nil {
+		t.Error("a name that has no room is opened")
+	}
+	if err := task.Close(fd); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// TestNamespaces: a stub may be born into namespaces.
+func TestNamespaces(t *testing.T) {
+	r := start(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_VM | unix.CLONE_VFORK})
+	if pid, err := r.First().Call(unix.SYS_GETPID); err != nil || pid != 1 {
+		t.Errorf("%d, %v", pid, err)
+	}
+}
+
+// TestForks: tasks are processes and threads of their own.
+func TestForks(t *testing.T) {
+	r := start(t, nil)
+	first := r.First()
+	child, thread := first.Child(1), first.Child(2)
+	pid, pidfd, err := first.Fork(child, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := child.Call(unix.SYS_GETPID); err != nil || int(got) != pid || pid == r.pid {
+		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
+	}
+	thread.Post(unix.SYS_GETPID) // before it is there
+	if err := first.Thread(thread); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := thread.result(); err != nil || int(got) != r.pid {
+		t.Errorf("%d, %v, want %d", got, err, r.pid)
+	}
+	// A directory is one task's own, or shared.
+	dir := t.TempDir()
+	if err := thread.Chdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, unix.PathMax)
+	for task, want := range map[*Task]bool{first: true, child: false} {
+		n, err := task.Getcwd(b)
+		if got := string(b[:max(n-1, 0)]); err != nil || (got == dir) != want {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	// While one waits, the others go on.
+	waited := make(chan error)
+	var ws syscall.WaitStatus
+	go func() {
+		_, err := first.Wait4(pid, &ws, 0)
+		waited <- err
+	}()
+	if err := thread.Kill(pid, unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; err != nil || ws.Signal() != unix.SIGTERM {
+		t.Errorf("%v, %v", err, ws)
+	}
+	if _, err := child.Call(unix.SYS_GETPID); err != errGone {
+		t.Errorf("%v of a task that has ended", err)
+	}
+	if err := first.Close(pidfd); err != nil {
+		t.Errorf("there was no pidfd: %v", err)
+	}
+}
+
+// TestExec: a task becomes another program, or stays what it is.
+func TestExec(t *testing.T) {
+	r := start(t, nil)
+	first := r.First()
+	child := first.Child(1)
+	pid, _, err := first.Fork(child, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Exec("/nowhere", []string{"x"}, nil); err != unix.ENOENT {
+		t.Errorf("%v", err)
+	}
+	if err := child.Exec("/bin/sh", []string{"sh", strings.Repeat("x", largeRoom)}, nil); err != unix.E2BIG {
+		t.Errorf("%v for more than there is room", err)
+	}
+	out := t.TempDir() + "/out"
+	if err := child.Exec("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}); err != nil {
+		t.Fatal(err)
+	}
+	var ws syscall.WaitStatus
+	if _, err := first.Wait4(pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
+		t.Errorf("%v, %v", err, ws)
+	}
+	if b, err := os.ReadFile(out); err != nil || string(b) != "a b c\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestGone: nobody waits for a stub that has ended.
+func TestGone(t *testing.T) {
+	r := start(t, nil)
+	task := r.First()
+	done := make(chan error)
+	go func() {
+		_, err := task.Call(unix.SYS_PPOLL, 0, 0, 0, 0, 0)
+		done <- err
+	}()
+	time.Sleep(50 * time.Millisecond) // it sleeps by then
+	unix.Kill(r.pid, unix.SIGKILL)
+	r.Died()
+	if err := <-done; err != errGone {
+		t.Errorf("%v", err)
+	}
+	if _, err := task.Call(unix.SYS_GETPID); err != errGone {
+		t.Errorf("and then %v", err)
+	}
+}
+
+// TestEndsWithNobody: a stub that is born when nobody is there any more, ends.
+func TestEndsWithNobody(t *testing.T) {
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{true, false} {
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !there {
+			ours.Close()
+		}
+		pid, err := syscall.ForkExec("/proc/self/fd/5", []string{name}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), theirs.Fd(), uintptr(program)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			time.Sleep(50 * time.Millisecond)
+			unix.Kill(pid, unix.SIGTERM)
+		}
+		var ws syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || ws.Signaled() != there || !there && ws.ExitStatus() != 127 {
+			t.Errorf("somebody is there: %t: %v, %v", there, err, ws)
+		}
+		ours.Close()
+		theirs.Close()
+	}
+}
+
+// TestProgram: what stubs are made of cannot be changed.
+func TestProgram(t *testing.T) {
+	fd, err := Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := os.OpenFile(descriptor(fd), os.O_RDWR, 0); err == nil {
+		defer w.Close()
+		if _, err := w.Write([]byte{0}); !errors.Is(err, unix.EPERM) {
+			t.Errorf("it is written to: %v", err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Size > 1024 {
+		t.Errorf("%d bytes, %v", st.Size, err)
+	}
+}
