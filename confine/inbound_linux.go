@@ -29,7 +29,7 @@ type inbound struct {
 const (
 	spareSockets    = 8
 	inboundAtOnce   = 64
-	inboundPatience = time.Second // between attempts to listen on a port that is taken
+	inboundPatience = time.Second // between attempts to listen on a port that is taken, or to get a socket
 	inboundEnd      = time.Second // after the jail's, for what the server has answered
 )
 
@@ -161,12 +161,15 @@ func loopbacks(port int) []unix.Sockaddr {
 // connect makes a connection in the jail.
 func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	var f *os.File
-	select {
-	case f = <-in.spares:
-		defer f.Close()
+	for f == nil {
+		select {
+		case f = <-in.spares:
+			defer f.Close()
+		case <-time.After(inboundPatience): // what the init could not hand over does not come by itself
+		case <-in.ctx.Done():
+			return nil, in.ctx.Err()
+		}
 		in.control.Write([]byte{askSocket})
-	case <-in.ctx.Done():
-		return nil, in.ctx.Err()
 	}
 	fd := int(f.Fd())
 	// The loopback answers at once, unless the server has no room for more.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // callbackVerb listens as a program does that waits for an OAuth callback, and ends
@@ -205,4 +207,47 @@ func TestJailInboundTaken(t *testing.T) {
 	})
 	proc.Wait()
 	wait()
+}
+
+// TestInboundAsksAgain: a socket that the init could not hand over, since too many
+// descriptors were under way, is not missed for ever.
+func TestInboundAsksAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := os.NewFile(uintptr(pair[0]), "control")
+	defer ours.Close()
+	in := newInbound(ours, nil, nil, func(string) {})
+	defer in.close()
+	go func() { // the init, which is refused the first time
+		defer unix.Close(pair[1])
+		b := make([]byte, 1)
+		for n := 0; ; n++ {
+			if got, err := unix.Read(pair[1], b); err != nil || got == 0 {
+				return
+			}
+			if n != 1 {
+				continue
+			}
+			if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+				unix.Sendmsg(pair[1], []byte{handedSpare}, unix.UnixRights(fd), nil, 0)
+				unix.Close(fd)
+			}
+		}
+	}()
+	within(t, "a connection", func() {
+		c, err := in.connect(loopbacks(l.Addr().(*net.TCPAddr).Port)[0])
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c.Close()
+	})
+	unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR) // the end of the init
 }

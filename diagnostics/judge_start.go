@@ -16,7 +16,7 @@ var buildFixes = map[syscall.Errno]string{
 	syscall.ENFILE:       "the whole system has too many open files (fs.file-max)",
 	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
 	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
-	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors under way in its sockets as this one may have open: end it, or raise the limit of open files (ulimit -H -n) beyond `open_files` of the other servers",
+	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors under way in its sockets as this one may have open: end it, or raise the limit of open files (ulimit -H -n) beyond `open_files` of the other servers together",
 	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
 }
 
