@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	memoryRuns = 3 // the figures hardly differ
-	memoryIdle = 500 * time.Millisecond
+	memoryRuns = 3           // the figures hardly differ
+	memoryIdle = time.Second // the supervisor comes after a while
 )
 
 // measureMemory adds up the processes of mcp-jail around an idle server.
@@ -40,11 +40,11 @@ func measureMemory(ctx context.Context, s *site) ([]row, error) {
 	}
 	total := summarize(sum)
 	r.Jailed, r.Added = &total, &total.Median
-	r.Note = fmt.Sprintf("the proxy %s MB, the jail's init %s MB; the server itself not counted", figure(median(proxy)), figure(median(init)))
+	r.Note = fmt.Sprintf("the proxy %s MB, the jail's supervisor and init %s MB; the server itself not counted", figure(median(proxy)), figure(median(init)))
 	return []row{r}, nil
 }
 
-// memory returns the PSS of the proxy and of the init in the jail, in MB.
+// memory returns the PSS of the proxy and of the jail's own processes, in MB.
 func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
 	c, err := s.open(ctx, s.jailed(s.node, s.files, s.workspace))
 	if err != nil {
@@ -60,13 +60,15 @@ func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
 	if proxy, err = pss(pid); err != nil {
 		return 0, 0, err
 	}
-	// The server is a child of the jail's init, which is a child of the proxy.
-	for _, child := range children(pid) {
-		n, err := pss(child)
-		if err != nil {
-			return 0, 0, err
+	// The server is a child of the jail's init, which is a child of its supervisor.
+	for _, supervisor := range children(pid) {
+		for _, part := range append(children(supervisor), supervisor) {
+			n, err := pss(part)
+			if err != nil {
+				return 0, 0, err
+			}
+			init += n
 		}
-		init += n
 	}
 	if init == 0 {
 		return 0, 0, errors.New("the proxy has no child")

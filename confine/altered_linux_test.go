@@ -3,28 +3,22 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
-// An altered jail lacks what one probe of the self-test is there to notice. A copy of
-// the test binary builds it; its name tells which. Of the self-test that probe is all
+// An altered jail lacks what one probe of the self-test is there to notice. Of the self-test that probe is all
 // that is left, since what is missing would show others first.
 type altered struct {
 	probe   string
 	without []string // steps
-	before  func() error
+	before  func(t *stub.Task) error
 }
-
-const alteredPrefix = "probe-altered-"
 
 // alteredJails has one for every probe, but for those that TestJailFaults deceives.
 func alteredJails() []altered {
@@ -34,8 +28,8 @@ func alteredJails() []altered {
 		{probe: "open a packet socket", without: []string{"capabilities", "seccomp"}},
 		{probe: "trace a process", without: []string{"seccomp"}},
 		{probe: "open the terminal", before: takeTerminal},
-		{probe: "write into the root", without: []string{"capabilities", "landlock", "seccomp"}, before: func() error {
-			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+		{probe: "write into the root", without: []string{"capabilities", "landlock", "seccomp"}, before: func(t *stub.Task) error {
+			return t.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
 		{probe: "find a way out of the network namespace", without: []string{"capabilities", "seccomp"}, before: everyAddressLocal},
 		{probe: "list /", without: []string{"landlock"}},
@@ -45,68 +39,47 @@ func alteredJails() []altered {
 var deceivedProbes = []string{"see the launcher's process"}
 
 // takeTerminal makes a terminal of the jail's the one that controls this process.
-func takeTerminal() error {
-	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+func takeTerminal(t *stub.Task) error {
+	master, err := t.Openat(unix.AT_FDCWD, "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return on("/dev/ptmx", err)
 	}
-	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
+	if _, err := t.Ioctl(master, unix.TIOCSPTLCK, make([]byte, 4)); err != nil {
 		return on("/dev/ptmx", err)
 	}
-	_, err = unix.Open(fmt.Sprint("/dev/pts/", n), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	_, err = t.Openat(unix.AT_FDCWD, "/dev/pts/0", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	return on("/dev/pts", err)
 }
 
-// alteredShim is ShimMain in such copies. The number in the name is that of the row, and
-// one that is negative is its control: nothing is left out.
-func alteredShim() {
-	self, _ := os.Readlink("/proc/self/exe")
-	index, ok := strings.CutPrefix(filepath.Base(self), alteredPrefix)
-	if !ok || !isShim() {
-		return
-	}
-	runtime.LockOSThread()
-	n, err := strconv.Atoi(index)
-	if err != nil {
-		unix.Exit(7)
-	}
-	row := alteredJails()[max(n, -n)-1]
-	if n < 0 {
-		row = altered{probe: row.probe}
-	}
-	s := newShim()
-	steps := slices.DeleteFunc(s.steps(), func(st shimStep) bool { return slices.Contains(row.without, st.name) })
+// build is how such a jail is built.
+func (row altered) build(b *jailBuilder, steps []buildStep) []buildStep {
+	steps = slices.DeleteFunc(steps, func(st buildStep) bool { return slices.Contains(row.without, st.name) })
 	for i := range steps {
 		if steps[i].name == "self-test" {
-			steps[i].run = func() error { return s.try(row) }
+			steps[i].run = func() error { return b.try(row) }
 		}
 	}
-	s.lead(steps)
+	return steps
 }
 
 // try is the self-test with one probe, and with what no probe can tell because other
 // walls hold as well: whether the init ends with its launcher, and is undumpable.
-func (s *shim) try(row altered) error {
-	var atEnd int32
-	err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&atEnd)), 0, 0, 0)
-	if err != nil || atEnd != int32(unix.SIGKILL) {
+func (b *jailBuilder) try(row altered) error {
+	atEnd := make([]byte, 4)
+	if err := b.outer.Deathsig(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return on(fmt.Sprint("signal at the launcher's end: ", atEnd), errHeldNot)
 	}
-	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
+	if v, err := b.init.Prctl(unix.PR_GET_DUMPABLE); err != nil || v != 0 {
 		return on("dumpable", errHeldNot)
 	}
 	if row.before != nil {
-		if err := row.before(); err != nil {
+		if err := row.before(b.server); err != nil {
 			return on("before it", err)
 		}
 	}
-	for _, p := range s.probes() {
+	for _, p := range b.probes() {
 		if p.what == row.probe {
-			if p.try() == nil {
+			if p.judge(b.server.Try(p.try)()) == nil {
 				return on(p.what, errHeldNot)
 			}
 			return nil
@@ -119,29 +92,24 @@ func (s *shim) try(row altered) error {
 // what it is about, and no other.
 func TestSelfTestNotices(t *testing.T) {
 	needsJail(t)
-	own := ownCopy(t)
 	p := jailProfile(t)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("cwd")})...)
-	start := func(t *testing.T, index int) error {
-		program := filepath.Join(filepath.Dir(own), fmt.Sprint(alteredPrefix, index))
-		if err := os.Link(own, program); err != nil {
-			t.Fatal(err)
-		}
-		process, err := Launcher{Shim: program}.Start(t.Context(), p, Stdio{})
+	start := func(t *testing.T, row altered) error {
+		process, err := Launcher{altered: alteration{steps: row.build}}.Start(t.Context(), p, Stdio{})
 		if err == nil {
 			process.Wait()
 		}
 		return err
 	}
 	covered := slices.Clone(deceivedProbes)
-	for i, row := range alteredJails() {
+	for _, row := range alteredJails() {
 		covered = append(covered, row.probe)
 		t.Run(row.probe, func(t *testing.T) {
 			var se *StartError
-			if err := start(t, i+1); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != on(row.probe, errHeldNot).Error() {
+			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != on(row.probe, errHeldNot).Error() {
 				t.Errorf("%v, want a refusal by this probe", err)
 			}
-			if err := start(t, -i-1); err != nil {
+			if err := start(t, altered{probe: row.probe}); err != nil {
 				t.Errorf("with nothing left out: %v", err)
 			}
 		})
@@ -150,8 +118,8 @@ func TestSelfTestNotices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shim{order: &plan.order}
-	for _, probe := range s.probes() {
+	b := &builder{order: &plan.order}
+	for _, probe := range b.probes() {
 		if !slices.Contains(covered, probe.what) && !strings.HasPrefix(probe.what, "list ") {
 			t.Errorf("nothing shows that %q can fail a start", probe.what)
 		}

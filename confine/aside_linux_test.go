@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // inMountsEnv is set where the test is alone in a mount namespace.
@@ -41,11 +43,11 @@ func TestDevicesStayTheirOwn(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}
-	var own ownFilesystems
+	own := ownFilesystems{t: &stub.Task{}}
 	if err := own.make(); err != nil {
 		t.Fatal(err)
 	}
-	if err := privateMounts(); err != nil {
+	if err := privateMounts(&stub.Task{}); err != nil {
 		t.Fatal(err)
 	}
 	for node, tree := range own.devices {

@@ -59,15 +59,15 @@ var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccom
 // wallSteps are the steps of the shim that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "directory", "capabilities", "no_new_privs",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", stepOwnProc, "server", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs",
 	},
 	wallMediation: {
-		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "directory", "capabilities", "no_new_privs", "landlock", "seccomp", "supervision",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", stepOwnProc, "server", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs", "landlock", "seccomp", stepSupervision,
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},
 	wallSeccomp:     {"no_new_privs", "seccomp"},
-	wallDescriptors: {"descriptors"},
+	wallDescriptors: {}, // see runBehind
 }
 
 // A finding is what came of one form of an attack, as one user.

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // kernelVerbs are attempts on the kernel: namespaces, mounts, and interfaces that
@@ -51,7 +53,7 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"attributes": silent(func(a []string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, a[0], 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NODEV})
 		}),
-		"new-fs": silent(func(a []string) error { return closing(newFs(a[0], 0)) }),
+		"new-fs": silent(func(a []string) error { return closing(newFs(&stub.Task{}, a[0], 0)) }),
 		"pick":   silent(func(a []string) error { return closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
 		"chroot-out": func(a []string) (string, error) { // the classic: chroot deeper, then climb
 			dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -208,5 +210,5 @@ func probeListener([]string) error {
 	if err != nil {
 		return err
 	}
-	return closing(applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+	return closing(applySeccomp(&stub.Task{}, filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 }

@@ -38,7 +38,7 @@ func (st *stage) make(t *testing.T, w world, tries []attempt) []outcome {
 	case bareJail:
 		return st.inBareJail(t, p, tries)
 	case wallNamespaces, wallMediation:
-		return st.start(t, Launcher{Shim: testBinary + "-" + string(w)}, p, tries)
+		return st.start(t, Launcher{altered: alteration{steps: w.only}}, p, tries)
 	}
 	return st.behind(t, w, p, tries)
 }

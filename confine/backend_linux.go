@@ -46,7 +46,7 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	}
 	s.process.terminator = terminator
 	s.process.plan = plan
-	s.instruct(plan, instruction{order: order.encode(), stdio: stdio})
+	s.instruct(instruction{plan: plan, order: order, stdio: stdio})
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():

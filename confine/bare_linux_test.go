@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -66,7 +68,7 @@ func forbidByFilter() error {
 	if err != nil {
 		return err
 	}
-	_, err = applySeccomp(filterRecords(prog), 0)
+	_, err = applySeccomp(&stub.Task{}, filterRecords(prog), 0)
 	return err
 }
 

@@ -19,7 +19,7 @@ func TestStartCalledOff(t *testing.T) {
 	needsJail(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		shim := Launcher{}.Prepare()
-		<-shim.forked
+		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
 		if err := unix.PidfdSendSignal(shim.process.pidfd, unix.SIGSTOP, nil, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 	needsJail(t)
 	for range 5 {
 		shim := Launcher{}.Prepare()
-		<-shim.forked
+		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
 		dir := plant(t, "cgroup/")
 		if shim.cgroup != nil {
 			shim.cgroup.remove()

@@ -141,7 +141,7 @@ func (g *jailCgroup) limits(l policy.Limits) (files []cgroupValue) {
 
 // cgroupTasks is pids.max: one less than RLIMIT_NPROC, which tells nobody when it
 // refuses.
-func cgroupTasks(l policy.Limits) int { return l.Processes + initThreads - 1 }
+func cgroupTasks(l policy.Limits) int { return l.Processes + initThreads }
 
 // verify reads the limits back.
 func (g *jailCgroup) verify(l policy.Limits) error {

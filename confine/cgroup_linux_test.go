@@ -71,7 +71,7 @@ func TestJailCgroup(t *testing.T) {
 		s.mu.Lock()
 		dir := s.cgroup.dir
 		s.mu.Unlock()
-		for file, want := range map[string]string{"memory.max": "67108864", "pids.max": fmt.Sprint(40 + initThreads - 1)} {
+		for file, want := range map[string]string{"memory.max": "67108864", "pids.max": fmt.Sprint(40 + initThreads)} {
 			if got := procLine(filepath.Join(dir, file)); got != want {
 				t.Errorf("%s: %q, want %s", file, got, want)
 			}

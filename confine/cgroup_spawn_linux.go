@@ -112,6 +112,7 @@ func (s *Shim) leaveCgroup() {
 	s.process.mu.Unlock()
 	if s.cgroup != nil {
 		s.cgroup.remove()
+		s.cgroup = nil // where the jail is built once more it has another
 	}
 	if parent := cgroupHere().Parent; parent != "" {
 		sweepCgroups(parent)

@@ -35,47 +35,36 @@ func (b *rootBuilder) copies() error {
 		if err != nil {
 			return on(op.path, err)
 		}
-		unix.Close(b.trees[i])
+		b.t.Close(b.trees[i])
 		b.trees[i] = overlay
 	}
 	return nil
 }
 
 func (b *rootBuilder) overlay(op *mountOp, source int) (int, error) {
-	scratch, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.order.Limits.MemoryMB), "mode=0700")...)
+	scratch, err := newFs(b.t, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.order.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(scratch)
+	defer b.t.Close(scratch)
 	// The new root of the merged tree is upper: for the user alone, as a HOME is.
 	for _, name := range []string{"lower", "upper", "work"} {
-		if err := unix.Mkdirat(scratch, name, 0o700); err != nil {
+		if err := b.t.Mkdirat(scratch, name, 0o700); err != nil {
 			return -1, err
 		}
 	}
-	if err := unix.MoveMount(scratch, "", unix.AT_FDCWD, scratchPlace, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := b.t.MoveMount(scratch, "", unix.AT_FDCWD, scratchPlace, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	if err := unix.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := b.t.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	return newFs("overlay", int(op.attributes().Attr_set), "userxattr", "index=off", "xino=off",
+	return newFs(b.t, "overlay", int(op.attributes().Attr_set), "userxattr", "index=off", "xino=off",
 		"lowerdir="+scratchPlace+"/lower", "upperdir="+scratchPlace+"/upper", "workdir="+scratchPlace+"/work")
 }
 
 // stepCopies is the step that fails where the kernel makes no overlay.
 const stepCopies = "copies"
-
-// copies also answers a launcher that only asks whether there can be one
-// (Launcher.askCopies): its order has no program.
-func (s *shim) copies() error {
-	if err := s.root.copies(); err != nil || s.order.Program != "" {
-		return err
-	}
-	s.say(message{kind: saysStarted})
-	unix.Exit(0)
-	return nil
-}
 
 // askCopies finds out whether there can be the copy that a profile wants, by having a
 // shim make it. Of a directory that does not exist yet that is not known.
@@ -88,7 +77,7 @@ func (l Launcher) askCopies(p *policy.Profile) Feature {
 		s := l.spawn(shimOwnNet)
 		s.process.plan = &Plan{Profile: &policy.Profile{}}
 		order := order{Mounts: []mountOp{{kind: mountCopy, path: dir, dir: true}}}
-		s.orders <- instruction{order: order.encode()}
+		s.instruct(instruction{plan: s.process.plan, order: order})
 		err := <-s.started
 		<-s.process.done
 		if err == nil {

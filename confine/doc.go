@@ -19,22 +19,24 @@
 // waive. The [Process] ends with the program, by Kill, or with the death of the
 // calling program, and everything that it has left in the jail ends with it.
 //
-// # The shim
+// # Who is in a jail
 //
-// A jail is built from inside. Start executes the running binary once more, in
-// new namespaces and under the name "mcp-jail: init"; ShimMain recognises itself
-// by that name and does not return. So every program that uses a Launcher calls it
-// before anything else, or names another program that does in Launcher.Shim.
-// In all other processes it returns at once. That program is built without cgo
-// (CGO_ENABLED=0): with it, the init's threads cannot all be made to give up their
-// capabilities, and Start refuses.
+// A jail is built from inside, by a process in new namespaces that makes the system calls
+// which Start writes into memory that both share (package stub): it builds the jail, gives
+// up every capability, puts Landlock and the filter in force, tries what must fail by now,
+// and executes the program. A task of it stays as the jail's PID 1, which reaps.
+// [Launcher.Prepare] starts one ahead, while the caller still finds out what it is for.
 //
-// The shim is told over a socket what to build, builds it, gives up every
-// capability, puts Landlock and the filter in force, tries what must fail by now,
-// and executes the program. It stays as the jail's PID 1: it decides and carries
-// out the calls that make, change or remove names (supervise_linux.go), reaps, passes
-// signals on and samples the memory. [Launcher.Prepare] starts one ahead, while
-// the caller still finds out what it is for.
+// The supervisor decides and carries out the calls that make, change or remove names
+// (supervise_linux.go), passes signals on and samples the memory. It is the running binary
+// once more, under the name "mcp-jail: init", executed when it is needed first, in a PID
+// namespace around the jail's; ShimMain recognises itself by that name and does not return.
+// So every program that uses a Launcher calls it before anything else, or names another
+// program that does in Launcher.Shim. In all other processes it returns at once.
+//
+// Without namespaces that program is also who builds the jail, and its init: the shim. It is
+// built without cgo (CGO_ENABLED=0): with it, the shim's threads cannot all be made to give
+// up their capabilities, and Start refuses.
 //
 // # What holds, and by what
 //

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -91,6 +92,7 @@ func TestWorldMany(t *testing.T) {
 	inWorld(t)
 	port := hostService(t, "127.0.0.1:0")
 	p := gatedProfile(t, localhost(port))
+	stub.Program() // stays open
 	before := descriptorsOpen(t)
 	got := jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
 	expect(t, "10,000 connections", got, "ok 0 failed")
@@ -230,7 +232,7 @@ func probeSlowMemory(a []string) error {
 	return nil
 }
 
-// TestWorldThreads: the init has the threads that it needs before the server starts,
+// TestWorldThreads: the supervisor has the threads that it needs from the beginning,
 // whatever the server has it wait for. There may be no more (RLIMIT_NPROC), and
 // the Go runtime ends over that.
 func TestWorldThreads(t *testing.T) {
@@ -241,13 +243,14 @@ func TestWorldThreads(t *testing.T) {
 		return len(names)
 	}
 	s.errs.await(t, "ready")
+	eventually(t, "the supervisor", func() bool { return threads() >= 8 })
 	before, most := threads(), 0
 	for {
 		select {
 		case <-s.Done():
 			s.finish()
 			if before == 0 || most > before {
-				t.Errorf("%d threads of the init, then %d", before, most)
+				t.Errorf("%d threads of the supervisor, then %d", before, most)
 			}
 			expect(t, "datagrams", outcomes(t, []attempt{try("slow-memory", "40")}, s.out.Bytes(), "")[0], "ok")
 			return

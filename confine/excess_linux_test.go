@@ -164,7 +164,7 @@ func TestEndsOnlyItsOwn(t *testing.T) {
 	if !answers() {
 		t.Fatal("the stranger is not there")
 	}
-	(&shim{bare: true}).killMembers([]member{{pid: pid}, {pid: strconv.Itoa(mine.Process.Pid)}, {pid: "none"}})
+	(&shim{builder: builder{bare: true}}).killMembers([]member{{pid: pid}, {pid: strconv.Itoa(mine.Process.Pid)}, {pid: "none"}})
 	if err := mine.Wait(); err == nil || mine.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 		t.Errorf("its own: %v", err)
 	}
@@ -303,6 +303,7 @@ func TestUnsaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &shim{status: w}
+	s.say = s.tell
 	var late unsaid
 	for range 2 * mostUnsaid {
 		late.say(s, message{kind: saysLimit, step: keyMemory})

@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openGate takes the sockets that the shim hands over, has them served, and tells the
-// shim to go on. Where the shim ends instead, it says why on its pipe.
-func (p *Process) openGate() error {
+// openGate takes the sockets that are handed over in a jail, has them served, and tells
+// those in there to go on. Where a shim ends instead, it says why on its pipe.
+func (p *Process) openGate(goOn func()) error {
 	order := &p.plan.order.Gate
 	if !order.any() {
 		return nil
@@ -55,7 +55,7 @@ func (p *Process) openGate() error {
 	if order.Inbound {
 		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
 	}
-	p.control.Write([]byte{1})
+	goOn()
 	return nil
 }
 

@@ -3,107 +3,77 @@ package confine
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
+	"slices"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 const stepNetwork = "network"
 
-// beginGate does on another thread what nothing else of the jail depends on: the
-// kernel takes its time over changes to a network, since they are made one after the
-// other for all namespaces.
-func (s *shim) beginGate() error {
-	if !s.order.Gate.any() {
-		s.gate.close(nil)
+// openGate makes every address local and opens the sockets at which what the server sends
+// to them arrives.
+func (b *jailBuilder) openGate() error {
+	order := &b.order.Gate
+	if !order.any() {
 		return nil
 	}
-	go func() { s.gate.close(s.openGate()) }()
-	return nil
-}
-
-// openGate makes every address local and hands the sockets over at which what the
-// server sends to them arrives. The shim keeps none: only the launcher can accept on
-// them, and with the launcher they are gone.
-func (s *shim) openGate() error {
-	if err := s.up.wait(); err != nil {
-		return err
-	}
-	var g gateSockets
-	defer g.close()
-	if s.order.Gate.Open {
-		if err := everyAddressLocal(); err != nil {
+	g := &b.sockets
+	*g = gateSockets{t: b.outer}
+	if order.Open {
+		if err := everyAddressLocal(g.t); err != nil {
 			return err
 		}
-		if err := g.open(&s.order.Gate); err != nil {
+		if err := g.open(order); err != nil {
 			return err
 		}
 	}
 	if g.blind {
-		s.say(message{kind: saysNote, detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
+		b.say(message{kind: saysNote, detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
 	}
-	if s.order.Gate.Inbound {
+	if order.Inbound {
 		for range spareSockets {
 			if err := g.openSpare(); err != nil {
 				return on("inbound", err)
 			}
 		}
 	}
-	return on("hand over", g.handOver())
+	return nil
 }
 
-// awaitGate returns when the launcher serves what was handed to it.
-func (s *shim) awaitGate() error {
-	if !s.order.Gate.any() {
+// handOverGate hands them over. The jail keeps none: only the launcher can accept on them,
+// and with the launcher they are gone.
+func (b *jailBuilder) handOverGate() error {
+	if !b.order.Gate.any() {
 		return nil
 	}
-	return readFull(make([]byte, 1))
+	g := &b.sockets
+	for i := range g.fds {
+		g.fds[i] = g.t.Real(g.fds[i])
+	}
+	if err := g.handOver(controlFD); err != nil {
+		return on("hand over", err)
+	}
+	g.close()
+	return nil
 }
 
-// awayProbe asks where a packet to an address that is nobody's (RFC 5737, RFC 3849)
-// would come from, and fails where that is the jail itself. Connecting a datagram
-// socket sends nothing.
-func awayProbe() error {
-	for _, to := range []unix.Sockaddr{
-		&unix.SockaddrInet4{Port: 9, Addr: [4]byte{198, 51, 100, 1}},
-		&unix.SockaddrInet6{Port: 9, Addr: [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}},
-	} {
-		if away(to) {
-			return nil
-		}
+// handSpare is what the supervisor does when it is asked for one more socket that somebody
+// outside will connect to the server. Where it cannot, the launcher has one less.
+func handSpare() {
+	g := gateSockets{t: &stub.Task{}}
+	defer g.close()
+	if g.openSpare() == nil {
+		g.send(orderFD, g.kinds, g.fds)
 	}
-	return unix.ENETUNREACH
-}
-
-func away(to unix.Sockaddr) bool {
-	family := unix.AF_INET
-	if _, six := to.(*unix.SockaddrInet6); six {
-		family = unix.AF_INET6
-	}
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	if unix.Connect(fd, to) != nil {
-		return false
-	}
-	from, err := unix.Getsockname(fd)
-	if err != nil {
-		return true
-	}
-	switch from := from.(type) {
-	case *unix.SockaddrInet4:
-		return from.Addr != to.(*unix.SockaddrInet4).Addr
-	case *unix.SockaddrInet6:
-		return from.Addr != to.(*unix.SockaddrInet6).Addr && from.Addr != [16]byte{15: 1}
-	}
-	return true
 }
 
 // gateSockets are open sockets, and what each is.
 type gateSockets struct {
+	t      *stub.Task
 	family int
 	fds    []int
 	kinds  []byte
@@ -112,7 +82,7 @@ type gateSockets struct {
 
 func (g *gateSockets) close() {
 	for _, fd := range g.fds {
-		unix.Close(fd)
+		g.t.Close(fd)
 	}
 }
 
@@ -138,7 +108,7 @@ func (g *gateSockets) open(o *gateOrder) error {
 // add makes a socket. Everything is for both families, but where the kernel has no
 // IPv6.
 func (g *gateSockets) add(kind byte, family, typ, proto int) (int, error) {
-	fd, err := unix.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	fd, err := g.t.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
 	if err == nil {
 		g.fds, g.kinds = append(g.fds, fd), append(g.kinds, kind)
 	}
@@ -146,13 +116,13 @@ func (g *gateSockets) add(kind byte, family, typ, proto int) (int, error) {
 }
 
 func (g *gateSockets) bind(fd int, port uint16) error {
+	any := netip.IPv6Unspecified()
 	if g.family == unix.AF_INET {
-		return unix.Bind(fd, &unix.SockaddrInet4{Port: int(port)})
-	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+		any = netip.IPv4Unspecified()
+	} else if err := g.t.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
 		return err
 	}
-	return unix.Bind(fd, &unix.SockaddrInet6{Port: int(port)})
+	return g.t.Bind(fd, sockaddr(netip.AddrPortFrom(any, port)))
 }
 
 // openDNS: an answer must leave from the address that was asked, which is told with
@@ -168,9 +138,9 @@ func (g *gateSockets) openDNS() error {
 		return on("DNS", err)
 	}
 	if g.family == unix.AF_INET {
-		err = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	} else if err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
-		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+		err = g.t.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	} else if err = g.t.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
+		err = g.t.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
 	}
 	if err == nil {
 		err = g.bind(fd, gatePort)
@@ -184,7 +154,7 @@ func (g *gateSockets) listen(kind byte, port uint16) error {
 		err = g.bind(fd, port)
 	}
 	if err == nil {
-		err = unix.Listen(fd, listenBacklog)
+		err = g.t.Listen(fd, listenBacklog)
 	}
 	return on("listener", err)
 }
@@ -199,15 +169,22 @@ func (g *gateSockets) openRefused(filter []byte) error {
 	if err != nil {
 		return on("packet socket", err)
 	}
-	prog := unix.SockFprog{Len: uint16(len(filter) / sizeofSockFilter), Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(filter)))}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
+	if err := g.t.AttachFilter(fd, filter); err != nil {
 		return on("packet filter", err)
 	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+	if err := g.t.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return on("packet filter", err) // on lo everything comes by twice
 	}
-	everything := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
-	return on("packet socket", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everything, Ifindex: loIndex}))
+	return on("packet socket", g.t.Bind(fd, everyPacket()))
+}
+
+// everyPacket is a struct sockaddr_ll: all that comes by on lo.
+func everyPacket() []byte {
+	b := make([]byte, unix.SizeofSockaddrLinklayer)
+	binary.NativeEndian.PutUint16(b, unix.AF_PACKET)
+	binary.BigEndian.PutUint16(b[2:], unix.ETH_P_ALL)
+	binary.NativeEndian.PutUint32(b[4:], loIndex)
+	return b
 }
 
 // openSpare makes a socket that somebody outside will connect to the server.
@@ -219,28 +196,22 @@ func (g *gateSockets) openSpare() error {
 	return err
 }
 
-// handSpare is what the init does when it is asked for one more. Where it cannot, the
-// launcher has one less.
-func handSpare() {
-	var g gateSockets
-	defer g.close()
-	if g.openSpare() == nil {
-		unix.Sendmsg(orderFD, g.kinds, unix.UnixRights(g.fds...), nil, unix.MSG_NOSIGNAL)
-	}
-}
-
 // handOver sends all of them over the socket that the order came by.
-func (g *gateSockets) handOver() error {
+func (g *gateSockets) handOver(socket int) error {
 	fds, kinds := g.fds, g.kinds
 	for len(fds) > 0 {
 		n := min(len(fds), maxHanded)
-		if err := unix.Sendmsg(orderFD, kinds[:n], unix.UnixRights(fds[:n]...), nil, unix.MSG_NOSIGNAL); err != nil {
+		if err := g.send(socket, kinds[:n], fds[:n]); err != nil {
 			return err
 		}
 		fds, kinds = fds[n:], kinds[n:]
 	}
-	_, err := syscall.Write(orderFD, []byte{handedAll})
+	_, err := g.t.Write(socket, []byte{handedAll})
 	return err
+}
+
+func (g *gateSockets) send(socket int, kinds []byte, fds []int) error {
+	return g.t.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }
 
 // loIndex is the number of the first interface of a network namespace.
@@ -249,12 +220,12 @@ const loIndex = 1
 // everyAddressLocal gives lo an address that is no loopback address, without which
 // glibc takes the host for one without IPv4 (getaddrinfo(3), AI_ADDRCONFIG), and has
 // all of both families lead to lo.
-func everyAddressLocal() error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+func everyAddressLocal(t *stub.Task) error {
+	fd, err := t.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return on("netlink", err)
 	}
-	defer unix.Close(fd)
+	defer t.Close(fd)
 	// linux/if_addr.h, linux/rtnetlink.h: family, prefix length, flags, scope, index;
 	// family, lengths of destination and source, tos, table, protocol, scope, type, flags.
 	address := append([]byte{unix.AF_INET, 32, 0, unix.RT_SCOPE_HOST}, native32(loIndex)...)
@@ -263,17 +234,14 @@ func everyAddressLocal() error {
 		b := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
 		return append(b, attribute(unix.RTA_OIF, native32(loIndex))...)
 	}
-	if err := askRoute(fd, unix.RTM_NEWADDR, address); err != nil {
+	if err := askRoute(t, fd, unix.RTM_NEWADDR, address); err != nil {
 		return on("address of lo", err)
 	}
-	if err := askRoute(fd, unix.RTM_NEWROUTE, route(unix.AF_INET)); err != nil {
+	if err := askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET)); err != nil {
 		return on("route", err)
 	}
-	err = askRoute(fd, unix.RTM_NEWROUTE, route(unix.AF_INET6))
-	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES) {
-		return nil // no IPv6 in this kernel, or it is turned off: there is less to reach
-	}
-	return on("route of IPv6", err)
+	return on("route of IPv6", askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET6),
+		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.EACCES)) // no IPv6 in this kernel, or it is turned off: there is less to reach
 }
 
 func native32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
@@ -284,25 +252,28 @@ func attribute(kind uint16, payload []byte) []byte {
 	return append(binary.NativeEndian.AppendUint16(b, kind), payload...)
 }
 
-// askRoute makes one change and reads the kernel's word about it (netlink(7)).
-func askRoute(fd int, kind uint16, body []byte) error {
+// askRoute makes one change and reads the kernel's word about it (netlink(7)), which may
+// be one of those.
+func askRoute(t *stub.Task, fd int, kind uint16, body []byte, may ...syscall.Errno) error {
 	b := native32(uint32(unix.SizeofNlMsghdr + len(body)))
 	b = binary.NativeEndian.AppendUint16(b, kind)
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b = append(append(b, make([]byte, 8)...), body...)
-	if err := unix.Sendto(fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if _, err := t.Write(fd, b); err != nil { // to nobody else than the kernel
 		return err
 	}
 	answer := make([]byte, 4096)
-	n, _, err := unix.Recvfrom(fd, answer, 0)
-	if err != nil {
+	if _, err := t.Read(fd, answer); err != nil {
 		return err
 	}
-	if n < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-		return unix.EBADMSG
-	}
-	if code := int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 {
-		return syscall.Errno(-code)
-	}
-	return nil
+	return t.Then(func() error {
+		if binary.NativeEndian.Uint32(answer) < uint32(unix.SizeofNlMsghdr+4) || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+			return unix.EBADMSG
+		}
+		code := syscall.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])))
+		if code == 0 || slices.Contains(may, code) {
+			return nil
+		}
+		return code
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // heldCall is a call that a filter has handed over to this process and that waits for
@@ -31,11 +33,11 @@ func heldCall(t *testing.T) (l listener, id uint64, letGo func()) {
 		runtime.LockOSThread() // which ends the thread, and the filter with it
 		err := blockSignals()  // one would have the kernel ask again, as another call
 		if err == nil {
-			err = noNewPrivileges()
+			err = noNewPrivileges(&stub.Task{})
 		}
 		fd := -1
 		if err == nil {
-			fd, err = applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+			fd, err = applySeccomp(&stub.Task{}, filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 		}
 		listening <- opened{fd, err}
 		if err == nil {

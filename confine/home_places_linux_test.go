@@ -82,20 +82,13 @@ func TestJailHomeIsBounded(t *testing.T) {
 	}
 }
 
-// refuseOverlay is a shim whose kernel does not know the option by which an overlay
+// refuseOverlay is a launcher whose kernel does not know the option by which an overlay
 // needs no privilege, as before Linux 5.11.
 func refuseOverlay(t *testing.T) Launcher {
 	t.Helper()
-	index := slices.IndexFunc(allFaults(), func(f fault) bool { return f.step == stepCopies && f.call == unix.SYS_FSCONFIG })
-	own := filepath.Join(t.TempDir(), fmt.Sprint(faultPrefix, index))
-	self, err := os.ReadFile(testBinary)
-	if err == nil {
-		err = os.WriteFile(own, self, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Launcher{Shim: own}
+	all := shimFaults()
+	i := slices.IndexFunc(all, func(f fault) bool { return f.step == stepCopies && f.call == unix.SYS_FSCONFIG })
+	return Launcher{altered: alteration{steps: all[i].strike}}
 }
 
 // TestJailHomeWithoutOverlay: where there are no copies HOME is empty, and the plan

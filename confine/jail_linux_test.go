@@ -31,9 +31,7 @@ var testBinary string
 const ordinaryUser = 61234
 
 func TestMain(m *testing.M) {
-	wallShim()
 	faultShim()
-	alteredShim()
 	ShimMain()
 	switch os.Args[0] {
 	case behindName:

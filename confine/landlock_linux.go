@@ -3,16 +3,12 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
 
-// struct landlock_ruleset_attr, as of ABI 6. What an ABI does not have is zero,
-// and the kernel takes zeroes beyond its own size.
-type landlockRulesetAttr struct{ fs, net, scoped uint64 }
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+)
 
 // landlockVersion returns the ABI; 0 where Landlock is not there, with the
 // reason: ENOSYS (not built in) or EOPNOTSUPP (not enabled at boot).
@@ -51,54 +47,36 @@ var errNothingHandled = errors.New("landlock: the ruleset handles nothing")
 // open gives the object of each rule as a descriptor (O_PATH is enough), which
 // is closed again. A rule that cannot be added is an error, whatever the reason:
 // a ruleset is whole or not there.
-func createRuleset(rules *landlockRules, open func(landlockRule) (fd int, err error)) (ruleset int, err error) {
+func createRuleset(t *stub.Task, rules *landlockRules, open func(landlockRule) (fd int, err error)) (ruleset int, err error) {
 	if rules.FS == 0 && rules.Net == 0 && rules.Scoped == 0 {
 		return -1, errNothingHandled
 	}
-	attr := landlockRulesetAttr{rules.FS, rules.Net, rules.Scoped}
-	r, _, errno := syscall.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	runtime.KeepAlive(&attr)
-	if errno != 0 {
-		return -1, errno
+	if ruleset, err = t.LandlockRuleset(rules.FS, rules.Net, rules.Scoped); err != nil {
+		return -1, err
 	}
-	ruleset = int(r)
 	for _, rule := range rules.Rules {
-		if err := addRule(ruleset, rule, open); err != nil {
-			syscall.Close(ruleset)
+		if err := addRule(t, ruleset, rule, open); err != nil {
+			t.Close(ruleset)
 			return -1, &ruleError{rule, err}
 		}
 	}
 	return ruleset, nil
 }
 
-func addRule(ruleset int, rule landlockRule, open func(landlockRule) (int, error)) error {
+func addRule(t *stub.Task, ruleset int, rule landlockRule, open func(landlockRule) (int, error)) error {
 	fd, err := open(rule)
 	if err != nil {
 		return err
 	}
-	defer syscall.Close(fd)
-	// struct landlock_path_beneath_attr is packed: 12 bytes, then padding here.
-	attr := struct {
-		access uint64
-		parent int32
-	}{rule.Access, int32(fd)}
-	_, _, errno := syscall.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	runtime.KeepAlive(&attr)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	defer t.Close(fd)
+	return t.LandlockAddPath(ruleset, fd, rule.Access)
 }
 
-// restrictThread puts the calling thread, which must be locked, and all that it
-// starts from now on under the ruleset. no_new_privs must be set. Refusals are
-// logged as the kernel does by default: those of programs that this one starts
+// restrictThread puts the task's thread, which must be locked where it is this one, and
+// all that it starts from now on under the ruleset. no_new_privs must be set. Refusals
+// are logged as the kernel does by default: those of programs that this one starts
 // are not, unless they ask for it.
-func restrictThread(ruleset int) error {
-	_, _, errno := syscall.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+func restrictThread(t *stub.Task, ruleset int) error {
+	_, err := t.Call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0)
+	return err
 }

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -67,14 +69,14 @@ func landlockChild(args []string) string {
 	f := probeForStart()
 	if how := args[3]; how != "not" {
 		p := compileLandlock(landlockInput{ABI: f.LandlockABI, Entries: []policy.Entry{dirEntry(args[1], policy.Rights(rights))}})
-		fd, err := createRuleset(&p.landlockRules, openPath)
+		fd, err := createRuleset(&stub.Task{}, &p.landlockRules, openPath)
 		if err != nil {
 			return err.Error()
 		}
 		if how == "process" {
 			err = restrictProcess(fd)
 		} else if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-			err = restrictThread(fd)
+			err = restrictThread(&stub.Task{}, fd)
 		}
 		if err != nil {
 			return err.Error()
@@ -209,13 +211,13 @@ func TestLandlockScopesInKernel(t *testing.T) {
 
 func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
 	needs(t, "landlock")
-	if _, err := createRuleset(&landlockRules{}, openPath); err != errNothingHandled {
+	if _, err := createRuleset(&stub.Task{}, &landlockRules{}, openPath); err != errNothingHandled {
 		t.Errorf("nothing handled: %v", err)
 	}
 	dir := landlockDir(t)
 	for path, want := range map[string]error{dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {
 		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{Path: dir, Access: llReadFile}, {Path: path, Access: llReadDir}}}
-		fd, err := createRuleset(&rules, openPath)
+		fd, err := createRuleset(&stub.Task{}, &rules, openPath)
 		if e, ok := err.(*ruleError); !ok || e.Err != want || e.Rule.Path != path {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
@@ -232,7 +234,7 @@ func TestOpenByStep(t *testing.T) {
 		os.Symlink("a", dir+"/link"), os.Symlink("file", dir+"/a/b/last"), os.Symlink("/", dir+"/root")); err != nil {
 		t.Fatal(err)
 	}
-	at, err := openObject(unix.AT_FDCWD, dir)
+	at, err := openObject(&stub.Task{}, unix.AT_FDCWD, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +245,8 @@ func TestOpenByStep(t *testing.T) {
 			if last {
 				flags = unix.O_NOFOLLOW
 			}
-			want, wantErr := openBeneath(at, p, flags)
-			got, gotErr := openByStep(at, p, last)
+			want, wantErr := openBeneath(&stub.Task{}, at, p, flags)
+			got, gotErr := openByStep(&stub.Task{}, at, p, last)
 			if p == "" {
 				if wantErr == nil {
 					t.Error("an empty path is opened")
@@ -258,8 +260,8 @@ func TestOpenByStep(t *testing.T) {
 			if gotErr != nil {
 				continue
 			}
-			a, errA := objectID(want)
-			b, errB := objectID(got)
+			a, errA := objectOf(want)
+			b, errB := objectOf(got)
 			if a != b || errA != nil || errB != nil {
 				t.Errorf("%q, %v: another object", p, last)
 			}
@@ -295,8 +297,8 @@ func TestOpenPassable(t *testing.T) {
 		}
 		for _, p := range []string{"/passable", "/passable/in", "/passable/in/file"} {
 			for how, open := range map[string]func(string) (int, error){
-				"at once": func(p string) (int, error) { return openBeneath(unix.AT_FDCWD, p, 0) },
-				"by step": func(p string) (int, error) { return openByStep(unix.AT_FDCWD, p, false) },
+				"at once": func(p string) (int, error) { return openBeneath(&stub.Task{}, unix.AT_FDCWD, p, 0) },
+				"by step": func(p string) (int, error) { return openByStep(&stub.Task{}, unix.AT_FDCWD, p, false) },
 			} {
 				if err := closing(open(dir + p)); err != nil {
 					t.Errorf("%s, %s: %v", p, how, err)

@@ -13,8 +13,9 @@ import (
 type Launcher struct {
 	// Waive accepts the gaps of these axes, beyond those that the profile waives.
 	Waive []policy.Axis
-	// Shim is the program to re-execute inside the new namespaces; it must call
-	// ShimMain first thing in main. "" is the running program itself.
+	// Shim is the program to execute as the supervisor of a jail, or as the init of one
+	// without namespaces; it must call ShimMain first thing in main. "" is the running
+	// program itself.
 	Shim string
 	// Ready is a shim that Prepare started ahead. The first Start that it fits
 	// uses it; a later one starts its own. nil is none.
@@ -24,6 +25,8 @@ type Launcher struct {
 	// program's: one that takes rights from the owner would keep them from being used.
 	// Who has another for that reason passes on here what it was started with.
 	Umask *int
+
+	altered alteration // by tests: nothing else leaves a step out
 }
 
 // Plan is a profile compiled for one kernel: what will hold, by which mechanism,

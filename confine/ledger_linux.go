@@ -80,8 +80,11 @@ func (l *ledger) report(r *request, axis policy.Axis, operation, target string, 
 		time.AfterFunc(pageTime, l.tellRest)
 	}
 	m := as.message(1)
-	m.held, m.pid = held, int(r.n.tid)
-	outside(func() { m.program, _ = os.Readlink("/proc/" + strconv.Itoa(m.pid) + "/exe") })
+	m.held = held
+	outside(func() {
+		m.pid = innerNumber(int(r.n.tid))
+		m.program, _ = os.Readlink(ofThread(int(r.n.tid), "exe"))
+	})
 	l.say(m)
 }
 
@@ -122,7 +125,7 @@ func (v *supervisor) witnessExec(r *request) {
 	if v.read(r) != 0 {
 		return
 	}
-	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { return int(r.n.tid) }}
+	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { tgid, _, _ := statusOf(int(r.n.tid)); return tgid }}
 	at, errno := w.find(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {

@@ -2,7 +2,6 @@ package confine
 
 import (
 	"encoding/binary"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -100,20 +99,20 @@ func nowhere(full string, st *unix.Stat_t) bool {
 }
 
 func (r *request) changeAttributes(object int, link bool) syscall.Errno {
-	name := "/proc/self/fd/" + strconv.Itoa(object)
+	name := ofDescriptor(object)
 	switch r.op {
 	case hookMode:
 		if link {
 			return unix.EOPNOTSUPP
 		}
-		return asErrno(unix.Fchmodat(unix.AT_FDCWD, name, uint32(r.arg(r.mode))&0o7777, 0))
+		return asErrno(unix.Fchmodat(procAt, name, uint32(r.arg(r.mode))&0o7777, 0))
 	case hookOwner:
 		return asErrno(unix.Fchownat(object, "", int(int32(r.arg(r.mode))), int(int32(r.arg(r.mode+1))), unix.AT_EMPTY_PATH))
 	case hookTimes:
 		if link {
 			return asErrno(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
 		}
-		return asErrno(unix.UtimesNanoAt(unix.AT_FDCWD, name, r.times, 0))
+		return asErrno(unix.UtimesNanoAt(procAt, name, r.times, 0))
 	}
 	return unix.ENOSYS
 }

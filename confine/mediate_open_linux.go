@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"os"
 	"strconv"
 	"syscall"
 
@@ -219,7 +218,7 @@ func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) 
 	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
 		flags |= unix.O_NONBLOCK // one of its ends is open: there is nothing to wait for
 	}
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(object), flags, 0)
+	fd, err := unix.Openat(procAt, ofDescriptor(object), flags, 0)
 	if err == nil && r.openFlags()&unix.O_NONBLOCK == 0 && flags&unix.O_NONBLOCK != 0 {
 		err = unix.SetNonblock(fd, false)
 	}
@@ -319,7 +318,9 @@ const ttyDevice = 5 << 8
 // terminalOf names the terminal that controls a thread, from the seventh field of
 // proc(5) stat.
 func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
+	var b []byte
+	var err error
+	outside(func() { b, err = readThread(tid, "stat", make([]byte, statusSize)) })
 	if err != nil {
 		return 0, "", unix.ENXIO
 	}

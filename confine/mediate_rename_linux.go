@@ -38,8 +38,8 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno := v.keepsShut(r, source, to); errno != 0 {
 		return errno
 	}
-	name := "/proc/self/fd/" + strconv.Itoa(source)
-	errno = asErrno(unix.Linkat(unix.AT_FDCWD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	name := ofDescriptor(source)
+	errno = asErrno(unix.Linkat(procAt, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
 		errno = v.keepOut(r, policy.OpCreate, to, full)
 	}

@@ -2,13 +2,13 @@ package confine
 
 import (
 	"errors"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -18,17 +18,18 @@ import (
 // resolved, and cloned before anything is attached, so that no name is looked
 // up twice.
 type rootBuilder struct {
-	order *order
-	trees []int // clones of the bind sources, by index of order.Mounts; 0 for none
-	own   ownFilesystems
-	proc  int      // a fresh proc, or -1
-	sys   int      // its sys, or the host's; -1 for none
-	root  int      // the new root, attached
-	dirs  []string // in it, that are there
-	masks [2]int   // of a file, of a directory, attached somewhere; 0 for none yet
-	holes []int    // masks that become read-only at the end
-	notes []string
-	left  latch // the old root
+	t      *stub.Task // who does it
+	order  *order
+	trees  []int // clones of the bind sources, by index of order.Mounts; 0 for none
+	own    ownFilesystems
+	proc   int      // a fresh proc, or -1
+	sys    int      // its sys, or the host's; -1 for none
+	root   int      // the new root, attached
+	dirs   []string // in it, that are there
+	masks  [2]int   // of a file, of a directory, attached somewhere; 0 for none yet
+	holes  []int    // masks that become read-only at the end
+	notes  []string
+	turned func() error // is called when there is a new root, and the old one lies on top of it
 }
 
 // stepError carries what a step worked on.
@@ -58,8 +59,8 @@ func (b *rootBuilder) build() error {
 }
 
 // privateMounts cuts the mounts of the shim's namespace off from the host's.
-func privateMounts() error {
-	return on("/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
+func privateMounts(t *stub.Task) error {
+	return on("/", t.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
 }
 
 // attachRoot puts the new root over /tmp of the namespace, from where pivot_root
@@ -67,9 +68,9 @@ func privateMounts() error {
 func (b *rootBuilder) attachRoot() error {
 	if b.root = b.own.root; b.order.hostRoot() {
 		b.root = b.trees[0] // the user grants the host's root
-		unix.Close(b.own.root)
+		b.t.Close(b.own.root)
 	}
-	return on("/tmp", unix.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
+	return on("/tmp", b.t.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 // Modes of the jail's own directories. A shut one can be passed through to what
@@ -85,21 +86,21 @@ func rel(p string) string {
 }
 
 func (b *rootBuilder) attach(tree int, p string) error {
-	target, err := openObject(b.root, rel(p))
+	target, err := openObject(b.t, b.root, rel(p))
 	if err != nil {
 		return on(p, err)
 	}
-	defer unix.Close(target)
-	return on(p, attachTo(tree, target))
+	defer b.t.Close(target)
+	return on(p, attachTo(b.t, tree, target))
 }
 
 // attachIn attaches to a name in a directory of the jail's own, where nobody but us has been.
-func attachIn(tree, dir int, name string) error {
-	return unix.MoveMount(tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+func attachIn(t *stub.Task, tree, dir int, name string) error {
+	return t.MoveMount(tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-func attachTo(tree, target int) error {
-	return unix.MoveMount(tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+func attachTo(t *stub.Task, tree, target int) error {
+	return t.MoveMount(tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // mkdirs makes a directory and its parents in the jail's own root. A name that
@@ -111,7 +112,7 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
-	if err := unix.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
+	if err := b.t.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
 		return on(p, err)
 	}
 	b.dirs = append(b.dirs, p)
@@ -131,16 +132,16 @@ func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
 
 func (b *rootBuilder) create(p, content string) error {
 	if content == "" { // as most are: mount points
-		if err := unix.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
+		if err := b.t.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
 			return err
 		} // a filter around us
 	}
-	fd, err := unix.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	fd, err := b.t.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	return writeAll(fd, content)
+	defer b.t.Close(fd)
+	return writeAll(b.t, fd, content)
 }
 
 // attachDev attaches the /dev with the harmless nodes, terminals of its own and
@@ -158,11 +159,11 @@ func (b *rootBuilder) attachDev() error {
 		if !ok {
 			return on(name, unix.ENOENT)
 		}
-		if err := on(name, attachIn(node, b.own.dev, path.Base(name))); err != nil {
+		if err := on(name, attachIn(b.t, node, b.own.dev, path.Base(name))); err != nil {
 			return err
 		}
 	}
-	return on("/dev/pts", attachIn(b.own.pts, b.own.dev, "pts"))
+	return on("/dev/pts", attachIn(b.t, b.own.pts, b.own.dev, "pts"))
 }
 
 var maskAttr = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY}
@@ -175,14 +176,14 @@ func (b *rootBuilder) newMask(dir bool) (tree int, err error) {
 		kind, name = 1, maskDir
 	}
 	if first := b.masks[kind]; first != 0 {
-		return openTree(first, "", unix.AT_EMPTY_PATH, maskAttr)
+		return openTree(b.t, first, "", unix.AT_EMPTY_PATH, maskAttr)
 	}
-	fd, err := openObject(b.own.dev, name)
+	fd, err := openObject(b.t, b.own.dev, name)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fd)
-	tree, err = openTree(fd, "", unix.AT_EMPTY_PATH, maskAttr)
+	defer b.t.Close(fd)
+	tree, err = openTree(b.t, fd, "", unix.AT_EMPTY_PATH, maskAttr)
 	b.masks[kind] = tree
 	return tree, err
 }
@@ -190,7 +191,7 @@ func (b *rootBuilder) newMask(dir bool) (tree int, err error) {
 // maskDone lets go of a mask that is attached.
 func (b *rootBuilder) maskDone(tree int) {
 	if tree != b.masks[0] && tree != b.masks[1] {
-		unix.Close(tree)
+		b.t.Close(tree)
 	}
 }
 
@@ -200,7 +201,7 @@ func (b *rootBuilder) maskAt(target int, dir bool) error {
 		return err
 	}
 	defer b.maskDone(tree)
-	return attachTo(tree, target)
+	return attachTo(b.t, tree, target)
 }
 
 func (b *rootBuilder) attachAll() error {
@@ -228,32 +229,32 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 			return err
 		}
 		if op.cloned() {
-			return attachIn(tree, b.root, rel(op.path)) // the descriptor is kept: see takeTree
+			return attachIn(b.t, tree, b.root, rel(op.path)) // the descriptor is kept: see takeTree
 		}
 	}
 	open := openObject
 	if op.kind == mountMask {
 		open = openLast // a symlink is hidden by a mount on itself
 	}
-	target, err := open(b.root, rel(op.path))
+	target, err := open(b.t, b.root, rel(op.path))
 	if err != nil {
 		return err
 	}
-	defer unix.Close(target)
+	defer b.t.Close(target)
 	if op.inside {
-		if err := op.sameObject(target); err != nil {
+		if err := op.sameObject(b.t, target); err != nil {
 			return err
 		}
 	}
 	switch {
 	case op.kind == mountPin:
-		if tree, err = openTree(target, "", unix.AT_EMPTY_PATH, op.attributes()); err != nil {
+		if tree, err = openTree(b.t, target, "", unix.AT_EMPTY_PATH, op.attributes()); err != nil {
 			return err
 		}
 		fallthrough
 	case op.cloned():
-		defer unix.Close(tree)
-		return attachTo(tree, target)
+		defer b.t.Close(tree)
+		return attachTo(b.t, tree, target)
 	case op.kind == mountMask && !op.holes:
 		return b.maskAt(target, op.dir)
 	}
@@ -284,7 +285,7 @@ func (b *rootBuilder) isKept(i int) bool {
 func (b *rootBuilder) closeTrees() {
 	for i, tree := range b.trees {
 		if b.isKept(i) {
-			unix.Close(tree)
+			b.t.Close(tree)
 			b.trees[i] = 0
 		}
 	}
@@ -303,18 +304,14 @@ func (b *rootBuilder) mountPoint(op *mountOp) error {
 
 // sameObject checks that the name still leads to the object that was resolved, seen
 // through what was attached around it.
-func (op *mountOp) sameObject(target int) error {
-	id, err := objectID(target)
-	if err != nil {
-		return err
-	}
-	if op.copied || op.id == (policy.FileID{}) {
-		op.id = id // for checkMounts
-	}
-	if id != op.id {
-		return errSwapped
-	}
-	return nil
+func (op *mountOp) sameObject(t *stub.Task, target int) error {
+	return identify(t, target, func(found policy.FileID) error {
+		if !op.copied && op.id != (policy.FileID{}) && found != op.id { // which may be known since the clone
+			return errSwapped
+		}
+		op.id = found // for checkMounts
+		return nil
+	})
 }
 
 // attachOwn attaches an empty filesystem: a place of the jail's own, or a mask that can
@@ -327,16 +324,16 @@ func (b *rootBuilder) attachOwn(op *mountOp, target int) error {
 	if op.kind == mountMask {
 		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
 	}
-	fs, err := newFs("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
+	fs, err := newFs(b.t, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
 		return err
 	}
 	if op.kind == mountMask {
 		b.holes = append(b.holes, fs)
 	} else {
-		defer unix.Close(fs)
+		defer b.t.Close(fs)
 	}
-	return attachTo(fs, target)
+	return attachTo(b.t, fs, target)
 }
 
 // ownSize bounds a filesystem of the jail's own: its pages are memory, so it holds
@@ -351,24 +348,15 @@ func ownSize(memoryMB int) []string {
 // pivot makes the new root, which is empty as yet, the root. The old one lies on top of it
 // then, where the working directory leads to and no path does; it is detached with
 // everything below it. The kernel takes as long for that, most of it waiting, as attaching
-// does, which goes on meanwhile: see leaveOld.
+// does, which goes on meanwhile: see jailBuilder.join.
 func (b *rootBuilder) pivot() error {
-	if err := on("/", unix.Fchdir(b.root)); err != nil {
+	if err := on("/", b.t.Fchdir(b.root)); err != nil {
 		return err
 	}
-	if err := on("pivot_root", unix.PivotRoot(".", ".")); err != nil {
+	if err := on("pivot_root", b.t.PivotRoot(".", ".")); err != nil {
 		return err
 	}
-	atOnce(func() { b.left.close(unix.Unmount(".", unix.MNT_DETACH)) })
-	return nil
-}
-
-// leaveOld waits until the old root is detached.
-func (s *shim) leaveOld() error {
-	if err := on("old root", s.await(&s.root.left)); err != nil {
-		return err
-	}
-	return on("/", os.Chdir("/"))
+	return b.turned()
 }
 
 // seal makes the jail's own directories read-only. It lets go of them: the limit of open
@@ -379,7 +367,7 @@ func (b *rootBuilder) seal() error {
 		if name == maskDir {
 			flags = unix.AT_REMOVEDIR
 		}
-		if err := on("mask", unix.Unlinkat(b.own.dev, name, flags)); err != nil {
+		if err := on("mask", b.t.Unlinkat(b.own.dev, name, flags)); err != nil {
 			return err
 		}
 	}
@@ -388,10 +376,10 @@ func (b *rootBuilder) seal() error {
 		readOnly = append(readOnly, b.root)
 	}
 	for _, fd := range readOnly {
-		if err := on("read-only", unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
+		if err := on("read-only", b.t.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
 			return err
 		}
-		unix.Close(fd)
+		b.t.Close(fd)
 	}
 	return nil
 }

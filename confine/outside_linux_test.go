@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -70,7 +72,7 @@ func TestFreshKeyring(t *testing.T) {
 		var err error
 		for i := range ids {
 			if i == 2 && err == nil {
-				err = freshKeyring()
+				err = freshKeyring(&stub.Task{})
 			}
 			if err == nil {
 				ids[i], err = sessionKeyring()
@@ -100,12 +102,12 @@ func TestCheckMounts(t *testing.T) {
 	}
 	dir := plant(t, "file")
 	idOf := func(path string) policy.FileID {
-		fd, err := openLast(unix.AT_FDCWD, path)
+		fd, err := openLast(&stub.Task{}, unix.AT_FDCWD, path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer unix.Close(fd)
-		id, err := objectID(fd)
+		id, err := objectOf(fd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +134,7 @@ func TestCheckMounts(t *testing.T) {
 		{"writable, which is no carve-out", mountOp{kind: mountBind, path: gone}, nil},
 	} {
 		c.op.inside = true
-		if err := (&shim{order: &order{Mounts: []mountOp{c.op}}}).checkMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+		if err := (&builder{init: &stub.Task{}, order: &order{Mounts: []mountOp{c.op}}}).checkMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 		}
 	}

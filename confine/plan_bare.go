@@ -158,7 +158,7 @@ func (c *compiler) bareSupervision(o *order) {
 	c.supervised = true
 	o.Unprotected = c.p.Unprotected
 	o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
-	c.holds(policy.AxisFs, "a supervisor in the jail's init, asked by seccomp",
+	c.holds(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 

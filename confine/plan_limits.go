@@ -72,7 +72,7 @@ func (c *compiler) memory(o *order, mb int) {
 	if mb <= 0 {
 		return
 	}
-	const sampler = "a sampler in the jail's init"
+	const sampler = "a sampler in the jail's supervisor"
 	watched, why, fix := c.watched(o)
 	switch place := c.plan.place; {
 	case !place.none():

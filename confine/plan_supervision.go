@@ -28,7 +28,7 @@ func (c *compiler) supervision(o *order) {
 		o.Unprotected = c.p.Unprotected
 		o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
 		o.Making = making(c.landlock(o))
-		c.holds(policy.AxisFs, "a supervisor in the jail's init, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
+		c.holds(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return
 	}
 	c.unsupervised(c.unasked)

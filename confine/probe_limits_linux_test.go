@@ -166,6 +166,10 @@ func probeAllocateOwnFiles(a []string) error {
 		go func() { done <- probeAllocateOwnFiles(a) }()
 		return <-done
 	}
+	if r, w, err := os.Pipe(); err == nil { // the runtime's poller is in both tables then
+		defer r.Close()
+		defer w.Close()
+	}
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return err
 	}
@@ -303,7 +307,7 @@ func writeMB(fd, n int) error {
 // in every way there is, and says which numbers it found them under.
 func probeSlowInit([]string) (string, error) {
 	names, err := os.ReadDir("/proc/1/task")
-	if err != nil || len(names) < 2 {
+	if err != nil || len(names) < 1 {
 		return "", errors.Join(err, unix.ENOENT)
 	}
 	var done []string

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // callVerbs are the attempts of the tests of mediated calls.
@@ -137,10 +139,10 @@ func probeUnanswered(a []string) error {
 	if err != nil {
 		return err
 	}
-	if err := noNewPrivileges(); err != nil {
+	if err := noNewPrivileges(&stub.Task{}); err != nil {
 		return err
 	}
-	fd, err := applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	fd, err := applySeccomp(&stub.Task{}, filterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
 		return err
 	}

@@ -15,16 +15,17 @@ import (
 
 // verbsOnSelf answer what the process itself is and has.
 var verbsOnSelf = map[string]func(args []string) (string, error){
-	"status":       probeStatus,
-	"env":          func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
-	"cwd":          func([]string) (string, error) { return os.Getwd() },
-	"umask":        func([]string) (string, error) { return fmt.Sprintf("%03o", unix.Umask(0)), nil },
-	"fds":          probeDescriptors,
-	"ids":          func([]string) (string, error) { return fmt.Sprint(unix.Getuid(), unix.Geteuid(), unix.Getegid()), nil },
-	"limit":        probeLimit,
-	"verify":       silent(probeVerify),
-	"capabilities": probeCapabilities,
-	"own-terminal": probeOwnTerminal,
+	"status":         probeStatus,
+	"env":            func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
+	"cwd":            func([]string) (string, error) { return os.Getwd() },
+	"umask":          func([]string) (string, error) { return fmt.Sprintf("%03o", unix.Umask(0)), nil },
+	"fds":            probeDescriptors,
+	"ids":            func([]string) (string, error) { return fmt.Sprint(unix.Getuid(), unix.Geteuid(), unix.Getegid()), nil },
+	"limit":          probeLimit,
+	"verify":         silent(probeVerify),
+	"capabilities":   probeCapabilities,
+	"own-terminal":   probeOwnTerminal,
+	"write-terminal": func([]string) (string, error) { return "", probeWriteTerminal() },
 	"secure-bits": func([]string) (string, error) {
 		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
 		return fmt.Sprintf("%#x", bits), err
@@ -40,6 +41,29 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 		return s.Temporary, err
 	},
 	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(wholeCgroup(a[0])), nil },
+}
+
+// probeWriteTerminal gets a terminal of its own, and opens it for writing as /dev/tty.
+func probeWriteTerminal() error {
+	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
+		return err
+	}
+	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+	if err != nil {
+		return err
+	}
+	slave, err := unix.Open(fmt.Sprint("/dev/pts/", n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlSetInt(slave, unix.TIOCSCTTY, 0); err != nil {
+		return err
+	}
+	return closing(unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0))
 }
 
 // probeStatus answers with the given fields of /proc/self/status.

@@ -17,24 +17,25 @@ import (
 
 // Process is a program in its jail.
 type Process struct {
-	mu      sync.Mutex
-	pid     int // of the jail's init, as the host sees it
-	pidfd   int
-	control *os.File // the init's socket: its order, then signals, a byte each
-	words   *words   // the init's; nil before there is an order
-	notes   []string
-	denials []Denial // but those that a supervisor saw
-	refused refusals // which it saw
-	exit    Exit
-	exited  bool  // exit is what the init saw
-	killed  bool  // Kill came, perhaps before there was anything to kill
-	plan    *Plan // what it was started by
-	noInit  bool  // its init is no PID 1, and must be asked to end the others
-	tmp     string
-	last    *time.Timer // ends the init that did not end the others
-	done    chan struct{}
-	ending  sync.Once
-	leaves  bool // it leaves something behind that is ours to remove
+	mu       sync.Mutex
+	pid      int // of the jail's init, as the host sees it
+	pidfd    int
+	control  *os.File // the init's socket: its order, then signals, a byte each
+	words    *words   // the init's; nil before there is an order
+	notes    []string
+	denials  []Denial // but those that a supervisor saw
+	refused  refusals // which it saw
+	exit     Exit
+	exited   bool  // exit is what the init saw
+	attended bool  // there is a supervisor, who may have something to tell
+	killed   bool  // Kill came, perhaps before there was anything to kill
+	plan     *Plan // what it was started by
+	noInit   bool  // its init is no PID 1, and must be asked to end the others
+	tmp      string
+	last     *time.Timer // ends the init that did not end the others
+	done     chan struct{}
+	ending   sync.Once
+	leaves   bool // it leaves something behind that is ours to remove
 
 	gate       *egress.Gate // nil where no host is granted
 	asks       *asks        // nil where its init does not ask
@@ -82,6 +83,10 @@ func (p *Process) record(m message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch m.kind {
+	case saysHere:
+		p.attended = true
+	case saysFailed: // of a supervisor, whose jail ends
+		p.notes = append(p.notes, (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error())
 	case saysNote:
 		p.notes = append(p.notes, m.detail)
 	case saysLimit:
@@ -94,6 +99,12 @@ func (p *Process) record(m message) {
 			p.over() // what is left to be done is the kernel's
 		}
 	}
+}
+
+func (p *Process) isSupervised() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.attended
 }
 
 // over tells who waits.

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -47,12 +49,12 @@ func jailProfile(t testing.TB, grants ...grant) *policy.Profile {
 func entryOf(t testing.TB, g grant) policy.Entry {
 	t.Helper()
 	e := policy.Entry{Path: g.path, Named: g.path, Rights: g.rights, Origin: policy.OriginRule, Rule: "path = " + g.path}
-	fd, err := openLast(unix.AT_FDCWD, g.path)
+	fd, err := openLast(&stub.Task{}, unix.AT_FDCWD, g.path)
 	if err != nil {
 		t.Fatalf("%s: %v", g.path, err)
 	}
 	defer unix.Close(fd)
-	if e.ID, err = objectID(fd); err != nil {
+	if e.ID, err = objectOf(fd); err != nil {
 		t.Fatal(err)
 	}
 	fi, err := os.Lstat(g.path)
@@ -72,4 +74,10 @@ func entryOf(t testing.TB, g grant) policy.Entry {
 
 func sortEntries(p *policy.Profile) {
 	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
+}
+
+// objectOf is the object that a descriptor stands for.
+func objectOf(fd int) (id policy.FileID, err error) {
+	err = identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
+	return id, err
 }

@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // runsAtOnce is GOMAXPROCS of the shim. Three threads keep their place in Go's scheduler
@@ -19,10 +21,10 @@ const runsAtOnce = 3
 // that stops the world: the launcher starts the shim with runsAtOnce and the
 // collector off.
 func (s *shim) startProgram() {
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if s.bare {
-		attr.Pdeathsig = syscall.SIGKILL // should the init be ended by force
-		attr.PidFD = &s.pidfd
+	attr := &syscall.SysProcAttr{
+		Setsid:    true,
+		Pdeathsig: syscall.SIGKILL, // should the init be ended by force
+		PidFD:     &s.pidfd,
 	}
 	unix.Umask(s.umask)
 	release := holdRoom()
@@ -33,10 +35,10 @@ func (s *shim) startProgram() {
 	})
 	release()
 	if err != nil {
-		s.fail(StepExec, on(s.order.Program, err))
+		s.fail(startError(StepExec, on(s.order.Program, err)))
 	}
 	s.program <- pid
-	s.say(message{kind: saysStarted, pid: pid})
+	s.tell(message{kind: saysStarted, pid: pid})
 	debug.SetGCPercent(100)
 	s.releaseStdio()
 	close(s.watch)
@@ -74,34 +76,33 @@ func (s *shim) reap(program int) {
 		case err != nil:
 			unix.Exit(1)
 		case pid == program && (ws.Exited() || ws.Signaled()):
-			m := message{kind: saysExit, num: ws.ExitStatus()}
-			if ws.Signaled() {
-				m.num, m.pid = 128+int(ws.Signal()), int(ws.Signal())
-			}
-			if !s.bare && childless() {
-				m.detail = exitedAlone
-			}
+			m := exitMessage(ws)
 			if s.supervisor != nil {
 				s.supervisor.ledger.tellRest()
 			}
-			s.say(m)
-			if s.bare {
-				s.endBare()
-			}
+			s.tell(m)
+			s.endBare()
 			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
 		}
 	}
 }
 
+func exitMessage(ws syscall.WaitStatus) message {
+	if ws.Signaled() {
+		return message{kind: saysExit, num: 128 + int(ws.Signal()), pid: int(ws.Signal())}
+	}
+	return message{kind: saysExit, num: ws.ExitStatus()}
+}
+
 // childless reaps who has ended already, and tells whether nobody else is left in the
 // jail: an orphan is the init's child, whatever signal its parent wanted (WALL).
-func childless() bool {
+func childless(t *stub.Task) bool {
 	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL, nil)
+		pid, err := t.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL)
 		switch {
 		case err == syscall.ECHILD:
 			return true
-		case err == nil && pid == 0:
+		case err == nil && pid == 0, err != nil && err != syscall.EINTR:
 			return false
 		}
 	}

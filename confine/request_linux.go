@@ -117,11 +117,11 @@ func (r *request) openFlags() int {
 
 // openBase opens the directory that a relative name begins at.
 func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
-	name := "/proc/" + strconv.Itoa(tid) + "/cwd"
+	name := ofThread(tid, "cwd")
 	if arg != atCwd && int32(value) != unix.AT_FDCWD {
-		name = "/proc/" + strconv.Itoa(tid) + "/fd/" + strconv.Itoa(int(int32(value)))
+		name = ofThread(tid, "fd/"+strconv.Itoa(int(int32(value))))
 	}
-	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(procAt, name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return -1, unix.EBADF
 	}
@@ -160,29 +160,21 @@ func readMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {
 	return int(n), errno
 }
 
-// statusOf reads proc(5) status: the process of a thread, and its umask.
+// statusOf reads proc_pid_status(5): the process of a thread, as the jail knows it, and
+// its umask.
 func statusOf(tid int) (tgid, umask int, errno syscall.Errno) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	b, err := readThread(tid, "status", make([]byte, statusSize))
 	if err != nil {
 		return 0, 0, unix.ESRCH
 	}
-	var b [512]byte
-	n, err := unix.Read(fd, b[:])
-	unix.Close(fd)
-	if err != nil {
-		return 0, 0, unix.ESRCH
-	}
-	tgid, umask = -1, -1
-	for line := range bytes.Lines(b[:n]) {
+	umask = -1
+	for line := range bytes.Lines(b) {
 		if v, ok := bytes.CutPrefix(line, []byte("Umask:")); ok {
 			u, _ := strconv.ParseInt(string(bytes.TrimSpace(v)), 8, 32)
 			umask = int(u)
 		}
-		if v, ok := bytes.CutPrefix(line, []byte("Tgid:")); ok {
-			tgid, _ = strconv.Atoi(string(bytes.TrimSpace(v)))
-		}
 	}
-	if tgid < 0 || umask < 0 {
+	if tgid = lastNumber(b, "NStgid:"); tgid < 0 || umask < 0 {
 		return 0, 0, unix.ESRCH
 	}
 	return tgid, umask, 0

@@ -57,8 +57,8 @@ func (p *place) path() (string, syscall.Errno) {
 
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), b[:])
-	return string(b[:n]), asErrno(err)
+	n, err := unix.Readlinkat(procAt, ofDescriptor(fd), b[:])
+	return string(b[:max(n, 0)]), asErrno(err)
 }
 
 func asErrno(err error) syscall.Errno {
@@ -209,7 +209,9 @@ func (w *walker) link(dir int, name string) (string, syscall.Errno) {
 		case "self":
 			return strconv.Itoa(w.process()), 0
 		case "thread-self":
-			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(w.tid), 0
+			var tid int
+			outside(func() { tid = innerNumber(w.tid) })
+			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(tid), 0
 		}
 	}
 	var b [unix.PathMax]byte

@@ -2,11 +2,11 @@ package confine
 
 import (
 	"errors"
-	"runtime"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // applySeccomp installs a filter (see filterRecords) and returns what the
@@ -20,26 +20,23 @@ import (
 // NEW_LISTENER needs SECCOMP_FILTER_FLAG_TSYNC_ESRCH.
 //
 // no_new_privs must be set on the thread, else EACCES.
-func applySeccomp(records []byte, flags uintptr) (listener int, err error) {
+func applySeccomp(t *stub.Task, records []byte, flags uintptr) (listener int, err error) {
 	n := len(records) / sizeofSockFilter
 	if n == 0 || n > maxProgram || len(records)%sizeofSockFilter != 0 {
 		return -1, syscall.EINVAL
 	}
-	fprog := unix.SockFprog{
-		Len:    uint16(n),
-		Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(records))),
+	r, err := t.Seccomp(records, flags)
+	if err != nil {
+		return -1, err
 	}
-	r, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
-	runtime.KeepAlive(records)
-	if errno != 0 {
-		return -1, errno
-	}
-	if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER == 0 && r != 0 {
-		// With TSYNC the kernel names the thread that kept the filter from being
-		// shared, and installs nothing.
-		return -1, errTSync
-	}
-	return int(r), nil
+	return r, t.Then(func() error {
+		if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER == 0 && t.Real(r) != 0 {
+			// With TSYNC the kernel names the thread that kept the filter from being
+			// shared, and installs nothing.
+			return errTSync
+		}
+		return nil
+	})
 }
 
 var errTSync = errors.New("seccomp: a thread could not take the filter")

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // TestSeccompNumbers compares both tables with those of golang.org/x/sys, and
@@ -111,7 +113,7 @@ func filterSelf(mode string, flags uintptr) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	_, err = applySeccomp(filterRecords(prog), flags)
+	_, err = applySeccomp(&stub.Task{}, filterRecords(prog), flags)
 	return err
 }
 
@@ -207,7 +209,7 @@ func TestSeccompReachesEveryThread(t *testing.T) {
 
 func TestApplySeccompRefusesNonsense(t *testing.T) {
 	for _, b := range [][]byte{nil, make([]byte, 7), make([]byte, 12), make([]byte, 8*(maxProgram+1))} {
-		if _, err := applySeccomp(b, 0); err != unix.EINVAL {
+		if _, err := applySeccomp(&stub.Task{}, b, 0); err != unix.EINVAL {
 			t.Errorf("%d bytes: %v", len(b), err)
 		}
 	}

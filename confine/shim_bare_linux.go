@@ -3,12 +3,14 @@ package confine
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,29 +22,29 @@ import (
 // detaches himself becomes its child, and it outlives its launcher for as long as
 // it takes to end them.
 
-// bareSteps are the steps of such a jail.
-func (s *shim) bareSteps() []shimStep {
-	return []shimStep{
-		{"parent", s.adoptOrphans},
-		{"keyring", bareKeyring},
-		{"order", s.readOrder},
-		{stepNetwork, s.openAsks},
-		{"private directory", s.makeTmp},
-		{"limits", s.limits},
-		{"landlock rules", s.openRuleset},
-		{"directory", s.enterDir},
-		{"capabilities", dropHeldCapabilities},
-		{"descriptors", hideDescriptors},
-		{"parent", s.adoptOrphans}, // changing credentials has undone a part of it
-		{"no_new_privs", noNewPrivileges},
-		{"landlock", s.landlock},
-		{"seccomp", s.seccomp},
-		{"self-test", s.selfTest},
-		{stepNetwork, s.awaitGate},
-		{"supervision", s.handOver},
-		{stepNetwork, s.checkSockets},
-		{"signals", s.checkScope},
-		{"parent", s.launcherLives},
+// steps are those of such a jail.
+func (s *shim) steps() []buildStep {
+	return []buildStep{
+		{"parent", nil, s.adoptOrphans},
+		{"keyring", nil, s.leaveKeyring},
+		{"order", nil, s.readOrder},
+		{stepNetwork, nil, s.openAsks},
+		{"private directory", nil, s.makeTmp},
+		{"limits", nil, s.limits},
+		{"landlock rules", nil, s.openRuleset},
+		{"directory", nil, s.enterDir},
+		{stepCapabilities, nil, s.dropCapabilities},
+		{"descriptors", nil, s.hideDescriptors},
+		{"parent", nil, s.adoptOrphans}, // changing credentials has undone a part of it
+		{"no_new_privs", nil, func() error { return noNewPrivileges(s.server) }},
+		{"landlock", nil, s.landlock},
+		{"seccomp", nil, s.seccomp},
+		{"self-test", nil, s.selfTest},
+		{stepNetwork, nil, s.awaitGate},
+		{"supervision", nil, s.handOver},
+		{stepNetwork, nil, s.checkSockets},
+		{"signals", nil, s.checkScope},
+		{"parent", nil, s.launcherLives},
 	}
 }
 
@@ -56,10 +58,10 @@ func (s *shim) adoptOrphans() error {
 	return s.launcherLives()
 }
 
-// bareKeyring is freshKeyring where a container's filter may already refuse what
+// leaveKeyring is freshKeyring where a container's filter may already refuse what
 // the server's will: nobody in the jail can use a keyring then.
-func bareKeyring() error {
-	if err := freshKeyring(); !errors.Is(err, unix.EPERM) {
+func (s *shim) leaveKeyring() error {
+	if err := freshKeyring(s.init); !errors.Is(err, unix.EPERM) {
 		return err
 	}
 	return nil
@@ -82,25 +84,91 @@ func (s *shim) makeTmp() error {
 	return on(s.order.Home, unix.Mkdir(s.order.Home, 0o700))
 }
 
-// dropHeldCapabilities is dropCapabilities for a process that may have none, and
-// so may not drop the bounding set either. It does not matter then: under
-// no_new_privs nothing that it executes gains what it does not hold
-// (capabilities(7)).
-func dropHeldCapabilities() error {
+// dropCapabilities empties all sets of all threads. A process that has no capability may
+// not drop the bounding set either. It does not matter then: under no_new_privs nothing
+// that it executes gains what it does not hold (capabilities(7)).
+func (s *shim) dropCapabilities() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &caps[0]); err != nil {
+	if err := s.server.Capget(&hdr, &caps); err != nil {
 		return on("capget", err)
 	}
+	give := clearAmbient
 	if caps[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
 		// Here they are the host's: the supervisor does with its user's right to trace
 		// its own children.
-		return giveUp(0)
+		give = giveUp
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return on("ambient", err)
+	if err := canSignalThreads(); err != nil {
+		return err
 	}
-	return emptyCapabilities(0)
+	if err := give(s.server); err != nil {
+		return err
+	}
+	var none [2]unix.CapUserData
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
+	switch {
+	case errno == unix.ENOTSUP && underRace:
+		return dropHeld(s.server)
+	case errno == unix.ENOTSUP:
+		return errCgo
+	case errno != 0:
+		return on("capset", errno)
+	}
+	return nil
+}
+
+// canSignalThreads: Go reaches its threads by real-time signals, and waits for ever for
+// one that the kernel has no room to queue (tgkill(2), EAGAIN).
+func canSignalThreads() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
+		return on("getrlimit", err)
+	}
+	if limit.Cur < 2*initThreads {
+		return fmt.Errorf("RLIMIT_SIGPENDING is %d, and each thread of the jail's init is told by a signal: raise it (ulimit -i)", limit.Cur)
+	}
+	return nil
+}
+
+// errCgo: where C may have threads of its own, Go reaches none but the calling one. The
+// init's others would keep what the jail was built with.
+var errCgo = errors.New("this program was built with cgo, and so cannot take the capabilities from all threads of a jail's init: build it with CGO_ENABLED=0")
+
+// hideDescriptors keeps everything but the three standard ones from the server.
+func (s *shim) hideDescriptors() error {
+	return s.server.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// seccomp puts the filter on every thread of the shim.
+func (s *shim) seccomp() error {
+	s.spare.wait() // from here on the init starts no thread
+	_, err := applySeccomp(s.server, s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+func (s *shim) landlock() error {
+	if len(s.order.Hooks) > 0 {
+		s.supervisor = newSupervisor(s)
+	}
+	return restrictThread(s.server, s.ruleset)
+}
+
+// handOver puts the filter that hands calls over on this thread alone, from which the
+// server comes. It comes after the self-test, whose calls would otherwise wait for the
+// supervisor. By itself it refuses little: what would let a program around the supervisor.
+func (s *shim) handOver() error {
+	if len(s.order.Hooks) == 0 {
+		return nil
+	}
+	s.openNull() // what this thread opens from here on takes the way through the supervisor
+	fd, err := applySeccomp(s.server, s.order.Hooks, handedOver)
+	if err != nil {
+		return err
+	}
+	s.supervisor.listener = listener(fd)
+	s.supervisor.open.close(nil)
+	return nil
 }
 
 // checkScope finds out, on the thread that will start the server, whether Landlock
@@ -124,7 +192,7 @@ func (s *shim) guardScoped(tid int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := applySeccomp(filterRecords(filter), 0); err != nil {
+	if _, err := applySeccomp(s.server, filterRecords(filter), 0); err != nil {
 		return err
 	}
 	if err := unix.Tgkill(os.Getpid(), tid, 0); !errors.Is(err, unix.EPERM) {
@@ -135,9 +203,9 @@ func (s *shim) guardScoped(tid int) error {
 }
 
 // bareProbes are what must fail here, besides what must fail in every jail.
-func (s *shim) bareProbes() []probe {
+func (b *builder) bareProbes() []probe {
 	probes := []probe{
-		{"make shared memory", func() error {
+		{what: "make shared memory", try: func() error {
 			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 1, unix.IPC_CREAT|0o600)
 			if err == nil {
 				unix.SysvShmCtl(id, unix.IPC_RMID, nil)
@@ -145,34 +213,28 @@ func (s *shim) bareProbes() []probe {
 			return err
 		}},
 	}
-	if s.order.Landlock.FS&llResolveUnix == 0 {
-		probes = append(probes, probe{"make a UNIX socket", func() error { return socketProbe(unix.AF_UNIX, unix.SOCK_STREAM) }})
+	if b.order.Landlock.FS&llResolveUnix == 0 {
+		probes = append(probes, probe{what: "make a UNIX socket", try: func() error { return socketProbe(b.server, unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
 	switch {
-	case s.order.Gate.Asked && s.order.Landlock.Net&llConnectTCP != 0:
-		probes = append(probes, probe{"connect a TCP socket by itself", connectProbe})
-	case !s.order.Gate.Asked && !s.order.HostNames:
+	case b.order.Gate.Asked && b.order.Landlock.Net&llConnectTCP != 0:
+		probes = append(probes, probe{what: "connect a TCP socket by itself", try: connectProbe})
+	case !b.order.Gate.Asked && !b.order.HostNames:
 		probes = append(probes,
-			probe{"make a TCP socket", func() error { return socketProbe(unix.AF_INET, unix.SOCK_STREAM) }},
-			probe{"make a UDP socket", func() error { return socketProbe(unix.AF_INET6, unix.SOCK_DGRAM) }})
+			probe{what: "make a TCP socket", try: func() error { return socketProbe(b.server, unix.AF_INET, unix.SOCK_STREAM) }},
+			probe{what: "make a UDP socket", try: func() error { return socketProbe(b.server, unix.AF_INET6, unix.SOCK_DGRAM) }})
 	}
 	return probes
 }
 
 // signal signals the program, which may have ended meanwhile and its number have
 // become somebody else's.
-func (s *shim) signal(program int, sig syscall.Signal) {
-	if s.bare {
-		unix.PidfdSendSignal(s.pidfd, sig, nil, 0)
-		return
-	}
-	syscall.Kill(program, sig) // in a PID namespace everybody is the jail's
-}
+func (s *shim) signal(sig syscall.Signal) { unix.PidfdSendSignal(s.pidfd, sig, nil, 0) }
 
-// end ends the jail, from another thread than the one that reaps.
-func (s *shim) end() {
+// endAll ends the jail, from another thread than the one that reaps.
+func (s *shim) endAll() {
 	if s.bare && s.pidfd >= 0 {
-		s.signal(0, syscall.SIGKILL)
+		s.signal(syscall.SIGKILL)
 		select {} // reap sees it, and ends the others
 	}
 	unix.Exit(1)

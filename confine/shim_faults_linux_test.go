@@ -12,14 +12,18 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A fault is one system call of the shim that the kernel answers with an errno. A
-// filter does it, which a copy of the test binary puts on itself before it becomes
-// the shim: nothing in the shim knows of it. The copy's name tells which fault.
+// A fault is one system call of those that build a jail that the kernel answers with an
+// errno. A filter does it: with namespaces the stub gets it before anything else, without
+// a copy of the test binary puts it on itself before it becomes the shim. The copy's name
+// tells which fault.
 type fault struct {
 	step   string
 	what   string
@@ -32,6 +36,9 @@ type fault struct {
 
 const faultPrefix = "probe-fault-"
 
+// serverFlags are those of clone(2) for the server, and nobody else.
+const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD | uint32(unix.SIGCHLD)
+
 // shimFaults has at least one for every step of a jail's start.
 func shimFaults() []fault {
 	return []fault{
@@ -41,8 +48,7 @@ func shimFaults() []fault {
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
 		{step: "loopback", what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
 		{step: stepNetwork, what: "socket(AF_NETLINK)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_NETLINK}, errno: unix.EMFILE},
-		{step: stepNetwork, what: "sendto of netlink", call: unix.SYS_SENDTO, errno: unix.ENOBUFS},
-		{step: stepNetwork, what: "recvfrom of netlink", call: unix.SYS_RECVFROM, errno: unix.EIO},
+		{step: stepNetwork, what: "read of netlink", call: unix.SYS_READ, errno: unix.EIO},
 		{step: stepNetwork, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOMEM},
 		{step: stepNetwork, what: "socket(AF_PACKET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EPERM},
 		{step: stepNetwork, what: "setsockopt(IPPROTO_IPV6)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.IPPROTO_IPV6}, errno: unix.ENOPROTOOPT},
@@ -60,9 +66,12 @@ func shimFaults() []fault {
 		{step: "own filesystems", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.ENOSPC},
 		{step: "keyring", what: "keyctl", call: unix.SYS_KEYCTL, errno: unix.EDQUOT},
 		{step: "order", what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
-		{step: "order", what: "dup3", call: unix.SYS_DUP3, errno: unix.EMFILE},
-		{step: "mounts", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
-		{step: "mounts", what: "open_tree_attr", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EMFILE},
+		{step: "open files", what: "prlimit64(RLIMIT_NOFILE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_NOFILE}, errno: unix.EPERM},
+		{step: "init", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags | unix.CLONE_NEWPID | unix.CLONE_FS}, errno: unix.ENOSPC},
+		{step: stepNamespaces, what: "unshare(CLONE_NEWNET)", call: unix.SYS_UNSHARE, when: []uint32{unix.CLONE_NEWNET}, errno: unix.ENOSPC},
+		{step: stepNamespaces, what: "setns", call: unix.SYS_SETNS, errno: unix.EPERM},
+		{step: "own filesystems", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
+		{step: "own filesystems", what: "open_tree_attr", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EMFILE},
 		{step: stepCopies, what: "fsconfig of a flag", call: unix.SYS_FSCONFIG, arg: 1, when: []uint32{unix.FSCONFIG_SET_FLAG}, errno: unix.EINVAL},
 		{step: stepCopies, what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EPERM},
 		{step: "mounts", what: "mount_setattr of what is read-only", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_EMPTY_PATH}, errno: unix.EPERM},
@@ -81,10 +90,13 @@ func shimFaults() []fault {
 		{step: "capabilities", what: "prctl(PR_CAPBSET_DROP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAPBSET_DROP}, errno: unix.EPERM},
 		{step: "capabilities", what: "prctl(PR_SET_SECUREBITS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_SECUREBITS}, errno: unix.EPERM},
 		{step: "capabilities", what: "capset", call: unix.SYS_CAPSET, errno: unix.EPERM},
-		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, errno: unix.EINVAL},
+		{step: stepKeepOne, what: "prctl(PR_CAP_AMBIENT_RAISE)", call: unix.SYS_PRCTL, arg: 2, when: []uint32{unix.CAP_SYS_PTRACE}, errno: unix.EPERM},
+		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, arg: 2, when: []uint32{unix.CLOSE_RANGE_CLOEXEC, unix.CLOSE_RANGE_CLOEXEC | unix.CLOSE_RANGE_UNSHARE}, errno: unix.EINVAL},
 		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
 		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
-		{step: "threads of the init", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
+		{step: "tasks of the init", what: "seccomp", call: unix.SYS_SECCOMP, errno: unix.ENOMEM},
+		{step: "server", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags}, errno: unix.EAGAIN},
+		{step: "server", what: "setsid", call: unix.SYS_SETSID, errno: unix.EPERM},
 		{step: "supervision", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},
 		{step: "self-test", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0, detail: "see the launcher's process"},
 		{step: "self-test", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL, detail: "capabilities"},
@@ -120,11 +132,11 @@ func bareFaults() []fault {
 	return list
 }
 
-func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks(), blindness()) }
+func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks()) }
 
 // blindness is what keeps the one who watches over the memory from seeing who is there.
-func blindness() []fault {
-	return []fault{{what: "getdents64", call: unix.SYS_GETDENTS64, errno: unix.EIO}}
+func blindness() fault {
+	return fault{what: "getdents64", call: unix.SYS_GETDENTS64, errno: unix.EIO}
 }
 
 // lacks are calls that older kernels, or filters around us, do not have, and that a
@@ -132,9 +144,6 @@ func blindness() []fault {
 func lacks() []fault {
 	return []fault{
 		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
-		{what: "sched_setaffinity, refused by a filter", call: unix.SYS_SCHED_SETAFFINITY, errno: unix.EPERM},
-		{what: "getcpu, refused by a filter", call: unix.SYS_GETCPU, errno: unix.EPERM},
-		{what: "sched_yield, refused by a filter", call: unix.SYS_SCHED_YIELD, errno: unix.EPERM},
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
 		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
 		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{pidfdThread}, errno: unix.EINVAL},
@@ -161,12 +170,16 @@ func faultShim() {
 	}
 }
 
-func (f *fault) install() error {
+func (f *fault) filter() ([]bpf.RawInstruction, error) {
 	answer := errnoNode(uint32(f.errno))
 	if f.when != nil {
 		answer = whenOneOf(low(f.arg), f.when, answer, allow)
 	}
-	prog, err := assembleFilter(whenEqual(filterWord{dataNr, allBits}, uint32(f.call), answer, allow))
+	return assembleFilter(whenEqual(filterWord{dataNr, allBits}, uint32(f.call), answer, allow))
+}
+
+func (f *fault) install() error {
+	prog, err := f.filter()
 	if err != nil {
 		return err
 	}
@@ -181,8 +194,22 @@ func (f *fault) install() error {
 			return err
 		}
 	}
-	_, err = applySeccomp(filterRecords(prog), unix.SECCOMP_FILTER_FLAG_TSYNC)
+	_, err = applySeccomp(&stub.Task{}, filterRecords(prog), unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
+}
+
+// strike has the stub meet the fault from its first call on.
+func (f *fault) strike(b *jailBuilder, steps []buildStep) []buildStep {
+	if steps[1].name != "parent" {
+		return steps // it has by now
+	}
+	return append([]buildStep{{"fault", b.outer, func() error {
+		prog, err := f.filter()
+		if err == nil {
+			_, err = applySeccomp(b.outer, filterRecords(prog), 0)
+		}
+		return err
+	}}}, steps...)
 }
 
 // TestJailFaults: whatever call of the shim fails, the start is refused with the
@@ -193,13 +220,16 @@ func TestJailFaults(t *testing.T) {
 	t.Run("with namespaces", func(t *testing.T) {
 		covered := []string{
 			"directory", // TestJailStartErrors: a working directory that is not there
-			"seccomp",   // its one call is that of the step before, which fails first
+			"umask",     // umask(2) never fails
+			stepOwnProc, // its calls are those of the step before
+			"seccomp",   // so is its one
 		}
 		for i, f := range shimFaults() {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
 		}
-		everyStep(t, (&shim{}).steps(), covered)
+		b := &jailBuilder{}
+		everyStep(t, slices.Concat(b.first(), b.mounting(), b.restricting()), covered)
 	})
 	t.Run("without", func(t *testing.T) {
 		var covered []string
@@ -207,24 +237,19 @@ func TestJailFaults(t *testing.T) {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(shimFaults())+i, f, true) })
 		}
-		everyStep(t, (&shim{}).bareSteps(), covered)
+		everyStep(t, (&shim{}).steps(), covered)
 	})
 }
 
 // TestJailLacks: without the calls that are not everywhere a jail holds the same.
 func TestJailLacks(t *testing.T) {
 	needsJail(t)
-	own := ownCopy(t)
-	for i, f := range lacks() {
+	for _, f := range lacks() {
 		t.Run(f.what, func(t *testing.T) {
-			program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(bareFaults())+i))
-			if err := os.Link(own, program); err != nil {
-				t.Fatal(err)
-			}
 			dir := plant(t, "ws/ro/x", "ws/sub/")
 			p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/ro", r})
 			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
-			got, err := runJail(t, Launcher{Shim: program, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
+			got, err := runJail(t, Launcher{altered: alteration{steps: f.strike, lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
 				try("create", dir+"/ws/sub/new"), try("write", dir+"/ws/ro/x"), try("write", "/dev/null"), try("chmod", "/dev/null"),
 			})
 			if err != nil {
@@ -249,7 +274,7 @@ func ownCopy(t *testing.T) string {
 	return own
 }
 
-func everyStep(t *testing.T, steps []shimStep, covered []string) {
+func everyStep(t *testing.T, steps []buildStep, covered []string) {
 	t.Helper()
 	for _, s := range steps {
 		if !slices.Contains(covered, s.name) {
@@ -283,7 +308,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	}
 	before := lookAtHost(t, dir)
 
-	start := func(path string) (*Process, error) {
+	start := func(path string, altered alteration) (*Process, error) {
 		pipe := newWitness(t)
 		defer pipe.gone(t)
 		plan, err := allGaps.compile(p, facts)
@@ -294,26 +319,28 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		if bare {
 			kind = shimBare
 		}
-		process, err := Launcher{Shim: path}.spawn(kind).start(t.Context(), plan, Stdio{Out: pipe.w, Err: pipe.w})
+		process, err := Launcher{Shim: path, altered: altered}.spawn(kind).start(t.Context(), plan, Stdio{Out: pipe.w, Err: pipe.w})
 		if err == nil {
 			process.Wait()
 		}
 		return process, err
 	}
-	_, err := start(program)
-	os.Remove(program)
-	var se *StartError
-	switch {
-	case !errors.As(err, &se) || se.Step != f.step:
-		t.Errorf("%#v (%v), want a refusal at %q", err, err, f.step)
-	case f.errno != 0 && se.Errno != f.errno && f.detail == "":
-		t.Errorf("%v: errno %v, want %v", err, se.Errno, f.errno)
-	case !strings.Contains(se.Detail, f.detail):
-		t.Errorf("%q, want the words %q", se.Detail, f.detail)
+	for _, lists := range []bool{false, true} {
+		_, err := start(program, alteration{steps: f.strike, lists: lists})
+		var se *StartError
+		switch {
+		case !errors.As(err, &se) || se.Step != f.step:
+			t.Errorf("by lists %t: %#v (%v), want a refusal at %q", lists, err, err, f.step)
+		case f.errno != 0 && se.Errno != f.errno && f.detail == "":
+			t.Errorf("by lists %t: %v: errno %v, want %v", lists, err, se.Errno, f.errno)
+		case !strings.Contains(se.Detail, f.detail):
+			t.Errorf("by lists %t: %q, want the words %q", lists, se.Detail, f.detail)
+		}
+		before.same(t)
 	}
-	before.same(t)
+	os.Remove(program)
 	// The control: without the fault the same jail starts, and the program runs.
-	if _, err := start(testBinary); err != nil {
+	if _, err := start(testBinary, alteration{}); err != nil {
 		t.Errorf("without the fault: %v", err)
 	} else if _, err := os.Stat(dir + "/ws/ran"); err != nil {
 		t.Errorf("without the fault the program did nothing: %v", err)

@@ -9,18 +9,13 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // shimName is the shim's argv[0]; nothing else tells it from the program that
 // it is a copy of.
 const shimName = "mcp-jail: init"
-
-// Its first argument says what it was born with. The others are the launcher's uid
-// and gid, and the program's umask if it is not the shim's own.
-const (
-	shimOwnNet = "own-network" // namespaces of all kinds
-	shimBare   = "bare"        // none
-)
 
 // Descriptors of the shim beyond the server's three.
 const (
@@ -28,14 +23,16 @@ const (
 	statusFD = 4 // messages to the launcher; never seen by the server
 )
 
-// ShimMain turns the process into the shim of a jail if the launcher started it
-// as one, and returns at once otherwise. Call it first thing in main, in every
-// program that uses a Launcher.
+// argSupervise is the last argument of a supervisor.
+const argSupervise = "supervise"
+
+// ShimMain turns the process into the supervisor of a jail, or into the shim of one without
+// namespaces, if it was started as that, and returns at once otherwise. Call it first thing
+// in main, in every program that uses a Launcher.
 //
-// The shim is the jail's PID 1. It builds the jail around itself, restricts
-// itself, checks from inside that it is restricted, starts the server and then
-// only reaps, passes signals on and watches the limits. When it ends, however it
-// ends, the kernel ends everything in the jail.
+// The shim restricts itself, checks that it is restricted, starts the server and then
+// only reaps, passes signals on, supervises and watches the limits. When it ends, so
+// does everything in the jail.
 func ShimMain() {
 	if !isShim() {
 		return
@@ -45,47 +42,42 @@ func ShimMain() {
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
 	runtime.LockOSThread()
-	s := newShim()
-	steps := s.steps
-	if s.bare = os.Args[1] == shimBare; s.bare {
-		steps = s.bareSteps
+	if len(os.Args) > 2 && os.Args[2] == argSupervise {
+		superviseJail()
 	}
-	s.lead(steps())
+	s := newShim()
+	s.bare = true
+	s.lead(s.steps())
 }
 
-// lead is what the leader does: a part of the building that does not depend on the
-// order, while another thread goes through the steps; and then it passes signals on.
-func (s *shim) lead(steps []shimStep) {
-	atOnce(func() { onOtherThread(func() { s.run(steps) }) })
-	if !s.bare {
-		s.mapped.close(mapIDs()) // nobody can make a file before
-	}
+// lead is what the leader does: it makes the threads that the init will need, while
+// another goes through the steps; and then it passes signals on.
+func (s *shim) lead(steps []buildStep) {
+	atOnce(func() { onOtherThread(func() { s.build(steps) }) })
 	s.begun.soon(fewTurns) // it may be queued behind us
-	if !s.bare {
-		s.made.close(s.root.own.make())
-		s.up.close(loopback())
-	}
 	s.makeThreads()
 	s.passSignals(<-s.program)
 }
 
-func isShim() bool { return len(os.Args) >= 5 && os.Args[0] == shimName }
+func isShim() bool { return len(os.Args) >= 2 && os.Args[0] == shimName }
 
 func newShim() *shim {
 	unix.CloseOnExec(orderFD)
 	unix.CloseOnExec(statusFD)
-	return &shim{
+	s := &shim{
 		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}), umask: setUmaskAside(),
+		watch: make(chan struct{}),
 	}
+	s.builder = builder{init: &stub.Task{}, server: &stub.Task{}, say: s.tell, end: s.endAll, umask: setUmaskAside()}
+	return s
 }
 
 // setUmaskAside returns the program's umask and gives the shim another while it builds the
 // jail: what it makes for itself has the mode that it says, and a umask that takes rights
-// from the owner would shut him out of his own /etc.
+// from the owner would shut him out of his own directories.
 func setUmaskAside() int {
 	umask := unix.Umask(0o022)
-	if asked, err := strconv.ParseUint(os.Args[4], 8, 9); err == nil {
+	if asked, err := strconv.ParseUint(os.Args[1], 8, 9); err == nil {
 		umask = int(asked)
 	}
 	return umask
@@ -100,11 +92,11 @@ func (s *shim) passSignals(program int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
-			s.end()
+			s.isOver()
 		case sig[0] == askSocket:
 			handSpare()
 		default:
-			s.signal(program, syscall.Signal(sig[0]))
+			s.signal(syscall.Signal(sig[0]))
 		}
 	}
 }
@@ -126,99 +118,47 @@ func onOtherThread(f func()) {
 	f()
 }
 
+// shim is the init of a jail without namespaces.
 type shim struct {
-	order      *order
-	status     *os.File
-	root       rootBuilder
-	ruleset    int
-	making     int           // the ruleset of the supervisor's workers
-	supervisor *supervisor   // nil where no call is handed over
-	program    chan int      // its process number, once it runs
-	watch      chan struct{} // closed when the limits are to be watched
-	begun      latch         // the building has
-	spare      latch         // closed when the init has all the threads that it will need, the watching one too
-	mapped     latch         // the ids are
-	up, made   latch         // the loopback, and the own filesystems
-	apart      apart         // from the leader and its threads
-	gate       latch         // the sockets for the launcher, where there are any
-	null       int           // /dev/null, for after the start; -1 until it is opened
-	bare       bool          // without namespaces
-	umask      int           // the program's
-	asks       int           // bare: the socket of asks.go
-	pidfd      int           // bare: of the program
-	tmp        string        // bare: the directory that was made for it
-	scoped     int           // the thread that can signal nobody but the jail's processes, or 0
+	builder
+	status  *os.File
+	program chan int      // its process number, once it runs
+	watch   chan struct{} // closed when the limits are to be watched
+	begun   latch         // the building has
+	spare   latch         // closed when the init has all the threads that it will need, the watching one too
+	null    int           // /dev/null, for after the start; -1 until it is opened
+	pidfd   int           // of the program
+	tmp     string        // the directory that was made for it
+	asks    int           // the socket of asks.go
+	scoped  int           // the thread that can signal nobody but the jail's processes, or 0
 }
 
-// A shimStep is one part of building the jail; its name is what a StartError
-// tells.
-type shimStep struct {
-	name string
-	run  func() error
-}
-
-// steps are all of them in order, up to the start of the program.
-func (s *shim) steps() []shimStep {
-	return []shimStep{
-		{stepNamespaces, func() error { return s.await(&s.mapped) }},
-		{"parent", s.bindToParent},
-		{"private mounts", privateMounts},
-		{"keyring", freshKeyring},
-		{"order", s.readOrder},
-		{"mounts", s.root.openSources},
-		{stepCopies, s.copies},
-		{stepNetwork, s.beginGate},
-		{"own filesystems", func() error { return s.await(&s.made) }},
-		{"mounts", s.mounts},
-		{"carve-outs", s.checkMounts},
-		{"loopback", func() error { return s.await(&s.up) }},
-		{stepNetwork, func() error { return s.await(&s.gate) }}, // before there are fewer descriptors to be had
-		{"landlock rules", s.openRuleset},                       // holds a descriptor for each mount, which the limits may not leave room for
-		{"limits", s.limits},
-		{"mounts", s.leaveOld},
-		{"directory", s.enterDir},
-		{"mounts", s.sealProc},
-		{"capabilities", s.dropCapabilities},
-		{"descriptors", hideDescriptors},
-		{"parent", s.bindToParent}, // changing credentials may have undone it
-		{"no_new_privs", noNewPrivileges},
-		{"threads of the init", s.guardThreads}, // reads /proc, which the server may not be allowed
-		{"landlock", s.landlock},
-		{"seccomp", s.seccomp},
-		{"self-test", s.selfTest},
-		{stepNetwork, s.awaitGate},
-		{"supervision", s.handOver},
-	}
-}
-
-func (s *shim) run(steps []shimStep) {
+func (s *shim) build(steps []buildStep) {
 	bePunctual()
-	if !s.bare {
-		s.apart.begin()
-	}
 	s.begun.close(nil)
-	for _, step := range steps {
-		if err := step.run(); err != nil {
-			s.fail(step.name, err)
-		}
+	if err := run(steps); err != nil {
+		s.fail(err)
 	}
 	s.startProgram()
+}
+
+// isOver is for when nobody is there any more who could signal anything. A supervisor has
+// something to tell then; a jail of which this is the init ends.
+func (s *shim) isOver() {
+	if !s.bare {
+		if s.supervisor != nil {
+			s.supervisor.ledger.tellRest()
+		}
+		unix.Exit(0)
+	}
+	s.endAll()
 }
 
 // How often a thread lets others go first: some ten microseconds where there are none,
 // and some hundred.
 const fewTurns, manyTurns = 30, 1000
 
-// await waits for what another thread of the shim does. Should it take long, because the
-// machine is busy, all have all processors again.
-func (s *shim) await(l *latch) error {
-	if !l.soon(manyTurns) {
-		s.apart.end()
-	}
-	return l.wait()
-}
-
-func (s *shim) say(m message) { s.status.Write(m.encode()) }
+func (s *shim) tell(m message) { s.status.Write(m.encode()) }
 
 // isHeard tells whether the pipe has room for a message. Each of the sampler's is shorter
 // than what a pipe takes at once (pipe(7), PIPE_BUF).
@@ -228,30 +168,18 @@ func (s *shim) isHeard() bool {
 	return n > 0
 }
 
-// fail reports the step and ends. Nothing of the server has run.
-func (s *shim) fail(step string, err error) {
-	s.report(step, err)
+// fail reports why there is no jail, and ends. Nothing of the server has run.
+func (s *shim) fail(err error) {
+	s.report(err)
 	unix.Exit(1)
 }
 
-func (s *shim) report(step string, err error) {
-	m := message{kind: saysFailed, step: step, detail: err.Error()}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		m.num = int(errno)
-		m.detail = ""
-	}
-	var on *stepError
-	if errors.As(err, &on) {
-		m.detail = on.detail
-		if m.num == 0 {
-			m.detail = on.Error()
-		}
-	}
-	if s.bare && s.order != nil {
+func (s *shim) report(err error) {
+	e := startError("init", err).(*StartError)
+	if s.order != nil {
 		s.endBare()
 	}
-	s.say(m)
+	s.tell(message{kind: saysFailed, step: e.Step, num: int(e.Errno), detail: e.Detail})
 }
 
 // readOrder waits for the launcher's word: one byte that says which of the
@@ -266,15 +194,9 @@ func (s *shim) readOrder() error {
 	if n == 0 {
 		unix.Exit(0) // the launcher has no use for this shim
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	fds, err := descriptors(rights[:size])
 	if err != nil {
 		return err
-	}
-	var fds []int
-	for i := range messages {
-		if fds, err = unix.ParseUnixRights(&messages[i]); err != nil {
-			return err
-		}
 	}
 	for fd := range 3 {
 		if present[0]&(1<<fd) == 0 {
@@ -289,26 +211,31 @@ func (s *shim) readOrder() error {
 		unix.Close(fds[0])
 		fds = fds[1:]
 	}
+	return s.takeOrder(orderFD)
+}
+
+// takeOrder reads an order, after its length.
+func (s *shim) takeOrder(fd int) error {
 	var length [4]byte
-	if err := readFull(length[:]); err != nil {
+	if err := readFull(fd, length[:]); err != nil {
 		return err
 	}
 	b := make([]byte, binary.BigEndian.Uint32(length[:]))
-	if err := readFull(b); err != nil {
+	err := readFull(fd, b)
+	if err != nil {
 		return err
 	}
 	if s.order, err = decodeOrder(b); err == nil && s.order.Bare != s.bare {
-		err = errOrder // a plan for one sort of jail must not be carried out in the other
+		err = errOrder // a plan for the other sort of jail must not be carried out here
 	}
-	s.root.order = s.order
 	return err
 }
 
 // readFull reads from the launcher's socket, without the runtime's poller: what
 // comes after the order is read by another thread.
-func readFull(b []byte) error {
+func readFull(fd int, b []byte) error {
 	for len(b) > 0 {
-		n, err := syscall.Read(orderFD, b)
+		n, err := syscall.Read(fd, b)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
@@ -322,20 +249,6 @@ func readFull(b []byte) error {
 	return nil
 }
 
-// bindToParent has the kernel kill the jail when the launcher dies, and checks
-// that it was not too late to ask (prctl(2), PR_SET_PDEATHSIG). The launcher is
-// in another PID namespace, so its death shows at the other end of the status
-// pipe, not in getppid.
-func (s *shim) bindToParent() error {
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return err
-	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return err
-	}
-	return s.launcherLives()
-}
-
 // launcherLives ends the shim when nobody is there any more.
 func (s *shim) launcherLives() error {
 	fds := []unix.PollFd{{Fd: statusFD}}
@@ -343,45 +256,16 @@ func (s *shim) launcherLives() error {
 		return err
 	}
 	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-		if s.bare {
-			s.endBare()
-		}
+		s.endBare()
 		unix.Exit(1) // nobody is there to tell
 	}
 	return nil
 }
 
-func (s *shim) mounts() error {
-	if err := s.root.build(); err != nil {
-		return err
+// awaitGate returns when the launcher serves what was handed to it.
+func (s *shim) awaitGate() error {
+	if !s.order.Gate.any() {
+		return nil
 	}
-	return on("hostname", unix.Sethostname([]byte("mcp-jail")))
-}
-
-// sealProc comes when there are all threads of the init.
-func (s *shim) sealProc() error {
-	err := s.await(&s.spare)
-	if err == nil {
-		err = s.root.sealProc()
-	}
-	for _, n := range s.root.notes {
-		s.say(message{kind: saysNote, detail: n})
-	}
-	return err
-}
-
-// loopback brings up the one interface of an empty network namespace, so that
-// a server can talk to its own children.
-func loopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	lo.SetUint16(unix.IFF_UP)
-	return on("lo", unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
+	return readFull(orderFD, make([]byte, 1))
 }

@@ -17,9 +17,9 @@ func (s *shim) openAsks() error {
 		return err
 	}
 	s.asks = pair[0]
-	theirs := gateSockets{fds: pair[1:], kinds: []byte{handedAsks}}
+	theirs := gateSockets{t: s.init, fds: pair[1:], kinds: []byte{handedAsks}}
 	defer theirs.close()
-	return on("hand over", theirs.handOver())
+	return on("hand over", theirs.handOver(orderFD))
 }
 
 // connectProbe has Landlock say what it thinks of a connection that the server makes by

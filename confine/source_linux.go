@@ -3,11 +3,12 @@ package confine
 import (
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,7 +25,7 @@ func (b *rootBuilder) openSources() error {
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
-		if b.trees[i], op.id, err = cloneObject(op.path, op.id, attr); err != nil {
+		if b.trees[i], err = cloneObject(b.t, op.path, &op.id, attr); err != nil {
 			return on(op.path, err)
 		}
 	}
@@ -48,77 +49,88 @@ func (op *mountOp) attributes() unix.MountAttr {
 
 // cloneObject clones the mount of the object at a canonical path, with attributes. An object whose
 // identity is known is checked by it: whatever way a name that was swapped leads
-// to, it ends at another one. For the rest no symlink is followed.
-func cloneObject(p string, id policy.FileID, attr unix.MountAttr) (tree int, found policy.FileID, err error) {
-	if id == (policy.FileID{}) {
-		fd, err := openObject(unix.AT_FDCWD, p)
+// to, it ends at another one. For the rest no symlink is followed, and id becomes what was found.
+func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr) (tree int, err error) {
+	if *id == (policy.FileID{}) {
+		fd, err := openObject(t, unix.AT_FDCWD, p)
 		if err != nil {
-			return -1, found, err
+			return -1, err
 		}
-		defer unix.Close(fd)
-		if tree, err = openTree(fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
-			return -1, found, err
+		defer t.Close(fd)
+		if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
+			return -1, err
 		}
-		found, err = objectID(tree)
-		return tree, found, err
+		return tree, identify(t, tree, func(found policy.FileID) error { *id = found; return nil })
 	}
-	if tree, err = openTree(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, attr); err != nil {
-		return -1, found, err
+	if tree, err = openTree(t, unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, attr); err != nil {
+		return -1, err
 	}
-	if found, err = objectID(tree); err != nil || found != id {
-		unix.Close(tree)
-		return -1, found, errSwapped
+	if identify(t, tree, sameAs(*id)) != nil {
+		t.Close(tree)
+		return -1, errSwapped
 	}
-	return tree, found, nil
+	return tree, nil
+}
+
+// sameAs looks whether an object is the one that was resolved.
+func sameAs(want policy.FileID) func(policy.FileID) error {
+	return func(found policy.FileID) error {
+		if found != want {
+			return errSwapped
+		}
+		return nil
+	}
 }
 
 var errSwapped = errors.New("it was replaced by something else while the jail was being built")
 
 // openObject opens the object at an absolute or relative canonical path; a
 // symlink anywhere in it is an error (ELOOP).
-func openObject(dir int, p string) (int, error) { return openBeneath(dir, p, 0) }
+func openObject(t *stub.Task, dir int, p string) (int, error) { return openBeneath(t, dir, p, 0) }
 
 // openLast does the same, and opens a last symlink itself.
-func openLast(dir int, p string) (int, error) { return openBeneath(dir, p, unix.O_NOFOLLOW) }
+func openLast(t *stub.Task, dir int, p string) (int, error) {
+	return openBeneath(t, dir, p, unix.O_NOFOLLOW)
+}
 
-func openBeneath(dir int, p string, flags uint64) (int, error) {
-	fd, err := unix.Openat2(dir, p, &unix.OpenHow{
+func openBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
+	fd, err := t.Openat2(dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		// A filter around this process, a container's or another jail's.
-		return openByStep(dir, p, flags&unix.O_NOFOLLOW != 0)
+		return openByStep(t, dir, p, flags&unix.O_NOFOLLOW != 0)
 	}
 	return fd, err
 }
 
 // openByStep does what openBeneath does, one component at a time: each is opened
 // without following it, and none but the last, with last set, may be a symlink.
-func openByStep(dir int, p string, last bool) (int, error) {
+func openByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	start := "."
 	if strings.HasPrefix(p, "/") {
 		start = "/"
 	}
-	fd, err := unix.Openat(dir, start, flags, 0)
+	fd, err := t.Openat(dir, start, flags, 0)
 	parts := strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
 	for i, name := range parts {
 		if err != nil {
 			return -1, err
 		}
 		at := fd
-		fd, err = unix.Openat(at, name, flags, 0)
-		unix.Close(at)
+		fd, err = t.Openat(at, name, flags, 0)
+		t.Close(at)
 		if err != nil {
 			return -1, err
 		}
 		var st unix.Stat_t
-		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
+		if err = t.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
 			err = unix.ELOOP
 		}
 		if err != nil {
-			unix.Close(fd)
+			t.Close(fd)
 		}
 	}
 	if err != nil {
@@ -130,30 +142,32 @@ func openByStep(dir int, p string, last bool) (int, error) {
 // noTreeAttr: this kernel, or a filter around us, does not know open_tree_attr(2).
 var noTreeAttr atomic.Bool
 
+// askTreeAttr finds that out before it is relied on.
+var askTreeAttr = sync.OnceFunc(func() {
+	_, _, errno := unix.Syscall6(unix.SYS_OPEN_TREE_ATTR, ^uintptr(0), 0, 0, 0, 0, 0)
+	if errno == unix.ENOSYS || errno == unix.EPERM {
+		noTreeAttr.Store(true)
+	}
+})
+
 // openTree clones a mount, and gives the clone, and what is mounted below it,
 // attributes: in one call from Linux 6.15 on, open_tree_attr(2).
-func openTree(dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
+func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
 	flags |= unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
+	askTreeAttr()
 	if !noTreeAttr.Load() {
-		name, err := unix.BytePtrFromString(p)
-		if err != nil {
-			return -1, err
-		}
-		fd, _, errno := unix.Syscall6(unix.SYS_OPEN_TREE_ATTR, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(flags), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-		if errno == 0 {
-			return int(fd), nil
-		}
-		if errno != unix.ENOSYS && errno != unix.EPERM {
-			return -1, errno
+		fd, err := t.OpenTreeAttr(dir, p, flags, &attr)
+		if err == nil || err != unix.ENOSYS && err != unix.EPERM {
+			return fd, err
 		}
 		noTreeAttr.Store(true)
 	}
-	tree, err := unix.OpenTree(dir, p, flags)
+	tree, err := t.OpenTree(dir, p, flags)
 	if err != nil {
 		return -1, err
 	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		unix.Close(tree)
+	if err := t.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		t.Close(tree)
 		return -1, err
 	}
 	return tree, nil
@@ -161,25 +175,25 @@ func openTree(dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
 
 // newFs makes a filesystem that is attached nowhere yet. An option without a value
 // is a flag.
-func newFs(kind string, attr int, options ...string) (int, error) {
-	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+func newFs(t *stub.Task, kind string, attr int, options ...string) (int, error) {
+	fs, err := t.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fs)
+	defer t.Close(fs)
 	for _, o := range options {
 		var err error
 		if key, value, valued := strings.Cut(o, "="); valued {
-			err = unix.FsconfigSetString(fs, key, value)
+			err = t.FsconfigSetString(fs, key, value)
 		} else {
-			err = unix.FsconfigSetFlag(fs, key)
+			err = t.FsconfigSetFlag(fs, key)
 		}
 		if err != nil {
 			return -1, on(o, err)
 		}
 	}
-	if err := unix.FsconfigCreate(fs); err != nil {
+	if err := t.FsconfigCreate(fs); err != nil {
 		return -1, err
 	}
-	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
+	return t.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
 }

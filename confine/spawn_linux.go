@@ -10,10 +10,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // setupCapabilities are what building the jail takes inside its own user
-// namespace. The shim gives all of them up before the server starts.
+// namespace. All of them are given up before there is a server.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
@@ -25,47 +27,40 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Shim is the init of a jail that is not built yet: it has its namespaces and
-// waits to be told what to build. Starting one ahead hides the time of its start
+// Shim is the init of a jail that is not built yet: it has its namespaces, and waits
+// until it is known what to build. Starting one ahead hides the time of its start
 // behind the time it takes to find out what it is for.
 type Shim struct {
 	process *Process
-	kind    string        // shimOwnNet or shimBare
-	umask   string        // the program's, octal; "" is ours
-	forked  chan struct{} // closed when process has its socket, or will have none
+	kind    string     // shimOwnNet or shimBare
+	umask   *int       // the program's; nil is ours
+	stub    *stub.Stub // nil without namespaces
+	altered alteration
+	gone    chan struct{} // closed when nobody waits for the stub any more
 	orders  chan instruction
+	todo    *instruction // the one that came
+	mounts  int          // the jail's mount namespace
 	started chan error
 	cgroup  *jailCgroup // nil where there is none
 	mu      sync.Mutex
 	taken   bool
 }
 
+// Kinds of shims.
+const (
+	shimOwnNet = "own-network" // namespaces of all kinds: a stub
+	shimBare   = "bare"        // none: this program once more, see ShimMain
+)
+
 // instruction is an order with the three descriptors of the server.
 type instruction struct {
-	order []byte
+	plan  *Plan
+	order order
 	stdio Stdio
-	sent  bool  // it is on its way already
-	err   error // or cannot be sent
 }
 
-// sentAtOnce is what the buffer of a socket holds in any case (212,992 bytes by default,
-// with what the kernel needs for itself).
-const sentAtOnce = 64 << 10
-
-// instruct has the shim carry a plan out. Where nothing has to be done before, the
-// order is sent from here: handing it to the thread that owns the shim takes longer
-// than the kernel does to attach some mounts. One that the socket may not take at once is
-// not: a start that waits for a shim to read could not be called off.
-func (s *Shim) instruct(plan *Plan, i instruction) {
-	if plan.place.none() && len(i.order) <= sentAtOnce {
-		<-s.forked
-		if s.process.control != nil {
-			i.err = sendOrder(s.process.control, i)
-			i.sent = true
-		}
-	}
-	s.orders <- i
-}
+// instruct has the shim carry a plan out.
+func (s *Shim) instruct(i instruction) { s.orders <- i }
 
 // Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
 // It never fails; what went wrong is the error of that Start.
@@ -105,11 +100,9 @@ func (s *Shim) take(kind string) *Shim {
 func (l Launcher) spawn(kind string) *Shim {
 	s := &Shim{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
-		kind:    kind, forked: make(chan struct{}), orders: make(chan instruction, 1), started: make(chan error, 1),
+		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
-	if l.Umask != nil {
-		s.umask = strconv.FormatInt(int64(*l.Umask&0o777), 8) // as umask(2) takes it
-	}
+	s.umask, s.altered, s.mounts = l.Umask, l.altered, -1
 	path := l.Shim
 	if path == "" {
 		path = selfPath
@@ -123,47 +116,58 @@ func (l Launcher) spawn(kind string) *Shim {
 
 // run owns the jail's init from its first moment to its last. It stays on one
 // thread, because the kernel's parent-death signal means the thread that forked.
+//
+// A jail with namespaces that cannot be built by lists is built once more, call by call:
+// what an older kernel does not have is done without then, and a failure has a name.
 func (s *Shim) run(path string) {
 	p := s.process
-	mounts := -1
 	defer func() {
 		p.over()
-		unix.Close(mounts)
+		unix.Close(s.mounts)
 		for _, fd := range p.packets {
 			unix.Close(fd)
 		}
 	}()
 	runtime.LockOSThread()
-	status, err := s.fork(path)
-	close(s.forked)
+	careful := s.altered.steps != nil && !s.altered.lists
+	err := s.live(path, careful)
+	if err == errBornElsewhere {
+		err = s.live(path, careful)
+	}
+	if stub.Failed(err) {
+		err = s.live(path, true)
+	}
 	if err != nil {
-		s.started <- err
-		return
+		s.started <- startError("init", err)
+	}
+}
+
+// errBornElsewhere ends a life whose processes are not where they are to be: in a cgroup that
+// somebody else makes around those that are there. There has to be one alone then, which all
+// others come from.
+var errBornElsewhere = errors.New("the jail's processes are in no cgroup of their own")
+
+// live is the life of one init.
+func (s *Shim) live(path string, careful bool) error {
+	p := s.process
+	status, err := s.fork(path)
+	if err != nil {
+		return err
 	}
 	// The mounts end with whoever holds them last, and the kernel has all processors
 	// take notice before it lets him go on. That need not be the init, whose end is
 	// waited for.
-	mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	todo, used := <-s.orders
-	if used {
-		if err = s.limitCgroup(p.plan); err == nil {
-			p.leaves = s.cgroup != nil // before anybody hears its init
-			stop := s.watchCgroup()
-			if !todo.sent {
-				todo.err = sendOrder(p.control, todo)
-			}
-			if err = todo.err; err == nil {
-				err = p.openGate()
-			}
-			if err == nil {
-				err = p.listen(status, s.started)
-			}
-			stop()
-		}
+	unix.Close(s.mounts)
+	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	life := s.lead
+	if s.kind == shimBare {
+		life = s.leadBare
+	} else if careful {
+		s.stub.Careful()
 	}
-	status.Close()
-	if !used || err != nil {
-		p.Kill()
+	used, err := life(status)
+	if !used || err != nil || s.stub != nil {
+		s.endInit()
 	}
 	var ws syscall.WaitStatus
 	for {
@@ -172,8 +176,12 @@ func (s *Shim) run(path string) {
 		}
 	}
 	s.leaveCgroup()
-	p.closeGate()
+	if err != errBornElsewhere && (careful || !stub.Failed(err)) { // else there is one more, for whom nothing was opened yet
+		p.closeGate()
+	}
+	s.freeStub()
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.afterBare()
 	unix.Close(p.pidfd)
 	p.pidfd = -1
@@ -182,64 +190,126 @@ func (s *Shim) run(path string) {
 		// The init did not live to tell: the kernel killed the program with it.
 		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
 	}
-	p.mu.Unlock()
-	if err != nil {
-		s.started <- err
-	}
+	return err
 }
 
-// fork starts the shim in its namespaces. It returns our end of the pipe for its
-// messages; that of the socket for the order and for signals stays in the process.
-func (s *Shim) fork(path string) (status *os.File, err error) {
-	failed := func(err error) (*os.File, error) {
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+// endInit ends what there is of a jail.
+func (s *Shim) endInit() {
+	p := s.process
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.noInit && s.kind == shimBare {
+		p.endBare()
+		return
 	}
+	unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+}
+
+// fork starts the init. It returns our end of what its messages come by; that of the
+// socket for signals and descriptors stays in the process.
+func (s *Shim) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return failed(err)
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
 	defer unix.Close(null)
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	control, theirs, err := connected()
 	if err != nil {
-		return failed(err)
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
 	}
-	control := os.NewFile(uintptr(pair[0]), "control")
-	defer unix.Close(pair[1])
-	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		control.Close()
-		return failed(err)
-	}
-	status = os.NewFile(uintptr(pipe[0]), "status")
-	defer unix.Close(pipe[1])
-	p := s.process
+	defer unix.Close(theirs)
 	pidfd := -1
-	sys := s.attributes()
-	sys.PidFD = &pidfd
-	argv := []string{shimName, s.kind, strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid()), s.umask}
-	attr := &syscall.ProcAttr{
-		Files: withRoom(uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1]), uintptr(pipe[1])),
-		Env:   []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"}, // see startProgram
-		Sys:   sys,
-	}
+	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
+	attr.Sys.PidFD = &pidfd
 	var pid int
-	calmly(argv, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
+	if s.kind == shimBare {
+		pid, status, err = s.forkBare(path, attr, theirs)
+	} else {
+		pid, status, err = s.forkStub(path, attr, theirs)
+	}
 	if err != nil {
 		control.Close()
-		status.Close()
-		step := stepNamespaces
-		if s.kind == shimBare {
-			step = "init"
-		}
-		return nil, &StartError{Step: step, Errno: errnoOf(err)}
+		return nil, err
 	}
+	p := s.process
 	p.mu.Lock()
 	p.pid, p.pidfd, p.control = pid, pidfd, control
 	if p.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
 	p.mu.Unlock()
+	if s.stub != nil {
+		go s.seeDeath(pidfd)
+	}
 	return status, nil
+}
+
+// connected is a pair of sockets, ours and another's.
+func connected() (ours *os.File, theirs int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	return os.NewFile(uintptr(pair[0]), "socket of a jail's init"), pair[1], nil
+}
+
+// forkStub starts the stub that builds a jail with namespaces. The program at path is what
+// it executes as its supervisor.
+func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+	failed := func(step, detail string, err error) (int, *os.File, error) {
+		return 0, nil, &StartError{Step: step, Errno: errnoOf(err), Detail: detail}
+	}
+	supervisor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("init", path, err)
+	}
+	defer unix.Close(supervisor)
+	if err := standsAlone(path); err != nil {
+		return failed("init", err.Error(), nil)
+	}
+	made, err := stub.New()
+	if err != nil {
+		return failed("init", "memory for it", err)
+	}
+	defer made.Born()
+	program, err := stub.Program()
+	if err != nil {
+		made.Free()
+		return failed("init", "a program in memory (vm.memfd_noexec)", err)
+	}
+	status, words, err := connected()
+	if err != nil {
+		made.Free()
+		return failed("descriptors", "", err)
+	}
+	defer unix.Close(words)
+	attr.Files = withRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(programFD), []string{shimName}, attr)
+	if err != nil {
+		made.Free()
+		status.Close()
+		return failed(stepNamespaces, "", err)
+	}
+	s.stub, s.gone = made, make(chan struct{})
+	return pid, status, nil
+}
+
+// forkBare starts this program once more, as the init of a jail without namespaces.
+func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	status = os.NewFile(uintptr(pipe[0]), "status")
+	defer unix.Close(pipe[1])
+	attr.Files = withRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"} // see startProgram
+	calmly([]string{shimName, s.umaskText()}, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
+	if err != nil {
+		status.Close()
+		return 0, nil, &StartError{Step: "init", Errno: errnoOf(err)}
+	}
+	return pid, status, nil
 }
 
 // attributes are what the shim is born with.
@@ -255,7 +325,7 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		Cloneflags: unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET,
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		AmbientCaps: setupCapabilities,
 	}
 }
@@ -263,10 +333,10 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 // sendOrder passes the order and, with its first byte, the server's descriptors.
 // A nil file is /dev/null, which the shim has there already. A shim that dies early
 // breaks the socket, which is no error here: why, it says on the pipe.
-func sendOrder(socket *os.File, i instruction) error {
+func sendOrder(socket *os.File, stdio Stdio, order []byte) error {
 	var fds []int
 	present := byte(0)
-	for n, f := range []*os.File{i.stdio.In, i.stdio.Out, i.stdio.Err} {
+	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
 		if f != nil {
 			present |= 1 << n
 			fds = append(fds, int(f.Fd()))
@@ -277,15 +347,86 @@ func sendOrder(socket *os.File, i instruction) error {
 		rights = unix.UnixRights(fds...)
 	}
 	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
-	runtime.KeepAlive(i.stdio)
+	runtime.KeepAlive(stdio)
 	if err == nil {
-		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(i.order))))
+		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(order))))
 	}
 	if err == nil {
-		_, err = socket.Write(i.order)
+		_, err = socket.Write(order)
 	}
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
 	return &StartError{Step: "order", Errno: errnoOf(err)}
+}
+
+// umaskText is the program's umask, as umask(2) takes it; "" is ours.
+func (s *Shim) umaskText() string {
+	if s.umask == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+}
+
+// order is what the shim is to do, or that there is nothing. It is asked for again where
+// a jail is built once more.
+func (s *Shim) order() (*instruction, bool) {
+	if s.todo == nil {
+		todo, used := <-s.orders
+		if !used {
+			return nil, false
+		}
+		s.todo = &todo
+	}
+	return s.todo, true
+}
+
+// leadBare gives a jail without namespaces its order, and hears what comes of it.
+func (s *Shim) leadBare(status *os.File) (used bool, err error) {
+	p := s.process
+	defer status.Close()
+	todo, used := s.order()
+	if !used {
+		return false, nil
+	}
+	if err := s.limitCgroup(p.plan); err != nil {
+		return true, err
+	}
+	p.leaves = s.cgroup != nil // before anybody hears its init
+	defer s.watchCgroup()()
+	if err := sendOrder(p.control, todo.stdio, todo.order.encode()); err != nil {
+		return true, err
+	}
+	if err := p.openGate(func() { p.control.Write([]byte{1}) }); err != nil {
+		return true, err
+	}
+	return true, p.listen(status, s.started)
+}
+
+// freeStub gives back the memory of a stub that has ended.
+func (s *Shim) freeStub() {
+	if s.stub == nil {
+		return
+	}
+	<-s.gone
+	s.stub.Free()
+	s.stub = nil
+}
+
+// seeDeath has everybody return who waits for the stub, when it has ended.
+func (s *Shim) seeDeath(pidfd int) {
+	defer close(s.gone)
+	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(own, true)
+	}
+	if err == nil {
+		f := os.NewFile(uintptr(own), "pidfd")
+		defer f.Close()
+		if conn, err := f.SyscallConn(); err == nil {
+			conn.Read(func(fd uintptr) bool { return readable(int(fd), 0) })
+		}
+	}
+	readable(pidfd, -1) // at once, where the runtime could wait
+	s.stub.Died()
 }

@@ -57,18 +57,28 @@ func TestJailStartErrors(t *testing.T) {
 		})
 	}
 	t.Run("no shim", func(t *testing.T) {
-		_, err := Launcher{Shim: dir + "/missing"}.Start(t.Context(), jailProfile(t), Stdio{})
+		_, err := startBare(t, Launcher{Shim: dir + "/missing"})
 		if !errors.Is(err, unix.ENOENT) {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("a shim that is none", func(t *testing.T) {
-		_, err := Launcher{Shim: "/usr/bin/true"}.Start(t.Context(), jailProfile(t), Stdio{})
+		_, err := startBare(t, Launcher{Shim: "/usr/bin/true"})
 		var se *StartError
 		if !errors.As(err, &se) || se.Step == StepExec {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// startBare starts a jail without namespaces, of which this program is the init.
+func startBare(t *testing.T, l Launcher) (*Process, error) {
+	t.Helper()
+	plan, err := allGaps.compile(jailProfile(t), hostFacts().with(no("for this test", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.spawnBare().start(t.Context(), plan, Stdio{})
 }
 
 func TestJailStartIsCancelled(t *testing.T) {

@@ -52,8 +52,9 @@ func newSupervisor(s *shim) *supervisor {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, failed: s.report, calls: hookedByNumber(arch),
+		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, calls: hookedByNumber(arch),
 		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
+		failed:  func(step string, err error) { s.report(startError(step, err)) },
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		umask:   s.umask,
 		workers: 1,

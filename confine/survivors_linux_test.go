@@ -25,8 +25,7 @@ import (
 // that it finds in /proc is its own.
 const ownProcEnv = "MCPJAIL_TEST_OWN_PROC"
 
-// TestJailSurvivors kills the launcher, the jail's init (which is also its
-// supervisor), and the server, each a hundred times and at any moment. Nothing of
+// TestJailSurvivors kills the launcher, the jail's supervisor, its init, and the server, each a hundred times and at any moment. Nothing of
 // the jail may be left: no process, thread or namespace, no mount, no file.
 func TestJailSurvivors(t *testing.T) {
 	if os.Getenv(ownProcEnv) != "" {
@@ -52,7 +51,7 @@ func TestJailSurvivors(t *testing.T) {
 		t.Logf("%s", out)
 		return
 	}
-	for _, victim := range []string{"launcher", "init", "server"} {
+	for _, victim := range []string{"launcher", "supervisor", "init", "server"} {
 		t.Run(victim, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
@@ -167,7 +166,10 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	launcher := cmd.Process.Pid
 	target := launcher
 	if victim != "launcher" {
-		target = awaitChild(t, launcher) // the init
+		target = awaitChild(t, launcher) // the supervisor, or what becomes it
+	}
+	if victim == "init" || victim == "server" {
+		target = awaitChild(t, target)
 	}
 	if victim == "server" {
 		target = awaitChild(t, target)

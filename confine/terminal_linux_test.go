@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
@@ -31,7 +33,7 @@ func TestJailTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := terminalProbe(); err != nil || terminalNumber(own) == 0 {
+	if err := terminalProbe(&stub.Task{}); err != nil || terminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
 	p := jailProfile(t)
@@ -48,13 +50,14 @@ func TestJailTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range append(startedBy(proc.PID()), proc.PID()) {
+	init := startedBy(proc.PID())[0]
+	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			t.Fatal(err)
 		}
 		session, err := unix.Getsid(pid)
-		if err != nil || session != pid || terminalNumber(stat) != 0 {
+		if err != nil || session != leader || terminalNumber(stat) != 0 {
 			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, terminalNumber(stat))
 		}
 	}
@@ -71,6 +74,19 @@ func TestJailTerminalOfItsOwn(t *testing.T) {
 		t.Errorf("the control: %s, %v", out, err)
 	}
 	expect(t, "the jail's init", jailed(t, jailProfile(t), "own-terminal", "1"), "ok 0 0")
+}
+
+// TestJailTerminalIsWritten: a terminal that the server has made its own is opened for
+// writing, which is the supervisor's to do.
+func TestJailTerminalIsWritten(t *testing.T) {
+	needsJail(t)
+	cmd := exec.Command(testBinary)
+	cmd.Args = append([]string{probeName}, probeArgs(t, []attempt{try("write-terminal")})...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
+		t.Errorf("the control: %s, %v", out, err)
+	}
+	expect(t, "in the jail", jailed(t, jailProfile(t), "write-terminal"), "ok")
 }
 
 // newTerminal returns the end of a new terminal that a program uses.

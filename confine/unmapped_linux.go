@@ -33,11 +33,19 @@ type unmapped struct {
 // grown tells whether the shared memory of the host is more than some over what
 // it has been.
 func (u *unmapped) grown(proc string, some int64) bool {
-	b, err := os.ReadFile(path.Join(proc, "meminfo"))
+	now, err := sharedMemory(proc)
 	if err != nil {
 		return true // then it is looked for
 	}
-	var now int64
+	if !u.known || now < u.floor {
+		u.floor, u.known = now, true
+	}
+	return now-u.floor > some
+}
+
+// sharedMemory is what the host has of it, in bytes.
+func sharedMemory(proc string) (now int64, err error) {
+	b, err := os.ReadFile(path.Join(proc, "meminfo"))
 	eachNumber(b, func(name string, n int64) {
 		switch name {
 		case "Shmem", "SwapTotal": // what was swapped out has left Shmem
@@ -46,10 +54,7 @@ func (u *unmapped) grown(proc string, some int64) bool {
 			now -= n << 10
 		}
 	})
-	if !u.known || now < u.floor {
-		u.floor, u.known = now, true
-	}
-	return now-u.floor > some
+	return now, err
 }
 
 // count returns the bytes of all such memory, and of memfds those that each

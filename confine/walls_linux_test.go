@@ -43,6 +43,10 @@ func TestJailWalls(t *testing.T) {
 	if hostFacts().LandlockABI < 6 {
 		scoped = "ok" // its own init: with it the server ends itself
 	}
+	none := "EACCES" // its init has no descriptors, as only root can see
+	if root {
+		none = "ENOENT"
+	}
 	for _, c := range []struct {
 		attempt, control, want string
 	}{
@@ -50,14 +54,14 @@ func TestJailWalls(t *testing.T) {
 		{"kill " + self, "ok", "ESRCH"},
 		{"stat /proc/" + self, "ok", "ENOENT"},
 		{"open /proc/1/environ", "ok", "EACCES"},
-		{"open /proc/1/fd/2", asRoot("ok"), "EACCES"},
+		{"open /proc/1/fd/2", asRoot("ok"), none},
 		{"open /proc/1/root/", "ok", "EACCES"},
 		{"open /proc/1/cwd/", "ok", "EACCES"},
 		{"open /proc/1/exe", "ok", "EACCES"},
 		{"open /proc/1/mem", "ok", "EACCES"},
 		{"open /proc/1/maps", "ok", "EACCES"},
 		{"open /proc/1/ns/mnt", "ok", "EACCES"},
-		{"open /proc/1/fd/4", any, "EACCES"}, // where the shim reports
+		{"open /proc/1/fd/4", any, none},
 		{"kill 1", asRoot("ok"), scoped},
 		{"ptrace", "ok", "EPERM"},
 		{"readmem", "ok", "EPERM"},

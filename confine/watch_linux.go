@@ -71,9 +71,12 @@ func (s *shim) watchLimits() {
 	if !s.order.FreshProc && !s.bare || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit, or a gap that was waived
 	}
-	w := memoryWatch{proc: "/proc", limit: int64(l.MemoryMB) << 20, members: othersIn("/proc")}
+	w := memoryWatch{proc: procDir, limit: int64(l.MemoryMB) << 20, members: othersIn(procDir)}
 	if s.bare {
 		w.members = descendants
+	}
+	if s.order.Shared > 0 {
+		w.hidden.floor, w.hidden.known = int64(s.order.Shared), true
 	}
 	if l.MemoryMB <= 0 {
 		w.limit = 1 << 62
@@ -100,7 +103,7 @@ func (s *shim) watchLimits() {
 		if len(end) > 0 {
 			// One is told for all: how many there are is up to the server.
 			pid, _ := strconv.Atoi(end[0].pid)
-			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: pid, program: w.program(end[0].pid)})
+			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory", num: l.MemoryMB, pid: innerNumber(pid), program: w.program(end[0].pid)})
 		}
 		if w.excess.lost() {
 			late.say(s, message{kind: saysLimit, step: keyMemory, detail: "memory, which new processes take as fast as others are ended", num: l.MemoryMB})
@@ -148,7 +151,7 @@ func (s *shim) roomFor(processes int) int {
 	if s.order.PidMax || s.bare {
 		return processes
 	}
-	return processes + max(0, initThreads-len(namesIn("/proc/self/task"))-1)
+	return processes + max(0, initThreads-len(namesIn(procDir+"/self/task"))-1)
 }
 
 // The keys of the limits that the jail itself can see to be reached.
@@ -172,7 +175,10 @@ func (r *reached) again(what string) bool {
 	return true
 }
 
-// othersIn lists every process of a PID namespace but its first.
+// innerInit is the number of a jail's init for its supervisor, who is 1.
+const innerInit = 2
+
+// othersIn lists every process of a jail but its supervisor and its init.
 func othersIn(proc string) func() ([]string, error) {
 	return func() ([]string, error) {
 		dir, err := os.Open(proc)
@@ -183,7 +189,7 @@ func othersIn(proc string) func() ([]string, error) {
 		names, err := dir.Readdirnames(-1)
 		pids := names[:0]
 		for _, name := range names {
-			if n, err := strconv.Atoi(name); err == nil && n > 1 {
+			if n, err := strconv.Atoi(name); err == nil && n > innerInit {
 				pids = append(pids, name)
 			}
 		}

@@ -37,6 +37,7 @@ type order struct {
 	Limits   policy.Limits
 	PidMax   bool     // limit processes by the PID namespace's pid_max (root)
 	Inotify  inotify  // zero: not limited
+	Shared   int      // what the host had of shared memory before there was the server; 0: unknown
 	MustFail []string // directories of the host that the self-test tries to list
 
 	Program string
@@ -78,7 +79,7 @@ type landlockRule struct {
 
 // orderMagic changes with the form, that of the messages below too, so that a shim of
 // another version refuses.
-const orderMagic = "mcp-jail-order-8"
+const orderMagic = "mcp-jail-order-9"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -239,6 +240,7 @@ func (c *codec) fields(o *order) {
 	c.bool(&o.PidMax)
 	c.int(&o.Inotify.Instances)
 	c.int(&o.Inotify.Watches)
+	c.int(&o.Shared)
 	list(c, &o.MustFail, c.str)
 	c.str(&o.Program)
 	list(c, &o.Argv, c.str)
@@ -269,6 +271,7 @@ func decodeOrder(b []byte) (*order, error) {
 // each other in one stream, each with its length in front.
 const (
 	saysStarted = 'S' // the program was executed
+	saysHere    = 'H' // there is a supervisor from now on, who answers the server's calls
 	saysFailed  = 'E' // step, errno, detail: nothing runs
 	saysNote    = 'N' // something worth showing: text
 	saysLimit   = 'L' // key of the limit, what reached it, its value, pid, program

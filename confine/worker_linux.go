@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // A worker carries calls out. It waits in the kernel for the next one: Go's
@@ -86,12 +88,13 @@ func (i *idleWorkers) pop(wait bool) *worker {
 func becomeWorker(ruleset int) (step string, err error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	for _, s := range []shimStep{
-		{"supervisor", blockSignals},
-		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
-		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
-		{"no_new_privs", noNewPrivileges},
-		{"landlock", func() error { return restrictThread(ruleset) }},
+	self := &stub.Task{}
+	for _, s := range []buildStep{
+		{"supervisor", self, blockSignals},
+		{"supervisor", self, func() error { return unix.Unshare(unix.CLONE_FS) }},
+		{"capabilities", self, func() error { return unix.Capset(&hdr, &none[0]) }},
+		{"no_new_privs", self, func() error { return noNewPrivileges(self) }},
+		{"landlock", self, func() error { return restrictThread(self, ruleset) }},
 	} {
 		if err := s.run(); err != nil {
 			return s.name, err

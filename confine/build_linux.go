@@ -1,0 +1,468 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+)
+
+// builder builds a jail around a process, and restricts the one that becomes the server.
+// With namespaces the launcher does it, by means of a stub: nothing of ours runs in the
+// jail that could know or decide something. Without, it is the shim, by itself.
+type builder struct {
+	init   *stub.Task // builds the jail, and is its init afterwards
+	server *stub.Task // gives up what the server is not to have, and becomes it
+
+	order      *order
+	say        func(message)
+	root       rootBuilder
+	ruleset    int
+	making     int         // the ruleset of the supervisor's workers
+	supervisor *supervisor // nil where no call is handed over
+	bare       bool        // without namespaces
+	umask      int         // the program's
+	pid        int         // of the server, in the jail
+	end        func()      // of the jail
+}
+
+// A buildStep is one part of building the jail; its name is what a StartError tells.
+type buildStep struct {
+	name string
+	by   *stub.Task // whose list it goes on
+	run  func() error
+}
+
+// stepCapabilities and others are named more than once.
+const (
+	stepCapabilities = "capabilities"
+	stepServer       = "server"
+	stepSupervision  = "supervision"
+	stepOwnProc      = "proc of the supervisor"
+	stepKeepOne      = "capabilities of the supervisor"
+)
+
+// jailBuilder builds a jail with namespaces. Three tasks of a stub do it:
+//
+//   - outer is the first process of the jail's outer PID namespace, and executes the
+//     supervisor when all else is done. It makes the network.
+//   - init is the first process of the inner one, in which the server lives. It makes the
+//     mounts and the rules, and stays what it is.
+//   - server is what its name says.
+//
+// What they do in parallel is told by the lists that their steps go on.
+type jailBuilder struct {
+	builder
+	process *Process
+	altered alteration
+	outer   *stub.Task
+	stub    *stub.Stub
+
+	initPidfd  int
+	namespaces int         // a directory with names for those of outer
+	network    int         // the jail's network namespace
+	proc       int         // the supervisor's own
+	nofile     unix.Rlimit // the limit of open files that was raised for the building
+	proceeded  *stub.Mark  // the server's execution was let through
+	turned     *stub.Mark  // there is a new root
+	stdio      Stdio
+	lent       []byte // the control message with the server's descriptors
+	handed     handed // sockets of the jail
+	sockets    gateSockets
+	listener   int                // of the server's filter
+	pidfd      int                // of the server
+	status     syscall.WaitStatus // it ended with
+}
+
+// first are the steps that do not depend on the order.
+func (b *jailBuilder) first() []buildStep {
+	return []buildStep{
+		{stepNamespaces, b.outer, b.mapIDs},
+		{"parent", b.outer, b.bindToParent},
+		{"private mounts", b.outer, func() error { return privateMounts(b.outer) }},
+		{"keyring", b.outer, func() error { return freshKeyring(b.outer) }},
+		{"open files", b.outer, b.raiseFiles},
+		{"init", b.outer, b.forkInit},
+		{"own filesystems", b.init, b.root.own.make},
+		{stepOwnProc, b.outer, b.openOwnProc},
+		{stepNamespaces, b.outer, b.ownNetwork},
+		{"loopback", b.outer, func() error { return loopback(b.outer) }},
+	}
+}
+
+// mounting are those that make the root of the jail, and what can be done meanwhile.
+func (b *jailBuilder) mounting() []buildStep {
+	return []buildStep{
+		{"mounts", b.init, b.root.openSources},
+		{stepCopies, b.init, b.root.copies},
+		{"mounts", b.init, b.mounts},
+		{"carve-outs", b.init, b.checkMounts},
+		{"landlock rules", b.init, b.openRuleset}, // of what was just attached, which is still open
+		{"order", b.outer, b.takeStdio},
+		{stepNetwork, b.outer, b.openGate},
+		{"mounts", b.outer, b.leaveOld},
+	}
+}
+
+// restricting are those that take from the init and from the server what they are not to
+// have.
+func (b *jailBuilder) restricting() []buildStep {
+	return []buildStep{
+		{stepNamespaces, b.init, func() error { return b.init.Setns(b.network, unix.CLONE_NEWNET) }},
+		{"mounts", b.init, b.sealProc},
+		{stepCapabilities, b.init, func() error { return giveUp(b.init) }}, // no step after this needs one
+		{"no_new_privs", b.init, func() error { return noNewPrivileges(b.init) }},
+		{"parent", b.init, func() error { _, err := b.init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have undone it
+		{stepServer, b.init, b.forkServer},                                                               // which inherits all that
+		{stepServer, b.server, func() error { return on("session", b.server.Setsid()) }},
+		{"limits", b.server, b.limitServer},
+		{"directory", b.server, b.enterDir},
+		{"tasks of the init", b.server, b.guardInit},
+		{"landlock", b.server, b.landlock},
+		{"seccomp", b.server, func() error { return b.filter(b.server) }},
+		{"seccomp", b.init, func() error { return b.filter(b.init) }},
+		{"self-test", b.server, b.selfTest},
+		{"umask", b.server, func() error { b.server.Umask(b.umask); return nil }},
+		{stepNetwork, b.outer, b.handOverGate},
+		{stepKeepOne, b.outer, b.keepOne},
+		{"no_new_privs", b.outer, func() error { return noNewPrivileges(b.outer) }},
+		{stepSupervision, b.server, b.handOver},
+	}
+}
+
+// carryOut goes through steps. Each task's are put on a list of its own, if lists there
+// are to be, and the lists run side by side. A task that is not there yet finds its list
+// when it is born.
+func (b *jailBuilder) carryOut(steps []buildStep) error {
+	if b.altered.steps != nil {
+		steps = b.altered.steps(b, steps)
+	}
+	if b.stub.IsCareful() {
+		return run(steps)
+	}
+	if err := b.record(b.server, steps); err != nil {
+		return err
+	}
+	if err := b.record(b.init, steps); err != nil {
+		return err
+	}
+	if err := b.server.Start(); err != nil {
+		return err
+	}
+	if err := b.init.Start(); err != nil {
+		return err
+	}
+	if err := b.record(b.outer, steps); err != nil {
+		return err
+	}
+	return b.outer.Start()
+}
+
+func (b *jailBuilder) record(t *stub.Task, steps []buildStep) error {
+	if err := t.Wait(); err != nil {
+		return err
+	}
+	t.Record()
+	for _, step := range steps {
+		if step.by != t {
+			continue
+		}
+		if err := step.run(); err != nil {
+			return startError(step.name, err)
+		}
+	}
+	return nil
+}
+
+// settle waits for all lists.
+func (b *jailBuilder) settle() error {
+	for _, t := range []*stub.Task{b.init, b.outer, b.server} {
+		if err := t.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(steps []buildStep) error {
+	for _, step := range steps {
+		if err := step.run(); err != nil {
+			return startError(step.name, err)
+		}
+	}
+	return nil
+}
+
+// startError is what a step failed with, in the words of a StartError.
+func startError(step string, err error) error {
+	var whole *StartError
+	if errors.As(err, &whole) {
+		return whole
+	}
+	e := &StartError{Step: step, Detail: err.Error()}
+	if errors.As(err, &e.Errno) {
+		e.Detail = ""
+	}
+	var on *stepError
+	if errors.As(err, &on) {
+		e.Detail = on.detail
+		if e.Errno == 0 {
+			e.Detail = on.Error()
+		}
+	}
+	return e
+}
+
+// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
+// then the stub is nobody.
+func (b *jailBuilder) mapIDs() error {
+	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
+	for _, f := range []struct{ name, content string }{
+		{"setgroups", "deny"}, {"uid_map", uid + " " + uid + " 1"}, {"gid_map", gid + " " + gid + " 1"},
+	} {
+		if err := writeAt(b.outer, -1, "/proc/self/"+f.name, f.content); err != nil {
+			return on(f.name, err)
+		}
+	}
+	return nil
+}
+
+// bindToParent has the kernel kill the jail when the launcher dies. The stub itself has
+// looked whether that was in time.
+func (b *jailBuilder) bindToParent() error {
+	umask := b.outer.Umask(0o022) // what is made for the jail has the mode that is asked for
+	if b.umask == unknownUmask {
+		b.outer.Then(func() error { b.umask = b.outer.Real(umask); return nil })
+	}
+	if _, err := b.outer.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
+		return err
+	}
+	_, err := b.outer.Prctl(unix.PR_SET_DUMPABLE, 0)
+	return err
+}
+
+// raiseFiles: the building holds a descriptor for each mount, and the limit is for the
+// server.
+func (b *jailBuilder) raiseFiles() error {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		return err
+	}
+	if err := b.outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
+		return err
+	}
+	b.outer.Try(func() error { return b.outer.HoldRoom(buildRoom) }) // which may be more than may be open
+	return nil
+}
+
+// buildRoom is what the table of descriptors that the tasks share has room for: one more
+// than it has, and the kernel waits for a grace period of RCU (see room_linux.go).
+const buildRoom = 255
+
+// forkInit makes the inner PID namespace. The table of descriptors, the root and the
+// working directory are shared: what outer looks for by a name may already be looked for in
+// the jail.
+func (b *jailBuilder) forkInit() (err error) {
+	if b.namespaces, err = b.outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return err
+	}
+	_, err = b.outer.Fork(b.init, unix.CLONE_NEWPID|unix.CLONE_FILES|unix.CLONE_FS, &b.initPidfd)
+	return err
+}
+
+// openOwnProc makes a proc in which the supervisor sees itself and the jail. Where the
+// kernel shows none, the plan says what follows.
+func (b *jailBuilder) openOwnProc() (err error) {
+	b.proc, err = newFs(b.outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if errors.Is(err, unix.EPERM) {
+		b.proc, err = -1, nil
+	}
+	return err
+}
+
+func (b *jailBuilder) ownNetwork() (err error) {
+	if err = b.outer.Unshare(unix.CLONE_NEWNET); err == nil {
+		b.network, err = b.outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	return err
+}
+
+// loopback brings up the one interface of an empty network namespace, so that
+// a server can talk to its own children.
+func loopback(t *stub.Task) error {
+	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer t.Close(fd)
+	var request [40]byte // struct ifreq
+	copy(request[:], "lo")
+	binary.NativeEndian.PutUint16(request[unix.IFNAMSIZ:], unix.IFF_UP)
+	_, err = t.Ioctl(fd, unix.SIOCSIFFLAGS, request[:])
+	return on("lo", err)
+}
+
+func (b *jailBuilder) mounts() error {
+	if err := b.root.build(); err != nil {
+		return err
+	}
+	return on("hostname", b.init.Sethostname("mcp-jail"))
+}
+
+// leaveOld takes the old root away, which lies on top of the new one, while the init
+// attaches to that: the kernel waits for most of the time.
+func (b *jailBuilder) leaveOld() error {
+	if b.outer.Recording() {
+		if err := b.outer.Await(b.turned); err != nil {
+			return err
+		}
+	}
+	if err := b.outer.Unmount(".", unix.MNT_DETACH); err != nil {
+		return on("old root", err)
+	}
+	return on("/", b.outer.Chdir("/"))
+}
+
+// turn says that leaveOld can go on.
+func (b *jailBuilder) turn() error {
+	if !b.init.Recording() {
+		return nil
+	}
+	return b.init.Mark(b.turned)
+}
+
+// takeStdio has the stub take the server's three descriptors, as far as there are any: it
+// has /dev/null already.
+func (b *jailBuilder) takeStdio() error {
+	var fds []int
+	for _, f := range b.stdio.all() {
+		if f != nil {
+			fds = append(fds, int(f.Fd()))
+		}
+	}
+	if fds == nil {
+		return nil
+	}
+	err := unix.Sendmsg(int(b.process.control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	runtime.KeepAlive(b.stdio)
+	if err != nil {
+		return err
+	}
+	b.lent = make([]byte, unix.CmsgSpace(4*3))
+	return b.outer.ReceiveRights(controlFD, b.lent, unix.MSG_CMSG_CLOEXEC)
+}
+
+func (s *Stdio) all() []*os.File { return []*os.File{s.In, s.Out, s.Err} }
+
+// Descriptors that the stub begins with.
+const (
+	controlFD = stub.LifeFD // a socket by which descriptors pass, and signals afterwards
+	programFD = 5           // what the stub was executed from
+	wordsFD   = 6           // the supervisor's order, and its messages
+	selfFD    = 7           // the supervisor's program
+)
+
+func (b *jailBuilder) sealProc() error {
+	err := b.root.sealProc()
+	for _, n := range b.root.notes {
+		b.say(message{kind: saysNote, detail: n})
+	}
+	b.root.notes = nil
+	return err
+}
+
+// forkServer makes the process that becomes the server. It shares the table of descriptors
+// until it is about to: what the filter gives is to be had from the others.
+func (b *jailBuilder) forkServer() (err error) {
+	b.pid, err = b.init.Fork(b.server, unix.CLONE_FILES, &b.pidfd)
+	return err
+}
+
+// limitServer gives the server its limits. What was raised for the building is taken back.
+func (b *jailBuilder) limitServer() error {
+	if b.order.Limits.OpenFiles <= 0 {
+		if err := b.server.Setrlimit(unix.RLIMIT_NOFILE, &b.nofile); err != nil {
+			return on("open_files", err)
+		}
+	}
+	return b.limits()
+}
+
+// guardInit keeps the server from slowing down its init, which has the number 1: same user,
+// and in a PID namespace of its own the filter lets scheduling calls pass. The supervisor is
+// out of its sight.
+func (b *jailBuilder) guardInit() error {
+	_, err := applySeccomp(b.server, initGuard(), 0)
+	return err
+}
+
+var initGuard = sync.OnceValue(func() []byte {
+	arch, _ := archOf(runtime.GOARCH)
+	filter, err := compileGuard(arch, 1)
+	if err != nil {
+		return nil // which no kernel takes for a filter
+	}
+	return filterRecords(filter)
+})
+
+func (b *jailBuilder) landlock() error { return restrictThread(b.server, b.ruleset) }
+
+func (b *jailBuilder) filter(t *stub.Task) error {
+	_, err := applySeccomp(t, b.order.Seccomp, 0)
+	return err
+}
+
+// handOver puts the filter in force that hands calls over. It comes after the self-test,
+// whose calls would otherwise wait for the supervisor.
+func (b *jailBuilder) handOver() (err error) {
+	if len(b.order.Hooks) > 0 {
+		b.listener, err = applySeccomp(b.server, b.order.Hooks, handedOver)
+	}
+	return err
+}
+
+// handedOver are the flags of the filter whose calls a supervisor answers.
+const handedOver = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+
+// keepOne leaves to what outer executes the capability by which a supervisor looks at the
+// server's memory and descriptors, and no other.
+func (b *jailBuilder) keepOne() error {
+	const kept = unix.CAP_SYS_PTRACE
+	t := b.outer
+	if len(b.order.Hooks) == 0 {
+		return giveUp(t)
+	}
+	if err := clearAmbient(t); err != nil {
+		return err
+	}
+	for c := uintptr(0); c <= lastCapability(); c++ {
+		if c == kept {
+			continue
+		}
+		if _, err := t.Prctl(unix.PR_CAPBSET_DROP, c); err != nil {
+			return on("bounding set", err)
+		}
+	}
+	one := unix.CapUserData{Effective: 1 << kept, Permitted: 1 << kept, Inheritable: 1 << kept}
+	setpcap := one
+	setpcap.Effective |= 1 << unix.CAP_SETPCAP
+	setpcap.Permitted |= 1 << unix.CAP_SETPCAP
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := t.Capset(&hdr, &[2]unix.CapUserData{setpcap}); err != nil {
+		return on("capset", err)
+	}
+	if _, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
+		return on("ambient", err)
+	}
+	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
+		return on("securebits", err)
+	}
+	return on("capset", t.Capset(&hdr, &[2]unix.CapUserData{one}))
+}

@@ -1,0 +1,278 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+)
+
+// lead builds a jail with namespaces, starts the server, and sees to its end. used is
+// false where nothing was to be started.
+func (s *Shim) lead(status *os.File) (used bool, err error) {
+	defer status.Close()
+	p := s.process
+	b := s.builder()
+	scoped := s.todo != nil && s.todo.plan.place.Manager != ""
+	if scoped {
+		if err := s.limitCgroup(s.todo.plan); err != nil {
+			return true, err
+		}
+	}
+	failed := b.carryOut(b.first())
+	todo, used := s.order()
+	if !used {
+		return false, nil
+	}
+	shared, _ := sharedMemory("/proc") // while the stub is at work
+	if failed != nil {
+		return true, failed
+	}
+	if todo.order.Bare { // a plan for the other sort of jail must not be carried out here
+		return true, startError("order", errOrder)
+	}
+	switch {
+	case scoped:
+	case todo.plan.place.Manager != "":
+		return true, errBornElsewhere
+	default:
+		if err := s.limitCgroup(todo.plan); err != nil {
+			return true, err
+		}
+	}
+	p.leaves = s.cgroup != nil // before anybody hears its init
+	defer s.watchCgroup()()
+	b.take(todo)
+	b.order.Shared = int(shared)
+	if todo.order.Program == "" {
+		return s.tryCopies(b)
+	}
+	if err := b.build(); err != nil {
+		return true, err
+	}
+	if err := b.begin(); err != nil {
+		return true, err
+	}
+	words, err := newWords(status, p.record)
+	if err != nil {
+		return true, err
+	}
+	p.mu.Lock()
+	p.words = words
+	p.mu.Unlock()
+	s.started <- nil
+	go b.tellOrder(status)
+	heard := make(chan struct{})
+	go func() { defer close(heard); words.listen() }()
+	if exit, err := b.reap(); err == nil {
+		b.relieve(heard)
+		p.record(exit)
+	}
+	return true, nil
+}
+
+// tryCopies answers whether there can be a copy.
+func (s *Shim) tryCopies(b *jailBuilder) (used bool, err error) {
+	err = b.settle()
+	if err == nil {
+		err = b.carryOut(b.mounting()[:2])
+	}
+	if err == nil {
+		err = b.settle()
+	}
+	if err == nil {
+		s.started <- nil
+	}
+	return err != nil, err
+}
+
+func (s *Shim) builder() *jailBuilder {
+	b := &jailBuilder{process: s.process, altered: s.altered, stub: s.stub, listener: -1, outer: s.stub.First()}
+	b.builder = builder{
+		init: b.outer.Child(1), server: b.outer.Child(2), say: s.process.record, end: func() { s.process.Kill() }, umask: unknownUmask,
+	}
+	if s.umask != nil {
+		b.umask = *s.umask & 0o777
+	}
+	b.turned, b.proceeded = s.stub.NewMark(), s.stub.NewMark()
+	b.root.t, b.root.own.t, b.root.turned = b.init, b.init, b.turn
+	return b
+}
+
+// alteration is what tests change about how jails are built. Production code has none.
+type alteration struct {
+	lists bool // jails are built by lists all the same
+	steps func(*jailBuilder, []buildStep) []buildStep
+}
+
+// take takes an order. The plan is not this start's alone.
+func (b *jailBuilder) take(todo *instruction) {
+	order := todo.order
+	b.stdio, b.order = todo.stdio, &order
+	b.order.Mounts = append([]mountOp(nil), b.order.Mounts...)
+	b.root.order = b.order
+}
+
+// build builds the jail, up to the execution of the server.
+func (b *jailBuilder) build() error {
+	for _, steps := range [][]buildStep{b.mounting(), b.restricting()} {
+		if err := b.carryOut(steps); err != nil {
+			return err
+		}
+	}
+	if err := b.settle(); err != nil {
+		return err
+	}
+	return b.process.openGate(func() {})
+}
+
+// begin has the server executed, and the supervisor some time later. From here on all is
+// done by lists, which nobody need tell of one another.
+func (b *jailBuilder) begin() error {
+	b.relieveOuter()
+	b.leaveToReap()
+	fds, err := descriptors(b.lent)
+	if err != nil {
+		return startError("order", err)
+	}
+	t := b.server
+	t.RecordAnyway()
+	// The server's table is its own from here on.
+	t.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
+	for fd, f := range b.stdio.all() {
+		if f == nil {
+			continue
+		}
+		if len(fds) == 0 {
+			return startError("order", errOrder)
+		}
+		t.Dup3(fds[0], fd, 0)
+		fds = fds[1:]
+	}
+	t.Try(func() error { return t.HoldRoom(roomFor(3)) }) // which may be more than may be open
+	if b.listener < 0 {
+		t.Mark(b.proceeded)
+	}
+	t.Exec(b.order.Program, b.order.Argv, b.order.Env)
+	if err := t.Start(); err != nil {
+		return startError(StepExec, on(b.order.Program, unix.E2BIG))
+	}
+	err = t.WaitExec()
+	var failed *stub.CallError
+	switch {
+	case errors.As(err, &failed) && failed.Call == unix.SYS_EXECVE:
+		return startError(StepExec, on(b.order.Program, failed.Errno))
+	case errors.As(err, &failed):
+		return startError("descriptors", failed.Errno)
+	case err != nil:
+		return startError("init", err)
+	case b.listener >= 0 && !b.init.AwaitMark(b.proceeded), b.init.Ended():
+		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed"}
+	}
+	return nil
+}
+
+// relieveOuter has outer let the server's execution pass, and become the supervisor as soon
+// as there is something to be decided, or passed on: at the latest after a while, for the
+// limits have to be watched. Until then the start need not share the processors with a
+// program of Go's.
+func (b *jailBuilder) relieveOuter() {
+	t := b.outer
+	t.RecordAnyway()
+	events := []int{controlFD, b.initPidfd}
+	if b.listener >= 0 {
+		events = append(events, b.listener)
+		t.Poll(-1, b.listener) // the server may end before it comes to that
+		t.ProceedNext(b.listener, notifRecv, notifSend, int(unsafe.Sizeof(notification{})), notifContinue)
+		t.Mark(b.proceeded)
+	} else {
+		t.Await(b.proceeded) // the server has a table of its own, and its descriptors
+	}
+	b.filter(t)
+	t.Poll(unsupervised, events...)
+	t.Unshare(unix.CLONE_FS)
+	if b.proc >= 0 {
+		t.Fchdir(b.proc)
+	}
+	b.arrange(t)
+	t.StartForGood()
+}
+
+// arrange gives the descriptors of the supervisor the numbers that it expects.
+func (b *jailBuilder) arrange(t *stub.Task) {
+	from := [...]int{
+		orderFD: controlFD, statusFD: wordsFD, listenerFD: b.listener, makingFD: b.making, serverFD: b.pidfd, procFD: b.proc, superviseFD: selfFD,
+	}
+	for to := orderFD; to < len(from); to++ {
+		if from[to] >= 0 {
+			from[to], _ = t.FcntlInt(from[to], unix.F_DUPFD_CLOEXEC, len(from))
+		}
+	}
+	for to := orderFD; to < len(from); to++ {
+		if from[to] >= 0 {
+			t.Dup3(from[to], to, 0)
+		} else {
+			t.CloseRange(uint(to), uint(to), 0)
+		}
+	}
+	t.CloseRange(uint(len(from)), ^uint(0), 0)
+	t.ExecAt(superviseFD, []string{shimName, strconv.FormatInt(int64(b.umask), 8), argSupervise}, []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce)})
+}
+
+// leaveToReap has the init wait for every child of its that ends, until the server does.
+// What is left is killed by the kernel when the init ends.
+func (b *jailBuilder) leaveToReap() {
+	t := b.init
+	t.RecordAnyway()
+	t.CloseRange(0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
+	t.Until(t.Real(b.pid))
+	t.Wait4(-1, &b.status, 0)
+	t.StartForGood()
+}
+
+// reap waits until the server has ended.
+func (b *jailBuilder) reap() (message, error) {
+	if err := b.init.WaitLong(); err != nil {
+		return message{}, err
+	}
+	m := exitMessage(b.status)
+	if childless(b.init) {
+		m.detail = exitedAlone
+	}
+	return m, nil
+}
+
+// lastWords is for how long a supervisor is listened to when the server has ended.
+const lastWords = time.Second
+
+// relieve has a supervisor tell what it has not told yet.
+func (b *jailBuilder) relieve(heard <-chan struct{}) {
+	b.process.words.catchUp()
+	if !b.process.isSupervised() {
+		return
+	}
+	unix.Shutdown(int(b.process.control.Fd()), unix.SHUT_WR)
+	select {
+	case <-heard:
+	case <-time.After(lastWords):
+	}
+}
+
+// tellOrder tells the supervisor what it is to do, when there is one.
+func (b *jailBuilder) tellOrder(status *os.File) {
+	if b.listener < 0 {
+		b.order.Hooks = nil
+	}
+	order := b.order.encode()
+	status.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(order))), order...))
+}
+
+// unsupervised is for how long, in milliseconds, there is no supervisor unless one is
+// needed.
+const unsupervised = 100
