@@ -1,11 +1,8 @@
 package confine
 
 import (
-	"encoding/binary"
 	"errors"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -74,7 +71,6 @@ type jailBuilder struct {
 	turned     *stub.Mark  // there is a new root
 	stdio      Stdio
 	lent       []byte // the control message with the server's descriptors
-	handed     handed // sockets of the jail
 	sockets    gateSockets
 	listener   int                // of the server's filter
 	pidfd      int                // of the server
@@ -220,114 +216,11 @@ func startError(step string, err error) error {
 	return e
 }
 
-// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
-// then the stub is nobody.
-func (b *jailBuilder) mapIDs() error {
-	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
-	for _, f := range []struct{ name, content string }{
-		{"setgroups", "deny"}, {"uid_map", uid + " " + uid + " 1"}, {"gid_map", gid + " " + gid + " 1"},
-	} {
-		if err := writeAt(b.outer, -1, "/proc/self/"+f.name, f.content); err != nil {
-			return on(f.name, err)
-		}
-	}
-	return nil
-}
-
-// bindToParent has the kernel kill the jail when the launcher dies. The stub itself has
-// looked whether that was in time.
-func (b *jailBuilder) bindToParent() error {
-	umask := b.outer.Umask(0o022) // what is made for the jail has the mode that is asked for
-	if b.umask == unknownUmask {
-		b.outer.Then(func() error { b.umask = b.outer.Real(umask); return nil })
-	}
-	if _, err := b.outer.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
-		return err
-	}
-	_, err := b.outer.Prctl(unix.PR_SET_DUMPABLE, 0)
-	return err
-}
-
-// raiseFiles: the building holds a descriptor for each mount, and the limit is for the
-// server.
-func (b *jailBuilder) raiseFiles() error {
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
-		return err
-	}
-	if err := b.outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
-		return err
-	}
-	b.outer.Try(func() error { return b.outer.HoldRoom(buildRoom) }) // which may be more than may be open
-	return nil
-}
-
-// buildRoom is what the table of descriptors that the tasks share has room for: one more
-// than it has, and the kernel waits for a grace period of RCU (see room_linux.go).
-const buildRoom = 255
-
-// forkInit makes the inner PID namespace. The table of descriptors, the root and the
-// working directory are shared: what outer looks for by a name may already be looked for in
-// the jail.
-func (b *jailBuilder) forkInit() (err error) {
-	if b.namespaces, err = b.outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-		return err
-	}
-	_, err = b.outer.Fork(b.init, unix.CLONE_NEWPID|unix.CLONE_FILES|unix.CLONE_FS, &b.initPidfd)
-	return err
-}
-
-// openOwnProc makes a proc in which the supervisor sees itself and the jail. Where the
-// kernel shows none, the plan says what follows.
-func (b *jailBuilder) openOwnProc() (err error) {
-	b.proc, err = newFs(b.outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if errors.Is(err, unix.EPERM) {
-		b.proc, err = -1, nil
-	}
-	return err
-}
-
-func (b *jailBuilder) ownNetwork() (err error) {
-	if err = b.outer.Unshare(unix.CLONE_NEWNET); err == nil {
-		b.network, err = b.outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	}
-	return err
-}
-
-// loopback brings up the one interface of an empty network namespace, so that
-// a server can talk to its own children.
-func loopback(t *stub.Task) error {
-	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer t.Close(fd)
-	var request [40]byte // struct ifreq
-	copy(request[:], "lo")
-	binary.NativeEndian.PutUint16(request[unix.IFNAMSIZ:], unix.IFF_UP)
-	_, err = t.Ioctl(fd, unix.SIOCSIFFLAGS, request[:])
-	return on("lo", err)
-}
-
 func (b *jailBuilder) mounts() error {
 	if err := b.root.build(); err != nil {
 		return err
 	}
 	return on("hostname", b.init.Sethostname("mcp-jail"))
-}
-
-// leaveOld takes the old root away, which lies on top of the new one, while the init
-// attaches to that: the kernel waits for most of the time.
-func (b *jailBuilder) leaveOld() error {
-	if b.outer.Recording() {
-		if err := b.outer.Await(b.turned); err != nil {
-			return err
-		}
-	}
-	if err := b.outer.Unmount(".", unix.MNT_DETACH); err != nil {
-		return on("old root", err)
-	}
-	return on("/", b.outer.Chdir("/"))
 }
 
 // turn says that leaveOld can go on.
@@ -337,29 +230,6 @@ func (b *jailBuilder) turn() error {
 	}
 	return b.init.Mark(b.turned)
 }
-
-// takeStdio has the stub take the server's three descriptors, as far as there are any: it
-// has /dev/null already.
-func (b *jailBuilder) takeStdio() error {
-	var fds []int
-	for _, f := range b.stdio.all() {
-		if f != nil {
-			fds = append(fds, int(f.Fd()))
-		}
-	}
-	if fds == nil {
-		return nil
-	}
-	err := unix.Sendmsg(int(b.process.control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
-	runtime.KeepAlive(b.stdio)
-	if err != nil {
-		return err
-	}
-	b.lent = make([]byte, unix.CmsgSpace(4*3))
-	return b.outer.ReceiveRights(controlFD, b.lent, unix.MSG_CMSG_CLOEXEC)
-}
-
-func (s *Stdio) all() []*os.File { return []*os.File{s.In, s.Out, s.Err} }
 
 // Descriptors that the stub begins with.
 const (
@@ -430,39 +300,3 @@ func (b *jailBuilder) handOver() (err error) {
 
 // handedOver are the flags of the filter whose calls a supervisor answers.
 const handedOver = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-
-// keepOne leaves to what outer executes the capability by which a supervisor looks at the
-// server's memory and descriptors, and no other.
-func (b *jailBuilder) keepOne() error {
-	const kept = unix.CAP_SYS_PTRACE
-	t := b.outer
-	if len(b.order.Hooks) == 0 {
-		return giveUp(t)
-	}
-	if err := clearAmbient(t); err != nil {
-		return err
-	}
-	for c := uintptr(0); c <= lastCapability(); c++ {
-		if c == kept {
-			continue
-		}
-		if _, err := t.Prctl(unix.PR_CAPBSET_DROP, c); err != nil {
-			return on("bounding set", err)
-		}
-	}
-	one := unix.CapUserData{Effective: 1 << kept, Permitted: 1 << kept, Inheritable: 1 << kept}
-	setpcap := one
-	setpcap.Effective |= 1 << unix.CAP_SETPCAP
-	setpcap.Permitted |= 1 << unix.CAP_SETPCAP
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := t.Capset(&hdr, &[2]unix.CapUserData{setpcap}); err != nil {
-		return on("capset", err)
-	}
-	if _, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
-		return on("ambient", err)
-	}
-	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
-		return on("securebits", err)
-	}
-	return on("capset", t.Capset(&hdr, &[2]unix.CapUserData{one}))
-}

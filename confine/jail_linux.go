@@ -135,8 +135,12 @@ func (b *jailBuilder) build() error {
 // begin has the server executed, and the supervisor some time later. From here on all is
 // done by lists, which nobody need tell of one another.
 func (b *jailBuilder) begin() error {
-	b.relieveOuter()
-	b.leaveToReap()
+	if err := b.relieveOuter(); err != nil {
+		return startError(stepSupervision, err)
+	}
+	if err := b.leaveToReap(); err != nil {
+		return startError("init", err)
+	}
 	fds, err := descriptors(b.lent)
 	if err != nil {
 		return startError("order", err)
@@ -182,7 +186,7 @@ func (b *jailBuilder) begin() error {
 // as there is something to be decided, or passed on: at the latest after a while, for the
 // limits have to be watched. Until then the start need not share the processors with a
 // program of Go's.
-func (b *jailBuilder) relieveOuter() {
+func (b *jailBuilder) relieveOuter() error {
 	t := b.outer
 	t.RecordAnyway()
 	events := []int{controlFD, b.initPidfd}
@@ -194,14 +198,16 @@ func (b *jailBuilder) relieveOuter() {
 	} else {
 		t.Await(b.proceeded) // the server has a table of its own, and its descriptors
 	}
-	b.filter(t)
+	if err := b.filter(t); err != nil {
+		return err
+	}
 	t.Poll(unsupervised, events...)
 	t.Unshare(unix.CLONE_FS)
 	if b.proc >= 0 {
 		t.Fchdir(b.proc)
 	}
 	b.arrange(t)
-	t.StartForGood()
+	return t.StartForGood()
 }
 
 // arrange gives the descriptors of the supervisor the numbers that it expects.
@@ -227,13 +233,13 @@ func (b *jailBuilder) arrange(t *stub.Task) {
 
 // leaveToReap has the init wait for every child of its that ends, until the server does.
 // What is left is killed by the kernel when the init ends.
-func (b *jailBuilder) leaveToReap() {
+func (b *jailBuilder) leaveToReap() error {
 	t := b.init
 	t.RecordAnyway()
 	t.CloseRange(0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
 	t.Until(t.Real(b.pid))
 	t.Wait4(-1, &b.status, 0)
-	t.StartForGood()
+	return t.StartForGood()
 }
 
 // reap waits until the server has ended.

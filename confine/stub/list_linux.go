@@ -253,7 +253,7 @@ func (t *Task) Until(result int) { t.until = result }
 
 // tolerated is the error of a call that its callers take for none. They cannot when it
 // comes later.
-func tolerated(nr uintptr, args *[6]uintptr) syscall.Errno {
+func tolerated(nr uintptr) syscall.Errno {
 	switch nr {
 	case unix.SYS_MKDIRAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT:
 		return unix.EEXIST
@@ -268,7 +268,7 @@ func tolerated(nr uintptr, args *[6]uintptr) syscall.Errno {
 // put is the number of what is no call: four bytes are written to memory.
 const put = ^uintptr(0)
 
-// put has a number be in memory when calls that come later are made: a result, perhaps.
+// put32 has a number be in memory when calls that come later are made: a result, perhaps.
 func (t *Task) put32(b []byte, n int) {
 	if t.recording && t.stub.place(uintptr(n)) != nil {
 		t.record(put, [6]uintptr{uintptr(n), address(b)})
@@ -283,7 +283,7 @@ func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 		t.full = true
 		return laterBase
 	}
-	i := item{nr: nr, args: args, ok: -uintptr(tolerated(nr, &args))}
+	i := item{nr: nr, args: args, ok: -uintptr(tolerated(nr))}
 	for k, a := range args {
 		switch p := t.stub.place(a); {
 		case p == nil:

@@ -166,16 +166,3 @@ func (t *Task) vector(b []byte) uintptr {
 func (t *Task) HoldRoom(number int) error {
 	return t.do(unix.SYS_FCNTL, 0, unix.F_DUPFD_CLOEXEC, uintptr(number))
 }
-
-// Eager has the task look for another list for a while after each, before it sleeps.
-// Waking it takes longer than most calls do.
-func (t *Task) Eager(looks uint32) {
-	if t.b != nil {
-		t.b.eager = looks
-	}
-}
-
-// Exit ends the task's whole process, and does not wait for that.
-func (t *Task) Exit(code int) {
-	t.post(append(t.list()[:0], item{nr: unix.SYS_EXIT_GROUP, args: [6]uintptr{uintptr(code)}}), 0)
-}

@@ -1,0 +1,144 @@
+package confine
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/stub"
+)
+
+// fork starts the init. It returns our end of what its messages come by; that of the
+// socket for signals and descriptors stays in the process.
+func (s *Shim) fork(path string) (status *os.File, err error) {
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	defer unix.Close(null)
+	control, theirs, err := connected()
+	if err != nil {
+		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	defer unix.Close(theirs)
+	pidfd := -1
+	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
+	attr.Sys.PidFD = &pidfd
+	var pid int
+	if s.kind == shimBare {
+		pid, status, err = s.forkBare(path, attr, theirs)
+	} else {
+		pid, status, err = s.forkStub(path, attr, theirs)
+	}
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	p := s.process
+	p.mu.Lock()
+	p.pid, p.pidfd, p.control = pid, pidfd, control
+	if p.killed {
+		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	}
+	p.mu.Unlock()
+	if s.stub != nil {
+		go s.seeDeath(pidfd)
+	}
+	return status, nil
+}
+
+// connected is a pair of sockets, ours and another's.
+func connected() (ours *os.File, theirs int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	return os.NewFile(uintptr(pair[0]), "socket of a jail's init"), pair[1], nil
+}
+
+// forkStub starts the stub that builds a jail with namespaces. The program at path is what
+// it executes as its supervisor.
+func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+	failed := func(step, detail string, err error) (int, *os.File, error) {
+		return 0, nil, &StartError{Step: step, Errno: errnoOf(err), Detail: detail}
+	}
+	supervisor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("init", path, err)
+	}
+	defer unix.Close(supervisor)
+	if err := standsAlone(path); err != nil {
+		return failed("init", err.Error(), nil)
+	}
+	made, err := stub.New()
+	if err != nil {
+		return failed("init", "memory for it", err)
+	}
+	defer made.Born()
+	program, err := stub.Program()
+	if err != nil {
+		made.Free()
+		return failed("init", "a program in memory (vm.memfd_noexec)", err)
+	}
+	status, words, err := connected()
+	if err != nil {
+		made.Free()
+		return failed("descriptors", "", err)
+	}
+	defer unix.Close(words)
+	attr.Files = withRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(programFD), []string{shimName}, attr)
+	if err != nil {
+		made.Free()
+		status.Close()
+		return failed(stepNamespaces, "", err)
+	}
+	s.stub, s.gone = made, make(chan struct{})
+	return pid, status, nil
+}
+
+// forkBare starts this program once more, as the init of a jail without namespaces.
+func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+	}
+	status = os.NewFile(uintptr(pipe[0]), "status")
+	defer unix.Close(pipe[1])
+	attr.Files = withRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"} // see startProgram
+	calmly([]string{shimName, s.umaskText()}, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
+	if err != nil {
+		status.Close()
+		return 0, nil, &StartError{Step: "init", Errno: errnoOf(err)}
+	}
+	return pid, status, nil
+}
+
+// attributes are what the shim is born with.
+//
+// It maps its ids itself, as its first step: then the fork need not wait for us to
+// do it, and can be one that copies no page tables (CLONE_VFORK and CLONE_VM, which
+// the package syscall adds only where it is not told of a user namespace). A copied
+// page that this process writes to afterwards interrupts its other processors.
+func (s *Shim) attributes() *syscall.SysProcAttr {
+	if s.kind == shimBare {
+		return &syscall.SysProcAttr{Setsid: true}
+	}
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		Cloneflags: unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		AmbientCaps: setupCapabilities,
+	}
+}
+
+// umaskText is the program's umask, as umask(2) takes it; "" is ours.
+func (s *Shim) umaskText() string {
+	if s.umask == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+}
