@@ -107,10 +107,9 @@ func makeCgroup(parent string) (*jailCgroup, error) {
 
 // limit sets the limits and reads them back. No swap: what the jail may use is
 // what memory_mb says.
-func (g *jailCgroup) limit(l policy.Limits) error {
+func (g *jailCgroup) limit(l cgroupLimits) error {
 	for _, f := range g.limits(l) {
-		file := filepath.Join(g.dir, f.name)
-		err := os.WriteFile(file, []byte(f.value), 0)
+		err := g.set(f)
 		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
 			continue // a kernel without swap
 		}
@@ -121,6 +120,10 @@ func (g *jailCgroup) limit(l policy.Limits) error {
 	return g.verify(l)
 }
 
+func (g *jailCgroup) set(v cgroupValue) error {
+	return os.WriteFile(filepath.Join(g.dir, v.name), []byte(v.value), 0)
+}
+
 const (
 	fileMemoryMax = "memory.max"
 	fileSwapMax   = "memory.swap.max"
@@ -129,22 +132,50 @@ const (
 
 type cgroupValue struct{ name, value string }
 
-func (g *jailCgroup) limits(l policy.Limits) (files []cgroupValue) {
-	if l.MemoryMB > 0 {
-		files = append(files, cgroupValue{fileMemoryMax, strconv.Itoa(l.MemoryMB << 20)}, cgroupValue{fileSwapMax, "0"})
+func (g *jailCgroup) limits(l cgroupLimits) (files []cgroupValue) {
+	if l.memoryMB > 0 {
+		files = append(files, cgroupValue{fileMemoryMax, strconv.Itoa(l.memoryMB << 20)}, cgroupValue{fileSwapMax, "0"})
 	}
-	if l.Processes > 0 {
-		files = append(files, cgroupValue{filePidsMax, strconv.Itoa(cgroupTasks(l))})
+	if l.tasks > 0 {
+		files = append(files, cgroupValue{filePidsMax, strconv.Itoa(l.tasks)})
 	}
 	return files
 }
 
-// cgroupTasks is pids.max: one less than RLIMIT_NPROC, which tells nobody when it
-// refuses.
-func cgroupTasks(l policy.Limits) int { return l.Processes + initThreads }
+// cgroupLimits are memory.max and pids.max; 0 is none.
+type cgroupLimits struct{ memoryMB, tasks int }
+
+// cgroupLimitsOf are the limits for a jail. Its count of tasks is one less than
+// RLIMIT_NPROC, which tells nobody when it refuses.
+//
+// A supervisor that is still to come needs its threads, and its runtime dies without.
+// A server that takes all that it can get before must not have them, so until then there is
+// more room in the cgroup than RLIMIT_NPROC lets anybody but the supervisor use.
+func cgroupLimitsOf(l policy.Limits, supervised bool) cgroupLimits {
+	c := cgroupLimits{memoryMB: l.MemoryMB}
+	if l.Processes > 0 {
+		c.tasks = l.Processes + initThreads
+		if !supervised {
+			c.tasks += initThreads
+		}
+	}
+	return c
+}
+
+// supervise takes back what was left over for the supervisor, which has its threads now.
+func (g *jailCgroup) supervise(l policy.Limits) error {
+	tight := cgroupLimitsOf(l, true)
+	if tight.tasks == 0 {
+		return nil
+	}
+	if err := g.set(cgroupValue{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
+		return err
+	}
+	return g.verify(tight)
+}
 
 // verify reads the limits back.
-func (g *jailCgroup) verify(l policy.Limits) error {
+func (g *jailCgroup) verify(l cgroupLimits) error {
 	for _, f := range g.limits(l) {
 		if got := procLine(filepath.Join(g.dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
 			return on(filepath.Join(g.dir, f.name), fmt.Errorf("it is %q and not %s", got, f.value))

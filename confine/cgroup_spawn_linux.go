@@ -48,9 +48,10 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 		}
 	}()
 	p, place := s.process, plan.place
+	limits := cgroupLimitsOf(plan.order.Limits, s.kind == shimBare)
 	switch {
 	case place.Manager != "":
-		if s.cgroup, err = makeScope(place, p.pid, plan.order.Limits); err != nil {
+		if s.cgroup, err = makeScope(place, p.pid, limits); err != nil {
 			return err
 		}
 	case place.Parent == "":
@@ -58,7 +59,7 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 	case s.cgroup == nil:
 		return on("mcp-jail could make none below "+place.Parent, unix.EPERM)
 	default:
-		if err := s.cgroup.limit(plan.order.Limits); err != nil {
+		if err := s.cgroup.limit(limits); err != nil {
 			return err
 		}
 	}
@@ -69,6 +70,18 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 	p.cgroup, p.limits = s.cgroup, plan.order.Limits
 	p.mu.Unlock()
 	return nil
+}
+
+// superviseCgroup has the cgroup hold as many as it is to, now that there is a supervisor.
+// A jail for which that cannot be done ends. p is locked.
+func (p *Process) superviseCgroup() {
+	if p.cgroup == nil {
+		return
+	}
+	if err := p.cgroup.supervise(p.limits); err != nil {
+		p.notes = append(p.notes, (&StartError{Step: "cgroup", Detail: err.Error()}).Error())
+		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	}
 }
 
 // watchCgroup records what its limits ended and refused until the function that

@@ -85,6 +85,7 @@ func (p *Process) record(m message) {
 	switch m.kind {
 	case saysHere:
 		p.attended = true
+		p.superviseCgroup()
 	case saysFailed: // of a supervisor, whose jail ends
 		p.notes = append(p.notes, (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error())
 	case saysNote:

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // managerHere is the private socket of a user's service manager, and the cgroup that
@@ -37,7 +35,7 @@ const systemdPatience = 3 * time.Second
 
 // makeScope asks systemd for a scope with the limits around the jail's init, and
 // waits until it is in it.
-func makeScope(place cgroupPlace, pid int, l policy.Limits) (*jailCgroup, error) {
+func makeScope(place cgroupPlace, pid int, l cgroupLimits) (*jailCgroup, error) {
 	name := fmt.Sprintf("%s%d.%d.scope", cgroupName, os.Getpid(), cgroupCount.Add(1))
 	deadline := time.Now().Add(systemdPatience)
 	if err := startScope(place.Manager, name, pid, l, deadline); err != nil {
@@ -62,7 +60,7 @@ func makeScope(place cgroupPlace, pid int, l policy.Limits) (*jailCgroup, error)
 }
 
 // startScope is org.freedesktop.systemd1.Manager.StartTransientUnit.
-func startScope(socket, name string, pid int, l policy.Limits, deadline time.Time) error {
+func startScope(socket, name string, pid int, l cgroupLimits, deadline time.Time) error {
 	conn, err := net.DialTimeout("unix", socket, systemdPatience)
 	if err != nil {
 		return err
@@ -74,11 +72,11 @@ func startScope(socket, name string, pid int, l policy.Limits, deadline time.Tim
 		{"PIDs", []uint32{uint32(pid)}},
 		{"CollectMode", "inactive-or-failed"}, // nothing stays when it failed
 	}
-	if l.MemoryMB > 0 {
-		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.MemoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
+	if l.memoryMB > 0 {
+		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.memoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
 	}
-	if l.Processes > 0 {
-		properties = append(properties, dbusProperty{"TasksMax", uint64(cgroupTasks(l))})
+	if l.tasks > 0 {
+		properties = append(properties, dbusProperty{"TasksMax", uint64(l.tasks)})
 	}
 	var body dbusBody
 	body.str(name)
