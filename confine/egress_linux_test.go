@@ -160,8 +160,13 @@ func (c *client) said(out, name string) bool {
 // runClient runs a jail to its end.
 func runClient(t testing.TB, p *policy.Profile) (out string, ok bool, denials []Denial) {
 	t.Helper()
+	return runClientBy(t, Launcher{}, p)
+}
+
+func runClientBy(t testing.TB, l Launcher, p *policy.Profile) (out string, ok bool, denials []Denial) {
+	t.Helper()
 	var b bytes.Buffer
-	proc, wait, err := startJail(t, Launcher{}, p, &b, io.Discard)
+	proc, wait, err := startJail(t, l, p, &b, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

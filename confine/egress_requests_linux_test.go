@@ -77,6 +77,42 @@ func TestWorldRequests(t *testing.T) {
 	}
 }
 
+// TestWorldBuiltTwice: a jail that cannot be built by lists is built call by call, and
+// what looks at its requests is still there for that one.
+func TestWorldBuiltTwice(t *testing.T) {
+	inWorld(t)
+	if bareWorld {
+		return // nothing is built by lists there
+	}
+	trustTestAuthority(t)
+	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
+	all := clients(t)
+	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
+	c.path = "/granted/x"
+	failed, careful := 0, 0
+	l := Launcher{altered: alteration{lists: true, steps: func(b *jailBuilder, steps []buildStep) []buildStep {
+		last := steps[len(steps)-1]
+		if last.name != stepSupervision { // of the last lists, when there is all that a jail has outside of it
+			return steps
+		}
+		if b.stub.IsCareful() {
+			careful++
+			return steps
+		}
+		failed++
+		return append(slices.Clone(steps), buildStep{"not by a list", b.outer, func() error { return b.outer.Fchdir(-1) }})
+	}}}
+	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
+	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {
+		t.Errorf("granted: %q, success %t, refused %+v; %d times by lists, %d call by call", out, ok, denials, failed, careful)
+	}
+	c.path = "/other/x"
+	out, _, denials = runClientBy(t, l, c.requestProfile(t, "good.test", part))
+	if c.said(out, "good.test") || !refusedTarget(denials, "connect", "good.test:443") {
+		t.Errorf("not granted: %q, refused %+v", out, denials)
+	}
+}
+
 // TestWorldSecret: the host gets the value, the jail never has it.
 func TestWorldSecret(t *testing.T) {
 	inWorld(t)
