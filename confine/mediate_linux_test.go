@@ -335,6 +335,21 @@ func TestJailDenials(t *testing.T) {
 	}
 }
 
+// TestJailNamesPrograms: a program that may not be executed is named as what it is, also
+// where it was asked for by a name that leads through the proc of the one who asks.
+func TestJailNamesPrograms(t *testing.T) {
+	t.Parallel()
+	needsJail(t)
+	dir := plant(t, "script")
+	for _, name := range []string{dir + "/script", "/proc/self/root" + dir + "/script", "/proc/thread-self/root" + dir + "/script"} {
+		s := begin(t, jailProfile(t, grant{dir, rw}), try("exec", name))
+		s.finish()
+		if d := s.Denials(); len(d) != 1 || d[0].Operation != "exec" || d[0].Target != dir+"/script" || d[0].Program != testBinary {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // TestSupervisorIsAsked: without the supervisor nothing of the write tier works,
 // since nobody answers: the filter fails closed.
 func TestSupervisorIsAsked(t *testing.T) {
