@@ -80,7 +80,11 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	program, err := stub.Program()
 	if err != nil {
 		made.Free()
-		return failed("init", "a program in memory (vm.memfd_noexec)", err)
+		what := "a program in memory"
+		if errnoOf(err) == unix.EACCES {
+			what += ", which nobody may have with vm.memfd_noexec = 2: set that to 1 (sysctl vm.memfd_noexec=1), or to 0"
+		}
+		return failed("init", what, err)
 	}
 	status, words, err := connected()
 	if err != nil {

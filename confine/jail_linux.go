@@ -177,7 +177,7 @@ func (b *jailBuilder) begin() error {
 	case err != nil:
 		return startError("init", err)
 	case b.listener >= 0 && !b.init.AwaitMark(b.proceeded), b.init.Ended():
-		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed"}
+		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed: by somebody's SIGKILL, by the kernel for want of memory (its log tells), or by a filter around mcp-jail that a container has; start it again, in the last case with more system calls allowed"}
 	}
 	return nil
 }
