@@ -133,11 +133,17 @@ func TestBareKeepsRights(t *testing.T) {
 func TestBareAttributesAreThemselves(t *testing.T) {
 	needsBare(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
+	changes := func(in string) attempt {
+		if changeMode(-1, "", 0, 0) == unix.ENOSYS {
+			return try("changes-attributes", in, "older")
+		}
+		return try("changes-attributes", in)
+	}
 	in := plant(t, tree...)
-	want := strings.Split(unconfined(t, "/", try("changes-attributes", in))[0], ";")
+	want := strings.Split(unconfined(t, "/", changes(in))[0], ";")
 	in = plant(t, tree...)
-	got := strings.Split(inBare(t, jailProfile(t, grant{in, rw}), try("changes-attributes", in))[0], ";")
-	if !strings.HasPrefix(want[0], "ok ") || len(want) < 150 || len(got) != len(want) {
+	got := strings.Split(inBare(t, jailProfile(t, grant{in, rw}), changes(in))[0], ";")
+	if !strings.HasPrefix(want[0], "ok ") || len(want) < 100 || len(got) != len(want) {
 		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
 	}
 	for i := range want {

@@ -50,6 +50,10 @@ func TestStartCalledOff(t *testing.T) {
 // does not count on one.
 func TestEndLeavesNoCgroup(t *testing.T) {
 	needsJail(t)
+	if place := cgroupHere(); !place.none() {
+		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
+		return
+	}
 	for range 5 {
 		shim := Launcher{}.Prepare()
 		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })

@@ -162,16 +162,19 @@ func cgroupLimitsOf(l policy.Limits, supervised bool) cgroupLimits {
 	return c
 }
 
-// supervise takes back what was left over for the supervisor, which has its threads now.
-func (g *jailCgroup) supervise(l policy.Limits) error {
+// supervise takes back what was left over for the supervisor, which has its threads now. It
+// tells whether the server has more than its limit by then: RLIMIT_NPROC, which may have
+// kept it from more, counts nothing.
+func (g *jailCgroup) supervise(l policy.Limits) (exceeded bool, err error) {
 	tight := cgroupLimitsOf(l, true)
 	if tight.tasks == 0 {
-		return nil
+		return false, nil
 	}
 	if err := g.set(cgroupValue{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
-		return err
+		return false, err
 	}
-	return g.verify(tight)
+	tasks, _ := strconv.Atoi(procLine(filepath.Join(g.dir, "pids.current")))
+	return tasks > tight.tasks, g.verify(tight)
 }
 
 // verify reads the limits back.

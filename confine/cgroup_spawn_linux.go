@@ -78,7 +78,11 @@ func (p *Process) superviseCgroup() {
 	if p.cgroup == nil {
 		return
 	}
-	if err := p.cgroup.supervise(p.limits); err != nil {
+	exceeded, err := p.cgroup.supervise(p.limits)
+	if exceeded {
+		p.denials = limitReached(p.denials, keyProcesses, "processes", p.limits.Processes, 0, "")
+	}
+	if err != nil {
 		p.notes = append(p.notes, (&StartError{Step: "cgroup", Detail: err.Error()}).Error())
 		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 	}

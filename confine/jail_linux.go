@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // lead builds a jail with namespaces, starts the server, and sees to its end. used is
@@ -177,7 +178,7 @@ func (b *jailBuilder) begin() error {
 	case err != nil:
 		return startError("init", err)
 	case b.listener >= 0 && !b.init.AwaitMark(b.proceeded), b.init.Ended():
-		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed: by somebody's SIGKILL, by the kernel for want of memory (its log tells), or by a filter around mcp-jail that a container has; start it again, in the last case with more system calls allowed"}
+		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 	}
 	return nil
 }
@@ -201,7 +202,7 @@ func (b *jailBuilder) relieveOuter() error {
 	if err := b.filter(t); err != nil {
 		return err
 	}
-	t.Poll(unsupervised, events...)
+	t.Poll(unsupervised(b.order.Limits), events...)
 	t.Unshare(unix.CLONE_FS)
 	if b.proc >= 0 {
 		t.Fchdir(b.proc)
@@ -280,5 +281,11 @@ func (b *jailBuilder) tellOrder(status *os.File) {
 }
 
 // unsupervised is for how long, in milliseconds, there is no supervisor unless one is
-// needed.
-const unsupervised = 100
+// needed. Who has lowered a limit expects that it is reached, and wants to be told.
+func unsupervised(l policy.Limits) int {
+	lowered := func(limit, usual int) bool { return limit > 0 && limit < usual }
+	if lowered(l.Processes, policy.DefaultLimits.Processes) || lowered(l.MemoryMB, policy.DefaultLimits.MemoryMB) {
+		return 10
+	}
+	return 100
+}

@@ -53,7 +53,10 @@ type Task struct {
 }
 
 // errGone is the error of calls of a task that has ended, or executes another program.
-var errGone = errors.New("the stub is gone")
+var errGone = errors.New("the process that builds the jail was ended" + EndedBy)
+
+// EndedBy is who can have ended a stub, and what to do then.
+const EndedBy = ": by somebody's SIGKILL, by the kernel for want of memory, or by a filter of system calls that a container has around mcp-jail. The kernel's log tells (dmesg); start it again, in the last case with more calls allowed"
 
 // Of linux/futex.h.
 const (

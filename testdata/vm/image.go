@@ -53,9 +53,10 @@ func makeDisk(work, cache string, o options) (disk string, err error) {
 		}
 	}
 	for file, content := range map[string]string{
-		"etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
-		"etc/group":  "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
-		"etc/hosts":  "127.0.0.1 localhost\n",
+		"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
+		"etc/group":    "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
+		"etc/hosts":    "127.0.0.1 localhost\n",
+		"etc/hostname": "vm\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, file), []byte(content), 0o644); err != nil {
 			return "", err
