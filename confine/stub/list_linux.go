@@ -307,10 +307,10 @@ func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 	return laterBase + uintptr(len(t.stub.laters)-1)
 }
 
-// Failed tells whether an error says no more than that a list failed, or ended its task.
+// Failed tells whether an error says no more than that a list failed.
 func Failed(err error) bool {
 	var c *CallError
-	return errors.As(err, &c) || errors.Is(err, errGone)
+	return errors.As(err, &c)
 }
 
 // list is the beginning of a task's memory.
