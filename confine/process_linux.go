@@ -108,12 +108,6 @@ func (p *Process) isSupervised() bool {
 	return p.attended
 }
 
-func (p *Process) isKilled() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.killed
-}
-
 // over tells who waits.
 func (p *Process) over() { p.ending.Do(func() { close(p.done) }) }
 

@@ -134,7 +134,7 @@ func (s *Shim) run(path string) {
 	if err == errBornElsewhere {
 		err = s.live(path, careful)
 	}
-	if stub.Failed(err) && !p.isKilled() {
+	if stub.Failed(err) {
 		err = s.live(path, true)
 	}
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Shim) live(path string, careful bool) error {
 		}
 	}
 	s.leaveCgroup()
-	if err != errBornElsewhere && (careful || !stub.Failed(err) || p.isKilled()) { // else there is one more, for whom nothing was opened yet
+	if err != errBornElsewhere && (careful || !stub.Failed(err)) { // else there is one more, for whom nothing was opened yet
 		p.closeGate()
 	}
 	s.freeStub()
