@@ -75,6 +75,48 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 	}
 }
 
+// TestJailEndsWithoutItsLimits: where the cgroup cannot be told to hold the limit that was
+// loosened until there is a supervisor, the jail ends, and says why.
+func TestJailEndsWithoutItsLimits(t *testing.T) {
+	needsJail(t)
+	for _, holds := range []bool{true, false} {
+		dir := plant(t, "cgroup/pids.max")
+		shim := Launcher{}.Prepare()
+		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
+		if !cgroupHere().none() {
+			shim.Discard()
+			t.Log("the jail's own is held to its limits: see TestJailCgroup")
+			return
+		}
+		p := jailProfile(t)
+		p.Argv = append(p.Argv, probeArgs(t, []attempt{try("wait")})...)
+		shim.cgroup = &jailCgroup{dir: dir + "/cgroup", fd: -1}
+		if !holds {
+			shim.cgroup.dir += "/none"
+		}
+		shim.process.mu.Lock()
+		shim.process.cgroup, shim.process.limits = shim.cgroup, policy.Limits{Processes: 40}
+		shim.process.mu.Unlock()
+		proc, err := Launcher{Ready: shim}.Start(t.Context(), p, Stdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds {
+			eventually(t, "its supervisor", proc.isSupervised)
+			proc.Kill()
+		}
+		select {
+		case <-proc.Done():
+		case <-time.After(20 * time.Second):
+			t.Error("it does not end")
+			proc.Kill()
+		}
+		if exit, _ := proc.Wait(); exit.Signal != unix.SIGKILL || holds != (exit.Why == "") || !holds && !strings.Contains(exit.Why, "pids.max") {
+			t.Errorf("held %t: %+v", holds, exit)
+		}
+	}
+}
+
 // TestOrderCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
 // start fails, and does not wait for a shim that waits.
 func TestOrderCannotBeSent(t *testing.T) {

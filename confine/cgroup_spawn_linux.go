@@ -72,6 +72,15 @@ func (s *Shim) limitCgroup(plan *Plan) (err error) {
 	return nil
 }
 
+// limitLate is limitCgroup when there is more than one process. All of them are in a cgroup
+// that we have made; around those that are there nobody else is asked to make one.
+func (s *Shim) limitLate(plan *Plan) error {
+	if plan.place.Manager != "" {
+		return errBornElsewhere
+	}
+	return s.limitCgroup(plan)
+}
+
 // superviseCgroup has the cgroup hold as many as it is to, now that there is a supervisor.
 // A jail for which that cannot be done ends. p is locked.
 func (p *Process) superviseCgroup() {
@@ -83,7 +92,7 @@ func (p *Process) superviseCgroup() {
 		p.denials = limitReached(p.denials, keyProcesses, "processes", p.limits.Processes, 0, "")
 	}
 	if err != nil {
-		p.notes = append(p.notes, (&StartError{Step: "cgroup", Detail: err.Error()}).Error())
+		p.why = (&StartError{Step: "cgroup", Detail: err.Error()}).Error()
 		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 	}
 }

@@ -140,4 +140,5 @@ type Stdio struct{ In, Out, Err *os.File }
 type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
+	Why    string         // why the jail ended it, which could not go on as promised; "" otherwise
 }

@@ -38,12 +38,8 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 	if todo.order.Bare { // a plan for the other sort of jail must not be carried out here
 		return true, startError("order", errOrder)
 	}
-	switch {
-	case scoped:
-	case todo.plan.place.Manager != "":
-		return true, errBornElsewhere
-	default:
-		if err := s.limitCgroup(todo.plan); err != nil {
+	if !scoped {
+		if err := s.limitLate(todo.plan); err != nil {
 			return true, err
 		}
 	}

@@ -26,11 +26,12 @@ type Process struct {
 	denials  []Denial // but those that a supervisor saw
 	refused  refusals // which it saw
 	exit     Exit
-	exited   bool  // exit is what the init saw
-	attended bool  // there is a supervisor, who may have something to tell
-	killed   bool  // Kill came, perhaps before there was anything to kill
-	plan     *Plan // what it was started by
-	noInit   bool  // its init is no PID 1, and must be asked to end the others
+	exited   bool   // exit is what the init saw
+	why      string // see Exit
+	attended bool   // there is a supervisor, who may have something to tell
+	killed   bool   // Kill came, perhaps before there was anything to kill
+	plan     *Plan  // what it was started by
+	noInit   bool   // its init is no PID 1, and must be asked to end the others
 	tmp      string
 	last     *time.Timer // ends the init that did not end the others
 	done     chan struct{}
@@ -87,7 +88,7 @@ func (p *Process) record(m message) {
 		p.attended = true
 		p.superviseCgroup()
 	case saysFailed: // of a supervisor, whose jail ends
-		p.notes = append(p.notes, (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error())
+		p.why = (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error()
 	case saysNote:
 		p.notes = append(p.notes, m.detail)
 	case saysLimit:
@@ -220,7 +221,9 @@ func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.exit, nil
+	exit := p.exit
+	exit.Why = p.why
+	return exit, nil
 }
 
 // Denials are the refusals that the jail recorded so far.

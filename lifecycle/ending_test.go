@@ -37,6 +37,20 @@ func TestEOF(t *testing.T) {
 	}
 }
 
+// TestJailGivesUp: where the jail could not go on as promised, the user is told why, once.
+func TestJailGivesUp(t *testing.T) {
+	for why, want := range map[string]int{"step cgroup failed": 1, "": 0} {
+		p := begin(t, &fake{server: "polite", why: why}, nil)
+		p.send(initialize)
+		p.line()
+		p.in.Close()
+		p.rest()
+		if _, stderr := p.ended(); strings.Count(stderr, "could not hold what it promises: step cgroup failed") != want {
+			t.Errorf("%q: %q", why, stderr)
+		}
+	}
+}
+
 // TestNeverAsked: end-of-file at once, as a client's throw-away probe does it, or when
 // the server ends, so that nobody has read it yet.
 func TestNeverAsked(t *testing.T) {

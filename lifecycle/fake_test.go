@@ -44,6 +44,7 @@ type fake struct {
 	denials []confine.Denial // after the first request for them
 	secrets map[string]string
 	last    func() // before its end is told
+	why     string // its jail ended it
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -96,9 +97,9 @@ func (p *fakeProcess) Wait() (confine.Exit, error) {
 	<-p.done
 	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ws.Signaled() {
-		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
+		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Why: p.fake.why}, nil
 	}
-	return confine.Exit{Code: ws.ExitStatus()}, nil
+	return confine.Exit{Code: ws.ExitStatus(), Why: p.fake.why}, nil
 }
 
 func (p *fakeProcess) Plan() *confine.Plan { return nil }
