@@ -20,21 +20,8 @@ const races, meetings = 3000, 300
 // attempts are over between two turns of the other side, and it may have none at all
 // before as many are made as are enough elsewhere: so its turns are counted, too.
 func race(again func(i int), try func(), made func() bool) (string, error) {
-	if runtime.GOMAXPROCS(0) == 1 {
-		runtime.GOMAXPROCS(2) // the kernel lets them take turns more often than Go does
-	}
-	var moves atomic.Int64
-	var stop atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		for i := 0; !stop.Load(); i++ {
-			again(i)
-			moves.Add(1)
-		}
-	}()
-	defer func() { stop.Store(true); <-done }()
+	moves, stop := turns(again)
+	defer stop()
 	for attempts, met := 0, 0; attempts < races || met < meetings; attempts++ {
 		before := moves.Load()
 		try()
@@ -46,6 +33,24 @@ func race(again func(i int), try func(), made func() bool) (string, error) {
 		}
 	}
 	return "held", nil
+}
+
+// turns does something over and over, in another thread, and counts how often.
+func turns(again func(i int)) (moves *atomic.Int64, stop func()) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		runtime.GOMAXPROCS(2) // the kernel lets them take turns more often than Go does
+	}
+	var stopped atomic.Bool
+	moves, done := new(atomic.Int64), make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		for i := 0; !stopped.Load(); i++ {
+			again(i)
+			moves.Add(1)
+		}
+	}()
+	return moves, func() { stopped.Store(true); <-done }
 }
 
 func stands(name string) func() bool {

@@ -75,22 +75,22 @@ func greeting(fd int) string {
 }
 
 // probeRace connects a[2] times while somebody else changes the address in memory
-// between a[0] and a[1], and counts who answers with what.
+// between a[0] and a[1], and counts who answers with what. It goes on, for some time, while
+// the other side had hardly a turn, or fewer outcomes than a[3] were seen.
 func probeRace(a []string) (string, error) {
 	word := func(s string) uint64 { return binary.NativeEndian.Uint64(sockaddr(netip.MustParseAddrPort(s))) }
 	good, bad := word(a[0]), word(a[1])
 	memory := new([2]uint64)
 	memory[0] = good
-	var stop atomic.Bool
-	defer stop.Store(true)
-	go func() {
-		for !stop.Load() {
-			atomic.StoreUint64(&memory[0], bad)
-			atomic.StoreUint64(&memory[0], good)
-		}
-	}()
+	moves, stop := turns(func(int) {
+		atomic.StoreUint64(&memory[0], bad)
+		atomic.StoreUint64(&memory[0], good)
+	})
+	defer stop()
 	counts := map[string]int{}
-	for range number(a[2]) {
+	least, outcomes := number(a[2]), number(a[3])
+	for attempts, met := 0, 0; attempts < least || (met < least/10 || len(counts) < outcomes) && attempts < 20*least; attempts++ {
+		before := moves.Load()
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return "", err
@@ -103,6 +103,9 @@ func probeRace(a []string) (string, error) {
 			counts[unix.ErrnoName(errno)]++
 		}
 		unix.Close(fd)
+		if moves.Load() != before {
+			met++
+		}
 	}
 	runtime.KeepAlive(memory)
 	return fmt.Sprint(counts), nil
