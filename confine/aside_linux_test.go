@@ -82,7 +82,9 @@ func TestSealSaysWhatItCannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc.Wait()
-	if notes := strings.Join(proc.Notes(), "\n"); !strings.Contains(notes, "max_user_namespaces could not be set") {
-		t.Errorf("notes %q", notes)
+	var told []Remark
+	proc.Tell(func(r Remark) { told = append(told, r) })
+	if len(told) == 0 || told[0].Warning || !strings.Contains(told[0].Text, "max_user_namespaces could not be set") {
+		t.Errorf("%+v", told)
 	}
 }

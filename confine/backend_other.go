@@ -63,7 +63,7 @@ func (*Process) Kill() error            { return os.ErrProcessDone }
 func (*Process) Done() <-chan struct{}  { return nil }
 func (*Process) Wait() (Exit, error)    { return Exit{}, os.ErrProcessDone }
 func (*Process) Denials() []Denial      { return nil }
-func (*Process) Notes() []string        { return nil }
+func (*Process) Tell(func(Remark))      {}
 func (*Process) Plan() *Plan            { return nil }
 
 // Secrets are the values that nobody must be shown: none.

@@ -136,6 +136,12 @@ func (e *StartError) Unwrap() error {
 // /dev/null. The launcher does not close them.
 type Stdio struct{ In, Out, Err *os.File }
 
+// Remark is what a jail says of itself while its server runs, which goes on.
+type Remark struct {
+	Text    string
+	Warning bool // something that was granted does not work; otherwise it is for a log
+}
+
 // Exit is how a program ended.
 type Exit struct {
 	Code   int            // exit status; 128+n after signal n

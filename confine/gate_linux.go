@@ -53,7 +53,7 @@ func (p *Process) openGate(goOn func()) error {
 		p.asks = newAsks(got.asks, p.gate)
 	}
 	if order.Inbound {
-		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(note string) { p.record(message{kind: saysNote, detail: note}) })
+		p.inbound = newInbound(p.control, profile.Inbound, got.spares, func(warning string) { p.remark(Remark{warning, true}) })
 	}
 	goOn()
 	return nil

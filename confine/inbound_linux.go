@@ -20,7 +20,7 @@ type inbound struct {
 	control *os.File // the init's socket
 	spares  chan *os.File
 	slots   chan struct{}
-	note    func(string)
+	warn    func(string)
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -37,8 +37,8 @@ const (
 // signal.
 const askSocket = 0xff
 
-func newInbound(control *os.File, ports []int, spares []*os.File, note func(string)) *inbound {
-	in := &inbound{control: control, spares: make(chan *os.File, 2*spareSockets), slots: make(chan struct{}, inboundAtOnce), note: note}
+func newInbound(control *os.File, ports []int, spares []*os.File, warn func(string)) *inbound {
+	in := &inbound{control: control, spares: make(chan *os.File, 2*spareSockets), slots: make(chan struct{}, inboundAtOnce), warn: warn}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range spares {
 		in.spares <- f
@@ -98,7 +98,7 @@ func (in *inbound) attend(host string, port int, l net.Listener, err error) {
 			return // no IPv6
 		}
 		if !told {
-			in.note(fmt.Sprintf("inbound port %d leads nowhere yet: %v", port, err))
+			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; it is tried again until it is free", port, err))
 		}
 		select {
 		case <-time.After(inboundPatience):

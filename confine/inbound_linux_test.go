@@ -198,8 +198,12 @@ func TestJailInboundTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told := make(chan Remark, 8)
+	proc.Tell(func(r Remark) { told <- r })
 	out.await(t, "listening")
-	eventually(t, "the jail says so", func() bool { return strings.Contains(fmt.Sprint(proc.Notes()), "leads nowhere yet") })
+	if r := <-told; !r.Warning || !strings.Contains(r.Text, fmt.Sprint("inbound port ", port, " leads nowhere yet")) {
+		t.Errorf("%+v", r)
+	}
 	l.Close()
 	eventually(t, "the port leads to the server", func() bool {
 		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")

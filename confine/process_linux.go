@@ -20,11 +20,12 @@ type Process struct {
 	mu       sync.Mutex
 	pid      int // of the jail's init, as the host sees it
 	pidfd    int
-	control  *os.File // the init's socket: its order, then signals, a byte each
-	words    *words   // the init's; nil before there is an order
-	notes    []string
-	denials  []Denial // but those that a supervisor saw
-	refused  refusals // which it saw
+	control  *os.File     // the init's socket: its order, then signals, a byte each
+	words    *words       // the init's; nil before there is an order
+	remarks  []Remark     // that nobody was told
+	tell     func(Remark) // see Tell
+	denials  []Denial     // but those that a supervisor saw
+	refused  refusals     // which it saw
 	exit     Exit
 	exited   bool   // exit is what the init saw
 	why      string // see Exit
@@ -81,6 +82,10 @@ func (p *Process) record(m message) {
 	if m.kind == saysAbsent && !p.isRefusal(m) {
 		return
 	}
+	if m.kind == saysNote {
+		p.remark(Remark{Text: m.detail})
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch m.kind {
@@ -89,8 +94,6 @@ func (p *Process) record(m message) {
 		p.superviseCgroup()
 	case saysFailed: // of a supervisor, whose jail ends
 		p.why = (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error()
-	case saysNote:
-		p.notes = append(p.notes, m.detail)
 	case saysLimit:
 		p.denials = limitReached(p.denials, m.step, m.detail, m.num, m.pid, m.program)
 	case saysRefused, saysAbsent:
@@ -246,9 +249,26 @@ func (p *Process) Denials() []Denial {
 	return latest
 }
 
-// Notes are remarks of the jail about itself, worth showing with --log-level.
-func (p *Process) Notes() []string {
+// Tell has whom told what the jail remarks about itself: what it has remarked already, and
+// from now on as it comes.
+func (p *Process) Tell(whom func(Remark)) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string(nil), p.notes...)
+	earlier := p.remarks
+	p.tell, p.remarks = whom, nil
+	p.mu.Unlock()
+	for _, r := range earlier {
+		whom(r)
+	}
+}
+
+func (p *Process) remark(r Remark) {
+	p.mu.Lock()
+	tell := p.tell
+	if tell == nil {
+		p.remarks = append(p.remarks, r)
+	}
+	p.mu.Unlock()
+	if tell != nil {
+		tell(r)
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -37,17 +39,33 @@ func TestEOF(t *testing.T) {
 	}
 }
 
-// TestJailGivesUp: where the jail could not go on as promised, the user is told why, once.
+// TestJailGivesUp: where the jail could not go on as promised, the user is told why, once,
+// and the record has it.
 func TestJailGivesUp(t *testing.T) {
 	for why, want := range map[string]int{"step cgroup failed": 1, "": 0} {
-		p := begin(t, &fake{server: "polite", why: why}, nil)
-		p.send(initialize)
-		p.line()
-		p.in.Close()
-		p.rest()
-		if _, stderr := p.ended(); strings.Count(stderr, "could not hold what it promises: step cgroup failed") != want {
-			t.Errorf("%q: %q", why, stderr)
-		}
+		saysOnce(t, &fake{server: "polite", why: why}, "could not hold what it promises: step cgroup failed", want)
+	}
+}
+
+// TestJailRemarks: what the jail says of itself is the log's, but for warnings.
+func TestJailRemarks(t *testing.T) {
+	warning := confine.Remark{Text: "a port leads nowhere", Warning: true}
+	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
+	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{{Text: "this kernel is odd"}}}, "odd", 0)
+}
+
+// saysOnce wants a session to say something to stderr and in its record, so many times.
+func saysOnce(t *testing.T, f *fake, what string, times int) {
+	t.Helper()
+	var record diagnostics.Record
+	p := begin(t, f, func(s *Session) { s.Sink = func(r diagnostics.Record) { record = r } })
+	p.send(initialize)
+	p.line()
+	p.in.Close()
+	p.rest()
+	_, stderr := p.ended()
+	if recorded := strings.Join(record.Warnings, "\n"); strings.Count(stderr, what) != times || strings.Count("mcp-jail: "+recorded+"\n", what) != times {
+		t.Errorf("%q; in the record: %q", stderr, recorded)
 	}
 }
 

@@ -144,11 +144,16 @@ func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	}
 	c.record.Diagnoses = append(c.record.Diagnoses, d)
 	c.recording.Unlock()
+	c.changed()
+	return d
+}
+
+// changed has the record saved, which has something new.
+func (c *front) changed() {
 	select {
 	case c.unsaved <- struct{}{}:
 	default:
 	}
-	return d
 }
 
 // saveRecords hands the record out whenever there is something new, aside:

@@ -45,6 +45,7 @@ type fake struct {
 	secrets map[string]string
 	last    func() // before its end is told
 	why     string // its jail ended it
+	remarks []confine.Remark
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -100,6 +101,12 @@ func (p *fakeProcess) Wait() (confine.Exit, error) {
 		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Why: p.fake.why}, nil
 	}
 	return confine.Exit{Code: ws.ExitStatus(), Why: p.fake.why}, nil
+}
+
+func (p *fakeProcess) Tell(whom func(confine.Remark)) {
+	for _, r := range p.fake.remarks {
+		whom(r)
+	}
 }
 
 func (p *fakeProcess) Plan() *confine.Plan { return nil }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type front struct {
 
 	recording sync.Mutex
 	record    diagnostics.Record
+	said      map[string]bool                                   // see say
 	denied    func() ([]diagnostics.Denial, []diagnostics.Hint) // all of the session's, for the record
 	habits    habits
 	unsaved   chan struct{} // record has something new
@@ -41,7 +43,7 @@ type front struct {
 
 // newFront returns the front of a session whose denials denied will tell.
 func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *front {
-	c := &front{Session: s.withDefaults(), started: time.Now(), denied: denied}
+	c := &front{Session: s.withDefaults(), started: time.Now(), denied: denied, said: map[string]bool{}}
 	c.habits.earlier = s.Earlier
 	c.unsaved, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.asked.c, c.gone.c, c.hurried.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -57,6 +59,29 @@ func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Deni
 		c.errs.Say("mcp-jail: " + line + "\n")
 	}
 	return c
+}
+
+// warn is say, for what belongs into the record too.
+func (c *front) warn(line string) {
+	c.recording.Lock()
+	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
+		c.record.Warnings = append(slices.Clip(c.record.Warnings), line)
+	}
+	c.recording.Unlock()
+	c.say(line)
+}
+
+// say tells a line once in a session: many processes have the same to say.
+func (c *front) say(line string) {
+	c.recording.Lock()
+	known := c.said[line]
+	if len(c.said) < maxRecords {
+		c.said[line] = true
+	}
+	c.recording.Unlock()
+	if !known {
+		c.errs.Say("mcp-jail: " + line + "\n")
+	}
 }
 
 // goClient starts to read the client.

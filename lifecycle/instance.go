@@ -77,6 +77,16 @@ func (i *instance) build(ctx context.Context) (Process, error) {
 func (i *instance) started(proc Process) {
 	i.redact.Hide(proc.Secrets())
 	i.procs.set(proc)
+	proc.Tell(i.remark)
+}
+
+// remark tells of what a jail says of itself: the user what is amiss, the log the rest.
+func (i *instance) remark(r confine.Remark) {
+	if r.Warning {
+		i.warn("warning: " + r.Text)
+		i.changed()
+	}
+	i.Log.Info().Str("server", i.Profile.Server).Msg(r.Text)
 }
 
 // accepted tells, at each start, which gaps of the plan the user has accepted.
@@ -97,7 +107,8 @@ func (i *instance) endedBy(exit confine.Exit) {
 	if exit.Why == "" {
 		return
 	}
-	i.errs.Say(fmt.Sprintf("mcp-jail: the jail of server %q was ended, since it could not hold what it promises: %s; start it again, and run `mcp-jail doctor` if it happens again\n", i.Profile.Server, exit.Why))
+	i.warn(fmt.Sprintf("the jail of server %q was ended, since it could not hold what it promises: %s; start it again, and run `mcp-jail doctor` if it happens again", i.Profile.Server, exit.Why))
+	i.changed()
 	i.Log.Error().Str("server", i.Profile.Server).Msg("the jail was ended: " + exit.Why)
 }
 

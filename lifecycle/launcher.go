@@ -23,6 +23,7 @@ type Process interface {
 	Done() <-chan struct{}       // closed when the program has ended
 	Wait() (confine.Exit, error) // after everything in the jail is gone
 	Denials() []confine.Denial   // what the jail recorded so far
+	Tell(func(confine.Remark))   // what the jail has to say of itself, from then on as it comes
 	Plan() *confine.Plan         // what it was started by; nil where nobody knows
 	Secrets() map[string]string  // values, by variable, that nobody is to be shown; not in the jail
 }

@@ -86,11 +86,10 @@ type perCall struct {
 	reversed  map[int64]*reverse // of processes, by the ids that the client sees
 	lastAsk   int64
 	lastOwn   int64
-	last      *hello // of the two below, that which was seen last
-	legacy    *hello // the client's handshake; nil before it
-	modern    *hello // what its requests say of it in 2026-07-28
-	level     []byte // of the last logging/setLevel
-	said      map[string]bool
+	last      *hello               // of the two below, that which was seen last
+	legacy    *hello               // the client's handshake; nil before it
+	modern    *hello               // what its requests say of it in 2026-07-28
+	level     []byte               // of the last logging/setLevel
 	denials   []diagnostics.Denial // of processes that are gone
 	remedies  []diagnostics.Hint   // for those
 	children  map[*child]bool
@@ -114,7 +113,7 @@ func newPerCall(s Session, o Stateless) *perCall {
 	}
 	p := &perCall{
 		Stateless: o, name: s.Profile.Server, private: "mcp-jail/" + rand.Text() + "/",
-		requests: map[string]*request{}, reversed: map[int64]*reverse{}, said: map[string]bool{}, children: map[*child]bool{},
+		requests: map[string]*request{}, reversed: map[int64]*reverse{}, children: map[*child]bool{},
 		ending: make(chan struct{}, o.MaxCalls), wake: make(chan struct{}, 1),
 	}
 	p.idle.L = &p.mu
@@ -228,29 +227,6 @@ func (p *perCall) accepted(plan *confine.Plan) {
 		}
 		p.recording.Unlock()
 		p.say(line)
-	}
-}
-
-// warn is say, for what belongs into the record too.
-func (p *perCall) warn(line string) {
-	p.recording.Lock()
-	if len(p.record.Warnings) < maxRecords && !slices.Contains(p.record.Warnings, line) {
-		p.record.Warnings = append(slices.Clip(p.record.Warnings), line)
-	}
-	p.recording.Unlock()
-	p.say(line)
-}
-
-// say tells a line once in a session: many processes have the same to say.
-func (p *perCall) say(line string) {
-	p.mu.Lock()
-	known := p.said[line]
-	if len(p.said) < maxRecords {
-		p.said[line] = true
-	}
-	p.mu.Unlock()
-	if !known {
-		p.errs.Say("mcp-jail: " + line + "\n")
 	}
 }
 
