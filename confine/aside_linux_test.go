@@ -88,3 +88,39 @@ func TestSealSaysWhatItCannot(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 }
+
+// TestLastCapability: whoever has a filter around us that refuses to tell starts nothing,
+// instead of a server whose bounding set was emptied in part.
+func TestLastCapability(t *testing.T) {
+	type answer struct {
+		last uintptr
+		err  error
+	}
+	below := func(n uintptr) func(uintptr) error {
+		return func(c uintptr) error {
+			if c < n {
+				return nil
+			}
+			return unix.EINVAL
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		exists func(uintptr) error
+		want   answer
+	}{
+		{"today's", below(41), answer{40, nil}},
+		{"a newer kernel's", below(50), answer{49, nil}},
+		{"all that a set can hold", below(70), answer{63, nil}},
+		{"none", below(0), answer{0, unix.EINVAL}},
+		{"too few", below(40), answer{0, unix.EINVAL}},
+		{"refused", func(uintptr) error { return unix.EPERM }, answer{0, unix.EPERM}},
+	} {
+		if last, err := lastThat(c.exists); (answer{last, err}) != c.want {
+			t.Errorf("%s: %d, %v, want %v", c.name, last, err, c.want)
+		}
+	}
+	if last, err := lastCapability(); err != nil || last < unix.CAP_LAST_CAP {
+		t.Errorf("of this kernel: %d, %v", last, err)
+	}
+}

@@ -2,7 +2,9 @@ package confine
 
 import (
 	"errors"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -70,6 +72,7 @@ type jailBuilder struct {
 	proceeded  *stub.Mark  // the server's execution was let through
 	turned     *stub.Mark  // there is a new root
 	stdio      Stdio
+	null       int    // the jail's own /dev/null, for those of the server's that there are none of
 	lent       []byte // the control message with the server's descriptors
 	sockets    gateSockets
 	listener   int                // of the server's filter
@@ -120,6 +123,7 @@ func (b *jailBuilder) restricting() []buildStep {
 		{stepServer, b.server, func() error { return on("session", b.server.Setsid()) }},
 		{"limits", b.server, b.limitServer},
 		{"directory", b.server, b.enterDir},
+		{"descriptors", b.server, b.openNull},
 		{"tasks of the init", b.server, b.guardInit},
 		{"landlock", b.server, b.landlock},
 		{"seccomp", b.server, func() error { return b.filter(b.server) }},
@@ -263,6 +267,15 @@ func (b *jailBuilder) limitServer() error {
 		}
 	}
 	return b.limits()
+}
+
+// openNull opens what stands for a nil file. The host's own, which the jail is built with,
+// could be changed by whoever has a descriptor: its mode, its owner.
+func (b *jailBuilder) openNull() (err error) {
+	if slices.Contains(b.stdio.all(), nil) {
+		b.null, err = b.server.Openat(unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	}
+	return on(os.DevNull, err)
 }
 
 // guardInit keeps the server from slowing down its init, which has the number 1: same user,

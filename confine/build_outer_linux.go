@@ -131,6 +131,9 @@ func (b *jailBuilder) takeStdio() error {
 	}
 	err := unix.Sendmsg(int(b.process.control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(b.stdio)
+	if err == unix.EPIPE || err == unix.ECONNRESET {
+		return endedEarly()
+	}
 	if err != nil {
 		return err
 	}
@@ -151,13 +154,8 @@ func (b *jailBuilder) keepOne() error {
 	if err := clearAmbient(t); err != nil {
 		return err
 	}
-	for c := uintptr(0); c <= lastCapability(); c++ {
-		if c == kept {
-			continue
-		}
-		if _, err := t.Prctl(unix.PR_CAPBSET_DROP, c); err != nil {
-			return on("bounding set", err)
-		}
+	if err := dropBounding(t, func(c uintptr) bool { return c != kept }); err != nil {
+		return err
 	}
 	one := unix.CapUserData{Effective: 1 << kept, Permitted: 1 << kept, Inheritable: 1 << kept}
 	setpcap := one

@@ -70,6 +70,12 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 	if exit, err := b.reap(); err == nil {
 		b.relieve(heard)
 		p.record(exit)
+	} else {
+		select { // who ended it may have said why
+		case <-heard:
+		case <-time.After(lastWords):
+		}
+		p.lost(b.whyLost())
 	}
 	return true, nil
 }
@@ -148,6 +154,7 @@ func (b *jailBuilder) begin() error {
 	t.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
 	for fd, f := range b.stdio.all() {
 		if f == nil {
+			t.Dup3(b.null, fd, 0)
 			continue
 		}
 		if len(fds) == 0 {
@@ -174,9 +181,13 @@ func (b *jailBuilder) begin() error {
 	case err != nil:
 		return startError("init", err)
 	case b.listener >= 0 && !b.init.AwaitMark(b.proceeded), b.init.Ended():
-		return &StartError{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
+		return endedEarly()
 	}
 	return nil
+}
+
+func endedEarly() error {
+	return &StartError{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 }
 
 // relieveOuter has outer let the server's execution pass, and become the supervisor as soon
@@ -266,6 +277,18 @@ func (b *jailBuilder) relieve(heard <-chan struct{}) {
 	case <-time.After(lastWords):
 	}
 }
+
+// whyLost is why there is no jail any more, where the kernel did not refuse a call of the
+// supervisor to be.
+func (b *jailBuilder) whyLost() string {
+	var call *stub.CallError
+	if errors.As(b.outer.Fatal(), &call) {
+		return (&StartError{Step: stepSupervision, Errno: call.Errno}).Error()
+	}
+	return lostJail
+}
+
+const lostJail = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
 
 // tellOrder tells the supervisor what it is to do, when there is one.
 func (b *jailBuilder) tellOrder(status *os.File) {

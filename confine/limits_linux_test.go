@@ -88,6 +88,19 @@ func TestJailProcesses(t *testing.T) {
 	expect(t, "without a limit", jailed(t, jailProfile(t), "fork", "100"), "ok 100")
 }
 
+// TestRootsProcesses: the limit that the numbers of a PID namespace hold is exact.
+func TestRootsProcesses(t *testing.T) {
+	needsJail(t)
+	if os.Getuid() != 0 || !cgroupHere().none() {
+		t.Log("held by something else here")
+		return
+	}
+	needs(t, "pid_max", "fresh_proc")
+	for _, limit := range []string{"40", "41"} {
+		expect(t, "tasks with a limit of "+limit, jailed(t, limited(t, policy.Limits{Processes: number(limit)}), "fork-all"), outcome("ok "+limit))
+	}
+}
+
 func TestJailMemory(t *testing.T) {
 	needsJail(t)
 	needs(t, "fresh_proc")

@@ -17,6 +17,7 @@ func opening(flags int) func([]string) (string, error) {
 
 // verbsOnFiles are attempts on files and names.
 var verbsOnFiles = map[string]func(args []string) (string, error){
+	"null":          probeNull,
 	"read":          func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
 	"list":          probeList,
 	"stat":          silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),

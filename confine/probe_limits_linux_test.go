@@ -23,6 +23,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"inotify":   silent(probeInotify),
 	"fill":      silent(probeFill),
 	"fork":      probeFork,
+	"fork-all":  probeForkAll,
 	"fork-wait": func(a []string) (string, error) {
 		spareThreads(runsAtOnce, func() {}) // of a runtime that dies without
 		said, err := probeFork(a)
@@ -100,6 +101,15 @@ func probeFork(a []string) (string, error) {
 		}
 	}
 	return strconv.Itoa(most), nil
+}
+
+// probeForkAll forks until it cannot, and counts the tasks of the server.
+func probeForkAll([]string) (string, error) {
+	spareThreads(runsAtOnce, func() {})
+	said, err := probeFork([]string{"10000"})
+	children, _, _ := strings.Cut(said, " ")
+	threads, _ := os.ReadDir("/proc/self/task")
+	return strconv.Itoa(number(children) + len(threads)), err
 }
 
 // probeForkBusy has as many processes as it gets, of which each makes, moves and removes

@@ -65,8 +65,9 @@ func (b *rootBuilder) sealProc() error {
 	if b.order.PidMax {
 		// The init has its tasks by now, with numbers below these. Never on a
 		// kernel where this is the host's (see compile): a PID
-		// namespace has its own since 6.14. Numbers below 300 are not reused.
-		if err := writeAt(b.t, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+1+b.order.Limits.Processes)); err != nil {
+		// namespace has its own since 6.14. Numbers below 300 are not reused; 300 is, and
+		// pid_max is one past the last.
+		if err := writeAt(b.t, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.order.Limits.Processes)); err != nil {
 			return on("pid_max", err)
 		}
 		// The numbers that are used once are skipped, or they would come on top.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -103,6 +104,18 @@ func (p *Process) record(m message) {
 		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
 			p.over() // what is left to be done is the kernel's
 		}
+	}
+}
+
+// lost records why there is no jail any more, and so no server: unless there is an exit,
+// somebody had it ended, or has said why.
+func (p *Process) lost(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lookIntoCgroup()
+	memory := func(d Denial) bool { return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, keyMemory+" ") }
+	if !p.exited && !p.killed && p.why == "" && !slices.ContainsFunc(p.denials, memory) {
+		p.why = why
 	}
 }
 

@@ -267,7 +267,10 @@ func (s *Shim) leadBare(status *os.File) (used bool, err error) {
 	if err := p.openGate(func() { p.control.Write([]byte{1}) }); err != nil {
 		return true, err
 	}
-	return true, p.listen(status, s.started)
+	if err = p.listen(status, s.started); err == nil {
+		p.lost(lostJail)
+	}
+	return true, err
 }
 
 // freeStub gives back the memory of a stub that has ended.

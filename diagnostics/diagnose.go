@@ -42,6 +42,9 @@ func Diagnose(ev Evidence) Diagnosis {
 	if quiet(&ev) {
 		ev.Stderr = nil
 	}
+	if ev.Exit != nil && ev.Exit.Why != "" {
+		return d.givenUp(ev.Exit.Why)
+	}
 	j := newJudge(&ev)
 	lines := closeness(ev.Text, ev.Stderr)
 	found, cleared := j.collect(lines)
@@ -53,6 +56,14 @@ func Diagnose(ev Evidence) Diagnosis {
 	if p := patience(&ev); p != "" {
 		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
 	}
+	return d
+}
+
+// givenUp is about a server that has nothing to do with its end.
+func (d Diagnosis) givenUp(why string) Diagnosis {
+	d.Attribution = Certain
+	d.Cause = cut("its jail could not hold any longer what it promises, and ended it: "+why, maxCause)
+	d.Fix = "start it again; if it happens again, see what `mcp-jail doctor` says"
 	return d
 }
 

@@ -69,6 +69,7 @@ const StepExec = "exec"
 type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
+	Why    string         // why the jail ended it, which could not go on as promised; "" otherwise
 }
 
 // redactor is the Redactor that there is.

@@ -171,7 +171,7 @@ func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool)
 		return true
 	}
 	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
-	ev.Exit = &diagnostics.Exit{Code: c.exit.Code, Signal: c.exit.Signal}
+	ev.Exit = (*diagnostics.Exit)(&c.exit)
 	if !isClosed(rq.done) {
 		p.fail(rq, c.report(ev))
 	}

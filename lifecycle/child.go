@@ -103,8 +103,7 @@ func (c *child) live() {
 	c.watch(said)
 	c.proc.Kill() // whatever the program has left behind
 	exit, err := c.proc.Wait()
-	c.endedBy(exit)
-	c.Log.Debug().Str("tool", c.tool).Int("code", exit.Code).Err(err).Msg("a process has ended")
+	c.Log.Debug().Str("tool", c.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
 	c.exit, c.left = exit, unread(c.pipes.stdin)
 	c.out.close()
 	c.pipes.stderr.finish(p.times.idle, p.times.drain)

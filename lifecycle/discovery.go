@@ -292,7 +292,7 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 			stage = diagnostics.StageList
 		}
 		ev := c.evidence(stage, rq.call(), rq.start)
-		ev.Exit = &diagnostics.Exit{Code: c.exit.Code, Signal: c.exit.Signal}
+		ev.Exit = (*diagnostics.Exit)(&c.exit)
 		p.fail(rq, c.report(ev))
 		return
 	}

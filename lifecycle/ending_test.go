@@ -39,11 +39,29 @@ func TestEOF(t *testing.T) {
 	}
 }
 
-// TestJailGivesUp: where the jail could not go on as promised, the user is told why, once,
-// and the record has it.
+// TestJailGivesUp: where the jail could not go on as promised, its server and its limits
+// are not to blame, and the user, the client and the record are told why.
 func TestJailGivesUp(t *testing.T) {
-	for why, want := range map[string]int{"step cgroup failed": 1, "": 0} {
-		saysOnce(t, &fake{server: "polite", why: why}, "could not hold what it promises: step cgroup failed", want)
+	for why, want := range map[string]string{"step supervision failed": "could not hold any longer what it promises, and ended it: step supervision failed", "": "memory_mb"} {
+		var record diagnostics.Record
+		f := &fake{server: "silent", why: why}
+		p := begin(t, f, func(s *Session) {
+			s.Profile.Limits.MemoryMB = 64
+			s.Sink = func(r diagnostics.Record) { record = r }
+		})
+		p.send(initialize)
+		eventually(t, "a process", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.proc != nil })
+		f.proc.Kill()
+		answer := p.line()
+		p.in.Close()
+		p.rest()
+		_, stderr := p.ended()
+		recorded := fmt.Sprintf("%+v", record.Diagnoses)
+		for where, said := range map[string]string{"stderr": stderr, "answer": answer, "record": recorded} {
+			if !strings.Contains(said, want) || why != "" && strings.Contains(said, "memory_mb") {
+				t.Errorf("%q: %s: %s", why, where, said)
+			}
+		}
 	}
 }
 

@@ -190,7 +190,7 @@ func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnos
 	case err == errSilent:
 		ev.Timeout = c.Profile.Startup
 	default:
-		ev.Exit = &diagnostics.Exit{Code: c.exit.Code, Signal: c.exit.Signal}
+		ev.Exit = (*diagnostics.Exit)(&c.exit)
 	}
 	d := c.report(ev)
 	return &d

@@ -101,17 +101,6 @@ func (i *instance) accepted(plan *confine.Plan) {
 	}
 }
 
-// endedBy tells of a jail that could not go on as promised. Its server is not to blame, and
-// knows nothing of it.
-func (i *instance) endedBy(exit confine.Exit) {
-	if exit.Why == "" {
-		return
-	}
-	i.warn(fmt.Sprintf("the jail of server %q was ended, since it could not hold what it promises: %s; start it again, and run `mcp-jail doctor` if it happens again", i.Profile.Server, exit.Why))
-	i.changed()
-	i.Log.Error().Str("server", i.Profile.Server).Msg("the jail was ended: " + exit.Why)
-}
-
 // waived says in words which gaps of a plan the user has accepted, and first of all
 // that there are no namespaces.
 func waived(plan *confine.Plan) (lines []string) {

@@ -48,8 +48,7 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 
 	proc.Kill() // whatever the program has left behind
 	exit, err := proc.Wait()
-	r.endedBy(exit)
-	r.Log.Debug().Int("code", exit.Code).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
+	r.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	pipes.stdin.Close()
 	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
 	pipes.stderr.finish(idle, total)

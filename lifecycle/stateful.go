@@ -112,7 +112,7 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (int, error) {
 
 // conclude answers what is still open and returns the exit status.
 func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, exit confine.Exit) int {
-	ended := diagnostics.Exit{Code: exit.Code, Signal: exit.Signal}
+	ended := diagnostics.Exit(exit)
 	switch {
 	case how.silent != nil:
 		r.linger(ctx, ends, *how.silent)

@@ -166,6 +166,17 @@ func (t *Task) settle(turn uint32) error {
 	return nil
 }
 
+// Fatal is the call that ended the task, of a list that was started for good; nil where
+// none did.
+func (t *Task) Fatal() error {
+	for _, i := range t.items {
+		if errno := -i.result; errno > 0 && errno < 4096 && i.result != i.ok && i.flags&whatever == 0 {
+			return &CallError{Call: i.nr, Errno: syscall.Errno(errno)}
+		}
+	}
+	return nil
+}
+
 // WaitLong is Wait for a list that takes its time, and depends on nobody else's.
 func (t *Task) WaitLong() error {
 	if !t.started {

@@ -25,6 +25,8 @@ var checks = []check{
 	{"session/user", "", func(k *thisKernel) (string, error) { return k.session(user) }},
 	{"confine/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", confineTests, notHere) }},
 	{"confine/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", confineTests, notHere) }},
+	{"attacks/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", attackTests, "^$") }},
+	{"attacks/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", attackTests, "^$") }},
 	{"scripts/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", notHere) }},
 	{"scripts/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", notHere) }},
 	{"cgroup/user", "default", (*thisKernel).cgroupOfUser},
@@ -34,9 +36,10 @@ var checks = []check{
 
 const (
 	confineTests = "."
+	attackTests  = "^TestAttackTable$" // which takes as long as all the others
 	// TestSeccompNumbers reads Go's sources; the two runs as two users are two checks
 	// here.
-	notHere = "^(TestSeccompNumbers|TestOrdinaryUser)$"
+	notHere = "^(TestSeccompNumbers|TestOrdinaryUser|TestAttackTable)$"
 )
 
 // holds tells whether this kernel can hold a jail at all.

@@ -16,6 +16,7 @@ type thisKernel struct {
 	major, minor int
 	landlock     int    // the ABI that Linux documents for this version, as booted
 	modules      string // the active security modules
+	patience     string // for how long tests may run
 }
 
 // landlockSince are the versions that brought each ABI (the changelog of

@@ -166,12 +166,10 @@ func task(r *report, boot string, args []string) error {
 			fmt.Fprintln(r, "@fail command", err)
 		}
 		return nil
-	case "checks":
-		runChecks(r, m, regexp.MustCompile(""))
-		return nil
 	case "only":
 		only, err := regexp.Compile(string(word))
 		if err == nil {
+			m.patience = args[2]
 			runChecks(r, m, only)
 		}
 		return err

@@ -118,7 +118,7 @@ func (k *thisKernel) tests(u who, dir, run, skip string) (string, error) {
 	if !k.holdsAll(u) {
 		skip += "|ExampleLauncher" // has the default limits, and cannot skip itself
 	}
-	argv := []string{dir + "/tests", "-test.v", "-test.timeout=25m", "-test.run=" + run, "-test.skip=" + skip}
+	argv := []string{dir + "/tests", "-test.v", "-test.timeout=" + k.patience, "-test.run=" + run, "-test.skip=" + skip}
 	cmd := u.command(argv...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "MCPJAIL_REQUIRE="+require)
