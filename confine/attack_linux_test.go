@@ -59,10 +59,10 @@ var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccom
 // wallSteps are the steps of the shim that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", stepOwnProc, "server", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs",
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", stepOwnProc, "server", "descriptors", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs",
 	},
 	wallMediation: {
-		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", stepOwnProc, "server", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs", "landlock", "seccomp", stepSupervision,
+		stepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", stepOwnProc, "server", "descriptors", "umask", "directory", "capabilities", stepKeepOne, "no_new_privs", "landlock", "seccomp", stepSupervision,
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},

@@ -81,7 +81,7 @@ func TestBareInitIsKilled(t *testing.T) {
 	s.errs.await(t, "daemon")
 	unix.Kill(s.PID(), unix.SIGKILL)
 	exit, _ := s.Wait()
-	if exit != (Exit{Code: 137, Signal: syscall.SIGKILL}) {
+	if exit != (Exit{Code: 137, Signal: syscall.SIGKILL, Why: lostJail}) {
 		t.Errorf("%+v", exit)
 	}
 	if _, err := os.Lstat(s.tmp); !errors.Is(err, os.ErrNotExist) {

@@ -121,9 +121,9 @@ func (b *jailBuilder) restricting() []buildStep {
 		{"parent", b.init, func() error { _, err := b.init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have undone it
 		{stepServer, b.init, b.forkServer},                                                               // which inherits all that
 		{stepServer, b.server, func() error { return on("session", b.server.Setsid()) }},
+		{"descriptors", b.server, b.openNull}, // while as many may be open as building takes
 		{"limits", b.server, b.limitServer},
 		{"directory", b.server, b.enterDir},
-		{"descriptors", b.server, b.openNull},
 		{"tasks of the init", b.server, b.guardInit},
 		{"landlock", b.server, b.landlock},
 		{"seccomp", b.server, func() error { return b.filter(b.server) }},
