@@ -71,10 +71,7 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 		b.relieve(heard)
 		p.record(exit)
 	} else {
-		select { // who ended it may have said why
-		case <-heard:
-		case <-time.After(lastWords):
-		}
+		hearOut(heard) // who ended it may have said why
 		p.lost(b.whyLost())
 	}
 	return true, nil
@@ -272,6 +269,10 @@ func (b *jailBuilder) relieve(heard <-chan struct{}) {
 		return
 	}
 	unix.Shutdown(int(b.process.control.Fd()), unix.SHUT_WR)
+	hearOut(heard)
+}
+
+func hearOut(heard <-chan struct{}) {
 	select {
 	case <-heard:
 	case <-time.After(lastWords):
