@@ -100,7 +100,9 @@ func (e *GapError) Unwrap() error { return ErrGaps }
 // StartError says that the jail could not be built or the program in it could
 // not be started. Step names the part: everything but StepExec is a failure of
 // confinement; StepExec is a failure of the program (missing, not executable,
-// wrong format, its interpreter is missing).
+// wrong format, its interpreter is missing). An upgrade of the host that replaces a file
+// between policy.Resolve and Start is such a failure: a caller resolves again, and starts
+// what it got if the Key of the profile is another one and what its rules name is not.
 type StartError struct {
 	Step   string        // "namespaces", "mounts", "landlock", …, StepExec
 	Errno  syscall.Errno // 0 when the kernel was not the one to refuse

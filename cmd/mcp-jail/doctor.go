@@ -179,7 +179,8 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	process, err := launcher.Start(ctx, profile, confine.Stdio{})
+	t := &target{policy: p, host: host}
+	process, err := t.start(ctx, profile, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, confine.Stdio{}) })
 	if err != nil {
 		return err
 	}

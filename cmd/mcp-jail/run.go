@@ -105,7 +105,7 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		},
 		Canonical: canonical,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
-			process, err := launcher.Start(ctx, p, stdio)
+			process, err := t.start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
 			if err != nil {
 				return nil, err
 			}
