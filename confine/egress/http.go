@@ -21,15 +21,10 @@ type request struct {
 
 // requestHead reads the head that b begins with (RFC 9112). n is its length, 0 where
 // more has to be read. It takes the narrow reading wherever servers differ, and refuses
-// the rest: what it passes must be the same request to each of them.
+// the rest: what it passes must be the same request to each of them. An empty line
+// before a request, which some servers skip, is no request.
 func requestHead(b []byte) (r request, n int, err error) {
 	line, rest, more, err := headLine(b)
-	for blank := 0; err == nil && !more && len(line) == 0; blank++ {
-		if blank == 4 {
-			return r, 0, errRequest
-		}
-		line, rest, more, err = headLine(rest) // servers skip empty lines before a request
-	}
 	if more || err != nil {
 		return r, 0, err
 	}
@@ -109,9 +104,8 @@ func (r *request) header(line string, seen map[string]bool) error {
 		return errRequest
 	}
 	name, value = strings.ToLower(name), strings.Trim(value, " \t")
-	switch name {
-	case "host", "content-length", "transfer-encoding", "upgrade":
-		if seen[name] {
+	if Frames(name) || name == "upgrade" {
+		if seen[name] || strings.Contains(name, "_") {
 			return errRequest
 		}
 		seen[name] = true
@@ -142,6 +136,16 @@ func (r *request) header(line string, seen map[string]bool) error {
 		r.websocket = strings.EqualFold(value, "websocket")
 	}
 	return nil
+}
+
+// Frames reports whether a header field says to which host a message is, or where it
+// ends. Some servers read "_" in its name as "-".
+func Frames(name string) bool {
+	switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
+	case "host", "content-length", "transfer-encoding":
+		return true
+	}
+	return false
 }
 
 // hostOf takes the port off an authority.

@@ -150,7 +150,8 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !token(string(name))) {
+		// Some servers read trailers as header fields, late.
+		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !token(string(name)) || Frames(string(name))) {
 			return &refusal{Ambiguous, errRequest.Error()}
 		}
 		if _, err := w.Write(line); err != nil || len(line) == 2 {
@@ -174,8 +175,10 @@ func chunkLine(b *bufio.Reader) ([]byte, error) {
 	return line, nil
 }
 
+// chunkSize reads the size of a chunk, which nothing may follow: servers differ on where
+// an extension ends, and no client needs one.
 func chunkSize(line []byte) (int64, error) {
-	digits, _, _ := strings.Cut(strings.TrimSuffix(string(line), "\r\n"), ";")
+	digits := strings.TrimSuffix(string(line), "\r\n")
 	var size int64
 	for _, c := range []byte(digits) {
 		i := strings.IndexByte("0123456789abcdef", c|0x20)

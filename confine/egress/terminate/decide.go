@@ -59,7 +59,7 @@ func (l *link) checkHost(r *http.Request) *refusal {
 // checkForm refuses what two readers could take for different requests.
 func (l *link) checkForm(r *http.Request) *refusal {
 	if w, one := r.Context().Value(wireKey{}).(*wire); one {
-		if why := flaw(w.header(r)); why != "" {
+		if why := flaw(w.header(r), r.Method+" "+r.RequestURI+" "+r.Proto); why != "" {
 			return refused(egress.Ambiguous, "%s", why)
 		}
 	}
@@ -87,9 +87,11 @@ func (l *link) checkTricks(r *http.Request) *refusal {
 	if r.Method != strings.ToUpper(r.Method) {
 		return refused(egress.Ambiguous, "its method is not written in capitals, which servers read in different ways")
 	}
-	for name := range r.Header {
-		if namesElsewhere(name) {
-			return refused(egress.Ambiguous, "its header field %s names another path or method to some servers", quote(name))
+	for _, fields := range []http.Header{r.Header, r.Trailer} { // some servers make one of the two
+		for name := range fields {
+			if namesElsewhere(name) {
+				return refused(egress.Ambiguous, "its header field %s names another path or method to some servers", quote(name))
+			}
 		}
 	}
 	return l.checkDestination(r)

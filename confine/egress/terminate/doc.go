@@ -16,12 +16,12 @@
 // the rule; one with another host in it with 421. Refused with 403 too is what could
 // be read in two ways: an absolute URI as target, CONNECT, both lengths in one header
 // (Transfer-Encoding and Content-Length), header lines that end or continue in an
-// unusual way, an upgrade to anything but WebSocket; and for hosts whose rules look
-// at paths or methods, a path that is not canonical (dot segments and what some take
-// for them, escaped separators, control characters, broken UTF-8), a method that is not
-// written in capitals, and header fields that some servers take for another path or
-// method, however their names are written. A Destination (WebDAV) is decided as the
-// path is.
+// unusual way, an empty line before the first, Transfer_Encoding and its like, an
+// upgrade to anything but WebSocket; and for hosts whose rules look at paths or
+// methods, a path that is not canonical (dot segments and what some take for them,
+// escaped separators, control characters, broken UTF-8), a method that is not written
+// in capitals, and header fields that some servers take for another path or method,
+// however their names are written. A Destination (WebDAV) is decided as the path is.
 //
 // A TLS handshake that names another host, or none, fails. A certificate of the
 // upstream that cannot be verified is a 502 with its reason. An upstream that cannot
@@ -30,9 +30,10 @@
 // # What passes
 //
 // Everything else, as it was: header fields (also their absence), paths and queries
-// byte for byte as far as they are valid, trailers, 1xx answers, streams, uploads of
-// any size, WebSocket. Redirects are answers, and are not followed. What belongs to
-// one connection only (Connection, Keep-Alive, Proxy-*) is not passed on.
+// byte for byte as far as they are valid, trailers that the header announces, 1xx
+// answers, streams, uploads of any size, WebSocket. Redirects are answers, and are not
+// followed. What belongs to one connection only (Connection, Keep-Alive, Proxy-*) is not
+// passed on. The chunks of a body are made anew.
 //
 // # Secrets
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -37,7 +38,7 @@ func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, r, no)
 		return
 	}
-	p := &passing{body: upload{length: r.ContentLength, done: make(chan struct{})}}
+	p := &passing{body: upload{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if l.target.TLS {
 		p.secrets = rule.Secrets
 	}
@@ -60,6 +61,9 @@ type upload struct {
 	length int64         // left; -1 where it is not known
 	done   chan struct{} // closed when it was read to the end
 	once   sync.Once
+
+	trailer   http.Header // net/http adds what stands behind the body
+	announced http.Header // the names that the header had, which were looked at
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -73,6 +77,7 @@ func (u *upload) Read(p []byte) (int, error) {
 		}
 	}
 	if err == io.EOF {
+		maps.DeleteFunc(u.trailer, func(name string, _ []string) bool { _, ok := u.announced[name]; return !ok })
 		u.end()
 	}
 	return n, err

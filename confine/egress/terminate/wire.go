@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 )
 
 // wire is what an HTTP/1 server reads from. It keeps the bytes of the header of the
@@ -63,8 +65,9 @@ func (w *wire) header(r *http.Request) []byte {
 }
 
 // flaw tells in what way a header could be read as two different ones, "" for none
-// (RFC 9112, sections 2.2, 5.2, 6.1).
-func flaw(head []byte) string {
+// (RFC 9112, sections 2.2, 5.2, 6.1). first is the first line of the request that was
+// read from it.
+func flaw(head []byte, first string) string {
 	lines := strings.Split(string(head), "\r\n")
 	var length, encoding bool
 	for i, line := range lines {
@@ -78,11 +81,15 @@ func flaw(head []byte) string {
 			length = true
 		case strings.EqualFold(name, "transfer-encoding"):
 			encoding = true
+		case egress.Frames(name) && strings.Contains(name, "_"):
+			return "a field has a name that some servers read as " + strings.ReplaceAll(name, "_", "-")
 		}
 	}
 	switch {
 	case len(head) == 0:
 		return "the header could not be read as it was sent"
+	case lines[0] != first: // net/http skips some
+		return "an empty line stands before it"
 	case encoding && length:
 		return "it has both Transfer-Encoding and Content-Length"
 	case encoding && strings.HasSuffix(lines[0], " HTTP/1.0"):
