@@ -185,7 +185,7 @@ func (a advice) display(path string) string {
 	if p := a.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
 		rel, err := filepath.Rel(p.Workspace, path)
 		if err == nil {
-			if strings.HasPrefix(rel, "~") {
+			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || rel == "*" {
 				rel = "./" + rel
 			}
 			return rel

@@ -54,7 +54,8 @@ type Tool struct {
 }
 
 // Access is one access table. That it is there at all replaces the default
-// policy; what an axis does not list is refused.
+// policy, unless it holds sensitive paths alone; what an axis does not list is refused.
+// A list that is nil was not mentioned, one that is empty was.
 type Access struct {
 	Fs             []FsRule
 	Net            []NetRule
@@ -70,8 +71,14 @@ type Access struct {
 	onlyRefuses bool
 }
 
-// declared tells whether a layer that counts has the table: it replaces the default policy.
+// declared tells whether a layer that counts has the table.
 func (a *Access) declared() bool { return a != nil && !a.onlyRefuses }
+
+// replaces tells whether the table stands in place of the default policy. One that holds
+// sensitive paths and nothing else adds them to it.
+func (a *Access) replaces() bool {
+	return a.declared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
+}
 
 // LimitsTable is one limits table; nil means not mentioned.
 type LimitsTable struct {
@@ -238,7 +245,7 @@ func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool)
 	case Prepend:
 		return append(slices.Clone(later), earlier...)
 	case Dedup:
-		out := slices.Clone(earlier)
+		out := append([]T{}, earlier...)
 		for _, l := range later {
 			if !slices.ContainsFunc(out, func(e T) bool { return same(e, l) }) {
 				out = append(out, l)
@@ -246,7 +253,7 @@ func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool)
 		}
 		return out
 	}
-	return append(slices.Clone(earlier), later...)
+	return append(append([]T{}, earlier...), later...) // an empty list stays one that was mentioned
 }
 
 func sameFs(a, b FsRule) bool { a.Where, b.Where = "", ""; return a == b }

@@ -23,6 +23,9 @@ func Decode(data []byte, file string) (*Config, error) {
 // decodeLayer reads one of several files: what only the merged configuration
 // can tell (is there a command, is the server stateful) is not asked.
 func decodeLayer(data []byte, file string) (*Config, Problems) {
+	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
+		return &Config{}, Problems{{File: file, Line: 1, Message: "is JSON, as a client's configuration is, and this is TOML: write [servers.NAME] with command, arguments and variables"}}
+	}
 	root, problems := parseDocument(data, file)
 	d := &decoder{file: file, problems: problems}
 	c := &Config{Files: []string{file}}
@@ -81,7 +84,9 @@ func (d *decoder) table(n *node, key string, known fields) {
 			continue
 		}
 		message := "is not a known key"
-		if near := Nearest(name, sortedKeys(known)); near != "" {
+		if instead := foreignKey(key, name, child); instead != "" {
+			message += "; " + instead
+		} else if near := Nearest(name, sortedKeys(known)); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		} else {
 			message += "; known here: " + strings.Join(sortedKeys(known), ", ")

@@ -114,7 +114,7 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 			}
 		}
 	}
-	if !access.declared() {
+	if !access.replaces() {
 		p.Default = true
 		p.Fs = defaultFs()
 	}

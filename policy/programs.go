@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"sort"
+	"strings"
 )
 
 func (b *builder) commands(out *Profile) *commands {
@@ -29,6 +30,10 @@ func (b *builder) programs(c *commands, out *Profile) {
 			out.CommandArgs = append(out.CommandArgs, r.Name)
 		}
 		if _, err := c.start(r.Name, nil); err != nil {
+			if program, args, ok := strings.Cut(r.Name, " "); ok {
+				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, bareOrQuoted(program), tomlStrings(append(strings.Fields(args), "**")))
+				continue
+			}
 			b.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)
 		}
 	}

@@ -88,6 +88,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	b.protect()
 	b.search()
 	b.holes()
+	b.useless()
 	out.Entries = b.entries()
 	if err := conflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
@@ -272,8 +273,11 @@ func (b *builder) rules(workspace string) error {
 				why = "cannot be reached (" + at.reason + ")"
 			}
 			tail := "it grants nothing"
-			if rights == 0 && at.shut == "" {
+			switch {
+			case rights == 0 && at.shut == "":
 				tail = "there is nothing to take away"
+			case strings.ContainsAny(r.Path, "*?["):
+				tail += "; a path is literal, there are no globs"
 			}
 			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", tomlString(r.Path), at.path, why, tail)
 			b.missing = append(b.missing, missingRule{at.path, at.shut, e})

@@ -50,6 +50,8 @@ func checkSensitive(s string) error {
 		return fmt.Errorf("a sensitive path contains a NUL or a line break")
 	case len(s) >= 4096:
 		return fmt.Errorf("a sensitive path is longer than 4095 bytes")
+	case variableIn(s) != "":
+		return fmt.Errorf("%q: variables are not expanded; write ~/NAME for a place in the home directory, and a name that begins with $ as ./%s", clip(s), clip(s))
 	case s[0] == '~' && !strings.HasPrefix(s, "~/"):
 		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", clip(s))
 	}
