@@ -21,17 +21,23 @@ func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 	t.Run("ordinary", func(t *testing.T) {
 		w := newWorld(t)
-		const nobodyElse = 61235 // has no account, and needs none; 54321 has no process in the tests of confine
-		w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
-		w.program = w.copied(t, "mcp-jail")
-		must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
-			if err == nil {
-				err = os.Chown(path, nobodyElse, nobodyElse)
-			}
-			return err
-		}))
+		w.ordinary(t)
 		test(t, w)
 	})
+}
+
+// ordinary has an ordinary user be the one who plays in the world.
+func (w *world) ordinary(t *testing.T) {
+	t.Helper()
+	const nobodyElse = 61235 // has no account, and needs none; 54321 has no process in the tests of confine
+	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
+	w.program = w.copied(t, "mcp-jail")
+	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			err = os.Lchown(path, nobodyElse, nobodyElse)
+		}
+		return err
+	}))
 }
 
 // copied is the test binary in the world, under the name of one of its programs.

@@ -147,6 +147,9 @@ func (w *world) mcpJail(args ...string) *exec.Cmd {
 func (w *world) plain(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = w.work, w.env
+	if w.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
+	}
 	return cmd
 }
 

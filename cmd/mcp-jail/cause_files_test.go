@@ -1,0 +1,56 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var (
+	aNote = files(map[string]string{"home/notes/a.md": "a note\n"})
+	anIn  = files(map[string]string{"home/logs/": "", "work/in.txt": "in here\n"})
+)
+
+// Shells and coreutils outside of what is granted, and in what may only be read.
+func TestCauseFiles(t *testing.T) {
+	causes(t, []cause{
+		{name: "cat", flags: "--write .", before: aNote, script: "cat $W/home/notes/a.md", want: "--read ~/notes/a.md"},
+		{name: "ls", flags: "", before: aNote, script: "ls $W/home/notes", want: "--write .; --read ~/notes"},
+		{name: "dash redirects", flags: "--write .", before: anIn, script: "echo x >$W/home/logs/g", want: "--write ~/logs"},
+		{name: "dash redirects into what may be read", rules: readRule("."), before: anIn, script: "echo x >g", want: `[[access.fs]] path = ".", read, write`},
+		{name: "dash appends", rules: readRule("."), before: anIn, script: "echo x >>in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
+		{name: "bash appends", flags: "--read .", before: anIn, argv: bash("echo x >>in.txt"), want: "--write in.txt"},
+		{name: "bash redirects", flags: "", before: anIn, argv: bash("echo x >$W/home/logs/g"), want: "--write .; --write ~/logs"},
+		{name: "bash noclobber", rules: readRule("."), before: anIn, argv: bash("set -C; echo x >g"), want: `[[access.fs]] path = ".", read, write`},
+		{name: "cp", flags: "--write .", before: anIn, script: "cp in.txt $W/home/logs/out.txt", want: "--write ~/logs"},
+		{name: "mv", rules: writeRule("."), before: anIn, script: "mv in.txt $W/home/logs/out.txt", want: `[[access.fs]] path = "~/logs", write`},
+		{name: "rm", rules: readRule("."), before: anIn, script: "rm in.txt", want: `[[access.fs]] path = ".", read, write`},
+
+		{name: "touch", rules: writeRule("."), before: anIn, script: "touch $W/home/logs/t", want: `[[access.fs]] path = "~/logs", write`},
+		{name: "ln -s", rules: readRule("."), before: anIn, script: "ln -s in.txt l", want: `[[access.fs]] path = ".", read, write`},
+		{name: "tee", flags: "--write .", before: anIn, script: "echo x | tee $W/home/logs/t", want: "--write ~/logs"},
+		{name: "install", rules: readRule("."), before: anIn, script: "install -m 644 in.txt out.txt", want: `[[access.fs]] path = ".", read, write`},
+		{name: "dd", flags: "--read .", before: anIn, script: "dd if=in.txt of=out.bin bs=4", want: "--write ."},
+		{name: "tar", flags: "--write .", before: anIn, script: "tar -cf $W/home/logs/t.tar in.txt", want: "--write ~/logs"},
+		{name: "tar extracts", rules: readRule("."), before: func(t *testing.T, w *world) {
+			anIn(t, w)
+			must(t, w.plain("tar", "-cf", "t.tar", "in.txt").Run())
+		}, script: "tar -xf t.tar --transform s,in,out,", want: `[[access.fs]] path = ".", read, write`},
+		{name: "a link out of the workspace", flags: "", before: func(t *testing.T, w *world) {
+			aNote(t, w)
+			must(t, os.Symlink(filepath.Join(w.home, "notes"), filepath.Join(w.work, "notes")))
+		}, script: "cat notes/a.md", want: "--write .; --read ~/notes/a.md"},
+		{name: "mkdir -p", flags: "--read .", before: anIn, script: "mkdir -p made && echo x >made/f", want: "--write made/"},
+		{name: "a script, rules", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: `[[access.fs]] path = "run.sh", read, write, execute`},
+		{name: "chmod", rules: readRule("."), before: anIn, script: "chmod 600 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
+		{name: "truncate", rules: readRule("."), before: anIn, script: "truncate -s 0 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
+		{name: "rmdir", rules: readRule("."), before: files(map[string]string{"work/d/": ""}), script: "rmdir d", want: `[[access.fs]] path = ".", read, write`},
+		{name: "grep -r", flags: "--write .", before: aNote, script: "grep -r note $W/home/notes", want: "--read ~/notes"},
+		{name: "find", flags: "--write .", before: aNote, script: "find $W/home/notes -name a.md", want: "--read ~/notes"},
+		{name: "split", rules: readRule("."), before: anIn, script: "split -b 2 in.txt part.", want: `[[access.fs]] path = ".", read, write`},
+		{name: "mktemp", rules: readRule("."), before: anIn, script: "mktemp ./x.XXXXXX", want: `[[access.fs]] path = ".", read, write`},
+		{name: "sh env", rules: writeRule("."), before: func(t *testing.T, w *world) { w.env = append(w.env, "NOTES_DIR=notes") }, script: `echo "${NOTES_DIR:?is not set}"`, want: `[[access.env]] name = "NOTES_DIR", read`},
+	})
+}

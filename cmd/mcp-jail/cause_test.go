@@ -1,0 +1,385 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// cause is a failure of a real program that the jail is the cause of. Without a jail
+// the program works; in one it fails; and what the diagnosis proposes, pasted as it
+// stands, makes it work. With any part of the proposal taken away it fails again.
+//
+// $W is the place of the test: $W/home is the user's home, $W/work the workspace.
+type cause struct {
+	name  string
+	needs []string
+
+	flags string // with which the server is given in place, or
+	rules string // the access tables of its configuration, without "servers.it."
+
+	before func(t *testing.T, w *world) // what the host has
+	script string                       // what the server has sh do, or
+	argv   []string                     // starts, or
+	use    use                          // what else is done with it
+	server func(w *world) []string      // its command, where that is not the exec server
+	port   func(t *testing.T) string    // $PORT
+
+	ordinary bool // what it does is nothing to root, who is another user here
+
+	want string // the proposal: its rules or flags, joined by "; "
+}
+
+// causer is what the server of a row is called.
+const causer = "it"
+
+// causes runs rows.
+func causes(t *testing.T, rows []cause) {
+	t.Helper()
+	t.Parallel()
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			need(t, append(c.needs, "/usr/bin/python3")...)
+			c.proved(t)
+		})
+	}
+}
+
+// world is a new place for a row.
+func (c cause) world(t *testing.T, port string) *causeWorld {
+	t.Helper()
+	w := &causeWorld{newWorld(t), port}
+	if c.before != nil {
+		c.before(t, w.world)
+	}
+	if c.ordinary && os.Getuid() == 0 {
+		w.ordinary(t)
+	}
+	return w
+}
+
+// listening is $PORT.
+func (c cause) listening(t *testing.T) string {
+	if c.port == nil {
+		return ""
+	}
+	return c.port(t)
+}
+
+// proved shows all that is said of a cause.
+func (c cause) proved(t *testing.T) {
+	t.Helper()
+	port := c.listening(t)
+	if got := c.attempt(t, c.world(t, port), nil, nil); got.IsError {
+		t.Fatalf("it fails without a jail as well: %s%s", got.raw, got.texts())
+	}
+	w := c.world(t, port)
+	got := c.attempt(t, w, &proposal{}, nil)
+	if !got.IsError {
+		t.Fatalf("it works as it is: %s", got.raw)
+	}
+	p := c.proposed(t, w, got)
+	if p == nil {
+		return
+	}
+	if shown := p.line(w); shown != c.want {
+		t.Errorf("proposed %s\n    want %s\nfailure: %s", shown, c.want, got.texts())
+	} else {
+		t.Log(shown)
+	}
+	if got := c.attempt(t, c.world(t, port), p, w); got.IsError {
+		t.Fatalf("with %s it still fails: %s%s", p.line(w), got.raw, got.texts())
+	}
+	for _, part := range c.needless(t, p, w) {
+		t.Errorf("it works without %s, too", part)
+	}
+}
+
+// needless are the parts of a proposal without which it works, too. A part that only
+// says again what the policy gave before is none of them.
+func (c cause) needless(t *testing.T, p *proposal, from *causeWorld) (parts []string) {
+	t.Helper()
+	for _, less := range p.less() {
+		w := c.world(t, from.port)
+		if got := c.attempt(t, w, less.left, from); !got.IsError && !c.had(t, w, from, less) {
+			parts = append(parts, from.hide(less.part))
+		}
+	}
+	return parts
+}
+
+// causeWorld is a world in which a port of the host is listened at.
+type causeWorld struct {
+	*world
+	port string
+}
+
+// fill puts the place into a text.
+func (w *causeWorld) fill(text string) string {
+	return strings.NewReplacer("$W", w.base, "$PORT", w.port).Replace(text)
+}
+
+// hide takes it out again.
+func (w *causeWorld) hide(text string) string {
+	text = strings.ReplaceAll(text, w.base, "$W")
+	if w.port != "" {
+		text = regexp.MustCompile(`\b`+w.port+`\b`).ReplaceAllLiteralString(text, "$PORT")
+	}
+	return text
+}
+
+// argvOf is the command of the server.
+func (c cause) argvOf(t *testing.T, w *causeWorld) []string {
+	if c.server != nil {
+		return c.server(w.world)
+	}
+	return []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
+}
+
+// attempt uses the server once: without a jail where p is nil, else with what p adds
+// to the policy. p was proposed in another world, from.
+func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorld) toolResult {
+	t.Helper()
+	argv := c.argvOf(t, w)
+	cmd := w.plain(argv...)
+	if p != nil {
+		cmd = w.jail(c.arguments(t, w, p, from, argv)...)
+	}
+	s := start(t, cmd)
+	defer s.close()
+	m := s.call("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
+	})
+	if m.Error != nil {
+		return toolResult{raw: m.Error, IsError: true}
+	}
+	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	if c.use != nil {
+		return c.use(t, w.world, s)
+	}
+	do := slices.Clone(c.argv)
+	if do == nil {
+		do = []string{"sh", "-c", c.script}
+	}
+	for i := range do {
+		do[i] = w.fill(do[i])
+	}
+	return s.tool("run", map[string]any{"argv": do})
+}
+
+// arguments are those of `mcp-jail run`, or of `mcp-jail plan`.
+func (c cause) arguments(t *testing.T, w *causeWorld, p *proposal, from *causeWorld, argv []string) []string {
+	t.Helper()
+	here := func(text string) string {
+		if from != nil {
+			text = strings.ReplaceAll(text, from.base, w.base)
+		}
+		return text
+	}
+	if c.rules == "" {
+		flags := w.fill(c.flags)
+		for _, f := range p.flags {
+			flags += " " + here(f)
+		}
+		args := append([]string{"--name", causer}, w.words(t, flags)...)
+		return append(append(args, "--"), argv...)
+	}
+	file := filepath.Join(w.base, "c.toml")
+	text := fmt.Sprintf("version = 1\n[servers.%s]\ncommand = %q\narguments = [", causer, argv[0])
+	for _, a := range argv[1:] {
+		text += fmt.Sprintf("%q, ", a)
+	}
+	text += "]\n" + strings.ReplaceAll(w.fill(c.rules), "[access", "[servers."+causer+".access")
+	for _, r := range p.rules {
+		text += "\n" + here(r)
+	}
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	return []string{"--config", file, causer}
+}
+
+// words are what a shell makes of a command line.
+func (w *world) words(t *testing.T, line string) []string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", `printf '%s\n' `+line)
+	cmd.Env = w.env
+	out, err := cmd.Output()
+	must(t, err)
+	return strings.Fields(string(out))
+}
+
+// proposal is what a diagnosis proposes: tables for a configuration, or flags with
+// their values.
+type proposal struct{ rules, flags []string }
+
+// proposed reads the proposal out of the record, and looks whether what the client was
+// answered has it, too.
+func (c cause) proposed(t *testing.T, w *causeWorld, got toolResult) *proposal {
+	t.Helper()
+	var record struct {
+		Diagnoses []struct {
+			Attribution, Cause string
+			Grant, Flags       []string
+		}
+	}
+	must(t, json.Unmarshal([]byte(w.say(t, "why", "--format", "json", causer)), &record))
+	if len(record.Diagnoses) == 0 {
+		t.Errorf("no diagnosis of %s", got.texts())
+		return nil
+	}
+	d := record.Diagnoses[len(record.Diagnoses)-1]
+	if d.Attribution != "certain" && d.Attribution != "likely" {
+		t.Errorf("the cause is %s: %s\nfailure: %s", d.Attribution, d.Cause, got.texts())
+	}
+	p := &proposal{}
+	switch {
+	case c.rules == "" && len(d.Flags) > 0:
+		for i := 0; i+1 < len(d.Flags); i += 2 {
+			p.flags = append(p.flags, d.Flags[i]+" "+d.Flags[i+1])
+		}
+	case len(d.Grant) > 0 && c.rules != "":
+		for _, table := range regexp.MustCompile(`(?m)^\[`).Split("\n"+strings.Join(d.Grant, "\n"), -1)[1:] {
+			p.rules = append(p.rules, "["+strings.TrimSpace(table)+"\n")
+		}
+	default:
+		t.Errorf("nothing that could be pasted: %+v\nfailure: %s", d, got.texts())
+		return nil
+	}
+	answer := got.texts() + string(got.raw)
+	for _, part := range slices.Concat(d.Grant, d.Flags) {
+		quoted, _ := json.Marshal(part)
+		if !strings.Contains(answer, part) && !strings.Contains(answer, string(quoted)) {
+			t.Errorf("the answer lacks %s: %s", part, answer)
+		}
+	}
+	return p
+}
+
+// line is a proposal as rows write it.
+func (p *proposal) line(w *causeWorld) string {
+	var parts []string
+	for _, r := range p.rules {
+		r = strings.NewReplacer("[servers."+causer+".", "[", " = true", "", "\n", ", ", "]\n", "] ", "]]\n", "]] ").Replace(strings.TrimSpace(r))
+		parts = append(parts, r)
+	}
+	return w.hide(strings.Join(append(parts, p.flags...), "; "))
+}
+
+// lesser is a proposal from which a part was taken away.
+type lesser struct {
+	left  *proposal
+	part  string
+	path  string        // of the rule that the part is of
+	right policy.Rights // that it gave; 0: all of the rule
+}
+
+var (
+	pathOf  = regexp.MustCompile(`path = "(.*)"`)
+	rightIn = regexp.MustCompile(`(?m)^(read|write|create|update|delete|execute) = true\n`)
+	rightOf = map[string]policy.Rights{
+		"read": policy.Read, "write": policy.Write, "create": policy.Create, "update": policy.Update, "delete": policy.Delete, "execute": policy.Execute,
+	}
+)
+
+// less is every way to take something away.
+func (p *proposal) less() (all []lesser) {
+	for i, rule := range p.rules {
+		without := func(now ...string) *proposal {
+			return &proposal{rules: slices.Concat(p.rules[:i:i], now, p.rules[i+1:])}
+		}
+		path, given := "", policy.Rights(0)
+		if m := pathOf.FindStringSubmatch(rule); m != nil {
+			path = m[1]
+		}
+		rights := rightIn.FindAllStringSubmatch(rule, -1)
+		for _, right := range rights {
+			given |= rightOf[right[1]]
+			if len(rights) > 1 {
+				all = append(all, lesser{without(strings.Replace(rule, right[0], "", 1)), strings.TrimSpace(right[0]) + " of " + path, path, rightOf[right[1]]})
+			}
+		}
+		all = append(all, lesser{without(), rule, path, given})
+	}
+	for i, flag := range p.flags {
+		without := func(now ...string) *proposal {
+			return &proposal{flags: slices.Concat(p.flags[:i:i], now, p.flags[i+1:])}
+		}
+		name, value, _ := strings.Cut(flag, " ")
+		switch name {
+		case "--write":
+			all = append(all, lesser{without("--read " + value), "the writing of " + flag, value, policy.Write}, lesser{without(), flag, value, policy.Read | policy.Write})
+		case "--read":
+			all = append(all, lesser{without(), flag, value, policy.Read})
+		default:
+			all = append(all, lesser{without(), flag, "", 0})
+		}
+	}
+	return all
+}
+
+// had tells that the policy gave before what a part gives: a rule decides alone about
+// its path, and so it repeats that.
+func (c cause) had(t *testing.T, w, from *causeWorld, less lesser) bool {
+	t.Helper()
+	if less.path == "" || less.right == 0 {
+		return false
+	}
+	var plan struct {
+		Profile struct {
+			FS []struct {
+				Path   string
+				Rights []string
+			}
+		}
+	}
+	args := append([]string{"plan", "--format", "json"}, c.arguments(t, w, &proposal{}, nil, c.argvOf(t, w))...)
+	must(t, json.Unmarshal([]byte(w.say(t, args...)), &plan))
+	var before policy.Profile
+	for _, e := range plan.Profile.FS {
+		rights := policy.Rights(0)
+		for _, name := range e.Rights {
+			rights |= rightOf[name]
+		}
+		before.Entries = append(before.Entries, policy.Entry{Path: e.Path, Rights: rights})
+	}
+	path := w.words(t, strings.ReplaceAll(less.path, from.base, w.base))[0]
+	return before.RightsAt(w.inWork(path)).Has(less.right)
+}
+
+// What is not needed is found: a rule, a right, a flag, and the writing of a flag.
+func TestCauseNeedless(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		c    cause
+		p    proposal
+		want []string
+	}{
+		{cause{flags: "--write .", before: aNote, script: "cat $W/home/notes/a.md"},
+			proposal{flags: []string{"--read ~/notes/a.md", "--env TERM"}}, []string{"--env TERM"}},
+		{cause{flags: "--write .", before: aNote, script: "cat $W/home/notes/a.md"},
+			proposal{flags: []string{"--write ~/notes"}}, []string{"the writing of --write ~/notes"}},
+		{cause{rules: readRule("."), before: anIn, script: "touch g"},
+			proposal{rules: []string{strings.ReplaceAll(writeRule(".")+"execute = true\n", "[access", "[servers.it.access")}}, []string{"execute = true of ."}},
+		{cause{rules: readRule("."), before: anIn, script: "cat in.txt $W/home/.ssh/id_ed25519"},
+			proposal{rules: []string{strings.ReplaceAll(readRule("~/.ssh/id_ed25519"), "[access", "[servers.it.access"), "[[servers.it.access.env]]\nname = \"TERM\"\nread = true\n"}},
+			[]string{"[[servers.it.access.env]]\nname = \"TERM\"\nread = true\n"}},
+	} {
+		from := tt.c.world(t, "")
+		if got := tt.c.attempt(t, tt.c.world(t, ""), &tt.p, from); got.IsError {
+			t.Errorf("%v does not help: %s", tt.p, got.texts())
+		}
+		if got := tt.c.needless(t, &tt.p, from); !slices.Equal(got, tt.want) {
+			t.Errorf("%v: needless are %q, want %q", tt.p, got, tt.want)
+		}
+	}
+}
