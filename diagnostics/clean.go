@@ -122,24 +122,23 @@ func EscapeJSON(data []byte) []byte {
 
 const mark = "[mcp-jail"
 
-// defang replaces the bracket of every "[mcp-jail", in any case, by "(".
+// defang replaces the bracket of all that shows as "[mcp-jail" by "(".
 func defang(s string) string {
-	if !strings.Contains(s, "[") {
+	if harmless(s) && !strings.Contains(s, "[") {
 		return s
 	}
-	var b []byte
-	for i := 0; i+len(mark) <= len(s); i++ {
-		if s[i] == '[' && strings.EqualFold(s[i:i+len(mark)], mark) {
-			if b == nil {
-				b = []byte(s)
-			}
-			b[i] = '('
+	var b strings.Builder
+	done := 0
+	for i, r := range s {
+		if lookalike(r) == '[' && marked(s[i:]) {
+			b.WriteString(s[done:i] + "(")
+			done = i + utf8.RuneLen(r)
 		}
 	}
-	if b == nil {
+	if done == 0 {
 		return s
 	}
-	return string(b)
+	return b.String() + s[done:]
 }
 
 // quote is clean text of a server between quotes, with the quotes in it escaped:

@@ -9,11 +9,28 @@ import (
 // ownPrefix is what every line of mcp-jail's own begins with.
 const ownPrefix = "mcp-jail:"
 
-// ownShape is the shape of ownPrefix.
-const ownShape = "mcpjall:"
+// ownShape is the shape of ownPrefix, and markShape the name in the mark of a result's
+// block, with the bracket in front of it or behind.
+const (
+	ownShape  = "mcpjall:"
+	markShape = "mcpjall"
+)
 
-// looksOwn tells whether s shows as something that holds ownPrefix.
-func looksOwn(s string) bool { return strings.Contains(shape(s), ownShape) }
+// looksOwn tells whether s shows as something that holds ownPrefix or the mark.
+func looksOwn(s string) bool {
+	seen := shape(s)
+	if strings.Contains(seen, ownShape) {
+		return true
+	}
+	seen = strings.ReplaceAll(seen, " ", "")
+	return strings.Contains(seen, "["+markShape) || strings.Contains(seen, markShape+"]")
+}
+
+// marked tells whether s begins with what shows as the mark.
+func marked(s string) bool {
+	seen := shape(s[:min(len(s), 32*len(mark))])
+	return strings.HasPrefix(strings.ReplaceAll(seen, " ", ""), "["+markShape)
+}
 
 // shape is what is seen of s, roughly: without what does not show and without
 // hyphens, of which there are many and some show only at times; letters that look
@@ -36,19 +53,37 @@ func lookalike(r rune) rune {
 	case r >= 0x1d400 && r < 0x1d6a4: // mathematical letters, thirteen times A to z
 		r = 'a' + (r-0x1d400)%26
 	}
-	switch r = unicode.ToLower(r); r {
-	case 'i', '1', '|', 'ı', 'ɩ', 'ι', 'і', 'ⅰ', 'ӏ', 'ⅼ', 'ǀ', '∣':
-		return 'l'
-	case 'м', 'ⅿ':
+	switch r {
+	case 'Μ', 'Ꮇ', 'ꓟ', 'Ⲙ': // capitals whose small letters look otherwise
 		return 'm'
-	case 'с', 'ϲ', 'ⅽ', 'ᴄ':
+	case 'Ꮯ', 'ꓚ':
 		return 'c'
-	case 'р', 'ρ', 'ⲣ':
+	case 'Ꮲ', 'ꓑ':
 		return 'p'
-	case 'ј', 'ϳ':
+	case 'Ꭻ', 'ꓙ':
 		return 'j'
-	case 'а', 'ɑ', 'α', '⍺':
+	case 'Ꭺ', 'ꓮ':
 		return 'a'
+	case 'Ꮖ', 'ꓲ', 'Ꮮ', 'ꓡ':
+		return 'l'
+	}
+	switch r = unicode.ToLower(r); r {
+	case 'i', '1', '|', 'ı', 'ɩ', 'ι', 'і', 'ⅰ', 'ӏ', 'ⅼ', 'ǀ', '∣', 'ɪ', 'ʟ', 'ו', 'ן', 'ا', 'ⲓ':
+		return 'l'
+	case 'м', 'ⅿ', 'ᴍ':
+		return 'm'
+	case 'с', 'ϲ', 'ⅽ', 'ᴄ', 'ⲥ':
+		return 'c'
+	case 'р', 'ρ', 'ⲣ', 'ϱ', 'ᴘ':
+		return 'p'
+	case 'ј', 'ϳ', 'ᴊ', 'ȷ':
+		return 'j'
+	case 'а', 'ɑ', 'α', '⍺', 'ᴀ':
+		return 'a'
+	case '［', '【', '〔', '〖', '〘', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝', '︹', '︻', '⸢', '⌈', '⌊', '⎡', '⎣', '「', '『':
+		return '['
+	case '］', '】', '〕', '〗', '〙', '⟧', '❳', '⁆', '⦌', '⦎', '⦐', '﹞', '︺', '︼', '⸣', '⌉', '⌋', '⎤', '⎦', '」', '』':
+		return ']'
 	case '꞉', '∶', 'ː', '˸', '׃', '։', '܃', '܄', 'ः', '︓', '﹕':
 		return ':'
 	case utf8.RuneError, '−', '⁃', '˗', '➖', 'ー', 'ㅡ', '─', '\u3164', '\u115f', '\u1160', '\uffa0', '\u2800':

@@ -30,8 +30,8 @@ func tomlString(s string) string {
 	b.WriteByte('"')
 	for i, r := range s {
 		switch {
-		case r == '[' && defang(s[i:min(len(s), i+len(mark))]) != s[i:min(len(s), i+len(mark))]:
-			b.WriteString(`\u005B`) // the mark of mcp-jail: see defang
+		case lookalike(r) == '[' && marked(s[i:]):
+			fmt.Fprintf(&b, `\u%04X`, r) // the mark of mcp-jail: see defang
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
