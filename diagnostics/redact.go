@@ -25,11 +25,12 @@ const minSecret = 6
 //
 // A value is found as it is, escaped as in a URL or in a JSON string, in base64
 // (both alphabets, also in the middle of a longer encoding such as that of an
-// Authorization header), and, for the value of a URL, its password alone. The
-// lines of a value of several lines are found one by one. Values under 6 bytes are
-// left alone. Other transformations (hex, hashes, a value cut in two by a log's
-// own line breaks) are not found: redaction keeps accidents out of logs, it does
-// not stop a server that wants to tell.
+// Authorization header), in hex, also as a dump of it shows it, and, for the value of a
+// URL, its password alone. The lines of a value of several lines are found one by one.
+// Values under 6 bytes are left alone, and those that are plainly no secret: see plain.
+// Other transformations (hashes, a value cut in two by a log's own line breaks) are not
+// found: redaction keeps accidents out of logs, it does not stop a server that wants to
+// tell.
 type Redactor struct {
 	known atomic.Pointer[needles]
 	hide  sync.Mutex
@@ -40,6 +41,16 @@ type needles struct {
 	all []needle // longest first
 	// first holds, for each byte, the needles that begin with it, longest first.
 	first [256][]int
+	// pairs are the two bytes that needles begin with: most of a text is passed by here.
+	pairs [1 << 16 / 64]uint64
+}
+
+func (n *needles) begins(buf []byte) bool {
+	if len(buf) < 2 {
+		return true
+	}
+	pair := uint(buf[0])<<8 | uint(buf[1])
+	return n.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
 type needle struct {
@@ -90,6 +101,8 @@ func (r *Redactor) add(env []policy.Variable) {
 	sort.SliceStable(next.all, func(i, j int) bool { return len(next.all[i].text) > len(next.all[j].text) })
 	for i, n := range next.all {
 		next.first[n.text[0]] = append(next.first[n.text[0]], i)
+		pair := uint(n.text[0])<<8 | uint(n.text[1])
+		next.pairs[pair/64] |= 1 << (pair % 64)
 	}
 	r.known.Store(next)
 }
@@ -99,7 +112,7 @@ func (r *Redactor) knows() bool { return r != nil && len(r.known.Load().all) > 0
 
 // forms are the shapes in which a value is looked for.
 func forms(value string) []string {
-	if len(value) < minSecret {
+	if len(value) < minSecret || plain(value) {
 		return nil
 	}
 	values := []string{value, strings.TrimSpace(value)}
@@ -126,6 +139,7 @@ func forms(value string) []string {
 			all = append(all, string(escaped[1:len(escaped)-1]))
 		}
 		all = append(all, inBase64(v)...)
+		all = append(all, inHex(v)...)
 	}
 	return all
 }
@@ -164,6 +178,10 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 	known := r.known.Load()
 	start := 0
 	for i := 0; i < len(buf); {
+		if !known.begins(buf[i:]) {
+			i++
+			continue
+		}
 		hit := -1
 		for _, n := range known.first[buf[i]] {
 			text := known.all[n].text

@@ -1,0 +1,51 @@
+package diagnostics
+
+import (
+	"net/url"
+	"strings"
+)
+
+// plain tells a value that is no secret to its owner, and that a diagnosis needs to
+// name: a path, or a URL without a password. What looks like a token in one is taken
+// for a password.
+func plain(value string) bool {
+	if strings.ContainsAny(value, " \t\r\n\x00") {
+		return false
+	}
+	for _, start := range []string{"/", "~/", "./", "../"} {
+		if strings.HasPrefix(value, start) {
+			return !holdsToken(value)
+		}
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme == "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || u.Host == "" && u.Scheme != "file" {
+		return false
+	}
+	_, password := u.User.Password()
+	return !password && !holdsToken(u.User.Username()) && !holdsToken(u.Host) && !holdsToken(u.Path)
+}
+
+// holdsToken tells whether s has a run of characters that a person would not choose:
+// a long one of letters and digits, or a shorter one of all kinds.
+func holdsToken(s string) bool {
+	run, lower, upper, digit := 0, false, false, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z':
+			lower = true
+		case c >= 'A' && c <= 'Z':
+			upper = true
+		case c >= '0' && c <= '9':
+			digit = true
+		case c == '+' || c == '=' || c == '%':
+		default:
+			run, lower, upper, digit = 0, false, false, false
+			continue
+		}
+		run++
+		if run >= 16 && digit && (lower || upper) || run >= 8 && lower && upper && digit {
+			return true
+		}
+	}
+	return false
+}
