@@ -159,8 +159,7 @@ func TestLaterIsForWhoWaits(t *testing.T) {
 			letGo()
 		}
 		w := &worker{}
-		v := &supervisor{listener: l, idle: newIdleWorkers()}
-		v.idle.push(w)
+		v := &supervisor{listener: l, crew: crew{hired: maxWorkers, idle: []*worker{w}, asleep: 1}}
 		r := &request{n: notification{id: id}, bases: [2]int{open(), -1}}
 		fd := r.bases[0]
 		v.later(r)

@@ -26,7 +26,11 @@ func (v *supervisor) carryOut(r *request) (answered bool) {
 	case hookOpen:
 		return v.openFile(r, w)
 	case hookTruncate:
-		v.listener.finish(r.n.id, v.truncate(r, w))
+		errno := v.truncate(r, w)
+		if errno == unix.EAGAIN {
+			return false // somebody has a lease on it, and has been asked for it
+		}
+		v.listener.finish(r.n.id, errno)
 	case hookMode, hookOwner, hookTimes:
 		v.listener.finish(r.n.id, v.attributes(r, w))
 	default:
@@ -92,7 +96,7 @@ func (v *supervisor) change(r *request, w *walker) syscall.Errno {
 	if errno == 0 && r.op != hookRemove {
 		errno = v.keepOut(r, op, &at, full)
 	}
-	return v.told(r, op, &at, errno)
+	return v.toldAt(r, op, &at, errno)
 }
 
 // keepOut removes again what was made at a place whose directory has been moved, by
@@ -180,12 +184,20 @@ func readOnly(fd int) bool {
 
 // told records what the kernel refused, where that is what the profile wants, and
 // returns its answer.
-func (v *supervisor) told(r *request, op policy.Op, at *place, errno syscall.Errno) syscall.Errno {
-	if errno != unix.EACCES && errno != unix.EPERM && errno != unix.EROFS {
-		return errno
-	}
-	if full, e := at.full(); e == 0 && !v.profile.Allows(op, full) {
+func (v *supervisor) told(r *request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
+	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !v.profile.Allows(op, full) {
 		v.ledger.refused(r, op.String(), full)
+	}
+	return errno
+}
+
+// toldAt is told of a place that may have moved meanwhile.
+func (v *supervisor) toldAt(r *request, op policy.Op, at *place, errno syscall.Errno) syscall.Errno {
+	if errno == 0 {
+		return 0
+	}
+	if full, e := at.full(); e == 0 {
+		return v.told(r, op, full, errno)
 	}
 	return errno
 }

@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -9,9 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openFile opens for the caller and hands the descriptor over. What exists is
-// opened without O_CREAT and what does not is made with O_EXCL, each at a name
-// that is not followed, so that what was judged is what is opened.
+// openFile opens for the caller and hands the descriptor over. What does not exist is
+// made with O_EXCL. What exists is looked at first, through a descriptor that opens
+// nothing (O_PATH), and it is that object which is judged and opened: whatever stands at
+// the name by then.
 func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.find(r.bases[0], r.names[0])
@@ -25,7 +25,7 @@ func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	case 0:
 		v.listener.hand(r.n.id, fd, flags&unix.O_CLOEXEC != 0)
 		unix.Close(fd)
-	case noReader:
+	case notYet:
 		return false
 	default:
 		v.listener.finish(r.n.id, errno)
@@ -33,8 +33,9 @@ func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	return true
 }
 
-// noReader stands for a fifo that has to be waited for.
-const noReader = ^syscall.Errno(0)
+// notYet stands for an open that has to be waited for: that is for the call to do, and
+// not for a worker, of which there are few.
+const notYet = ^syscall.Errno(0)
 
 func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int, syscall.Errno) {
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
@@ -44,43 +45,31 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 		return -1, unix.EACCES
 	}
 	for range maxSymlinks + 8 { // a name can change between two looks at it
-		var st unix.Stat_t
-		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		kind := st.Mode & unix.S_IFMT
+		o, errno := v.lookAt(r, at, flags)
 		switch {
-		case err == unix.ENOENT && flags&unix.O_CREAT != 0:
+		case errno == unix.ENOENT && flags&unix.O_CREAT != 0:
 			fd, errno := v.makeFile(r, at, flags)
 			if errno == unix.EEXIST && flags&unix.O_EXCL == 0 {
 				continue
 			}
 			return fd, errno
-		case err != nil:
-			return -1, asErrno(err)
-		case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
-			return -1, unix.EEXIST
-		case kind == unix.S_IFLNK && (flags&unix.O_NOFOLLOW == 0 || at.tail != ""):
-			fd, errno := w.advance(at)
-			if errno != 0 {
-				return -1, errno
-			}
-			if fd >= 0 { // a magic link led to an object
-				defer unix.Close(fd)
-				return v.reopen(r, fd, flags)
-			}
-			if w.ofOthers(at) {
-				return -1, unix.EACCES
-			}
-			continue
-		case kind != unix.S_IFDIR && at.tail != "":
-			return -1, unix.ENOTDIR
-		case kind == unix.S_IFDIR && flags&unix.O_CREAT != 0:
-			return -1, unix.EISDIR
+		case errno != 0:
+			return -1, errno
+		case o.kind != unix.S_IFLNK:
+			defer o.close()
+			return v.reopen(r, o, flags)
 		}
-		fd, errno := v.openThere(r, at, &st, flags)
-		if errno == unix.ENOENT && flags&unix.O_CREAT != 0 || errno == unix.ELOOP && flags&unix.O_NOFOLLOW == 0 {
-			continue
+		o.close()
+		fd, errno := w.advance(at)
+		if errno != 0 {
+			return -1, errno
 		}
-		return fd, errno
+		if fd >= 0 { // a magic link led to an object
+			return v.openFound(r, fd, flags)
+		}
+		if w.ofOthers(at) {
+			return -1, unix.EACCES
+		}
 	}
 	return -1, unix.ELOOP
 }
@@ -102,127 +91,7 @@ func (v *supervisor) makeFile(r *request, at *place, flags int) (int, syscall.Er
 			fd = -1
 		}
 	}
-	return fd, v.told(r, policy.OpCreate, at, errno)
-}
-
-// openThere opens what exists at a place and is no symlink.
-func (v *supervisor) openThere(r *request, at *place, st *unix.Stat_t, flags int) (int, syscall.Errno) {
-	v.names.RLock()
-	defer v.names.RUnlock()
-	unnamed := flags&unix.O_TMPFILE == unix.O_TMPFILE
-	op := policy.OpWrite
-	full := ""
-	if !unnamed {
-		var errno syscall.Errno
-		if full, errno = at.full(); errno == 0 {
-			errno = v.mayRead(r, full, flags) // also of "."
-		}
-		if errno != 0 {
-			return -1, errno
-		}
-	}
-	if !unnamed && !at.special() {
-		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
-		switch {
-		case !changes:
-			op = policy.OpRead
-		case flags&oAccMode == unix.O_RDONLY:
-			op = policy.OpTruncate
-		}
-		if changes && st.Mode&unix.S_IFMT != unix.S_IFDIR && v.profile.Mediate(op, full) != policy.Granted && !v.readOnlyThere(at) {
-			v.ledger.refused(r, op.String(), full)
-			return -1, unix.EACCES
-		}
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
-		return openFifo(at, flags)
-	}
-	name := at.name
-	dir := at.dir
-	if st.Mode&unix.S_IFMT == unix.S_IFCHR {
-		flags |= unix.O_NOCTTY // the terminal would become ours
-		if st.Rdev == ttyDevice {
-			var errno syscall.Errno
-			if dir, name, errno = terminalOf(int(r.n.tid)); errno != 0 {
-				return -1, errno
-			}
-		}
-	}
-	mode := uint32(0)
-	if unnamed {
-		unix.Umask(r.umask)
-		mode = uint32(r.arg(r.mode))
-	} else {
-		flags &^= unix.O_EXCL // with O_TMPFILE it says that the file will never get a name
-	}
-	fd, errno := openUnfollowed(dir, name, flags, mode)
-	return fd, v.told(r, op, at, errno)
-}
-
-// mayRead decides about reading, where the calls that only read are handed over:
-// Landlock gives what a narrower entry takes away, and there is no mask.
-func (v *supervisor) mayRead(r *request, full string, flags int) syscall.Errno {
-	if !v.bare || flags&oAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
-		return 0
-	}
-	v.ledger.refused(r, policy.OpRead.String(), full)
-	return unix.EACCES
-}
-
-// knownOpenFlags are those that openat2 takes; the older calls ignore the others.
-const knownOpenFlags = unix.O_ACCMODE | unix.O_TRUNC | unix.O_EXCL | unix.O_NOCTTY | unix.O_APPEND | unix.O_NONBLOCK | unix.O_SYNC | unix.O_DSYNC |
-	unix.O_ASYNC | unix.O_DIRECT | unix.O_LARGEFILE | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NOATIME | unix.O_CLOEXEC | unix.O_TMPFILE
-
-// openUnfollowed opens what exists at a name, ELOOP for a symlink. The caller's
-// descriptor must not show that: so not O_NOFOLLOW, which stays in its flags.
-func openUnfollowed(dir int, name string, flags int, mode uint32) (int, syscall.Errno) {
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{
-		Flags: uint64(flags&knownOpenFlags | unix.O_CLOEXEC), Mode: uint64(mode & 0o7777), Resolve: unix.RESOLVE_NO_SYMLINKS,
-	})
-	return fd, asErrno(err)
-}
-
-// readOnlyThere tells that a mount will refuse writing at a place, with its own error.
-func (v *supervisor) readOnlyThere(at *place) bool {
-	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	return readOnly(fd)
-}
-
-// reopen opens the object behind a magic link, such as /dev/stdout, anew.
-func (v *supervisor) reopen(r *request, object, flags int) (int, syscall.Errno) {
-	v.names.RLock()
-	defer v.names.RUnlock()
-	var st unix.Stat_t
-	if err := unix.Fstat(object, &st); err != nil {
-		return -1, asErrno(err)
-	}
-	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR {
-		full, errno := pathOf(object)
-		if errno != 0 {
-			return -1, errno
-		}
-		if errno := v.mayRead(r, full, flags); errno != 0 {
-			return -1, errno
-		}
-		changes := flags&oAccMode != unix.O_RDONLY || flags&unix.O_TRUNC != 0
-		if changes && kind == unix.S_IFREG && v.profile.Mediate(policy.OpWrite, full) != policy.Granted && !readOnly(object) {
-			v.ledger.refused(r, policy.OpWrite.String(), full)
-			return -1, unix.EACCES
-		}
-	}
-	flags = flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
-	if st.Mode&unix.S_IFMT == unix.S_IFIFO {
-		flags |= unix.O_NONBLOCK // one of its ends is open: there is nothing to wait for
-	}
-	fd, err := unix.Openat(procAt, ofDescriptor(object), flags, 0)
-	if err == nil && r.openFlags()&unix.O_NONBLOCK == 0 && flags&unix.O_NONBLOCK != 0 {
-		err = unix.SetNonblock(fd, false)
-	}
-	return fd, asErrno(err)
+	return fd, v.toldAt(r, policy.OpCreate, at, errno)
 }
 
 // advance moves a place on to where the symlink at it leads. A magic link leads to
@@ -297,37 +166,4 @@ func (v *supervisor) truncate(r *request, w *walker) syscall.Errno {
 	}
 	defer unix.Close(fd)
 	return asErrno(unix.Ftruncate(fd, size))
-}
-
-// openFifo opens a fifo without waiting for its other end: that is for the call to
-// do, and not for a worker, of which there are few.
-func openFifo(at *place, flags int) (int, syscall.Errno) {
-	fd, errno := openUnfollowed(at.dir, at.name, flags&^unix.O_EXCL|unix.O_NONBLOCK, 0)
-	switch {
-	case errno == unix.ENXIO && flags&unix.O_NONBLOCK == 0:
-		return -1, noReader
-	case errno == 0 && flags&unix.O_NONBLOCK == 0:
-		errno = asErrno(unix.SetNonblock(fd, false))
-	}
-	return fd, errno
-}
-
-// ttyDevice is /dev/tty, which is whatever terminal controls the caller.
-const ttyDevice = 5 << 8
-
-// terminalOf names the terminal that controls a thread, from the seventh field of
-// proc(5) stat.
-func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
-	var b []byte
-	var err error
-	outside(func() { b, err = readThread(tid, "stat", make([]byte, statusSize)) })
-	if err != nil {
-		return 0, "", unix.ENXIO
-	}
-	tty := terminalNumber(b)
-	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00
-	if major < 136 || major > 143 { // UNIX98 terminals are all that a jail has
-		return 0, "", unix.ENXIO
-	}
-	return unix.AT_FDCWD, "/dev/pts/" + strconv.Itoa((major-136)<<20|minor), 0
 }

@@ -32,10 +32,7 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno != 0 {
 		return errno
 	}
-	if errno := v.keepsRights(from, to); errno != 0 {
-		return errno
-	}
-	if errno := v.keepsShut(r, source, to); errno != 0 {
+	if errno := v.keepsShut(r, source, full); errno != 0 {
 		return errno
 	}
 	name := ofDescriptor(source)
@@ -43,7 +40,7 @@ func (v *supervisor) link(r *request, w *walker, from, to *place) syscall.Errno 
 	if errno == 0 {
 		errno = v.keepOut(r, policy.OpCreate, to, full)
 	}
-	return v.told(r, policy.OpCreate, to, errno)
+	return v.toldAt(r, policy.OpCreate, to, errno)
 }
 
 // source opens what a link is to be made to.
@@ -102,7 +99,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = v.keepBack(r, from, to, src)
 	}
-	return v.told(r, policy.OpRemove, to, errno)
+	return v.toldAt(r, policy.OpRemove, to, errno)
 }
 
 // keepBack moves back what another jail has put a protected name into, or the place
@@ -146,19 +143,22 @@ func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
 }
 
 // keepsShut refuses, as the edge of a mount would, another name for a file that may
-// not be written by the one that it has. A protected file that the host made or
-// replaced since the start has no mount.
-func (v *supervisor) keepsShut(r *request, source int, to *place) syscall.Errno {
+// not be written by the one that it has, or for one that has fewer rights there. A
+// protected file that the host made or replaced since the start has no mount. It is the
+// file that counts, wherever the name leads by now that it was found by.
+func (v *supervisor) keepsShut(r *request, source int, dst string) syscall.Errno {
 	src, errno := pathOf(source)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := to.full()
-	if errno == 0 && v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
+	if v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
 		v.ledger.refused(r, policy.OpWrite.String(), src)
-		errno = unix.EXDEV
+		return unix.EXDEV
 	}
-	return errno
+	if v.bare && v.profile.Gains(src, dst) {
+		return unix.EXDEV
+	}
+	return 0
 }
 
 // oneMount tells whether two directories lie on the same mount.

@@ -54,7 +54,8 @@ func (c *calls) open(name string, flags int, mode uint32) {
 	unix.Fstat(fd, &st)
 	fl, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	fdfl, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-	c.out = append(c.out, fmt.Sprintf("%s=%o fl %#x fd %#x size %d", what, st.Mode, fl&^unix.O_LARGEFILE, fdfl, st.Size))
+	fl &^= unix.O_LARGEFILE | flags&unix.O_NOFOLLOW // what was asked for by O_NOFOLLOW does not show it in a jail
+	c.out = append(c.out, fmt.Sprintf("%s=%o fl %#x fd %#x size %d", what, st.Mode, fl, fdfl, st.Size))
 }
 
 func (c *calls) opens() {

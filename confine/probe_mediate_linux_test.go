@@ -18,15 +18,7 @@ import (
 
 // callVerbs are the attempts of the tests of mediated calls.
 var callVerbs = map[string]func(args []string) (string, error){
-	"await": silent(func(a []string) error {
-		for range 1000 {
-			if _, err := os.Lstat(a[0]); err == nil {
-				return nil
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		return unix.ETIMEDOUT
-	}),
+	"await":    silent(probeAwait),
 	"creating": silent(func(a []string) error { return closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT, 0o644)) }),
 	"by-cwd": silent(func(a []string) error {
 		if err := unix.Chdir(a[0]); err != nil {
@@ -80,15 +72,19 @@ var callVerbs = map[string]func(args []string) (string, error){
 		}
 		return closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_WRONLY, 0))
 	}),
-	"unanswered":   silent(probeUnanswered),
-	"race-maker":   probeRaceMaker,
-	"race-mover":   probeRaceMover,
-	"race-memory":  probeRaceMemory,
-	"race-rename":  probeRaceRename,
-	"race-symlink": probeRaceSymlink,
-	"race-open":    probeRaceOpen,
-	"race-create":  probeRaceCreate,
-	"many-opens":   probeManyOpens,
+	"unanswered":    silent(probeUnanswered),
+	"race-maker":    probeRaceMaker,
+	"race-mover":    probeRaceMover,
+	"race-memory":   probeRaceMemory,
+	"race-rename":   probeRaceRename,
+	"race-symlink":  probeRaceSymlink,
+	"race-open":     probeRaceOpen,
+	"race-create":   probeRaceCreate,
+	"race-exchange": probeRaceExchange,
+	"blocked-opens": probeBlockedOpens,
+	"swapped-opens": probeSwappedOpens,
+	"fifo-anew":     silent(probeFifoAnew),
+	"many-opens":    probeManyOpens,
 	"reopen-fd": silent(func(a []string) error { // for writing, what is open for reading
 		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -112,6 +108,17 @@ var callVerbs = map[string]func(args []string) (string, error){
 	"changes-attributes": probeAttributes,
 	"creates":            probeCreates,
 	"timed":              probeTimed,
+}
+
+// probeAwait waits until there is a file.
+func probeAwait(a []string) error {
+	for range 1000 {
+		if _, err := os.Lstat(a[0]); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return unix.ETIMEDOUT
 }
 
 // fill writes to a file and leaves it open.

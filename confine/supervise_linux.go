@@ -33,13 +33,13 @@ type supervisor struct {
 	ledger   ledger
 	names    nameLock
 	umask    int // of all that has been started, or unknownUmask
-	workers  int
-	idle     *idleWorkers
+	crew     crew
 	running  bool // the server was executed, or is about to be
 }
 
-// maxWorkers bounds the calls that are carried out at once. They block only on
-// filesystems that hang. There are spare threads for them (spareThreads): when the
+// maxWorkers bounds the calls that are carried out at once. They wait only for
+// filesystems that hang: what else an open would wait for (the other end of a fifo, a
+// lease of the host's) is asked for again later. There are spare threads for them (spareThreads): when the
 // server has taken all that there may be, the supervisor still answers.
 const maxWorkers = 4
 
@@ -57,8 +57,7 @@ func newSupervisor(s *shim) *supervisor {
 		failed:  func(step string, err error) { s.report(startError(step, err)) },
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		umask:   s.umask,
-		workers: 1,
-		idle:    newIdleWorkers(),
+		crew:    crew{hired: 1},
 	}
 	if s.order.Gate.Asked {
 		v.sockets = newSockets(v, s.asks)
@@ -135,17 +134,24 @@ func (v *supervisor) take(n *notification) {
 	v.pass(r)
 }
 
-// pass gives a request to a worker that waits, or to a new one: never to one that
-// may be kept waiting itself.
+// pass has a worker carry a request out. It never waits: other calls need no worker.
 func (v *supervisor) pass(r *request) {
-	w := v.idle.pop(v.workers == maxWorkers)
-	if w == nil {
-		v.workers++
+	switch v.crew.assign(r, v.stale) {
+	case hireOne:
 		go v.work(r)
-		return
+	case turnAway:
+		v.turnAway(r)
 	}
-	w.give(r)
 }
+
+// turnAway answers a call that one too many would be. None of the calls that wait is
+// given up for it.
+func (v *supervisor) turnAway(r *request) {
+	v.listener.finish(r.n.id, unix.EAGAIN)
+	r.close()
+}
+
+func (v *supervisor) stale(r *request) bool { return !v.listener.valid(r.n.id) }
 
 // work is a worker. Its thread is its own and ends with it.
 func (v *supervisor) work(r *request) {
@@ -156,26 +162,30 @@ func (v *supervisor) work(r *request) {
 		v.end()
 	}
 	w := &worker{}
+	if r == nil { // the first one waits
+		r = v.crew.next(w)
+	}
 	for {
-		if r == nil {
-			// The first one waits.
-		} else if v.carryOut(r) {
+		switch {
+		case v.carryOut(r):
 			r.close()
-		} else {
+		case v.crew.sleep():
 			go v.later(r)
+		default:
+			v.turnAway(r)
 		}
-		v.idle.push(w)
-		r = w.await()
+		r = v.crew.next(w)
 	}
 }
 
-// later has a call carried out again, for as long as somebody waits for it.
+// later has a call carried out again, for as long as its caller waits for it.
 func (v *supervisor) later(r *request) {
 	r.tries = min(r.tries+1, 50)
 	time.Sleep(time.Duration(r.tries) * time.Millisecond)
-	if !v.listener.valid(r.n.id) {
+	v.crew.wake()
+	if v.stale(r) {
 		r.close()
 		return
 	}
-	v.idle.pop(true).give(r)
+	v.pass(r)
 }

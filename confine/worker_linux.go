@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -46,40 +47,92 @@ func (w *worker) await() *request {
 	return w.next
 }
 
-// idleWorkers are those that wait. The one that came last goes first: the others
-// can sleep on.
-type idleWorkers struct {
-	mu   sync.Mutex
-	some *sync.Cond
-	all  []*worker
+// A crew is the workers of a jail, and the requests that there is no worker for yet.
+type crew struct {
+	mu      sync.Mutex
+	hired   int
+	idle    []*worker  // the one that came last goes first: the others can sleep on
+	waiting []*request // while all of maxWorkers are busy
+	asleep  int        // requests that are tried again later
 }
 
-func newIdleWorkers() *idleWorkers {
-	i := &idleWorkers{}
-	i.some = sync.NewCond(&i.mu)
-	return i
-}
+// maxHeld bounds the requests that wait or sleep, each of which holds descriptors. A
+// server has as many only where it kills those that wait, or may have more threads.
+const maxHeld = 1024
 
-func (i *idleWorkers) push(w *worker) {
-	i.mu.Lock()
-	i.all = append(i.all, w)
-	i.mu.Unlock()
-	i.some.Signal()
-}
+// What is to be done with a request.
+type assignment int
 
-// pop returns nil when there is none and it is not to wait for one.
-func (i *idleWorkers) pop(wait bool) *worker {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for len(i.all) == 0 {
-		if !wait {
-			return nil
-		}
-		i.some.Wait()
+const (
+	assigned assignment = iota // it is given to a worker, or waits for one
+	hireOne                    // it is for a new worker
+	turnAway                   // there are too many
+)
+
+// assign gives a request to a worker that is idle, and never waits for one. stale tells
+// of a request whose caller is gone.
+func (c *crew) assign(r *request, stale func(*request) bool) assignment {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		w := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		w.give(r)
+		return assigned
 	}
-	w := i.all[len(i.all)-1]
-	i.all = i.all[:len(i.all)-1]
-	return w
+	defer c.mu.Unlock()
+	if c.hired < maxWorkers {
+		c.hired++
+		return hireOne
+	}
+	if c.full() {
+		c.waiting = slices.DeleteFunc(c.waiting, func(r *request) bool {
+			gone := stale(r)
+			if gone {
+				r.close()
+			}
+			return gone
+		})
+	}
+	if c.full() {
+		return turnAway
+	}
+	c.waiting = append(c.waiting, r)
+	return assigned
+}
+
+func (c *crew) full() bool { return len(c.waiting)+c.asleep >= maxHeld }
+
+// sleep counts one more request that is tried again later, if there may be one.
+func (c *crew) sleep() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full() {
+		return false
+	}
+	c.asleep++
+	return true
+}
+
+func (c *crew) wake() {
+	c.mu.Lock()
+	c.asleep--
+	c.mu.Unlock()
+}
+
+// next is the request that a worker carries out next: the one that has waited longest,
+// or the next one that comes.
+func (c *crew) next(w *worker) *request {
+	c.mu.Lock()
+	if len(c.waiting) > 0 {
+		r := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.mu.Unlock()
+		return r
+	}
+	c.idle = append(c.idle, w)
+	c.mu.Unlock()
+	return w.await()
 }
 
 // becomeWorker takes from the thread what the server does not have either, gives it
