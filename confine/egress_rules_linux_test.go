@@ -94,6 +94,9 @@ func TestWorldRules(t *testing.T) {
 		// Ports and schemes.
 		{[]policy.NetRule{tcp("good.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
 		{[]policy.NetRule{host("good.test")}, "greeted good.test:7000", refused, "connect good.test:7000"},
+		{[]policy.NetRule{tcp("*.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
+		{[]policy.NetRule{tcp("*.test", 7000), {Host: "good.test"}}, "greeted good.test:7000", unknown, "resolve good.test"},
+		{[]policy.NetRule{tcp("*", 7000), {Host: "198.51.100.10"}}, "greeted 198.51.100.10:7000", "", "connect 198.51.100.10:7000"},
 		{[]policy.NetRule{{Host: "good.test", Scheme: "https", Allow: true}}, "get http://good.test/", refused, "connect good.test:80"},
 		{[]policy.NetRule{host("closed.test")}, "greeted closed.test:80", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
 		// Addresses behind names.

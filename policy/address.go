@@ -44,7 +44,7 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
 	best := -1
 	for _, r := range rules {
-		if r.Host != name && !(local && r.Host == "localhost") || !slices.Contains(r.Ports(), port) {
+		if r.Host != name && !(local && r.Host == "localhost") || !r.onPort(port) {
 			continue
 		}
 		if !r.Allow && r.conditional() {
@@ -80,7 +80,7 @@ var specials = sync.OnceValue(func() []specialBlock {
 		{block("fec0::/10"), private},
 		{block("169.254.0.0/16"), linkLocal},
 		{block("fe80::/10"), linkLocal},
-		{block("100.64.0.0/10"), "is an address of a carrier's own network"},
+		{block("100.64.0.0/10"), carrier},
 		{block("192.0.0.0/24"), "is an address of a protocol"},
 		{block("192.88.99.0/24"), "is a 6to4 relay"},
 		{block("224.0.0.0/4"), multicast},
@@ -108,6 +108,7 @@ const (
 	loopback    = "is the host's loopback"
 	private     = "is a private address"
 	linkLocal   = "is a link-local address"
+	carrier     = "is an address of a carrier's own network"
 	multicast   = "is a multicast address"
 	embedded    = "is an IPv4 address in the form of an IPv6 one"
 )

@@ -63,7 +63,7 @@ type linkJSON struct {
 type netJSON struct {
 	Host       string `json:"host"`
 	Scheme     string `json:"scheme,omitempty"`
-	Ports      []int  `json:"ports"`
+	Ports      []int  `json:"ports,omitempty"` // none: every one
 	PathPrefix string `json:"path_prefix,omitempty"`
 
 	Methods []string `json:"methods,omitempty"`
@@ -108,7 +108,11 @@ func reference(p *Profile) profileJSON {
 		out.Links = append(out.Links, linkJSON(l))
 	}
 	for _, r := range p.Net {
-		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, r.Ports(), r.PathPrefix, r.Methods, r.secretNames(), r.Allow, r.Where})
+		ports := r.Ports()
+		if !r.Allow && r.Port == 0 {
+			ports = nil
+		}
+		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, ports, r.PathPrefix, r.Methods, r.secretNames(), r.Allow, r.Where})
 	}
 	for _, s := range p.Secrets {
 		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})

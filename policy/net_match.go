@@ -143,8 +143,8 @@ func NeedsTerminating(rules []NetRule, host, scheme string, port int) bool {
 	})
 }
 
-// Ports lists the ports that a rule covers: without a port that of its scheme, and
-// without a scheme those of http and https.
+// Ports lists the ports that a rule which allows covers: without a port that of its
+// scheme, and without a scheme those of http and https.
 func (r NetRule) Ports() []int {
 	switch {
 	case r.Port != 0:
@@ -156,6 +156,11 @@ func (r NetRule) Ports() []int {
 	}
 	return []int{80, 443}
 }
+
+// everyPort reports whether a rule is about all ports: one that refuses and names none.
+func (r NetRule) everyPort() bool { return !r.Allow && r.Port == 0 }
+
+func (r NetRule) onPort(port int) bool { return r.everyPort() || slices.Contains(r.Ports(), port) }
 
 // Covers reports whether a rule is about some connection to a host in its normal form,
 // whatever it says of that; port 0 is any that it covers.
@@ -175,12 +180,7 @@ func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 	if scheme != "" && r.Scheme != "" && r.Scheme != "tcp" && r.Scheme != scheme {
 		return false
 	}
-	for _, p := range r.Ports() {
-		if p == port {
-			return true
-		}
-	}
-	return false
+	return r.onPort(port)
 }
 
 // matchesMethod: see MatchNet for a method that is not visible.

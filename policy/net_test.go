@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -228,5 +229,50 @@ func TestDedupNet(t *testing.T) {
 	c.overlay(layer("three", "U"))
 	if got := len(c.Servers["s"].Access.Net); got != 2 {
 		t.Errorf("%d rules: another secret is another rule", got)
+	}
+}
+
+// TestRefusedEverywhere: a rule that refuses and names no port is about every port and
+// scheme, whatever wider rules allow.
+func TestRefusedEverywhere(t *testing.T) {
+	wide := []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b", Port: 5432, Scheme: "tcp", Allow: true}, {Host: "*", Port: 5432, Allow: true}, {Host: "*", Allow: true}}
+	for _, port := range []int{80, 443, 8080, 5432} {
+		for _, scheme := range []string{"", "http", "https", "tcp"} {
+			if _, ok := MatchNet(wide, "a.b", scheme, port, "/", "GET"); !ok {
+				t.Errorf("control: %s %d is refused", scheme, port)
+			}
+			if rule, ok := MatchNet(append(slices.Clone(wide), NetRule{Host: "a.b"}), "a.b", scheme, port, "/", "GET"); ok {
+				t.Errorf("%s %d is allowed by %+v", scheme, port, rule)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name         string
+		rules        []NetRule
+		scheme, path string
+		want         bool
+	}{
+		{"a wildcard that refuses", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b"}}, "http", "/", false},
+		{"another host", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "c.b"}}, "http", "/", true},
+		{"the same host's own port says more", []NetRule{{Host: "a.b", Port: 8080, Allow: true}, {Host: "a.b"}}, "http", "/", true},
+		{"the port that is refused is another", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Port: 80}}, "http", "/", true},
+		{"a scheme on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "http", "/", false},
+		{"another scheme", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "https", "/", true},
+		{"a path on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "http", "/x/y", false},
+		{"another path", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "http", "/y", true},
+		{"a rule that allows has its ports only", []NetRule{{Host: "a.b", Allow: true}}, "http", "/", false},
+	} {
+		if _, got := MatchNet(tt.rules, "a.b", tt.scheme, 8080, tt.path, "GET"); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+	if !NeedsTerminating([]NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "a.b", "http", 8080) {
+		t.Error("what a path refuses on every port has to be seen on every port")
+	}
+	refused := []NetRule{{Host: "93.184.216.34"}, {Host: "*", Port: 8080, Allow: true}}
+	for addr, want := range map[string]bool{"93.184.216.34": false, "93.184.216.35": true} {
+		if reason, ok := CheckAddress(refused, netip.MustParseAddr(addr), 8080, nil); ok != want {
+			t.Errorf("%s on port 8080: %v, %s", addr, ok, reason)
+		}
 	}
 }

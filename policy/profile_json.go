@@ -130,7 +130,9 @@ func (p *Profile) writeNet(j *jsonText) {
 		j.begin('{')
 		j.member("host").text(r.Host)
 		j.option("scheme", r.Scheme)
-		j.member("ports").integers(r.Ports())
+		if !r.everyPort() {
+			j.member("ports").integers(r.Ports())
+		}
 		j.option("path_prefix", r.PathPrefix)
 		j.options("methods", r.Methods)
 		j.options("secrets", r.secretNames()) // names of variables

@@ -51,6 +51,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	}
 	b := &builder{p: p, h: &host, f: newFinder(&host), at: make(map[string]Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}}
 	b.guard()
+	b.places(net)
 	out := &Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
 		HomePrivate: !p.HomeReal, Net: net, Inbound: p.inbound(), Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,

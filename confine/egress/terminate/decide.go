@@ -110,8 +110,8 @@ func conditional(rules []policy.NetRule, scheme string, t egress.Target) bool {
 // covering lists the rules that are about a connection, whatever is asked for on it.
 func covering(rules []policy.NetRule, scheme string, t egress.Target) (out []policy.NetRule) {
 	for _, r := range rules {
-		bare := policy.NetRule{Host: r.Host, Scheme: r.Scheme, Port: r.Port, Allow: true}
-		if _, ok := policy.MatchNet([]policy.NetRule{bare}, t.Name, scheme, t.Port, "", ""); ok {
+		bare := policy.NetRule{Host: r.Host, Scheme: r.Scheme, Port: r.Port, Allow: r.Allow}
+		if about, _ := policy.MatchNet([]policy.NetRule{bare}, t.Name, scheme, t.Port, "", ""); about.Host != "" {
 			out = append(out, r)
 		}
 	}
