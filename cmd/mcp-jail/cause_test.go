@@ -35,7 +35,9 @@ type cause struct {
 	server func(w *world) []string      // its command, where that is not the exec server
 	port   func(t *testing.T) string    // $PORT
 
-	ordinary bool // what it does is nothing to root, who is another user here
+	roots    []string // the client's
+	ordinary bool     // what it does is nothing to root, who is another user here
+	other    bool     // of an innocent: the kernel tells it in other words in a jail
 
 	want string // the proposal: its rules or flags, joined by "; "
 }
@@ -60,6 +62,7 @@ func causes(t *testing.T, rows []cause) {
 func (c cause) world(t *testing.T, port string) *causeWorld {
 	t.Helper()
 	w := &causeWorld{newWorld(t), port}
+	w.fixture(t, "exec.py")
 	if c.before != nil {
 		c.before(t, w.world)
 	}
@@ -140,18 +143,18 @@ func (w *causeWorld) hide(text string) string {
 }
 
 // argvOf is the command of the server.
-func (c cause) argvOf(t *testing.T, w *causeWorld) []string {
+func (c cause) argvOf(w *causeWorld) []string {
 	if c.server != nil {
 		return c.server(w.world)
 	}
-	return []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
+	return []string{"/usr/bin/python3", filepath.Join(w.base, "server", "exec.py")}
 }
 
 // attempt uses the server once: without a jail where p is nil, else with what p adds
 // to the policy. p was proposed in another world, from.
 func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorld) toolResult {
 	t.Helper()
-	argv := c.argvOf(t, w)
+	argv := c.argvOf(w)
 	cmd := w.plain(argv...)
 	if p != nil {
 		cmd = w.jail(c.arguments(t, w, p, from, argv)...)
@@ -159,12 +162,18 @@ func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorl
 	s := start(t, cmd)
 	defer s.close()
 	m := s.call("initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
+		"protocolVersion": "2025-11-25", "capabilities": c.capabilities(w, s), "clientInfo": map[string]any{"name": "test", "version": "1"},
 	})
 	if m.Error != nil {
 		return toolResult{raw: m.Error, IsError: true}
 	}
 	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	if c.roots != nil {
+		eventually(t, "the server has its roots", func() bool {
+			said := s.stderr.String()
+			return strings.Contains(said, "directories from MCP roots") || strings.Contains(said, "No valid root directories")
+		})
+	}
 	if c.use != nil {
 		return c.use(t, w.world, s)
 	}
@@ -176,6 +185,19 @@ func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorl
 		do[i] = w.fill(do[i])
 	}
 	return s.tool("run", map[string]any{"argv": do})
+}
+
+// capabilities are those of the client, which answers for its roots.
+func (c cause) capabilities(w *causeWorld, s *session) map[string]any {
+	if c.roots == nil {
+		return map[string]any{}
+	}
+	roots := []map[string]string{}
+	for _, dir := range c.roots {
+		roots = append(roots, map[string]string{"uri": "file://" + w.fill(dir)})
+	}
+	s.answer = func(m message) any { return map[string]any{"roots": roots} }
+	return map[string]any{"roots": map[string]any{}}
 }
 
 // arguments are those of `mcp-jail run`, or of `mcp-jail plan`.
@@ -342,7 +364,7 @@ func (c cause) had(t *testing.T, w, from *causeWorld, less lesser) bool {
 			}
 		}
 	}
-	args := append([]string{"plan", "--format", "json"}, c.arguments(t, w, &proposal{}, nil, c.argvOf(t, w))...)
+	args := append([]string{"plan", "--format", "json"}, c.arguments(t, w, &proposal{}, nil, c.argvOf(w))...)
 	must(t, json.Unmarshal([]byte(w.say(t, args...)), &plan))
 	var before policy.Profile
 	for _, e := range plan.Profile.FS {

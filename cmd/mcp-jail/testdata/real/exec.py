@@ -1,4 +1,5 @@
-"""An MCP server with one tool: run starts a program and returns what it printed."""
+"""An MCP server with one tool: run starts a program and returns what it printed.
+With "errors" as its argument a failure is an error of the protocol, no result."""
 
 import json
 import os
@@ -41,4 +42,7 @@ for line in sys.stdin:
     m = json.loads(line)
     if "id" in m:
         frame = {"jsonrpc": "2.0", "id": m["id"], "result": answer(m["method"], m.get("params"))}
+        if frame["result"].get("isError") and "errors" in sys.argv:
+            text = frame.pop("result")["content"][0]["text"]
+            frame["error"] = {"code": -32603, "message": text.strip().split("\n")[-1]}
         print(json.dumps(frame), flush=True)
