@@ -198,7 +198,7 @@ var i386Calls = map[string]uint32{
 	"memfd_create": 356, "bpf": 357, "execveat": 358, "socket": 359, "socketpair": 360, "connect": 362, "userfaultfd": 374, "semget": 393, "shmget": 395,
 	"msgget": 399, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435,
 	"openat2": 437, "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "file_setattr": 469,
-	"io_uring_enter": 426, "io_uring_register": 427, "open_tree_attr": 467, "sched_setaffinity": 241, "sched_setscheduler": 156, "setxattrat": 463,
+	"fcntl": 55, "getxattr": 229, "io_setup": 245, "io_uring_enter": 426, "io_uring_register": 427, "open_tree_attr": 467, "sched_setaffinity": 241, "sched_setscheduler": 156, "setxattrat": 463,
 }
 
 // TestGateNumbers compares the table with that of golang.org/x/sys.

@@ -16,7 +16,10 @@ func fileAttacks() []attackGroup {
 			}},
 			{what: "read where the name only begins like a grant", forms: []string{"read PRE/secret", "list PRE", "read WS/../../home-secret/secret"}},
 			{what: "see whether a file is there", forms: []string{
-				"stat OUT/secret", "statx OUT/secret", "access OUT/secret", "opath OUT/secret", "readlink OUT/link", "xattrs OUT/secret", "statfs OUT/secret",
+				"stat OUT/secret", "statx OUT/secret", "access OUT/secret", "opath OUT/secret", "readlink OUT/link", "statfs OUT/secret",
+			}},
+			{what: "read what its extended attributes hold", forms: []string{
+				"xattr-value OUT/secret user.secret", "xattr-of-link OUT/secret user.secret", "xattrs OUT/secret", "xattr-at OUT/secret user.secret", "call getxattr @OUT/secret @user.secret #64 64",
 			}},
 			{what: "enter or list a directory", forms: []string{"list OUT", "chdir OUT", "opath OUT", "list /proc/self/rootOUT"}},
 			{what: "make something", forms: []string{

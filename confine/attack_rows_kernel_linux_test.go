@@ -57,6 +57,9 @@ func kernelAttacks() []attackGroup {
 		}},
 		{"System calls that reach past every path", []attack{
 			{what: "io_uring, whose requests no filter sees", forms: []string{"uring", "call io_uring_setup 1 #120", "reaches EBADF io_uring_enter -1 0 0 0 0 0", "reaches EBADF io_uring_register -1 0 0 0"}},
+			{what: "asynchronous input and output, of whose contexts a host has so many", forms: []string{"io-contexts 8", "call io_setup 8 #8"}},
+			{what: "a lease on a file that may only be read, for which the host's writers wait", forms: []string{"lease WS/src/code", "call fcntl =WS/src/code 1024 0"}},
+			{what: "huge pages, which no limit of memory counts", forms: []string{"reaches EINVAL mmap 0 0 1 0x40022 -1 0", "reaches EFAULT memfd_create 1 4", "reaches EINVAL shmget 54321 0 05000"}},
 			{what: "eBPF and perf", forms: []string{"bpf-map", "perf 0", "reaches EINVAL bpf 54321 0 0", "reaches EFAULT perf_event_open 1 0 -1 -1 0"}},
 			{what: "userfaultfd", forms: []string{"userfault", "call userfaultfd 1"}},
 			{what: "a seccomp listener of one's own", forms: []string{"listener"}},

@@ -54,6 +54,7 @@ func processAttacks() []attackGroup {
 		{"What belongs to a user, not to a path", []attack{
 			{what: "shared memory of System V and POSIX", forms: []string{"shmget IPCKEY", "shm-attach IPCKEY", "shm-any SHMID", "read HOSTSHM", "call shmget IPCKEY 0 0", "read-mapped HOSTSHM"}},
 			{what: "semaphores and message queues of System V, queues of POSIX", forms: []string{"semaphore IPCKEY", "messages IPCKEY", "mqopen QUEUE", "call semget IPCKEY 0 0", "call msgget IPCKEY 0", "call mq_open @QUEUE 0", "list /dev/mqueue"}},
+			{what: "a queue of POSIX of one's own, which is counted as the user's", forms: []string{"mqmake QUEUE-made"}},
 			{what: "the user's keys", forms: []string{"key-find KEYNAME", "key-add", "keyring", "read /proc/keys", "read /proc/key-users", "call keyctl 0 -4 0", "call keyctl 0 -3 1", "reaches EFAULT add_key 1 1 1 1 -4", "reaches EFAULT request_key 1 1 1 -4"}},
 			{what: "type into a terminal", forms: []string{"type", "sticky-input", "terminal-of TERMINAL"}},
 			{what: "the user's terminals by name", forms: []string{"write TERMINAL", "open TERMINAL", "stat TERMINAL", "chmod TERMINAL"}},

@@ -83,6 +83,9 @@ func newStage(t *testing.T, s *suite) *stage {
 		t.Cleanup(func() { os.Remove(p) })
 	}
 	plantBelow(t, root, stageTree...)
+	if err := unix.Setxattr(root+"/out/secret", "user.secret", []byte("secret"), 0); err != nil && err != unix.EOPNOTSUPP {
+		t.Fatal(err)
+	}
 	program, err := os.ReadFile("/usr/bin/true")
 	if err != nil {
 		t.Fatal(err)

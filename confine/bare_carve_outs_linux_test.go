@@ -1,10 +1,13 @@
 package confine
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -129,6 +132,49 @@ func TestBareDenials(t *testing.T) {
 	for _, target := range []string{"/work/.env", "/work/.git/config"} {
 		if !slices.ContainsFunc(s.Denials(), func(d Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
 			t.Errorf("nothing of %s: %+v", target, s.Denials())
+		}
+	}
+}
+
+// TestBareExtendedAttributes: Landlock lets everybody read what extended attributes hold,
+// of what is hidden and of what is not granted too.
+func TestBareExtendedAttributes(t *testing.T) {
+	needsBare(t)
+	dir := plant(t, bareTree...)
+	for _, name := range []string{"outside", "work/.env", "work/file"} {
+		if err := unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0); err != nil {
+			t.Fatal(err)
+		}
+		file := dir + "/" + name
+		for _, c := range []struct{ attempt, control, want outcome }{
+			{"xattr-value " + file + " user.secret", "ok told", "ENOTSUP"},
+			{"xattr-of-link " + file + " user.secret", "ok told", "ENOTSUP"},
+			{"xattr-names " + file, `ok "user.secret\x00"`, "ENOTSUP"},
+			{"xattr-at " + file + " user.secret", "ok told", "ENOSYS"},
+		} {
+			a := attempt(strings.Fields(c.attempt))
+			control := unconfined(t, dir, a)[0]
+			if a[0] == "xattr-at" && control == "ENOSYS" {
+				t.Logf("this kernel has no getxattrat")
+				continue
+			}
+			expect(t, "unconfined: "+c.attempt, control, c.control)
+			expect(t, c.attempt, inBare(t, bareProfile(t, dir), a)[0], c.want)
+		}
+	}
+	// ls and cp ask for attributes, and do without.
+	for _, argv := range [][]string{{"ls", "-l", dir + "/work"}, {"cp", "-a", dir + "/work/file", dir + "/work/copy"}} {
+		p := bareProfile(t, dir)
+		p.Program, p.Argv = "/usr/bin/"+argv[0], argv
+		var out, errs bytes.Buffer
+		proc, wait, err := startJail(t, allGaps, p, &out, &errs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exit, _ := proc.Wait()
+		wait()
+		if exit.Code != 0 || errs.Len() > 0 {
+			t.Errorf("%q: %+v, %s", argv, exit, errs.String())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // TestBareWalls are the attempts on what is not a file of the profile.
 func TestBareWalls(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "place/")
+	dir := plant(t, "place/", "file")
 	sockets := shortDir(t)
 	accept(t, "unix", sockets+"/host")
 	plantInto(t, sockets+"/file")
@@ -68,6 +68,8 @@ func TestBareWalls(t *testing.T) {
 		{"keyring", any, "EPERM"},
 		{"personality", any, "EPERM"},
 		{"handle " + dir, any, "EPERM"},
+		{"lease " + dir + "/file", "ok", "EPERM"},
+		{"io-contexts 8", "ok", "ENOSYS"},
 		{"write /proc/sys/kernel/core_pattern", any, "EACCES"},
 		// Files that are the host's here.
 		{"list /", "ok", "EACCES"},

@@ -48,6 +48,15 @@ func TestJailInotify(t *testing.T) {
 	expect(t, "watches", jailed(t, jailProfile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
 }
 
+// TestJailTerminals: the host has so many for all that are not its own.
+func TestJailTerminals(t *testing.T) {
+	needsJail(t)
+	few, more := try("terminals", fmt.Sprint(maxTerminals)), try("terminals", fmt.Sprint(maxTerminals+1))
+	expect(t, "unconfined", unconfined(t, "/", more)[0], "ok")
+	expect(t, "as many as there are", inJail(t, jailProfile(t), few)[0], "ok")
+	expect(t, "more", inJail(t, jailProfile(t), more)[0], fmt.Sprint(maxTerminals, " ENOSPC"))
+}
+
 func TestJailFileSize(t *testing.T) {
 	needsJail(t)
 	dir := plant(t)

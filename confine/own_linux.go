@@ -3,6 +3,7 @@ package confine
 import (
 	"errors"
 	"path"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,10 @@ type ownFilesystems struct {
 // deviceNodes are bound from the host: a user namespace cannot make its own.
 var deviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
+// maxTerminals are the most that one jail can have. The kernel counts those of all jails
+// and containers together, 3072 of them (kernel.pty.max less kernel.pty.reserve).
+const maxTerminals = 128
+
 // The stand-ins of masks lie in the jail's /dev while it is being built: empty,
 // and shut even for their owner.
 const maskDir, maskFile = ".masked-directory", ".masked-file"
@@ -33,7 +38,7 @@ func (f *ownFilesystems) make() (err error) {
 	// The kernel shows a fresh proc to a namespace that can see an old one in
 	// full; whether a refusal matters is known when the order is there.
 	f.proc, f.procErr = newFs(f.t, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if f.pts, err = newFs(f.t, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620"); err != nil {
+	if f.pts, err = newFs(f.t, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(maxTerminals)); err != nil {
 		return on("devpts", err)
 	}
 	if f.dev, err = newFs(f.t, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {

@@ -65,7 +65,7 @@ var verbs = map[string]func(args []string) (string, error){}
 
 func init() {
 	for _, some := range []map[string]func(args []string) (string, error){
-		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits,
+		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOnShared,
 	} {
 		for name, verb := range some {
 			if verbs[name] != nil {

@@ -73,12 +73,12 @@ type seccompOptions struct {
 	// Sockets has the supervisor make TCP and UDP sockets, connect and name them
 	// (socketRules). It takes Supervised.
 	Sockets bool
-	// OwnIPC says that SysV and POSIX queues are the jail's own.
+	// OwnIPC says that what System V has is the jail's own.
 	OwnIPC bool
 	// Truncate says that Landlock decides who may truncate (ABI 3), or mounts do.
 	Truncate bool
-	// Attributes says that read-only mounts decide who may change extended
-	// attributes and flags.
+	// Attributes says that mounts decide who may read and change extended attributes
+	// and flags.
 	Attributes bool
 	// Programs says that only listed files may be started. A memfd has no path
 	// that Landlock could judge, so it must be one that cannot be executed.
@@ -119,6 +119,7 @@ const (
 // Linux errnos: the compiler runs on systems whose own numbers differ.
 const (
 	linuxEPERM           = 1
+	linuxENOMEM          = 12
 	linuxEACCES          = 13
 	linuxENOSYS          = 38
 	linuxENOPROTOOPT     = 92

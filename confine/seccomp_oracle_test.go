@@ -11,7 +11,7 @@ import (
 // the rules.
 func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 	refuse := func(errno uint32) uint32 { return 0x00050000 | errno }
-	const eperm, enosys, eproto, eopnot, eafno = 1, 38, 93, 95, 97
+	const eperm, enomem, enosys, eproto, eopnot, eafno = 1, 12, 38, 93, 95, 97
 	const ok = 0x7fff0000
 
 	switch {
@@ -38,7 +38,8 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			return ok
 		}
 		switch name {
-		case "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "openat2", "statmount", "listmount", "listns":
+		case "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "openat2", "statmount", "listmount", "listns",
+			"io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel":
 			return refuse(enosys)
 		case "setns", "mount", "umount2", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsmount", "fsconfig",
 			"fspick", "mount_setattr", "pivot_root", "chroot", "ptrace", "process_vm_readv", "process_vm_writev",
@@ -46,8 +47,12 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "swapon", "swapoff",
 			"name_to_handle_at", "open_by_handle_at", "fanotify_init", "quotactl", "quotactl_fd", "syslog", "reboot",
 			"sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "acct", "iopl",
-			"ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat", "kcmp":
+			"ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat", "kcmp", "mq_open", "mq_unlink":
 			return refuse(eperm)
+		case "fcntl":
+			return yes(i(1) == 1024 || i(1) == 1040, eperm)
+		case "mmap":
+			return yes(a[3]&0x40000 != 0, enomem)
 		case "clone":
 			for _, f := range []uint32{0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000} {
 				if uint32(a[0])&f != 0 {
@@ -89,9 +94,10 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			return yes(a[2]&3 == 3 || a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
 		case "truncate":
 			return yes(!o.Truncate, eperm)
-		case "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr":
+		case "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+			"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr":
 			return yes(!o.Attributes, eopnot)
-		case "setxattrat", "removexattrat", "file_setattr":
+		case "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr":
 			return yes(!o.Attributes, enosys)
 		case "mknod", "mknodat":
 			mode := a[1]
@@ -126,9 +132,16 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 		case "sendmsg":
 			return yes(uint32(a[2])&0x20000000 != 0, eopnot)
 		case "memfd_create":
+			if uint32(a[1])&4 != 0 {
+				return refuse(enomem)
+			}
 			return yes(o.Programs && uint32(a[1])&8 == 0, enosys)
-		case "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv",
-			"msgctl", "mq_open", "mq_unlink":
+		case "shmget":
+			if o.OwnIPC {
+				return yes(uint32(a[2])&0o4000 != 0, enomem)
+			}
+			return refuse(eperm)
+		case "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl":
 			return yes(!o.OwnIPC, eperm)
 		}
 		return ok
@@ -194,6 +207,7 @@ var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
+	0x40022, 0x78040022, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 

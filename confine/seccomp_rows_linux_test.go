@@ -48,7 +48,7 @@ func seccompRows() []seccompRow {
 	var t seccompTable
 	for _, subject := range []func(*seccompTable){
 		missingRows, namespaceRows, mountRows, processRows, administrationRows, ownProcessRows, ioctlRows, modeRows,
-		socketRows, sendRows, openRows, ipcRows, gateRows,
+		socketRows, sendRows, openRows, ipcRows, sharedRows, gateRows,
 	} {
 		subject(&t)
 	}
@@ -65,6 +65,9 @@ func missingRows(t *seccompTable) {
 	t.add(enosys, "statmount")
 	t.add(enosys, "listmount")
 	t.add(enosys, "listns")
+	for _, call := range []string{"io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel"} {
+		t.add(enosys, call, badFD)
+	}
 }
 
 func namespaceRows(t *seccompTable) {
@@ -274,6 +277,14 @@ func openRows(t *seccompTable) {
 		t.strict(unix.EOPNOTSUPP, call, faulting, faulting, faulting, 0, 0)
 		t.add(0, call, faulting, faulting, faulting, 0, 0)
 	}
+	for _, call := range []string{"getxattr", "lgetxattr", "listxattr", "llistxattr"} {
+		t.strict(unix.EOPNOTSUPP, call, faulting, faulting, faulting, 0)
+		t.add(0, call, faulting, faulting, faulting, 0)
+	}
+	t.strict(unix.EOPNOTSUPP, "fgetxattr", badFD, faulting)
+	t.strict(unix.EOPNOTSUPP, "flistxattr", badFD)
+	t.strict(enosys, "getxattrat", badFD, faulting, 0, faulting, faulting, 16)
+	t.strict(enosys, "listxattrat", badFD, faulting)
 	t.strict(unix.EOPNOTSUPP, "fsetxattr", badFD, faulting, faulting, 0, 0)
 	t.strict(unix.EOPNOTSUPP, "fremovexattr", badFD, faulting)
 	t.strict(eperm, "ioctl", badFD, fsSetFlags, 0)
@@ -286,12 +297,32 @@ func openRows(t *seccompTable) {
 	t.add(0, "openat", badFD, faulting, unix.O_TRUNC)
 }
 
+// sharedRows are what the kernel keeps for all of a host or of a user.
+func sharedRows(t *seccompTable) {
+	for _, cmd := range []uintptr{unix.F_SETLEASE, 1040} {
+		t.add(eperm, "fcntl", badFD, cmd, unix.F_RDLCK)
+		t.add(eperm, "fcntl", badFD, cmd|garbage, unix.F_UNLCK)
+	}
+	t.add(0, "fcntl", badFD, unix.F_GETLEASE)
+	t.add(0, "fcntl", badFD, unix.F_SETLK)
+	// Huge pages, where without a filter the length, the name and the size are no good.
+	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB, badFD)
+	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB|30<<unix.MAP_HUGE_SHIFT, badFD)
+	t.add(0, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, badFD)
+	t.add(unix.ENOMEM, "memfd_create", faulting, unix.MFD_HUGETLB)
+	t.add(0, "memfd_create", faulting, unix.MFD_CLOEXEC)
+	t.add(unix.ENOMEM, "shmget", noSuch, 0, shmHugetlb|unix.IPC_CREAT)
+	t.strict(eperm, "shmget", noSuch, 0, shmHugetlb|unix.IPC_CREAT)
+}
+
 func ipcRows(t *seccompTable) {
 	t.strict(eperm, "shmget", noSuch, 0, 0)
 	t.strict(eperm, "semget", noSuch, 0, 0)
 	t.strict(eperm, "msgget", noSuch, 0)
 	t.strict(eperm, "mq_open")
 	t.add(0, "shmget", noSuch, 0, 0)
+	t.add(eperm, "mq_open")
+	t.add(eperm, "mq_unlink", faulting)
 }
 
 // gateRows are other gates to the same calls, and numbers that no call has.

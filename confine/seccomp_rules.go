@@ -71,6 +71,14 @@ const (
 	fsSetEncryption  = 0x800c6613
 	fatSetAttributes = 0x40047211
 
+	// Leases, and delegations of Linux 6.19.
+	fSetLease = 1024
+	fSetDeleg = 1040
+
+	mapHugetlb = 0x40000 // MAP_HUGETLB
+	mfdHugetlb = 0x4     // MFD_HUGETLB
+	shmHugetlb = 0o4000  // SHM_HUGETLB
+
 	prSetMM                = 35
 	seccompSetModeFilter   = 1
 	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
@@ -123,6 +131,9 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(enosys, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
 	// Newer ways to list mounts and namespaces; /proc is what programs ask.
 	add(enosys, "statmount", "listmount", "listns")
+	// There are so many contexts for a host, and one process can take them all. What uses
+	// them does without where a kernel has none.
+	add(enosys, "io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel")
 
 	// Namespaces. The kernel cuts clone's flags to 32 bits, not unshare's.
 	add(whenAny(low(0), cloneNamespaces, eperm, allow), "clone")
@@ -154,6 +165,18 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	// address randomisation and the lowest mappable page away.
 	add(whenOneOf(low(0), []uint32{personaQuery, personaLinux}, allow, eperm), "personality")
 
+	// A lease is had of a file that may only be read, and holds up the host's writers.
+	add(whenOneOf(low(1), []uint32{fSetLease, fSetDeleg}, eperm, allow), "fcntl")
+
+	// Huge pages come from a pool of the host's, and no limit of memory counts them.
+	noHugePages := errnoNode(linuxENOMEM)
+	add(whenAny(low(3), mapHugetlb, noHugePages, allow), "mmap")
+	memfd := allow
+	if opts.Programs {
+		memfd = whenAny(low(1), memfdNoExecSeal, allow, enosys)
+	}
+	add(whenAny(low(1), mfdHugetlb, noHugePages, memfd), "memfd_create")
+
 	// Limits and priorities of others. Pids cannot be known here, so also one's
 	// own pid is "another": callers use 0.
 	add(whenEqual(low(0), 0, allow, eperm), "prlimit64")
@@ -174,9 +197,11 @@ func seccompRules(opts seccompOptions) []seccompRule {
 		btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy, btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2,
 	}
 	if !opts.Attributes {
-		// Whoever preserves attributes does without, when there are none.
-		add(errnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
-		add(enosys, "setxattrat", "removexattrat", "file_setattr")
+		// Whoever preserves attributes does without, when there are none. Landlock asks
+		// for no right to read them either.
+		add(errnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+			"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
+		add(enosys, "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
 		commands = append(commands, fsSetFlags, fsSetFlags32, fsSetXattr, fsSetVersion, ext4SetVersion, fsEnableVerity, fsSetEncryption, fatSetAttributes)
 	}
 	add(whenOneOf(low(1), commands, eperm, allow), "ioctl")
@@ -202,12 +227,13 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(whenAny(low(3), msgFastopen, fastopen, allow), "sendto", "sendmmsg")
 	add(whenAny(low(2), msgFastopen, fastopen, allow), "sendmsg")
 
-	if opts.Programs {
-		add(whenAny(low(1), memfdNoExecSeal, allow, enosys), "memfd_create")
-	}
-	if !opts.OwnIPC {
-		add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl",
-			"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink")
+	// In a namespace of its own Landlock refuses to open a POSIX queue when the kernel has
+	// made it, and has counted it as the user's.
+	add(eperm, "mq_open", "mq_unlink")
+	if opts.OwnIPC {
+		add(whenAny(low(2), shmHugetlb, noHugePages, allow), "shmget")
+	} else {
+		add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl")
 	}
 	return rules
 }

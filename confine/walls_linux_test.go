@@ -71,7 +71,7 @@ func TestJailWalls(t *testing.T) {
 		{"dial tcp " + tcp, "ok", "ECONNREFUSED"},
 		{"dial tcp " + strings.Replace(tcp, "127.0.0.1", "0.0.0.0", 1), "ok", "ECONNREFUSED"},
 		{fmt.Sprint("shmget ", key), "ok", "ENOENT"},
-		{"mqopen " + queue, "ok", "ENOENT"},
+		{"mqopen " + queue, "ok", "EPERM"},
 		{"loopback", "ok", "ok"},
 		{"dial udp 169.254.169.254:80", any, "ENETUNREACH"},
 		{"dial tcp 169.254.169.254:80", any, "ENETUNREACH"},
@@ -99,6 +99,11 @@ func TestJailWalls(t *testing.T) {
 		{"personality", "ok", "EPERM"},
 		{"handle " + dir, "ok", "EPERM"},
 		{"sticky-input", asRoot("ok"), "EPERM"},
+		// What the kernel has once for a host or a user.
+		{"lease " + dir + "/file", "ok", "EPERM"},
+		{"lease-of " + dir + "/file", any, fmt.Sprint("ok ", unix.F_UNLCK)},
+		{"io-contexts 8", "ok", "ENOSYS"},
+		{"mqmake mcp-jail-made-" + self, "ok", "EPERM"},
 		// What a fresh proc would let the host's root do.
 		{"write /proc/sys/kernel/core_pattern", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
 		{"write /proc/sys/kernel/pid_max", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
