@@ -32,6 +32,9 @@ func LetGo() {}
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
 
+// CanPoll does nothing here.
+func CanPoll() error { return nil }
+
 // ShimMain does nothing here: there are no jails.
 func ShimMain() {}
 

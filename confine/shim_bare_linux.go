@@ -21,6 +21,7 @@ import (
 // steps are those of such a jail.
 func (s *shim) steps() []buildStep {
 	return []buildStep{
+		{stepPoller, nil, CanPoll},
 		{"parent", nil, s.adoptOrphans},
 		{"keyring", nil, s.leaveKeyring},
 		{"order", nil, s.readOrder},

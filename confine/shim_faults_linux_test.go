@@ -109,6 +109,7 @@ func shimFaults() []fault {
 // bareFaults are those of a jail without namespaces, where they differ.
 func bareFaults() []fault {
 	list := []fault{
+		{step: stepPoller, what: "epoll_ctl", call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC, detail: "fs.epoll.max_user_watches"},
 		{step: "parent", what: "prctl(PR_SET_CHILD_SUBREAPER)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_CHILD_SUBREAPER}, errno: unix.EINVAL},
 		{step: "private directory", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.EDQUOT},
 		{step: "directory", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},

@@ -26,6 +26,7 @@ func superviseJail() {
 	s := newShim()
 	s.pidfd, s.making = serverFD, makingFD
 	for _, step := range []buildStep{
+		{stepPoller, s.init, CanPoll},
 		{"parent", s.init, s.bindToLauncher},
 		{"order", s.init, func() error { return s.takeOrder(statusFD) }},
 		{"limits", s.init, s.limitSelf},

@@ -31,7 +31,7 @@ func withoutNamespacesMain() {
 func refuseNamespaces() error {
 	clone, unshare := uint32(unix.SYS_CLONE), uint32(unix.SYS_UNSHARE)
 	const allow, eperm, enosys = 0x7fff0000, 0x00050001, 0x00050026
-	prog, err := bpf.Assemble([]bpf.Instruction{
+	return filterThread([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1},
 		bpf.RetConstant{Val: enosys},
@@ -42,6 +42,11 @@ func refuseNamespaces() error {
 		bpf.RetConstant{Val: eperm},
 		bpf.RetConstant{Val: allow},
 	})
+}
+
+// filterThread puts a filter on the calling thread, and on what is started from it.
+func filterThread(instructions []bpf.Instruction) error {
+	prog, err := bpf.Assemble(instructions)
 	if err != nil {
 		return err
 	}

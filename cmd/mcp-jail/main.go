@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -10,5 +11,9 @@ import (
 
 func main() {
 	confine.ShimMain()
+	if err := confine.CanPoll(); err != nil {
+		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
+		os.Exit(exitFindings)
+	}
 	os.Exit(run(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }

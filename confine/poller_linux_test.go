@@ -1,0 +1,35 @@
+package confine
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestJailSupervisorCannotPoll: a server that holds all that its user may watch keeps the
+// supervisor of its jail from starting. The jail ends, and says why.
+func TestJailSupervisorCannotPoll(t *testing.T) {
+	needsJail(t)
+	f := fault{call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC}
+	for _, struck := range []bool{false, true} {
+		var l Launcher
+		if struck {
+			l.altered.steps = f.strike
+		}
+		dir := plant(t)
+		p := jailProfile(t, grant{dir, rw}) // of a program that has no need of epoll itself
+		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
+		var out, errs bytes.Buffer
+		proc, wait, err := startJail(t, l, p, &out, &errs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exit, _ := proc.Wait()
+		wait()
+		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && exit != (Exit{Code: 3}) || out.Len()+errs.Len() > 0 {
+			t.Errorf("struck %v: %+v, %s%s", struck, exit, out.String(), errs.String())
+		}
+	}
+}
