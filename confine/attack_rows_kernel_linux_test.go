@@ -77,7 +77,7 @@ func kernelAttacks() []attackGroup {
 			{what: "others' descriptors (pidfd_getfd)", forms: []string{"reaches EBADF pidfd_getfd -1 0 0"}},
 			{what: "calls that are out of use", forms: []string{"reaches EFAULT uselib 1", "reaches EFAULT ustat 0 1", "reaches EINVAL lookup_dcookie 0 0 0", "reaches EINVAL adjtimex 1", "reaches EFAULT adjtimex 1", "reaches EFAULT clock_adjtime 0 1"}},
 			{what: "a program of 32 bits, whose calls have other numbers", forms: []string{"foreign-program"}},
-			{what: "a core dump, which the host's kernel may pipe into a program", walls: []world{}, forms: []string{"crashes"}},
+			{what: "a core dump, which the host's kernel may pipe into a program", walls: []world{}, forms: []string{"crashes", "write /proc/self/coredump_filter"}},
 			{what: "snapshots of btrfs, with what is hidden in them", forms: []string{
 				"reaches EBADF ioctl -1 0x50009401 0", "reaches EBADF ioctl -1 0x5000940e 0", "reaches EBADF ioctl -1 0x50009417 0", "reaches EBADF ioctl -1 0x50009418 0", "reaches EBADF ioctl -1 0x5000940f 0", "reaches EBADF ioctl -1 0x5000943f 0",
 			}},

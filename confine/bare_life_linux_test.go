@@ -2,10 +2,12 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,4 +114,43 @@ func TestBareLauncherIsKilled(t *testing.T) {
 			return len(left) == 0
 		})
 	}
+}
+
+// TestBareDumps: what the kernel sends somewhere when the server crashes holds no memory.
+func TestBareDumps(t *testing.T) {
+	needsBare(t)
+	s := beginWith(t, allGaps, jailProfile(t), try("wait"))
+	var filters []string
+	eventually(t, "a child of the init", func() bool {
+		filters = dumpFilters(t, s.PID())
+		return len(filters) > 1
+	})
+	s.Kill()
+	s.finish()
+	if slices.ContainsFunc(filters, func(f string) bool { return f != "00000000" }) {
+		t.Errorf("the init and the server: %q", filters)
+	}
+	if own := dumpFilters(t, os.Getpid()); own[0] == "00000000" {
+		t.Errorf("this process: %q, so that the jail's show nothing", own)
+	}
+}
+
+// dumpFilters are what dumps of a process and of its children would hold.
+func dumpFilters(t *testing.T, pid int) (filters []string) {
+	t.Helper()
+	proc := fmt.Sprint("/proc/", pid)
+	b, err := os.ReadFile(proc + "/coredump_filter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filters = append(filters, strings.TrimSpace(string(b)))
+	tasks, _ := filepath.Glob(proc + "/task/*/children")
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(b)) {
+			n, _ := strconv.Atoi(child)
+			filters = append(filters, dumpFilters(t, n)...)
+		}
+	}
+	return filters
 }

@@ -42,6 +42,7 @@ type buildStep struct {
 // stepCapabilities and others are named more than once.
 const (
 	stepCapabilities = "capabilities"
+	stepDumps        = "core dumps"
 	stepServer       = "server"
 	stepSupervision  = "supervision"
 	stepOwnProc      = "proc of the supervisor"
@@ -84,6 +85,7 @@ type jailBuilder struct {
 func (b *jailBuilder) first() []buildStep {
 	return []buildStep{
 		{stepNamespaces, b.outer, b.mapIDs},
+		{stepDumps, b.outer, func() error { return emptyDumps(b.outer) }},
 		{"parent", b.outer, b.bindToParent},
 		{"private mounts", b.outer, func() error { return privateMounts(b.outer) }},
 		{"keyring", b.outer, func() error { return freshKeyring(b.outer) }},

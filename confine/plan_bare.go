@@ -337,6 +337,13 @@ func (c *compiler) bareProcesses(o *order) {
 
 // bareLife: what the server may do to other processes, and how it ends.
 func (c *compiler) bareLife() {
+	if !c.f.SeesProc {
+		c.gap(Gap{
+			Axis: policy.AxisProcess, What: "core dumps are empty",
+			Why: "there is no /proc here, by which their memory is left out, and no limit keeps the kernel from sending them to a socket (kernel.core_pattern)",
+			Fix: "mount /proc",
+		})
+	}
 	if c.f.LandlockABI >= 6 {
 		c.holds(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.gap(Gap{

@@ -71,6 +71,21 @@ func (b *builder) limitOf(resource int) (limit unix.Rlimit, err error) {
 	return limit, err
 }
 
+// emptyDumps leaves no memory in the core dumps of a process, and of all that it becomes and
+// starts: registers, and what the kernel tells of it (core(5)). A limit of their size does
+// not keep the kernel from sending them to a socket (core_pattern with an "@", Linux 6.16),
+// nor into a pipe where it is 0 (see limits). It comes before the process makes itself
+// undumpable, upon which its /proc is root's; the server's own cannot be written to.
+func emptyDumps(t *stub.Task) error {
+	outcome := t.Try(func() error { return writeAt(t, -1, "/proc/self/coredump_filter", "0") })
+	return t.Then(func() error {
+		if err := outcome(); err != nil && !errors.Is(err, unix.ENOENT) { // of a kernel without dumps
+			return on("coredump_filter", err)
+		}
+		return nil
+	})
+}
+
 func (b *builder) enterDir() error { return on(b.order.Dir, b.server.Chdir(b.order.Dir)) }
 
 // securebits(7): root is nobody special, and nothing of it can be undone.

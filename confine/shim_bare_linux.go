@@ -22,6 +22,7 @@ import (
 func (s *shim) steps() []buildStep {
 	return []buildStep{
 		{stepPoller, nil, CanPoll},
+		{stepDumps, nil, s.emptyDumps},
 		{"parent", nil, s.adoptOrphans},
 		{"keyring", nil, s.leaveKeyring},
 		{"order", nil, s.readOrder},
@@ -54,6 +55,9 @@ func (s *shim) adoptOrphans() error {
 	}
 	return s.launcherLives()
 }
+
+// emptyDumps does without where there is no /proc, which the plan says.
+func (s *shim) emptyDumps() error { return emptyDumps(s.server) }
 
 // leaveKeyring is freshKeyring where a container's filter may already refuse what
 // the server's will: nobody in the jail can use a keyring then.

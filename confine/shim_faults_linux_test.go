@@ -42,6 +42,7 @@ const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID
 // shimFaults has at least one for every step of a jail's start.
 func shimFaults() []fault {
 	return []fault{
+		{step: stepDumps, what: "write to coredump_filter", call: unix.SYS_WRITE, arg: 2, when: []uint32{1}, errno: unix.EINVAL},
 		{step: stepNamespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
 		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
@@ -126,7 +127,7 @@ func bareFaults() []fault {
 	for _, f := range shimFaults() {
 		switch {
 		case f.what == "capget", f.what == "getsockname", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
-		case slices.Contains([]string{"keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", StepExec}, f.step):
+		case slices.Contains([]string{stepDumps, "keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", StepExec}, f.step):
 			list = append(list, f)
 		}
 	}
@@ -201,7 +202,7 @@ func (f *fault) install() error {
 
 // strike has the stub meet the fault from its first call on.
 func (f *fault) strike(b *jailBuilder, steps []buildStep) []buildStep {
-	if steps[1].name != "parent" {
+	if steps[2].name != "parent" {
 		return steps // it has by now
 	}
 	return append([]buildStep{{"fault", b.outer, func() error {

@@ -107,6 +107,7 @@ func TestJailWalls(t *testing.T) {
 		// What a fresh proc would let the host's root do.
 		{"write /proc/sys/kernel/core_pattern", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
 		{"write /proc/sys/kernel/pid_max", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
+		{"write /proc/self/coredump_filter", "ok", "EROFS"},
 		{"write /proc/kpagecount", any, "EACCES"},
 		{"read /proc/keys", any, "EACCES"},
 		{"stat /sys/kernel", "ok", "ENOENT"},
@@ -162,12 +163,14 @@ func TestJailState(t *testing.T) {
 			try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
 			try("env"), try("cwd"), try("ids"), try("fds"),
 			try("limit", fmt.Sprint(unix.RLIMIT_CORE)), try("secure-bits"),
+			try("read", "/proc/self/coredump_filter"),
 		)
 		uid := os.Getuid()
 		want := []outcome{
 			"ok " + strings.Join([]string{none, none, none, none, none}, " "), "ok 1 2 0",
 			"ok ONE=1 TWO=a b", "ok /", fmt.Sprintf("ok %d %d %d", uid, uid, os.Getgid()), "ok 0 1 2", "ok 1 1",
 			"ok 0xef", // every bit and its lock, but for KEEP_CAPS, which is off
+			"ok 00000000\n",
 		}
 		for i := range want {
 			expect(t, fmt.Sprint("answer ", i), got[i], want[i])
