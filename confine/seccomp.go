@@ -121,6 +121,7 @@ const (
 	linuxEPERM           = 1
 	linuxENOMEM          = 12
 	linuxEACCES          = 13
+	linuxEINVAL          = 22
 	linuxENOSYS          = 38
 	linuxENOPROTOOPT     = 92
 	linuxEPROTONOSUPPORT = 93
@@ -177,6 +178,10 @@ func whenAny(w filterWord, bits uint32, yes, no *filterNode) *filterNode {
 
 func whenEqual(w filterWord, k uint32, yes, no *filterNode) *filterNode {
 	return &filterNode{word: w, op: bpf.JumpEqual, k: k, yes: yes, no: no}
+}
+
+func whenGreater(w filterWord, k uint32, yes, no *filterNode) *filterNode {
+	return &filterNode{word: w, op: bpf.JumpGreaterThan, k: k, yes: yes, no: no}
 }
 
 func whenOneOf(w filterWord, ks []uint32, yes, no *filterNode) *filterNode {

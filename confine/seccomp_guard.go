@@ -12,9 +12,7 @@ var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_se
 // filter of the plan, because last is known inside the jail only.
 func compileGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 	thread := low(0)
-	guard := whenEqual(thread, 0, allow, &filterNode{
-		word: thread, op: bpf.JumpGreaterThan, k: last, yes: allow, no: errnoNode(linuxEPERM),
-	})
+	guard := whenEqual(thread, 0, allow, whenGreater(thread, last, allow, errnoNode(linuxEPERM)))
 	var numbers []uint32
 	for _, call := range schedulingCalls {
 		if nr, ok := callNumber(arch, call); ok {

@@ -11,7 +11,7 @@ import (
 // the rules.
 func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 	refuse := func(errno uint32) uint32 { return 0x00050000 | errno }
-	const eperm, enomem, enosys, eproto, eopnot, eafno = 1, 12, 38, 93, 95, 97
+	const eperm, enomem, einval, enosys, eproto, eopnot, eafno = 1, 12, 22, 38, 93, 95, 97
 	const ok = 0x7fff0000
 
 	switch {
@@ -141,7 +141,12 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 				return yes(uint32(a[2])&0o4000 != 0, enomem)
 			}
 			return refuse(eperm)
-		case "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl":
+		case "semget":
+			if o.OwnIPC {
+				return yes(uint32(a[1]) > 250, einval)
+			}
+			return refuse(eperm)
+		case "shmat", "shmctl", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl":
 			return yes(!o.OwnIPC, eperm)
 		}
 		return ok
@@ -207,7 +212,7 @@ var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
-	0x40022, 0x78040022, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
+	0x40022, 0x78040022, 250, 251, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 

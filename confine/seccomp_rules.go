@@ -79,6 +79,10 @@ const (
 	mfdHugetlb = 0x4     // MFD_HUGETLB
 	shmHugetlb = 0o4000  // SHM_HUGETLB
 
+	// maxSemaphores is for one set: SEMMSL before Linux 3.19. The kernel would have 32000
+	// in each of as many sets, 64 bytes of its memory for every one.
+	maxSemaphores = 250
+
 	prSetMM                = 35
 	seccompSetModeFilter   = 1
 	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
@@ -232,6 +236,7 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	add(eperm, "mq_open", "mq_unlink")
 	if opts.OwnIPC {
 		add(whenAny(low(2), shmHugetlb, noHugePages, allow), "shmget")
+		add(whenGreater(low(1), maxSemaphores, errnoNode(linuxEINVAL), allow), "semget")
 	} else {
 		add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl")
 	}
