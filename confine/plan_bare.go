@@ -256,6 +256,7 @@ func bareEntries(entries []policy.Entry) []policy.Entry {
 func (c *compiler) bareCarved(carved []landlockCarve) {
 	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
 	var hidden, narrower, executable []string
+	whyExecutable := why
 	for _, k := range carved {
 		switch {
 		case k.Taken.Has(policy.Read):
@@ -265,6 +266,9 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 		}
 		if k.Taken.Has(policy.Execute) {
 			executable = append(executable, k.Entry.Path)
+			if k.Taken.Has(policy.Read) {
+				whyExecutable = why + ": the server can start what is hidden there too, and so have it tell its own text (LD_PRELOAD)"
+			}
 		}
 	}
 	gap := func(what, why string, paths []string) {
@@ -272,7 +276,7 @@ func (c *compiler) bareCarved(carved []landlockCarve) {
 			c.gap(Gap{Axis: policy.AxisFs, What: what + strings.Join(shorten(paths, maxGapPaths), ", "), Why: why, Fix: FixNamespaces, Paths: paths})
 		}
 	}
-	gap("not executable inside a wider grant: ", why, executable)
+	gap("not executable inside a wider grant: ", whyExecutable, executable)
 	if c.grantsProc() {
 		gap("the host's ", why+": a supervisor keeps the server from the processes there, and from nothing else", []string{"/proc"})
 	}
