@@ -110,12 +110,47 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		}
 		slices.Reverse(missing)
 		made = append(made, missing...)
-		if err := os.MkdirAll(e.Path, mode); err != nil {
+		if err := makeDir(e.Path, mode); err != nil {
 			removeDirs(made)
 			return nil, &StartError{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: errnoOf(err)}
 		}
+		if e.Origin != policy.OriginHome {
+			continue
+		}
+		// Another user may have come first where every user can make something, as in /tmp.
+		if err := policy.CheckPrivate("/", e.Path); err != nil {
+			removeDirs(made)
+			return nil, &StartError{Step: "create directory", Detail: err.Error()}
+		}
 	}
 	return made, nil
+}
+
+// makeDir makes a directory and what is missing on the way, which leads through no link.
+func makeDir(p string, mode fs.FileMode) error {
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	at, err := unix.Open("/", flags, 0)
+	for _, name := range strings.FieldsFunc(p, func(r rune) bool { return r == '/' }) {
+		if err != nil {
+			return err
+		}
+		next, missing := unix.Openat(at, name, flags, 0)
+		if err = missing; err == unix.ENOENT {
+			if err = unix.Mkdirat(at, name, uint32(mode)); err == nil || err == unix.EEXIST {
+				next, err = unix.Openat(at, name, flags, 0)
+			}
+		}
+		var st unix.Stat_t
+		if err == unix.ENOTDIR && unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = unix.ELOOP
+		}
+		unix.Close(at)
+		at = next
+	}
+	if err == nil {
+		unix.Close(at)
+	}
+	return err
 }
 
 // removeDirs takes back what makeDirs made, where it is still empty.

@@ -246,3 +246,37 @@ func TestBareHome(t *testing.T) {
 		t.Errorf("%q", plan.Notes)
 	}
 }
+
+// TestHomeMadeByOthers: where every user may make something, another one may have made
+// the private HOME, or a directory on the way to it, since the profile was resolved.
+func TestHomeMadeByOthers(t *testing.T) {
+	needsJail(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a directory of another user")
+	}
+	for _, planted := range []string{"", "state", "state/servers", "state/servers/s/home"} {
+		base := plant(t, "place/")
+		shared := base + "/place"
+		if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+			t.Fatal(err)
+		}
+		p := jailProfile(t)
+		home := shared + "/state/servers/s/home"
+		p.Entries = append(p.Entries, policy.Entry{Path: home, Named: home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Make: true})
+		sortEntries(p)
+		if planted != "" {
+			if err := errors.Join(os.MkdirAll(shared+"/"+planted, 0o777), os.Chown(shared+"/"+planted, 12345, 12345)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		process, err := Launcher{}.Start(t.Context(), p, Stdio{})
+		if err == nil {
+			process.Kill()
+			process.Wait()
+		}
+		var se *StartError
+		if planted == "" && err != nil || planted != "" && (!errors.As(err, &se) || !strings.Contains(se.Detail, "belongs to user 12345")) {
+			t.Errorf("%q: %v", planted, err)
+		}
+	}
+}

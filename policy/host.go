@@ -21,8 +21,13 @@ type Host struct {
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
 
-	OS      string   // runtime.GOOS
-	UID     int      // of the user; -1 where there is none
+	OS  string // runtime.GOOS
+	UID int    // of the user; -1 where there is none
+	// OwnGroup tells whether nobody but the user is in a group, Unmapped whether a number
+	// stands for owners that this user namespace does not know, with root among them. nil
+	// says no.
+	OwnGroup, Unmapped func(id int) bool
+
 	User    string   // name of the user
 	Home    string   // the user's home directory
 	Dir     string   // the working directory of mcp-jail, which is the client's
@@ -38,13 +43,12 @@ type Host struct {
 	Configs []string
 }
 
-// FileInfo is what this package needs to know of a file. Links and UID are for
-// HardLinks alone.
+// FileInfo is what this package needs to know of a file. Links is for HardLinks alone.
 type FileInfo struct {
-	Mode  fs.FileMode
-	ID    FileID
-	Links uint64 // names that the file has
-	UID   int    // owner
+	Mode     fs.FileMode
+	ID       FileID
+	Links    uint64 // names that the file has
+	UID, GID int    // owner and group
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();

@@ -18,11 +18,11 @@ func LocalHost() (Host, error) {
 		ReadDir:  readDir,
 		ReadHead: readHead,
 		OS:       runtime.GOOS,
-		UID:      os.Getuid(),
 		Environ:  os.Environ(),
 
 		KernelPlaces: kernelPlaces(),
 	}
+	h.owners()
 	var err error
 	if h.Dir, err = os.Getwd(); err != nil {
 		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)

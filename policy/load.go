@@ -124,6 +124,14 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	if l.project && o.Project != nil {
 		return o.Project, nil
 	}
+	if !l.project { // which counts by its content, whoever wrote it
+		var owner *OwnerError
+		if err := newFinder(thisUser()).believed(l.path); errors.As(err, &owner) {
+			return nil, Problems{{File: l.path, Message: "is refused: " + owner.said()}}
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	return ReadConfigFile(l.path)
 }
 

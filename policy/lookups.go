@@ -117,6 +117,7 @@ func digestInfo(info FileInfo, err error) uint64 {
 	le.PutUint64(b[12:], info.ID.Ino)
 	le.PutUint64(b[20:], uint64(info.ID.Birth))
 	le.PutUint64(b[28:], uint64(info.UID))
+	le.PutUint32(b[36:], uint32(info.GID))
 	return digestBytes(b[:], err)
 }
 

@@ -72,7 +72,7 @@ func lstat(path string) (FileInfo, error) {
 			if st.Mask&statxBtime != 0 {
 				id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 			}
-			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.UID)}, nil
+			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.UID), GID: int(st.GID)}, nil
 		case syscall.EINTR:
 			continue
 		case syscall.ENOENT:
@@ -92,6 +92,9 @@ func makedev(major, minor uint32) uint64 {
 
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
+	if m&syscall.S_ISVTX != 0 {
+		mode |= fs.ModeSticky
+	}
 	switch m & syscall.S_IFMT {
 	case syscall.S_IFDIR:
 		mode |= fs.ModeDir
@@ -117,7 +120,7 @@ func lstatPlain(path string) (FileInfo, error) {
 	info := FileInfo{Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		info.ID = FileID{Dev: uint64(st.Dev), Ino: st.Ino}
-		info.Links, info.UID = uint64(st.Nlink), int(st.Uid)
+		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
 	}
 	return info, nil
 }

@@ -15,7 +15,7 @@ func lstat(path string) (FileInfo, error) {
 	info := FileInfo{Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		info.ID = FileID{Dev: uint64(st.Dev), Ino: uint64(st.Ino)}
-		info.Links, info.UID = uint64(st.Nlink), int(st.Uid)
+		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
 	}
 	return info, nil
 }

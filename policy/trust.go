@@ -121,6 +121,16 @@ func (s TrustStore) path() (string, error) {
 	return filepath.Join(state, trustFile), err
 }
 
+// own checks that nobody else has a say in the store.
+func (s TrustStore) own(store string) error {
+	var owner *OwnerError
+	err := CheckPrivate(filepath.Dir(store), filepath.Base(store))
+	if errors.As(err, &owner) {
+		return &TrustStoreError{store, owner.said() + ", and trust your files again"}
+	}
+	return err
+}
+
 // read returns path -> SHA-256; no store is an empty one.
 func (s TrustStore) read() (map[string]string, error) {
 	store, err := s.path()
@@ -128,11 +138,7 @@ func (s TrustStore) read() (map[string]string, error) {
 		return nil, err
 	}
 	accepted := map[string]string{}
-	dir, err := os.Stat(filepath.Dir(store))
-	if errors.Is(err, fs.ErrNotExist) {
-		return accepted, nil
-	}
-	if err != nil {
+	if err := s.own(store); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(store, os.O_RDONLY|openFlags, 0)
@@ -146,14 +152,6 @@ func (s TrustStore) read() (map[string]string, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	for name, fi := range map[string]os.FileInfo{store: info, filepath.Dir(store): dir} {
-		if !ownedByUser(fi) {
-			return nil, &TrustStoreError{store, name + " belongs to another user"}
-		}
-		if writableByOthers(fi) {
-			return nil, &TrustStoreError{store, fmt.Sprintf("others may write %s (mode %s); chmod go-w it, then trust your files again", name, fi.Mode().Perm())}
-		}
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &TrustStoreError{store, "it is not a regular file"}
@@ -201,6 +199,9 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
+		return err
+	}
+	if err := s.own(store); err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(store), "."+trustFile+".*") // mode 0600

@@ -146,7 +146,13 @@ func (b *builder) home() (string, error) {
 		// A project may call its server like one of the user's.
 		name += "-" + shortHash(b.p.Project)
 	}
-	at, err := b.f.find(path.Join(b.h.StateDir, "servers", b.p.Server, name))
+	below := path.Join("servers", b.p.Server, name)
+	at, err := b.f.find(path.Join(b.h.StateDir, below))
+	if err == nil && at.reason == "" {
+		if err := b.f.private(b.h.StateDir, below); err != nil {
+			return "", fmt.Errorf("the server's private HOME is not used: %w; or set home = \"real\" (--home real)", err)
+		}
+	}
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the server's private HOME cannot be found: %w; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", err)

@@ -17,7 +17,7 @@ func answerFailure(c console, t *target, name string, err error) {
 	if t != nil && t.policy != nil {
 		name = t.policy.Server
 		records := newRecorder(t.host, name)
-		records.mark.begin()
+		records.begin()
 		s.Sink, s.Lost = records.keep, records.lost
 	}
 	lifecycle.Refuse(context.Background(), s, diagnose(name, err))

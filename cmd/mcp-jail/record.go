@@ -21,18 +21,46 @@ func recordFile(host policy.Host, server string) string {
 // recorder keeps the record of one session. What cannot be written is said and no
 // more: a record is not worth a failing session.
 type recorder struct {
-	file string
-	mark mark
-	err  error // of the last keep
+	file    string
+	mark    mark
+	refused error // why nothing is written there
+	err     error // of the last keep
 }
 
 func newRecorder(host policy.Host, server string) *recorder {
 	file := recordFile(host, server)
-	return &recorder{file: file, mark: markBeside(file)}
+	return &recorder{file: file, mark: markBeside(file), refused: checkRecord(host, server)}
+}
+
+// checkRecord checks that another user has no say in a record and the mark beside it, nor
+// by a link in which file is written.
+func checkRecord(host policy.Host, server string) error {
+	file := recordFile(host, server)
+	for _, name := range []string{file, string(markBeside(file))} {
+		below, err := filepath.Rel(host.StateDir, name)
+		if err == nil {
+			err = policy.CheckPrivate(host.StateDir, below)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin notes that a session begins.
+func (k *recorder) begin() {
+	if k.refused == nil {
+		k.mark.begin()
+	}
 }
 
 // keep is the session's Sink.
 func (k *recorder) keep(r diagnostics.Record) {
+	if k.refused != nil {
+		k.err = k.refused
+		return
+	}
 	before := k.err
 	switch k.err = k.write(r); {
 	case k.err != nil:
@@ -81,6 +109,9 @@ func (k *recorder) write(r diagnostics.Record) error {
 // recordOf reads the record of a server's last session.
 func recordOf(host policy.Host, server string) func() (diagnostics.Record, bool) {
 	return func() (diagnostics.Record, bool) {
+		if checkRecord(host, server) != nil {
+			return diagnostics.Record{}, false
+		}
 		b, err := os.ReadFile(recordFile(host, server))
 		if err != nil {
 			return diagnostics.Record{}, false
@@ -122,6 +153,9 @@ func (w *whyCmd) Run(c console) error {
 		}
 	} else if w.Server != filepath.Base(w.Server) {
 		return usageErrorf("%q is not the name of a server", w.Server)
+	}
+	if err := checkRecord(host, filepath.Base(filepath.Dir(file))); err != nil {
+		return err
 	}
 	newer, marked := markBeside(file).read()
 	b, err := os.ReadFile(file)

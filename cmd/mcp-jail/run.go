@@ -61,7 +61,7 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	session := t.session(c, launcher)
 	session.Log = log
 	records := newRecorder(t.host, t.profile.Server)
-	records.mark.begin()
+	records.begin()
 	session.Sink, session.Lost = records.keep, records.lost
 	if !t.policy.Stateful {
 		return silent(lifecycle.RunStateless(context.Background(), session, t.stateless()))

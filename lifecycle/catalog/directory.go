@@ -7,9 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // The bounds of a directory. A server has a file for each of its clients, their
@@ -28,6 +31,9 @@ func (d directory) close() { d.root.Close() }
 
 // openDir opens a directory that is nobody else's to write.
 func openDir(dir string) (directory, error) {
+	if err := policy.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+		return directory{}, err
+	}
 	named, err := os.Lstat(dir)
 	if err != nil {
 		return directory{}, err
@@ -51,6 +57,9 @@ func openDir(dir string) (directory, error) {
 }
 
 func makeDir(dir string) (directory, error) {
+	if err := policy.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+		return directory{}, err // before anything is made where another user chose
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return directory{}, err
 	}

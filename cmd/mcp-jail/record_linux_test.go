@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A link below the state directory chooses no file that a record or a mark overwrites,
+// and no record that is believed.
+func TestRecordPlanted(t *testing.T) {
+	for _, planted := range []string{"servers", "servers/s", "servers/s/begun", "servers/s/last.json"} {
+		t.Run(planted, func(t *testing.T) {
+			state, elsewhere := t.TempDir(), t.TempDir()
+			host := policy.Host{StateDir: state}
+			victims := []string{"begun", "last.json", "s/begun", "s/last.json"}
+			for _, v := range append(victims, "file") {
+				must(t, os.MkdirAll(filepath.Dir(filepath.Join(elsewhere, v)), 0o700))
+				must(t, os.WriteFile(filepath.Join(elsewhere, v), []byte(v), 0o600))
+			}
+			target := elsewhere
+			if base := filepath.Base(planted); base != "s" && base != "servers" {
+				target = filepath.Join(elsewhere, base)
+			}
+			must(t, os.MkdirAll(filepath.Join(state, filepath.Dir(planted)), 0o700))
+			must(t, os.Symlink(target, filepath.Join(state, planted)))
+			k := newRecorder(host, "s")
+			k.begin()
+			k.keep(diagnostics.Record{Server: "s", Time: time.Now()})
+			if err := k.lost(); err == nil || !strings.Contains(err.Error(), filepath.Join(state, planted)) || !strings.Contains(err.Error(), "symbolic link") {
+				t.Errorf("lost: %v", err)
+			}
+			for _, v := range victims {
+				if b, err := os.ReadFile(filepath.Join(elsewhere, v)); err != nil || string(b) != v {
+					t.Errorf("%s was overwritten: %q, %v", v, b, err)
+				}
+			}
+			r := diagnostics.Record{Server: "s", Time: time.Now()}
+			b, err := r.Encode()
+			must(t, err)
+			for _, v := range []string{"last.json", "s/last.json"} {
+				must(t, os.WriteFile(filepath.Join(elsewhere, v), b, 0o600))
+			}
+			if _, ok := recordOf(host, "s")(); ok {
+				t.Error("a planted record is believed")
+			}
+		})
+	}
+}
