@@ -47,23 +47,21 @@ func (op *mountOp) attributes() unix.MountAttr {
 	return attr
 }
 
-// cloneObject clones the mount of the object at a canonical path, with attributes. An object whose
-// identity is known is checked by it: whatever way a name that was swapped leads
-// to, it ends at another one. For the rest no symlink is followed, and id becomes what was found.
+// cloneObject clones the mount of the object at a canonical path, with attributes. No
+// symlink is followed on the way, and an object whose identity is known has to be that one:
+// a lookup may have been led elsewhere by a link that was there for a moment, and found
+// the identity of what is there. For the rest id becomes what was found.
 func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr) (tree int, err error) {
-	if *id == (policy.FileID{}) {
-		fd, err := openObject(t, unix.AT_FDCWD, p)
-		if err != nil {
-			return -1, err
-		}
-		defer t.Close(fd)
-		if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
-			return -1, err
-		}
-		return tree, identify(t, tree, func(found policy.FileID) error { *id = found; return nil })
-	}
-	if tree, err = openTree(t, unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, attr); err != nil {
+	fd, err := openObject(t, unix.AT_FDCWD, p)
+	if err != nil {
 		return -1, err
+	}
+	defer t.Close(fd)
+	if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
+		return -1, err
+	}
+	if *id == (policy.FileID{}) {
+		return tree, identify(t, tree, func(found policy.FileID) error { *id = found; return nil })
 	}
 	if identify(t, tree, sameAs(*id)) != nil {
 		t.Close(tree)

@@ -66,6 +66,35 @@ func TestJailSwappedObjects(t *testing.T) {
 	}
 }
 
+// TestJailSeenThroughALink: a policy is resolved while other processes of the server run,
+// and one of them may have had a link in the way of a lookup. What that has seen is not
+// what is at the path, however long the link stays.
+func TestJailSeenThroughALink(t *testing.T) {
+	needsJail(t)
+	dir := plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
+	p := jailProfile(t, grant{dir + "/parent/grant", rw})
+	for i := range p.Entries {
+		if p.Entries[i].Path == dir+"/parent/grant" {
+			p.Entries[i].ID = entryOf(t, grant{dir + "/secret/grant", rw}).ID
+		}
+	}
+	if err := errors.Join(os.Rename(dir+"/parent", dir+"/away"), os.Symlink(dir+"/secret", dir+"/parent")); err != nil {
+		t.Fatal(err)
+	}
+	for _, swapped := range []bool{false, true} {
+		if swapped {
+			os.Remove(dir + "/parent")
+			os.Rename(dir+"/away", dir+"/parent")
+		}
+		_, err := Launcher{}.Start(t.Context(), p, Stdio{})
+		var se *StartError
+		if !errors.As(err, &se) || se.Step == StepExec || !strings.Contains(se.Detail, dir) {
+			t.Errorf("swapped back %v: %#v, want a StartError that names the path", swapped, err)
+		}
+	}
+	expect(t, "the control", jailed(t, jailProfile(t, grant{dir + "/parent/grant", rw}), "read", dir+"/parent/grant/inner"), "ok inner")
+}
+
 // TestJailSwapsUnderWay flips a directory and a symlink to a secret while jails
 // are built. The secret must never show.
 func TestJailSwapsUnderWay(t *testing.T) {
