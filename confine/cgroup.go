@@ -43,23 +43,18 @@ func (p cgroupPlace) by(file string) string {
 	return "a cgroup (" + file + ")"
 }
 
-// writable tells whether the server could write the files of its own cgroup, or
-// talk to its manager. No limit holds then: it would raise it, or leave.
+// writable tells whether the server, in any of its processes, could write the files of
+// its own cgroup, or talk to its manager. No limit holds then: it would raise it, or leave.
 func (p cgroupPlace) writable(profile *policy.Profile) bool {
-	if p.Manager != "" && profile.RightsAt(p.Manager) != 0 {
+	if p.Manager != "" && (profile.RightsAt(p.Manager) != 0 || profile.Named(p.Manager, policy.AllRights)) {
 		return true
 	}
 	for _, dir := range []string{p.Parent, p.Root} {
 		if dir == "" {
 			continue
 		}
-		if profile.RightsAt(dir)&policy.Write != 0 {
+		if _, ok := profile.Writer(dir, policy.Write); ok || profile.Named(dir, policy.Write) {
 			return true
-		}
-		for _, e := range profile.Entries {
-			if policy.Within(e.Path, dir) && e.Rights&policy.Write != 0 {
-				return true
-			}
 		}
 	}
 	return false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,7 +128,15 @@ func TestWorldSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []policy.Secret{{Env: "TOKEN"}, {Env: "TOKEN", File: file}, {Env: "TOKEN", Command: []string{"cat", file}}} {
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As Resolve finds them: a path without links.
+	if file, err = filepath.EvalSymlinks(file); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []policy.Secret{{Env: "TOKEN"}, {Env: "TOKEN", File: file}, {Env: "TOKEN", Command: []string{"cat", file}, Program: cat}} {
 		t.Run(s.Source(), func(t *testing.T) {
 			c := client{name: "sh", program: shell, scheme: "https", argv: []string{"sh", "-c",
 				`echo "$TOKEN"; cat /proc/self/environ | tr "\0" "\n"; curl -sS -H "Authorization: Bearer $TOKEN" https://good.test/told?; curl -sS -H "Authorization: Bearer $TOKEN" http://twin.test/told`}}
@@ -156,32 +165,33 @@ func TestWorldSecret(t *testing.T) {
 	}
 }
 
-// TestWorldSecretMissing: a secret that cannot be read ends the start, and its source
-// must not be the server's.
+// TestWorldSecretMissing: a secret that cannot be read ends the start, and a link that was
+// put in the way of its file since is not followed.
 func TestWorldSecretMissing(t *testing.T) {
 	inWorld(t)
 	trustTestAuthority(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho value\n"), 0o755); err != nil {
+	dir := plant(t, "conf/", "elsewhere/token", "real/token")
+	if err := os.Symlink(dir+"/elsewhere", dir+"/linked"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		command []string
-		want    string
+		secret policy.Secret
+		want   string
 	}{
-		{[]string{"false"}, "exit status 1"},
-		{[]string{"true"}, "is empty"},
-		{[]string{program}, "the server may write to " + dir},
-		{[]string{"/nonexistent/program"}, "no such file"},
+		{policy.Secret{Command: []string{"false"}, Program: "/bin/false"}, "exit status 1"},
+		{policy.Secret{Command: []string{"true"}, Program: "/bin/true"}, "is empty"},
+		{policy.Secret{Command: []string{"nothing"}}, "nothing was not found"},
+		{policy.Secret{File: dir + "/linked/token"}, "not a directory"},
+		{policy.Secret{File: dir + "/real/none"}, "no such file"},
 	} {
-		s := policy.Secret{Env: "TOKEN", Command: c.command}
-		p := jailProfile(t, grant{dir, rw})
+		s := c.secret
+		s.Env = "TOKEN"
+		p := jailProfile(t)
 		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
 		p.Secrets = []policy.Secret{s}
 		_, _, err := startJail(t, Launcher{}, p, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), stepRequests) {
-			t.Errorf("%s: %v, want %q", c.command, err, c.want)
+			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
 	}
 }

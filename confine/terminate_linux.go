@@ -31,7 +31,10 @@ func (f *facts) findTerminator(p *policy.Profile) {
 		return
 	}
 	self, _ := os.Executable()
-	program, err := handover.Find(self, os.Getenv("PATH"), func(path string) bool { return p.RightsAt(path)&policy.Write != 0 })
+	program, err := handover.Find(self, os.Getenv("PATH"), p.Writer)
+	if err == nil {
+		err = handover.CheckRoots(p.Writer)
+	}
 	if err != nil {
 		f.Terminator = no(err.Error(), "")
 		return
@@ -147,6 +150,10 @@ func readSmall(name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readFile(f, most)
+}
+
+func readFile(f *os.File, most int64) ([]byte, error) {
 	defer f.Close()
 	if info, err := f.Stat(); err != nil {
 		return nil, err
@@ -154,6 +161,31 @@ func readSmall(name string, most int64) ([]byte, error) {
 		return nil, errors.New("it is no small file")
 	}
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// openPlain opens the file at a canonical path; a symbolic link anywhere in it is an error
+// (ELOOP). It goes step by step: not every kernel, nor every filter, has openat2.
+func openPlain(name string) (*os.File, error) {
+	const way = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Open("/", way, 0)
+	dir, base := path.Split(path.Clean(name))
+	for part := range strings.FieldsFuncSeq(dir, func(r rune) bool { return r == '/' }) {
+		if err != nil {
+			break
+		}
+		at := fd
+		fd, err = unix.Openat(at, part, way, 0)
+		unix.Close(at)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(fd)
+	file, err := unix.Openat(fd, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(file), name), nil
 }
 
 // secretTime bounds a command that prints a secret: it may ask its user.
@@ -167,7 +199,7 @@ const maxSecret = 64 << 10
 func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
 	values := map[string]string{}
 	for _, s := range p.Secrets {
-		value, err := readSecret(ctx, p, s)
+		value, err := readSecret(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("the secret %s from %s: %w", s.Env, s.Source(), err)
 		}
@@ -179,45 +211,36 @@ func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, err
 	return values, nil
 }
 
-func readSecret(ctx context.Context, p *policy.Profile, s policy.Secret) (string, error) {
+func readSecret(ctx context.Context, s policy.Secret) (string, error) {
 	switch {
 	case s.File != "":
-		b, err := readSmall(s.File, maxSecret)
+		// Of a canonical path, whatever has been put in its way since.
+		f, err := openPlain(s.File)
+		if err != nil {
+			return "", err
+		}
+		b, err := readFile(f, maxSecret)
 		return string(b), err
 	case s.Command != nil:
-		return runSecret(ctx, p, s.Command)
+		return runSecret(ctx, s)
 	}
 	return os.Getenv(s.Env), nil
 }
 
-func runSecret(ctx context.Context, p *policy.Profile, command []string) (string, error) {
-	name := command[0]
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		name = filepath.Join(home, rest)
-	}
-	program, err := exec.LookPath(name)
-	if err == nil {
-		program, err = filepath.EvalSymlinks(program)
-	}
-	if err != nil {
-		return "", err
-	}
-	for dir := program; ; dir = filepath.Dir(dir) {
-		if p.RightsAt(dir)&policy.Write != 0 {
-			return "", fmt.Errorf("the server may write to %s, so it could choose what is run outside of its jail", dir)
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
+// runSecret runs the program that was found for a command, where no server could have
+// put it: nothing is looked up anew.
+func runSecret(ctx context.Context, s policy.Secret) (string, error) {
+	if s.Program == "" {
+		return "", fmt.Errorf("%s was not found, or cannot be executed", s.Command[0])
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, command[1:]...)
-	cmd.Args[0], cmd.Dir, cmd.WaitDelay = name, "/", time.Second
+	cmd := exec.CommandContext(ctx, s.Program, s.Command[1:]...)
+	cmd.Args[0], cmd.Dir, cmd.WaitDelay = s.Command[0], "/", time.Second
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return name == "PATH" || slices.Contains(s.Unset, name)
+	}), "PATH="+s.Path)
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:

@@ -19,6 +19,7 @@ const (
 	wrongTwice  = "ambiguous"
 	wrongAsk    = "request"
 	tooMuch     = "limit"
+	wrongPlace  = "secret"
 	noWay       = "unsupported"
 )
 
@@ -56,6 +57,8 @@ func (j *judge) deniedNet(d Denial, cause string) verdict {
 		return refusal("no line of a policy grants this: two readers of it could understand different things")
 	case wrongAsk:
 		return j.deniedRequest(d, host, port, cause)
+	case wrongPlace:
+		return refusal("a secret is put in the header fields for credentials only: if it belongs into that one, write the field's name beside env, as header = \"NAME\"")
 	case tooMuch:
 		return j.deniedAmount(d, host, port, cause)
 	case noWay:

@@ -95,6 +95,8 @@ func TestNetDenials(t *testing.T) {
 			target: "api.github.com:443", grant: "[servers.github.limits]; net_out_mb = 20"},
 		{name: "names below a wildcard", denial: Denial{Operation: "resolve", Target: "a.githubusercontent.com", Reason: tooMuch, Detail: "more than 4 new names a second below wildcards"},
 			target: "a.githubusercontent.com", fix: "name the hosts one by one"},
+		{name: "a secret in another field", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: wrongPlace, Detail: `GET /x: its header field X-Foo has the placeholder of the secret T, which is put in Authorization only: if the value belongs there, write header = "X-Foo" beside env (c.toml:3)`},
+			target: "api.github.com:443", fix: "write the field's name beside env"},
 		{name: "nothing to do it with", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: noWay, Detail: "nothing here sees its requests"},
 			target: "api.github.com:443", fix: "mcp-jail plan"},
 	} {

@@ -44,7 +44,7 @@ type commands struct {
 	dir    string            // where a relative command is looked for
 	work   string            // where the server will be, and read its arguments
 	space  string            // the workspace, "" without one
-	writes func(string) bool // the rules let the server write there
+	writes func(string) bool // the server could write there: see Reach
 	path   []string          // the directories of PATH, absolute and clean
 	wide   []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
 	secret []string          // nor is one that holds, or is inside of, one of these

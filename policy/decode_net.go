@@ -50,6 +50,13 @@ func (d *decoder) secret(n *node, key string) Secret {
 		"env":     func(n *node, key string) { s.Env = d.word(n, key) },
 		"file":    func(n *node, key string) { s.File = d.word(n, key) },
 		"command": func(n *node, key string) { s.Command = d.texts(n, key) },
+		"header": func(n *node, key string) {
+			if n.kind == nodeArray {
+				s.Header = d.texts(n, key)
+				return
+			}
+			s.Header = []string{d.word(n, key)}
+		},
 	})
 	d.need(n, key, "env")
 	return s

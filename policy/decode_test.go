@@ -36,7 +36,7 @@ write = true
 host   = "api.github.com"
 scheme = "https"
 methods = ["POST", "GET"]
-secret = { env = "GITHUB_TOKEN" }
+secret = { env = "GITHUB_TOKEN", header = "Authorization" }
 allow  = true
 
 [[servers.github.access.inbound]]
@@ -88,13 +88,17 @@ func TestDecodeEveryKey(t *testing.T) {
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true,
 		Fs:      []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
-		Net:     []NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []Secret{{Env: "GITHUB_TOKEN", Where: "mcp-jail.toml:26"}}, Allow: true, Where: "mcp-jail.toml:22"}},
+		Net:     []NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:26"}}, Allow: true, Where: "mcp-jail.toml:22"}},
 		Inbound: []InboundRule{{3334, "mcp-jail.toml:29"}},
 		Env:     []EnvRule{{"GH_*", true, "mcp-jail.toml:32"}, {"GITHUB_PERSONAL_ACCESS_TOKEN", true, "mcp-jail.toml:8"}},
 		Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
 			Where: "mcp-jail.toml:39"}},
 		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []Axis{AxisIPC, AxisLimits}, Where: "mcp-jail.toml:3",
 	}
+	if len(p.others) != 2 || p.others[0].Server != "notes" || p.others[0].Tool != "" || p.others[1].Tool != "search" {
+		t.Errorf("the other processes: %+v", p.others)
+	}
+	p.others = nil
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("policy of github\n got %+v\nwant %+v", p, want)
 	}

@@ -214,6 +214,11 @@ func (s Secret) toml() string {
 	if s.Command != nil {
 		out += ", command = " + tomlStrings(s.Command)
 	}
+	if len(s.Header) == 1 {
+		out += ", header = " + tomlString(s.Header[0])
+	} else if s.Header != nil {
+		out += ", header = " + tomlStrings(s.Header)
+	}
 	return out + " }"
 }
 

@@ -145,7 +145,7 @@ func withText(g *rand.Rand, p *Profile) {
 	for range g.Intn(4) {
 		e := Entry{Path: text(), Kind: Kind(g.Intn(5)), Rights: Rights(g.Intn(32)), Origin: Origin(g.Intn(7)), Named: text(), Rule: text(), Make: g.Intn(2) == 0, Ephemeral: g.Intn(2) == 0}
 		e.ID = FileID{g.Uint64(), g.Uint64(), g.Int63() - g.Int63()}
-		secrets := []Secret{{text(), text(), list(), text()}}[g.Intn(2):]
+		secrets := []Secret{{Env: text(), File: text(), Command: list(), Where: text()}}[g.Intn(2):]
 		p.Entries, p.Links = append(p.Entries, e), append(p.Links, Link{text(), text()})
 		p.Net = append(p.Net, NetRule{Host: text(), Scheme: []string{"", "http", "https"}[g.Intn(3)], Port: g.Intn(3), PathPrefix: text(), Methods: list(), Secrets: secrets, Allow: g.Intn(2) == 0, Where: text()})
 		p.Secrets = append(p.Secrets, secrets...)

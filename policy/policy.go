@@ -48,7 +48,10 @@ type Policy struct {
 	InPlace bool
 	Where   string // the server's table, the tool's access table, or the command line
 
-	idle []Warning // what the configuration says and this policy makes no use of
+	// others are the policies of the server's other processes, and of the other servers
+	// of the configuration: see Reach.
+	others []*Policy
+	idle   []Warning // what the configuration says and this policy makes no use of
 }
 
 // Defaults of a server that does not say otherwise (docs/reference.md).
@@ -101,6 +104,34 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 		return nil, Problems{{file, line, "servers." + bareOrQuoted(server), fmt.Sprintf(
 			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
 	}
+	p := s.process(tool)
+	p.others = c.others(server, tool)
+	return p, p.validate()
+}
+
+// others are the policies of all processes of the configuration but one: each tool with
+// a table, what lists the tools of a server and runs those without one, and servers that
+// are one process.
+func (c *Config) others(server, tool string) (out []*Policy) {
+	for _, name := range c.ServerNames() {
+		s := c.Servers[name]
+		processes := []string{""}
+		for _, t := range sortedKeys(s.Tools) {
+			if !s.IsStateful() && s.Tools[t].Access.declared() {
+				processes = append(processes, t)
+			}
+		}
+		for _, t := range processes {
+			if name != server || t != tool {
+				out = append(out, s.process(t))
+			}
+		}
+	}
+	return out
+}
+
+// process is the policy of one process of a server, not validated.
+func (s *Server) process(tool string) *Policy {
 	p := s.policy()
 	access := s.Access
 	if p.Tool = tool; tool != "" {
@@ -131,7 +162,7 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 			}
 		}
 	}
-	return p, p.validate()
+	return p
 }
 
 // Declared lists the tools of a server that have a table, sorted.

@@ -40,6 +40,10 @@ type Profile struct {
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
 
+	// Reach is where this server, in all of its processes, and others may write. It is
+	// part of no output.
+	Reach *Reach
+
 	// Programs are the files that may be started; nil means any that Entries
 	// lets execute. CommandArgs is set when a command rule constrains arguments
 	// or variables too. Loaders are those of Programs that the others are linked to: they

@@ -13,8 +13,8 @@ func (b *builder) commands(out *Profile) *commands {
 		dir = b.h.Dir // as a shell reads it
 	}
 	writes := func(p string) bool {
-		e, ok := b.find(p)
-		return ok && e.Rights&Write != 0 || out.HomePrivate && Within(p, out.Home)
+		_, ok := b.writer(p, Write)
+		return ok
 	}
 	return &commands{writes: writes, f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
 }

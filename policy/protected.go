@@ -62,14 +62,18 @@ func (b *builder) protect() {
 	for _, own := range b.own() {
 		b.protectPath(own, own)
 	}
-	files := b.h.Configs
-	if exe := b.h.Executable; exe != "" {
-		// What mcp-jail starts from beside itself, outside of every jail.
-		files = append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, files...)
-	}
-	for _, file := range files {
+	for _, file := range b.beside() {
 		b.protectPath(file, file)
 	}
+}
+
+// beside are the files that decide of every server: the configurations that were named,
+// mcp-jail, and what it starts from beside itself, outside of every jail.
+func (b *builder) beside() []string {
+	if exe := b.h.Executable; exe != "" {
+		return append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, b.h.Configs...)
+	}
+	return b.h.Configs
 }
 
 // protectPath takes the write rights from one path inside a writable grant,

@@ -65,6 +65,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if out.Home, err = b.home(); err != nil {
 		return nil, b.warnings, err
 	}
+	b.makeReach(out)
 	if err := b.rules(out.Workspace); err != nil {
 		return nil, b.warnings, err
 	}
@@ -105,6 +106,10 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 		return nil, b.warnings, err
 	}
 	out.Links = b.visibleLinks(out)
+	if b.reach.kept == nil && slices.ContainsFunc(out.Net, NetRule.Terminates) {
+		b.keep() // what ends TLS is looked for
+	}
+	out.Reach = b.reach
 	return out, b.warnings, nil
 }
 
@@ -157,6 +162,7 @@ type builder struct {
 	h *Host
 	f *finder
 
+	reach    *Reach
 	at       map[string]Entry
 	walk     map[string]bool // baseline entries to search for .env files
 	named    []named         // what the rules name, for sensitive paths and protected names
@@ -295,18 +301,17 @@ func (b *builder) rules(workspace string) error {
 	return b.loose()
 }
 
-// loose refuses rules whose path leads through a symbolic link that the server
-// could replace: it would choose what the rule is about at the next start.
+// loose refuses rules whose path leads through a symbolic link that one of the
+// processes of Reach could replace: it would choose what the rule is about at the next
+// start.
 func (b *builder) loose() error {
 	for _, n := range b.named {
 		links := n.links
 		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
 			links = append(slices.Clone(links), b.space...) // it is relative
 		}
-		for _, l := range links {
-			if e, ok := b.find(path.Dir(l.Path)); ok && e.Rights&(Create|Delete) != 0 {
-				return &RuleError{n.rule.label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which the server could replace (%s): write the path that is meant, %s", l.Path, l.Target, e.Rule, n.canonical)}
-			}
+		if l, w, ok := b.replaceable(links); ok {
+			return &RuleError{n.rule.label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Who, w.Rule, n.canonical)}
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestRulesFail(t *testing.T) {
 		{"hidden dots", fsRules("a/../../proj2:r"), `c.toml:4: path = "a/../../proj2": leaves the workspace`},
 		{"link", fsRules("out:r"), `path = "out": leaves the workspace /home/u/proj through a symbolic link (/home/u/proj/out -> /home/u/other)`},
 		{"below a link", fsRules("out/x:r"), `leaves the workspace /home/u/proj through a symbolic link`},
-		{"a link that the server could turn elsewhere", fsRules(".:rw", "/home/u/proj/out:r"), `c.toml:8: path = "/home/u/proj/out": leads through the symbolic link /home/u/proj/out (-> /home/u/other), which the server could replace (c.toml:4: path = "."): write the path that is meant, /home/u/other`},
+		{"a link that the server could turn elsewhere", fsRules(".:rw", "/home/u/proj/out:r"), `c.toml:8: path = "/home/u/proj/out": leads through the symbolic link /home/u/proj/out (-> /home/u/other), which the server could replace (c.toml:4: path = "."): if that link is yours, write the path that is meant, /home/u/other; if not, remove it`},
 		{"a workspace that the server could turn elsewhere", strings.Replace(fsRules(".:r", "/home/u/proj:rw"), "\n", "\nworkspace = \"out\"\n", 1), `path = ".": leads through the symbolic link /home/u/proj/out (-> /home/u/other)`},
 		{"a link that the server could remove", fsRules(".:rd", "secret:"), `path = "secret": leads through the symbolic link /home/u/proj/secret (-> data/keys), which the server could replace`},
 		{"loop", fsRules("loop:r"), `path = "loop": too many symbolic links`},

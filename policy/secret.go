@@ -17,7 +17,32 @@ type Secret struct {
 	// File is absolute.
 	File    string
 	Command []string
-	Where   string
+	// Header are the fields of a request in which it is put in; nil: CredentialFields.
+	Header []string
+	Where  string
+
+	// In a Profile, of a Command: its file, "" where there is none, the PATH that it gets,
+	// and the variables that it does not get.
+	Program string   `json:",omitempty"`
+	Path    string   `json:",omitempty"`
+	Unset   []string `json:",omitempty"`
+}
+
+// CredentialFields are the header fields that carry credentials and nothing else, where a
+// secret says nothing of its own. Cookie is not among them, nor any that is meant to come
+// back in an answer.
+var CredentialFields = []string{
+	"Authorization", "Api-Key", "Apikey", "Private-Token", "Job-Token", "X-Access-Token", "X-Api-Key", "X-Api-Token", "X-Apikey",
+	"X-Auth-Key", "X-Auth-Token", "X-Figma-Token", "X-Goog-Api-Key", "X-Shopify-Access-Token", "X-Subscription-Token", "X-Token", "X-Vault-Token",
+	"Xi-Api-Key", "Dd-Api-Key", "Dd-Application-Key", "Ocp-Apim-Subscription-Key",
+}
+
+// Fields are the header fields in which the value may stand.
+func (s Secret) Fields() []string {
+	if s.Header == nil {
+		return CredentialFields
+	}
+	return s.Header
 }
 
 // Placeholder is what the variable of a secret holds in the jail. None is part of
@@ -73,7 +98,42 @@ func checkSecret(s Secret) error {
 	if s.File != "" && s.Command != nil {
 		return fmt.Errorf("the secret %s has a file and a command: one of them is its source", s.Env)
 	}
+	for _, name := range s.Header {
+		if err := checkField(name); err != nil {
+			return err
+		}
+	}
+	if s.Header != nil && len(s.Header) == 0 {
+		return fmt.Errorf("header is empty: leave it out for the usual fields")
+	}
 	return checkSource(s)
+}
+
+// checkField validates the name of a header field for a secret: a token (RFC 9110,
+// 5.6.2), and none that says where a request goes or how long it is.
+func checkField(name string) error {
+	const token = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"
+	if name == "" || len(name) > 128 || strings.Trim(name, token) != "" {
+		return fmt.Errorf("header = %q: write the name of a header field, as \"Authorization\"", clip(name))
+	}
+	switch lower := strings.ToLower(name); {
+	case slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "destination"}, lower), strings.HasPrefix(lower, "proxy-"), TellsHost(name):
+		return fmt.Errorf("header = %q: this field says where a request goes or where it ends, so no secret stands in it", clip(name))
+	}
+	return nil
+}
+
+// TellsHost reports whether a header field names, to some servers, another host or URL
+// than the request is for. What they make of that (a link, a redirection, a request of
+// their own) could carry a credential there.
+func TellsHost(name string) bool {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(hostFields, name)
+}
+
+var hostFields = []string{
+	"x-host", "x-original-host", "x-http-host", "x-http-host-override", "x-host-override", "x-rewrite-host", "x-backend-host", "x-proxy-host", "x-server-name",
+	"x-original-url", "x-rewrite-url", "x-override-url", "x-proxy-url", "x-original-uri", "x-rewrite-uri", "x-base-url", "x-real-host", "proxy-host", "x-url-scheme", "x-scheme", "front-end-https",
 }
 
 // checkSource refuses a source that the server, or who wrote its workspace, could
@@ -167,7 +227,7 @@ func (b *builder) secrets(out *Profile, host map[string]string, env map[string]V
 func (b *builder) source(s *Secret, host map[string]string) (missing string, err error) {
 	switch {
 	case s.Command != nil:
-		return "", nil
+		return "", b.command(s)
 	case s.File == "" && host[s.Env] == "":
 		return "is not set", nil
 	case s.File == "":
@@ -178,14 +238,13 @@ func (b *builder) source(s *Secret, host map[string]string) (missing string, err
 	if err != nil {
 		return err.Error(), nil
 	}
-	for _, l := range at.links {
-		if e, ok := b.find(path.Dir(l.Path)); ok && e.Rights&(Create|Delete) != 0 {
-			return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which the server could replace (%s): write the path that is meant, %s", s.File, l.Path, l.Target, e.Rule, at.path)}
-		}
+	if l, w, ok := b.replaceable(at.links); ok {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Who, w.Rule, at.path)}
 	}
-	if e, ok := b.find(at.path); ok && at.exists() && e.Rights&Write != 0 {
-		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the server could write the file %s (%s)", s.File, e.Rule)}
+	if w, ok := b.writer(at.path, Write); ok && at.exists() {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Who, s.File, w.Rule)}
 	}
+	s.File = at.path // no link leads another way when it is read
 	switch {
 	case at.reason != "":
 		return "cannot be reached (" + at.reason + ")", nil
@@ -197,12 +256,16 @@ func (b *builder) source(s *Secret, host map[string]string) (missing string, err
 	return "", nil
 }
 
-// secretFiles are those of all secrets: sensitive paths, whatever else a rule grants.
+// secretFiles are those of all secrets, those of others too: sensitive paths, whatever
+// else a rule grants.
 func (p *Policy) secretFiles() (files []string) {
-	all, _ := p.secrets()
-	for _, s := range all {
-		if s.File != "" {
-			files = append(files, s.File)
+	for _, p := range append([]*Policy{p}, p.others...) {
+		for _, r := range p.Net {
+			for _, s := range r.Secrets {
+				if s.File != "" && !slices.Contains(files, s.File) {
+					files = append(files, s.File)
+				}
+			}
 		}
 	}
 	return files

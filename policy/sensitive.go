@@ -129,12 +129,17 @@ func (b *builder) masks() {
 	for _, s := range b.builtin {
 		b.maskPath(s.written, s.abs)
 	}
-	for _, list := range [...][]string{b.p.Sensitive, b.p.secretFiles()} {
-		for _, s := range list {
-			if !strings.HasPrefix(s, "**/") {
-				abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
-				b.maskPath(s, abs)
-			}
+	for _, s := range b.p.Sensitive {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
+			b.maskPath(s, abs)
+		}
+	}
+	for _, s := range b.p.secretFiles() {
+		abs, _ := b.expand(s, "/")
+		b.sensitive(s, abs)
+		if at, err := b.f.find(abs); err == nil {
+			b.hold(at.links, s) // also where they lead out of every grant
 		}
 	}
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions

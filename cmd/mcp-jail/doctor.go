@@ -151,7 +151,7 @@ func tryEgress() confine.Feature {
 // nothing.
 func findRequests() confine.Feature {
 	self, _ := os.Executable()
-	program, err := handover.Find(self, os.Getenv("PATH"), func(string) bool { return false })
+	program, err := handover.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
 	switch {
 	case errors.Is(err, handover.ErrMissing):
 		return confine.Feature{Answer: confine.No, Detail: handover.ErrMissing.Error(), Fix: "install mcp-jail-tls beside mcp-jail, from the same build"}

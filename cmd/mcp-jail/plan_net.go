@@ -66,6 +66,9 @@ func netWords(r policy.NetRule) string {
 	}
 	for _, secret := range r.Secrets {
 		s += " with the secret " + secret.Env
+		if secret.Header != nil {
+			s += " in " + strings.Join(secret.Header, ", ")
+		}
 	}
 	return s
 }

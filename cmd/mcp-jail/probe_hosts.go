@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,15 +168,8 @@ func missing(s policy.Secret) string {
 		if err == nil && info.Size() == 0 && info.Mode().IsRegular() {
 			return "the file is empty"
 		}
-	case s.Command != nil:
-		program := s.Command[0]
-		if rest, ok := strings.CutPrefix(program, "~/"); ok {
-			home, _ := os.UserHomeDir()
-			program = filepath.Join(home, rest)
-		}
-		if _, err := exec.LookPath(program); err != nil {
-			return err.Error()
-		}
+	case s.Command != nil && s.Program == "":
+		return s.Command[0] + " was not found, or cannot be executed"
 	}
 	return ""
 }

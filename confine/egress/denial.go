@@ -34,6 +34,7 @@ const (
 	Ambiguous                     // what was sent could be read in two ways
 	Request                       // path or method (a Terminator's)
 	TooMany                       // a limit was reached
+	Misplaced                     // a secret's placeholder where none is replaced
 	Unsupported                   // granted, but there is no way to do it here
 )
 
@@ -45,6 +46,7 @@ var reasons = [...]string{
 	Ambiguous:   "could be read in two ways",
 	Request:     "the request is not granted",
 	TooMany:     "a limit was reached",
+	Misplaced:   "no place for a secret",
 	Unsupported: "there is no way to reach it here",
 }
 
@@ -63,6 +65,7 @@ var codes = [...]string{
 	Ambiguous:   "ambiguous",
 	Request:     "request",
 	TooMany:     "limit",
+	Misplaced:   "secret",
 	Unsupported: "unsupported",
 }
 

@@ -11,7 +11,7 @@ import (
 
 // version is that of the protocol: two programs of different builds do not work
 // together by luck.
-const version = 2
+const version = 3
 
 // maxMessage bounds a packet; the kernel's own bound for a socket is a little higher.
 const maxMessage = 160 << 10

@@ -137,7 +137,7 @@ func fork(o Options, theirs *os.File) (*os.Process, error) {
 // does not look for changes of its cgroup, which it could not read later.
 func environment() []string {
 	env := []string{fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none"}
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} { // where the host has its roots
+	for _, name := range rootVariables {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

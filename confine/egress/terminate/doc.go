@@ -37,8 +37,11 @@
 //
 // # Secrets
 //
-// A placeholder is replaced by its value in the values of header fields, and inside
-// the credentials of Basic, in requests over TLS that a rule with this secret decides.
-// Not in paths, queries and bodies. What the upstream answers is not changed: one that
-// shows the header fields it received shows the secret to the jail.
+// A placeholder is replaced by its value in the header fields that carry credentials, or
+// those that the rule names, and inside the credentials of Basic, in requests over TLS that
+// a rule with this secret decides. Not in paths, queries and bodies. A request with the
+// placeholder in another field is refused. Fields that name another host to some servers
+// (X-Forwarded-Host and the like) do not travel with a value, and a Destination has to be
+// allowed. What the upstream answers is not changed: one that shows these fields shows
+// the secret to the jail.
 package terminate

@@ -34,13 +34,18 @@ func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if no == nil && l.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + l.untrusted.Error()}
 	}
-	if no != nil {
-		l.refuse(w, r, no)
-		return
-	}
 	p := &passing{body: upload{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if l.target.TLS {
 		p.secrets = rule.Secrets
+	}
+	if no == nil && len(p.secrets) > 0 {
+		if no = t.secrets.misplaced(r.Header, p.secrets); no == nil {
+			no = l.checkDestination(r)
+		}
+	}
+	if no != nil {
+		l.refuse(w, r, no)
+		return
 	}
 	// An answer may come before the end of a body, and is not kept back until then.
 	http.NewResponseController(w).EnableFullDuplex()

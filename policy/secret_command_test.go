@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a secret's command would run or read is refused where the server could write it,
+// and passes where it could not.
+func TestSecretCommand(t *testing.T) {
+	const rules = "\n[[servers.s.access.fs]]\npath = \"~/grant\"\nread = true\nwrite = true\n"
+	files := "x /opt/op\nx /opt/sh #!/usr/bin/bash\\n\nf /opt/get.py\nx /home/u/grant/op\nx /home/u/grant/py\nf /home/u/grant/get.py\nd /home/u/grant/bin\n" +
+		"x /opt/by #!/home/u/grant/py -u\\n\nx /opt/byenv #!/usr/bin/env -S A=b py\\n\nx /opt/deep #!/opt/by\\n\nx /opt/with #!/usr/bin/env -S python3 /home/u/grant/get.py\\n\n" +
+		"l /opt/link /home/u/grant/op\nl /home/u/grant/back /opt/op\nx /home/u/bin/tool"
+	for _, tt := range []struct{ name, command, path, program, err string }{
+		{"a program", `"/opt/op", "read", "op://vault/item"`, "", "/opt/op", ""},
+		{"by name", `"op"`, "/opt", "/opt/op", ""},
+		{"of the home directory", `"~/bin/tool"`, "", "/home/u/bin/tool", ""},
+		{"a shell", `"sh", "-c", "op read 'op://a/b' | tr -d x > /dev/null"`, "/opt", "/opt/sh", ""},
+		{"its script", `"python3", "/opt/get.py"`, "", "/usr/bin/python3.11", ""},
+		{"absent", `"nothing"`, "", "", ""},
+		{"absent by path", `"/opt/nothing"`, "", "", ""},
+
+		{"a program of the grant", `"/home/u/grant/op"`, "", "", "the command needs /home/u/grant/op, and the server may write to /home/u/grant/op (c.toml:7: path = \"~/grant\")"},
+		{"by a name in PATH", `"op"`, "/home/u/grant:/opt", "", "the command needs /home/u/grant/op,"},
+		{"a link into the grant", `"/opt/link"`, "", "", "the server may write to /home/u/grant/op"},
+		{"a link of the grant", `"/home/u/grant/back"`, "", "", "the server may replace the symbolic link /home/u/grant/back"},
+		{"a script", `"python3", "/home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
+		{"a script by ~", `"sh", "-c", "exec ~/grant/get.py"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a script by $HOME", `"sh", "-c", "x=\"$HOME/grant/get.py\"; $x"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a script that is not there yet", `"python3", "/home/u/grant/later.py"`, "", "", "the command needs /home/u/grant/later.py"},
+		{"relative to /", `"python3", "home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
+		{"by dots", `"python3", "/opt/../home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
+		{"an option", `"/opt/op", "--file=/home/u/grant/x"`, "", "", "the command needs /home/u/grant/x"},
+		{"an option without a space", `"/opt/op", "-f/home/u/grant/x"`, "", "", "the command needs /home/u/grant/x"},
+		{"a file to send", `"cat", "/home/u/grant/x"`, "/opt:/usr/bin", "", ""}, // there is no cat here
+		{"a file to print", `"/opt/op", "/home/u/grant/x"`, "", "", "what is sent as the secret"},
+		{"a directory", `"/opt/op", "-C", "~/grant"`, "", "", "the command needs /home/u/grant,"},
+		{"its interpreter", `"/opt/by"`, "", "", "the command needs /home/u/grant/py"},
+		{"its interpreter by env", `"/opt/byenv"`, "/home/u/grant", "", "the command needs /home/u/grant/py"},
+		{"the interpreter of its interpreter", `"/opt/deep"`, "", "", "the command needs /home/u/grant/py"},
+		{"an argument of its #! line", `"/opt/with"`, "", "", "the command needs /home/u/grant/get.py"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			host := func(h *Host) {
+				h.Environ = append(h.Environ, "PATH="+last("/usr/bin:relative", tt.path), "LD_LIBRARY_PATH=/opt:/home/u/grant/lib", "PYTHONPATH=/opt", "EDITOR=/home/u/grant/ed", "XDG_RUNTIME_DIR=/home/u/grant")
+			}
+			p, _, err := resolveFake(t, newFake(aSystem, files), api+`{ env = "T", command = [`+tt.command+`] }`+rules, host)
+			var re *RuleError
+			if tt.err != "" {
+				if !errors.As(err, &re) || !strings.Contains(err.Error(), tt.err) || !strings.HasPrefix(err.Error(), "c.toml:6: secret: ") {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := p.Secrets[0]
+			if s.Program != tt.program {
+				t.Errorf("%q", s.Program)
+			}
+			if s.Program == "" {
+				return
+			}
+			// What it starts by name comes from where the server cannot write.
+			if strings.Contains(s.Path, "grant") || strings.Contains(s.Path, "relative") || !strings.Contains(s.Path, "/usr/bin") {
+				t.Errorf("PATH is %s", s.Path)
+			}
+			if slices.Sort(s.Unset); !slices.Equal(s.Unset, []string{"EDITOR", "LD_LIBRARY_PATH"}) {
+				t.Errorf("unset is %s", s.Unset)
+			}
+		})
+	}
+}
+
+// The fields of a secret: where one can stand, and where none can.
+func TestSecretHeader(t *testing.T) {
+	for header, want := range map[string]string{
+		`"Authorization"`: "", `"X-My-Token"`: "", `["X-One", "Cookie"]`: "",
+		`""`: "header is empty", `[]`: "header is empty", `"a b"`: "write the name of a header field", `"X:"`: "write the name", `"X-\u00e4"`: "write the name", `"Host"`: "says where a request goes", `"x-forwarded-Host"`: "says where a request goes",
+		`"X_Original_URL"`: "says where a request goes", `"Proxy-Authorization"`: "says where a request goes", `"Content-Length"`: "where it ends", `1`: "must be a string",
+	} {
+		text := api + `{ env = "T", header = ` + header + " }\n"
+		c, err := Decode([]byte(text), "c.toml")
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", header, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", header, err)
+			continue
+		}
+		again, err := Decode(c.Encode(), "c.toml")
+		if err != nil || !slices.Equal(again.Servers["s"].Access.Net[0].Secrets[0].Header, c.Servers["s"].Access.Net[0].Secrets[0].Header) {
+			t.Errorf("%s: %v, %s", header, err, c.Encode())
+		}
+	}
+	if err := checkSecret(Secret{Env: "T", Header: CredentialFields}); err != nil {
+		t.Error(err)
+	}
+}
