@@ -42,6 +42,8 @@ func TestMain(m *testing.M) {
 		runLauncher()
 	case dropName:
 		runDrop(os.Args[1:])
+	case foldProgram:
+		runFold(os.Args[1:])
 	case worldName:
 		runWorld(os.Args[1:])
 	case internetName:

@@ -71,11 +71,14 @@ func (v *supervisor) attributes(r *request, w *walker) syscall.Errno {
 	if err := unix.Fstat(object, &st); err != nil {
 		return asErrno(err)
 	}
-	full, errno := pathOf(object)
+	full, errno := v.whereIs(object)
 	if errno != 0 {
 		return errno
 	}
-	granted := v.profile.MediateAttributes(full) == policy.Granted && !device(&st)
+	granted := v.profile.MediateAttributes(full) == policy.Granted && !(v.bare && device(&st))
+	if _, covered := v.profile.Find(full); !v.bare && !covered {
+		granted = true // the kernel's business: it is of the jail's own
+	}
 	if !granted && !nowhere(full, &st) {
 		v.ledger.refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES

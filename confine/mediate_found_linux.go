@@ -35,6 +35,7 @@ func (v *supervisor) lookAt(r *request, at *place, flags int) (*found, syscall.E
 	}
 	if errno == 0 && o.kind != unix.S_IFLNK {
 		if o.full, errno = at.full(); errno == 0 {
+			o.full = v.spelled(o.full, fd)
 			errno = v.judgeOpen(r, o, flags)
 		}
 	}
@@ -77,7 +78,7 @@ func (v *supervisor) openFound(r *request, fd, flags int) (int, syscall.Errno) {
 		return -1, errno
 	}
 	v.names.RLock()
-	if o.full, errno = pathOf(fd); errno == 0 {
+	if o.full, errno = v.whereIs(fd); errno == 0 {
 		errno = v.judgeOpen(r, o, flags)
 	}
 	v.names.RUnlock()
@@ -151,7 +152,7 @@ func (v *supervisor) reopen(r *request, o *found, flags int) (int, syscall.Errno
 // mayRead decides about reading, where the calls that only read are handed over:
 // Landlock gives what a narrower entry takes away, and there is no mask.
 func (v *supervisor) mayRead(r *request, full string, flags int) syscall.Errno {
-	if !v.bare || flags&oAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
+	if !v.alone || flags&oAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
 		return 0
 	}
 	v.ledger.refused(r, policy.OpRead.String(), full)

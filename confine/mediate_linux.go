@@ -102,7 +102,7 @@ func (v *supervisor) change(r *request, w *walker) syscall.Errno {
 // keepOut removes again what was made at a place whose directory has been moved, by
 // another jail, from where it was judged to where it must not be.
 func (v *supervisor) keepOut(r *request, op policy.Op, at *place, judged string) syscall.Errno {
-	full, errno := at.full()
+	full, errno := v.where(at)
 	if errno == 0 && (full == judged || v.profile.Mediate(op, full) == policy.Granted) {
 		return 0
 	}
@@ -145,7 +145,7 @@ func (v *supervisor) judge(r *request, op policy.Op, at *place) (full string, er
 	if at.special() {
 		return "", 0
 	}
-	if full, errno = at.full(); errno != 0 {
+	if full, errno = v.where(at); errno != 0 {
 		return "", errno
 	}
 	verdict := v.profile.Mediate(op, full)
@@ -196,7 +196,7 @@ func (v *supervisor) toldAt(r *request, op policy.Op, at *place, errno syscall.E
 	if errno == 0 {
 		return 0
 	}
-	if full, e := at.full(); e == 0 {
+	if full, e := v.where(at); e == 0 {
 		return v.told(r, op, full, errno)
 	}
 	return errno

@@ -63,11 +63,11 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 	if from.special() || to.special() {
 		return asErrno(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
-	src, errno := from.full()
+	src, errno := v.where(from)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := to.full()
+	dst, errno := v.where(to)
 	if errno != 0 {
 		return errno
 	}
@@ -106,7 +106,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 // of which it has moved, while it was being moved. Nothing else comes along: where the
 // old name is taken by now, a new one is found beside it.
 func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.Errno {
-	dst, errno := to.full()
+	dst, errno := v.where(to)
 	if errno == 0 && to.holds("") && !v.profile.Emerges(src, dst) {
 		return 0
 	}
@@ -128,14 +128,14 @@ func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.E
 // has more rights. Landlock looks after that too, but knows nothing of what a
 // narrower entry takes away.
 func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
-	if !v.bare || from.special() || to.special() {
+	if !v.alone || from.special() || to.special() {
 		return 0
 	}
-	src, errno := from.full()
+	src, errno := v.where(from)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := to.full()
+	dst, errno := v.where(to)
 	if errno == 0 && v.profile.Gains(src, dst) {
 		errno = unix.EXDEV
 	}
@@ -147,7 +147,7 @@ func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
 // protected file that the host made or replaced since the start has no mount. It is the
 // file that counts, wherever the name leads by now that it was found by.
 func (v *supervisor) keepsShut(r *request, source int, dst string) syscall.Errno {
-	src, errno := pathOf(source)
+	src, errno := v.whereIs(source)
 	if errno != 0 {
 		return errno
 	}
@@ -155,7 +155,7 @@ func (v *supervisor) keepsShut(r *request, source int, dst string) syscall.Errno
 		v.ledger.refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if v.bare && v.profile.Gains(src, dst) {
+	if v.alone && v.profile.Gains(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

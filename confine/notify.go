@@ -152,6 +152,11 @@ func bareHooks(reads bool) []seccompNotify {
 			out[i].When = nil
 		}
 	}
+	return append(out, attributeHooks()...)
+}
+
+func attributeHooks() []seccompNotify {
+	var out []seccompNotify
 	for _, h := range attributeCalls() {
 		out = append(out, seccompNotify{Call: h.call})
 	}

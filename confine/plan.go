@@ -64,6 +64,7 @@ func compile(p *policy.Profile, f facts) *Plan {
 	c.askSupervisor(o)
 	c.filesystem(o)
 	c.supervision(o)
+	c.passedBy()
 	c.processes(o)
 	c.limits(o)
 	o.MustFail = mustFail(p)
@@ -172,7 +173,7 @@ func (c *compiler) processes(o *order) {
 		return
 	}
 	options := seccompOptions{
-		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true,
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !passed(c.p.Folded),
 		Programs: c.p.Programs != nil, Supervised: c.supervised,
 	}
 	filter, err := compileSeccomp(c.f.Machine, options)
@@ -182,7 +183,11 @@ func (c *compiler) processes(o *order) {
 		if o.Gate.Open {
 			connects = watchUnix
 		}
-		second, err = compileListener(c.f.Machine, options, hooks(connects))
+		calls := hooks(connects)
+		if passed(c.p.Folded) {
+			calls = append(calls, attributeHooks()...)
+		}
+		second, err = compileListener(c.f.Machine, options, calls)
 		o.Hooks = filterRecords(second)
 	}
 	if err != nil {

@@ -156,7 +156,7 @@ func (c *compiler) bareSupervision(o *order) {
 		return
 	}
 	c.supervised = true
-	o.Unprotected = c.p.Unprotected
+	o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
 	o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
 	c.holds(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")

@@ -25,7 +25,7 @@ func (c *compiler) askSupervisor(o *order) {
 func (c *compiler) supervision(o *order) {
 	if c.supervised {
 		o.Entries = supervisedEntries(c.p.Entries, jailOwn(o))
-		o.Unprotected = c.p.Unprotected
+		o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
 		o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
 		o.Making = making(c.landlock(o))
 		c.holds(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")

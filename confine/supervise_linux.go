@@ -25,7 +25,9 @@ type supervisor struct {
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
-	bare     bool     // without mounts: names are all that decides
+	bare     bool // without mounts
+	alone    bool // nothing else takes away inside of a grant: no mounts, or they can be passed by
+	objects  map[inode]string
 	gated    bool     // somebody else knows which connections were refused
 	sockets  *sockets // nil where the server's are its own
 	end      func()   // of the jail
@@ -52,8 +54,9 @@ func newSupervisor(s *shim) *supervisor {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, gated: s.order.Gate.Open, end: s.end, calls: hookedByNumber(arch),
-		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Programs: programs},
+		ruleset: s.making, bare: s.bare, alone: s.bare || passed(s.order.Folded), gated: s.order.Gate.Open, end: s.end, calls: hookedByNumber(arch),
+		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Folded: s.order.Folded, Programs: programs},
+		objects: foldedObjects(s.order.Folded),
 		failed:  func(step string, err error) { s.report(startError(step, err)) },
 		ledger:  ledger{say: s.say, self: unix.Gettid()},
 		umask:   s.umask,

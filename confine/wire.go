@@ -30,7 +30,8 @@ type order struct {
 	Hooks       []byte
 	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
 	Unprotected []string
-	Making      landlockRules // of the init's workers, where it is not Landlock
+	Folded      []policy.Folded // Path, ID and Passed
+	Making      landlockRules   // of the init's workers, where it is not Landlock
 	Programs    []string
 	AnyProgram  bool // Programs is no list
 
@@ -79,7 +80,7 @@ type landlockRule struct {
 
 // orderMagic changes with the form, that of the messages below too, so that a shim of
 // another version refuses.
-const orderMagic = "mcp-jail-order-9"
+const orderMagic = "mcp-jail-order-10"
 
 // codec writes or reads the fields of an order; one function, field, lists them
 // for both directions, so that they cannot disagree.
@@ -232,6 +233,11 @@ func (c *codec) fields(o *order) {
 		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
 	})
 	list(c, &o.Unprotected, c.str)
+	list(c, &o.Folded, func(f *policy.Folded) {
+		c.str(&f.Path)
+		c.id(&f.ID)
+		c.bool(&f.Passed)
+	})
 	list(c, &o.Programs, c.str)
 	c.bool(&o.AnyProgram)
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {

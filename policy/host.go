@@ -20,6 +20,9 @@ type Host struct {
 	ReadDir func(path string) ([]DirEntry, error)
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
+	// OneName reports whether two spellings that lead to one object are one name to the
+	// kernel, so that what is mounted on the one is found by the other. nil: they are not.
+	OneName func(a, b string) bool
 
 	OS  string // runtime.GOOS
 	UID int    // of the user; -1 where there is none

@@ -17,6 +17,7 @@ func LocalHost() (Host, error) {
 		Readlink: os.Readlink,
 		ReadDir:  readDir,
 		ReadHead: readHead,
+		OneName:  oneName,
 		OS:       runtime.GOOS,
 		Environ:  os.Environ(),
 

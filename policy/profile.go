@@ -39,6 +39,9 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
+	// Folded are names, of entries and in Unprotected, that their filesystem finds under
+	// other spellings as well. Sorted.
+	Folded []Folded
 
 	// Reach is where this server, in all of its processes, and others may write. It is
 	// part of no output.

@@ -82,6 +82,7 @@ func (p *Profile) write(j *jsonText) {
 	j.member("default_policy").boolean(p.Default)
 	p.writeFs(j)
 	texts(j.member("unprotected_names"), list(p.Unprotected))
+	p.writeFolded(j)
 	texts(j.member("programs"), p.Programs) // null: any
 	j.options("loaders", p.Loaders)
 	j.options("command_args", p.CommandArgs)
@@ -95,6 +96,18 @@ func (p *Profile) write(j *jsonText) {
 	j.member("roots").text(p.Roots)
 	j.member("advertise").boolean(p.Advertise)
 	j.end('}')
+}
+
+func (p *Profile) writeFolded(j *jsonText) {
+	var names []string
+	for _, f := range p.Folded {
+		name := f.Path
+		if f.Passed {
+			name += " (" + f.Other + ")"
+		}
+		names = append(names, name)
+	}
+	j.options("folded_names", names)
 }
 
 func (p *Profile) writeFs(j *jsonText) {

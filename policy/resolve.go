@@ -49,7 +49,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &builder{p: p, h: &host, f: newFinder(&host), at: make(map[string]Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}}
+	b := &builder{p: p, h: &host, f: newFinder(&host), at: make(map[string]Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}, folding: map[string]bool{}}
 	b.guard()
 	b.places(net)
 	out := &Profile{
@@ -101,6 +101,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 			out.Unprotected = append(out.Unprotected, u)
 		}
 	}
+	out.Folded = b.folded(out.Unprotected)
 	out.Dir = b.workdir(out)
 	if err := b.environ(out, c); err != nil {
 		return nil, b.warnings, err
@@ -167,6 +168,7 @@ type builder struct {
 	walk     map[string]bool // baseline entries to search for .env files
 	named    []named         // what the rules name, for sensitive paths and protected names
 	absent   map[string]bool // Profile.Unprotected
+	folding  map[string]bool // directories: see folds
 	missing  []missingRule
 	wide     []string
 	builtin  []sensitivePath

@@ -1,0 +1,137 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Folded is a name that its filesystem finds under other spellings too: one of an
+// entry, of a name that must not come into being, or of a directory on the way to these.
+// Some filesystems ignore case (vfat, ext4 with casefold, the disk of Windows or of a Mac
+// that is seen from Linux), and then often more than case. So it is the object that has
+// to be looked at, and its spelling only where there is no object.
+type Folded struct {
+	Path string
+	ID   FileID // zero where nothing is there
+	// Passed says that for the kernel another spelling is another name: what is mounted
+	// on Path is not found under it.
+	Passed bool
+	// Other is one of the other spellings, "" where none was tried.
+	Other string
+}
+
+// Spelled is a canonical path with the spellings that the profile knows. Where an object
+// is meant, ask for it by its identity first.
+func (p *Profile) Spelled(name string) string {
+	best := ""
+	rest := ""
+	for _, f := range p.Folded {
+		n := len(f.Path) - len(strings.ReplaceAll(f.Path, "/", ""))
+		head, tail := firstNames(name, n)
+		if len(f.Path) > len(best) && folded(head) == folded(f.Path) {
+			best, rest = f.Path, tail
+		}
+	}
+	if best == "" {
+		return name
+	}
+	return best + rest
+}
+
+// firstNames cuts a path behind its first n names. head is "" where it has fewer.
+func firstNames(name string, n int) (head, tail string) {
+	for i := 1; i <= len(name); i++ {
+		if i == len(name) || name[i] == '/' {
+			if n--; n == 0 {
+				return name[:i], name[i:]
+			}
+		}
+	}
+	return "", ""
+}
+
+// folded finds the names that a server could pass by under another spelling.
+func (b *builder) folded(unprotected []string) []Folded {
+	found := map[string]Folded{}
+	add := func(name string) {
+		var way []string
+		for p := name; p != "/"; p = path.Dir(p) {
+			if _, inside := b.find(path.Dir(p)); !inside {
+				break
+			}
+			way = append(way, p)
+		}
+		if !slices.ContainsFunc(way, func(p string) bool { return b.folds(path.Dir(p)) }) {
+			return
+		}
+		for _, p := range way {
+			f := Folded{Path: p}
+			if s := b.f.look(p); s.err == nil {
+				f.ID = s.info.ID
+				f.Other = path.Join(path.Dir(p), otherCase(path.Base(p)))
+				f.Passed = b.h.OneName == nil || f.Other == p || !b.h.OneName(p, f.Other)
+			}
+			found[p] = f
+		}
+	}
+	for _, e := range b.entries() {
+		if around, ok := b.find(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
+			add(e.Path)
+		}
+	}
+	for _, u := range unprotected {
+		add(u)
+	}
+	var out []Folded
+	for _, p := range sortedKeys(found) {
+		out = append(out, found[p])
+	}
+	return out
+}
+
+// folds tries whether a directory finds one of its names with a letter in the other case
+// too, each directory once. Nothing is known of one that is empty, or cannot be listed: it
+// is taken to be what the directory is that it lies in.
+func (b *builder) folds(dir string) bool {
+	if known, ok := b.folding[dir]; ok {
+		return known
+	}
+	folds := false
+	if name := b.knownName(dir); name != "" {
+		other, err := b.h.Lstat(path.Join(dir, otherCase(name)))
+		s := b.f.look(path.Join(dir, name))
+		folds = err == nil && s.info.ID != FileID{} && other.ID == s.info.ID
+	} else if dir != "/" {
+		folds = b.folds(path.Dir(dir))
+	}
+	b.folding[dir] = folds
+	return folds
+}
+
+// knownName is a name in a directory that has another case, "" where there is none.
+func (b *builder) knownName(dir string) string {
+	has := func(name string) bool { return otherCase(name) != name }
+	for p, s := range b.f.seen {
+		if at, name := split(p); at == dir && s.err == nil && has(name) {
+			return name
+		}
+	}
+	entries, _ := b.h.ReadDir(dir)
+	for _, e := range entries {
+		if has(e.Name) {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// otherCase is a name with the case of its first letter changed.
+func otherCase(name string) string {
+	for i, c := range []byte(name) {
+		if c|0x20 >= 'a' && c|0x20 <= 'z' {
+			return name[:i] + string(c^0x20) + name[i+1:]
+		}
+	}
+	return name
+}
