@@ -24,8 +24,10 @@ func (c *compiler) passedBy() {
 		if i < 0 {
 			continue
 		}
-		other := c.p.Folded[i].Other + e.Path[len(c.p.Folded[i].Path):]
-		what := e.Path + " (as " + other + ")"
+		what := e.Path
+		if f := c.p.Folded[i]; f.Other != "" {
+			what += " (as " + f.Other + e.Path[len(f.Path):] + ")"
+		}
 		around, ok := c.p.Find(path.Dir(e.Path))
 		taken := around.Rights &^ e.Rights
 		switch {

@@ -30,8 +30,8 @@ type order struct {
 	Hooks       []byte
 	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
 	Unprotected []string
-	Folded      []policy.Folded // Path, ID and Passed
-	Making      landlockRules   // of the init's workers, where it is not Landlock
+	Folded      []policy.Folded
+	Making      landlockRules // of the init's workers, where it is not Landlock
 	Programs    []string
 	AnyProgram  bool // Programs is no list
 
@@ -236,6 +236,7 @@ func (c *codec) fields(o *order) {
 	list(c, &o.Folded, func(f *policy.Folded) {
 		c.str(&f.Path)
 		c.id(&f.ID)
+		c.str(&f.Other)
 		c.bool(&f.Passed)
 	})
 	list(c, &o.Programs, c.str)

@@ -17,7 +17,7 @@ type Folded struct {
 	// Passed says that for the kernel another spelling is another name: what is mounted
 	// on Path is not found under it.
 	Passed bool
-	// Other is one of the other spellings, "" where none was tried.
+	// Other is one of the other spellings, "" where none is known.
 	Other string
 }
 
@@ -69,8 +69,11 @@ func (b *builder) folded(unprotected []string) []Folded {
 			f := Folded{Path: p}
 			if s := b.f.look(p); s.err == nil {
 				f.ID = s.info.ID
-				f.Other = path.Join(path.Dir(p), otherCase(path.Base(p)))
-				f.Passed = b.h.OneName == nil || f.Other == p || !b.h.OneName(p, f.Other)
+				other := path.Join(path.Dir(p), otherCase(path.Base(p)))
+				f.Passed = b.h.OneName == nil || other == p || !b.h.OneName(p, other)
+				if other != p {
+					f.Other = other
+				}
 			}
 			found[p] = f
 		}

@@ -102,7 +102,7 @@ func (p *Profile) writeFolded(j *jsonText) {
 	var names []string
 	for _, f := range p.Folded {
 		name := f.Path
-		if f.Passed {
+		if f.Passed && f.Other != "" {
 			name += " (" + f.Other + ")"
 		}
 		names = append(names, name)

@@ -1,0 +1,58 @@
+package confine
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestPlanFolded: what another spelling leads past the mount of is a gap where nobody
+// decides about it, each by its name.
+func TestPlanFolded(t *testing.T) {
+	profile := func(passed bool) *policy.Profile {
+		p := planProfile()
+		entry := func(path string, rights policy.Rights) {
+			p.Entries = append(p.Entries, policy.Entry{Path: path, Named: path, Kind: policy.KindFile, Rights: rights, Origin: policy.OriginRule, Rule: "path = " + path})
+			p.Folded = append(p.Folded, policy.Folded{Path: path, ID: policy.FileID{Dev: 1, Ino: 2}, Other: strings.ToUpper(path), Passed: passed})
+		}
+		p.Entries = append(p.Entries, policy.Entry{Path: "/fold", Named: "/fold", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule, Rule: "path = /fold"})
+		entry("/fold/hidden", 0)
+		entry("/fold/run", policy.Read)
+		entry("/fold/still", policy.Read|policy.Execute)
+		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		return p
+	}
+	gaps := func(p *policy.Profile, f facts) (paths []string) {
+		for _, g := range compile(p, f).Gaps {
+			paths = append(paths, g.Paths...)
+		}
+		return paths
+	}
+	unasked := kernel()
+	unasked.SeccompNotify = no("left out", "")
+	hidden, run, still := "/fold/hidden (as /FOLD/HIDDEN)", "/fold/run (as /FOLD/RUN)", "/fold/still (as /FOLD/STILL)"
+	for _, c := range []struct {
+		passed bool
+		f      facts
+		want   []string
+	}{
+		{false, kernel(), nil},
+		{true, kernel(), []string{hidden, run}},
+		{true, unasked, []string{hidden, run, still}},
+	} {
+		if got := gaps(profile(c.passed), c.f); !slices.Equal(got, c.want) {
+			t.Errorf("passed by: %t: %v, want %v", c.passed, got, c.want)
+		}
+	}
+	// What may be changed is then asked of the supervisor, since no mount says it.
+	with, without := compile(profile(true), kernel()).order, compile(profile(false), kernel()).order
+	if len(with.Hooks) <= len(without.Hooks) || bytes.Equal(with.Seccomp, without.Seccomp) {
+		t.Error("modes, times and attributes are nobody's business")
+	}
+	if !slices.Equal(with.Folded, profile(true).Folded) {
+		t.Errorf("%v", with.Folded)
+	}
+}
