@@ -92,7 +92,9 @@ func TestBareExecuteGap(t *testing.T) {
 	}
 	p := jailProfile(t, grant{dir + "/work", policy.AllRights}, grant{dir + "/work/hidden", 0}, grant{dir + "/work/sub", rw})
 	plan, _ := allGaps.Compile(p)
-	if what := "not executable inside a wider grant: " + dir + "/work/hidden, " + dir + "/work/sub"; !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Axis == policy.AxisFs && g.What == what && strings.Contains(g.Why, "LD_PRELOAD") }) {
+	if what := "not executable inside a wider grant: " + dir + "/work/hidden, " + dir + "/work/sub"; !slices.ContainsFunc(plan.Gaps, func(g Gap) bool {
+		return g.Axis == policy.AxisFs && g.What == what && strings.Contains(g.Why, "LD_PRELOAD")
+	}) {
 		t.Errorf("the plan does not say %q: %+v", what, plan.Gaps)
 	}
 	got := inBare(t, p, try("exec", dir+"/work/hidden"), try("exec", dir+"/work/sub/tool"), try("read", dir+"/work/hidden"))
