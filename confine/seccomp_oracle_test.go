@@ -133,7 +133,7 @@ func oracle(arch Arch, o seccompOptions, audit, nr uint32, a [6]uint64) uint32 {
 			return yes(uint32(a[2])&0x20000000 != 0, eopnot)
 		case "memfd_create":
 			if uint32(a[1])&4 != 0 {
-				return refuse(enomem)
+				return refuse(einval)
 			}
 			return yes(o.Programs && uint32(a[1])&8 == 0, enosys)
 		case "shmget":

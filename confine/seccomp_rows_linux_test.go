@@ -309,7 +309,7 @@ func sharedRows(t *seccompTable) {
 	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB, badFD)
 	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB|30<<unix.MAP_HUGE_SHIFT, badFD)
 	t.add(0, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, badFD)
-	t.add(unix.ENOMEM, "memfd_create", faulting, unix.MFD_HUGETLB)
+	t.add(unix.EINVAL, "memfd_create", faulting, unix.MFD_HUGETLB)
 	t.add(0, "memfd_create", faulting, unix.MFD_CLOEXEC)
 	t.add(unix.ENOMEM, "shmget", noSuch, 0, shmHugetlb|unix.IPC_CREAT)
 	t.strict(eperm, "shmget", noSuch, 0, shmHugetlb|unix.IPC_CREAT)

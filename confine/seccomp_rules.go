@@ -179,7 +179,9 @@ func seccompRules(opts seccompOptions) []seccompRule {
 	if opts.Programs {
 		memfd = whenAny(low(1), memfdNoExecSeal, allow, enosys)
 	}
-	add(whenAny(low(1), mfdHugetlb, noHugePages, memfd), "memfd_create")
+	// EINVAL, as from kernels that do not know the flag: Chromium asks with all flags set,
+	// and ends itself upon anything else.
+	add(whenAny(low(1), mfdHugetlb, errnoNode(linuxEINVAL), memfd), "memfd_create")
 
 	// Limits and priorities of others. Pids cannot be known here, so also one's
 	// own pid is "another": callers use 0.
