@@ -73,9 +73,8 @@ func TestAdvice(t *testing.T) {
 		{"name that no rule can hold", "EACCES: permission denied, open '/data/**/x'", func(ev *Evidence) { ev.Exists = nil }, "", "", "no rule can name it"},
 		{"protected name", "EROFS: read-only file system, open '/home/u/work/.git/hooks/pre-commit'", func(ev *Evidence) {
 			ev.Exists = func(string) bool { return true }
-		}, `[[servers.github.access.fs]]; path = ".git/hooks/pre-commit"; read = true; write = true`, "", "protected name"},
-		{"sensitive path", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'", nil,
-			`[[servers.github.access.fs]]; path = "~/.ssh/id_rsa"; read = true`, "", "sensitive path"},
+		}, "", "", "protected name"},
+		{"sensitive path", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'", nil, "", "", "sensitive path"},
 		{"a file in the home itself", "EACCES: permission denied, unlink '/home/u/x.json'", nil,
 			`[[servers.github.access.fs]]; path = "~/x.json"; write = true`, "", "create \"~/x.json\" first"},
 		{"two at once, under the default policy", read + "\n" + connect, func(ev *Evidence) { defaultProfile(ev.Profile) },

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,11 +22,8 @@ const (
 // clock and no environment; the host is asked only through the functions of the
 // evidence.
 func Diagnose(ev Evidence) Diagnosis {
-	redact := ev.redactor()
-	ev.Text = redact.Redact(cut(ev.Text, tailBytes))
-	ev.Stderr = redacted(ev.Stderr, redact)
-	ev.Denials = redact.Denials(ev.Denials)
-
+	ev.Redactor = ev.redactor()
+	ev.Text = cut(ev.Text, tailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: what(&ev)}
 	if ev.Exit != nil {
 		if d.Signal = signalName(ev.Exit.Signal); d.Signal == "" {
@@ -33,20 +31,24 @@ func Diagnose(ev Evidence) Diagnosis {
 			d.Exit = &code
 		}
 	}
-	d.Stderr = quotedLines(ev.Stderr, maxStderr)
-	if strings.TrimSpace(ev.Text) != "" {
-		d.Said = quotedLines(strings.Split(strings.TrimSpace(ev.Text), "\n"), -maxSaid)
+	d.Stderr = quotedLines(redacted(ev.Stderr, ev.Redactor), maxStderr)
+	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
+		d.Said = quotedLines(strings.Split(text, "\n"), -maxSaid)
 	}
-	d.Denials = validDenials(ev.Denials)
+	d.Denials = validDenials(ev.Redactor.Denials(ev.Denials))
 
+	heard := ev.Heard
+	if heard == nil {
+		heard = ev.Stderr
+	}
 	if quiet(&ev) {
-		ev.Stderr = nil
+		heard = nil
 	}
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return d.givenUp(ev.Exit.Why)
 	}
 	j := newJudge(&ev)
-	lines := closeness(ev.Text, ev.Stderr)
+	lines := closeness(ev.Text, heard)
 	found, cleared := j.collect(lines)
 	if len(found) > 0 {
 		d.blame(j, found)
@@ -69,11 +71,13 @@ func (d Diagnosis) givenUp(why string) Diagnosis {
 
 // collect judges all evidence: the start, the denials, then the text.
 func (j *judge) collect(lines []string) (findings, *verdict) {
-	all := j.fromDenials(lines)
 	own := ownStderr // the last lines of a process are about its end
 	if strings.TrimSpace(j.ev.Text) != "" {
 		own = len(closeness(j.ev.Text, nil))
 	}
+	j.near = own
+	j.database = saysDatabase(lines[:min(own, len(lines))])
+	all := j.fromDenials(lines)
 	if j.ev.Start != nil {
 		v := j.start(*j.ev.Start)
 		if !v.blamed {
@@ -86,6 +90,13 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 	for _, f := range likely {
 		all.add(f)
 	}
+	for i := range all {
+		all[i].aside = all[i].hint.Axis == policy.AxisNet && !all[i].named && spokenOf(likely, lines, own)
+		if j.hides(all[i].need) {
+			all[i].need, all[i].hint.Warning = need{}, ""
+			all[i].fix = "the name holds the value of a granted variable, which is not shown: grant what is around it"
+		}
+	}
 	return all.ordered(own), cleared
 }
 
@@ -96,7 +107,7 @@ func (d *Diagnosis) blame(j *judge, found findings) {
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix = first.Attribution, first.Cause, first.Fix
-	needs := found.chosen()
+	needs := found.chosen(j.near)
 	d.Grant = j.advice.toml(needs)
 	d.Flags, _ = j.advice.flags(needs)
 	if len(d.Grant) > 0 && replaces(needs) && len(j.advice.keeps()) > 0 {
@@ -106,21 +117,22 @@ func (d *Diagnosis) blame(j *judge, found findings) {
 
 // doubt says what is left when nothing is blamed.
 func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
-	v, ok := j.suspicion(lines)
-	if ok && v.hint.Axis == policy.AxisLimits {
-		cleared = nil // a path that a limit's error names is granted, most likely
-	}
+	v, ok := j.rooted(lines)
 	switch {
-	case cleared != nil && (ok || cleared.hint.Attribution == Possible):
-		// A signature, and a reason to think of something else than the policy.
-		d.Attribution = Possible
-		v = *cleared
-	case cleared != nil:
-		v = *cleared
 	case ok:
+	case cleared != nil && cleared.hint.Attribution == Possible:
 		d.Attribution = Possible
+		v = *cleared
 	default:
-		return
+		// What a limit's error names is granted, most likely. Any other name of which
+		// the policy refuses nothing has a cause of its own, which words do not change.
+		if v, ok = j.suspicion(lines); ok && (cleared == nil || v.hint.Axis == policy.AxisLimits) {
+			d.Attribution = Possible
+		} else if cleared == nil || j.answered() && !cleared.ours {
+			return
+		} else {
+			v = *cleared
+		}
 	}
 	d.Cause = cut(v.note, maxCause)
 	f := finding{hint: v.hint, need: v.need, fix: v.fix}
@@ -131,6 +143,34 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	if !v.need.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
 	}
+}
+
+// answered tells that the server itself has answered: what the jail has no part in is
+// then its own business.
+func (j *judge) answered() bool {
+	ev := j.ev
+	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
+}
+
+// spokenOf tells whether a failing text names something else than a host that the policy
+// refuses, and does not speak of the network: a host is then refused beside it.
+func spokenOf(likely findings, lines []string, own int) bool {
+	for _, line := range lines[:min(own, len(lines))] {
+		if f, _ := signatureOf(line); f == faultNetwork {
+			return false
+		}
+	}
+	return slices.ContainsFunc(likely, func(f finding) bool { return f.hint.Axis != policy.AxisNet && f.close < own })
+}
+
+// hides tells whether the lines for a need would show the value of a variable.
+func (j *judge) hides(n need) bool {
+	for _, line := range append(j.advice.block(n), j.advice.display(n.path), n.endpoint()) {
+		if j.ev.Redactor.Redact(line) != line {
+			return true
+		}
+	}
+	return false
 }
 
 // patience is the limit of time that passed, and the line that raises it.
@@ -152,7 +192,7 @@ func patience(ev *Evidence) string {
 func (j *judge) hint(f finding) Hint {
 	h := f.hint
 	h.Cause = cut(h.Cause, maxCause)
-	h.Target = cut(strings.ToValidUTF8(h.Target, "\ufffd"), maxTarget)
+	h.Target = cut(strings.ToValidUTF8(j.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
 	var fixes []string
 	if f.fix != "" {
 		fixes = append(fixes, f.fix)

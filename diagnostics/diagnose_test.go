@@ -97,7 +97,7 @@ func TestDenialOfAGrant(t *testing.T) {
 	ev := evidence("")
 	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
 	d := Diagnose(ev)
-	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[1].Fix, "grants this already") || !utf8.ValidString(d.Denials[1].Target) {
+	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[0].Fix, "grants this already") || !utf8.ValidString(d.Denials[1].Target) {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -161,17 +161,20 @@ func TestCertain(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	const facts = "certain pid 1, certain 169.254.169.254:80, certain /home/u/notes/a.md"
+	const facts = "certain /home/u/notes/a.md, certain 169.254.169.254:80, certain pid 1"
 	d := Diagnose(ev)
 	if got := targets(d); got != facts+", likely /data/notes/x.md" {
-		t.Errorf("the latest fact first, old output last: %s", got)
+		t.Errorf("the first fact first, old output last: %s", got)
 	}
-	if len(d.Hints[0].Grant) != 0 || strings.Contains(strings.Join(d.Grant, "\n"), "169.254") {
+	if len(d.Hints[2].Grant) != 0 || strings.Contains(strings.Join(d.Grant, "\n"), "169.254") {
 		t.Errorf("the metadata service is granted in passing:\n%s", d.Text())
 	}
 	ev.Text, ev.Stderr = ev.Stderr[0], nil
-	if got := targets(Diagnose(ev)); got != "likely /data/notes/x.md, "+facts {
-		t.Errorf("what the failing text names comes first: %s", got)
+	if got := targets(Diagnose(ev)); got != "certain /home/u/notes/a.md, certain pid 1, likely /data/notes/x.md, certain 169.254.169.254:80" {
+		t.Errorf("the record outranks the text, but for a host where that speaks of files: %s", got)
+	}
+	if got := strings.Join(Diagnose(ev).Grant, "; "); got != `[[servers.github.access.fs]]; path = "~/notes/a.md"; write = true; [[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+		t.Errorf("the record brings the lines, and the text adds: %s", got)
 	}
 	ev.Text = "EACCES: permission denied, open '/home/u/notes/a.md'"
 	d = Diagnose(ev)

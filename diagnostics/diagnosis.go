@@ -24,3 +24,9 @@ type Diagnosis struct {
 	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant all that Hints miss
 	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given in place
 }
+
+// Silent reports whether there is nothing to say: no cause is known, and the jail has
+// refused nothing. What the server has answered then passes as it is.
+func (d Diagnosis) Silent() bool {
+	return d.Attribution == None && d.Cause == "" && len(d.Denials) == 0
+}

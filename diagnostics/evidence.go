@@ -30,6 +30,9 @@ type Evidence struct {
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
 	Stderr []string // the last lines of the server's stderr, oldest first; best those since the request
+	// Heard is Stderr with its secrets, for the judge alone: none of it is shown. nil is
+	// Stderr itself. A value taken out in the middle of a path would leave no path.
+	Heard []string
 	// Text is the error message, or the text of the error result, of the failing
 	// request. "" in a call with Denials and nothing else: the call went well, and
 	// the jail refused something during it.
@@ -40,6 +43,7 @@ type Evidence struct {
 	// variables of Profile.
 	Redactor *Redactor
 	Unset    []string // names that are granted but not set on the host
+	Roots    []string // directories that the client gave the server as its roots; nil: none that are known
 
 	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
 	// SearchPath is the PATH of mcp-jail itself. The server's own holds only what
@@ -49,6 +53,9 @@ type Evidence struct {
 	// behind it, whether it is a directory. nil: could not be asked, and then nothing
 	// is concluded from a "no such file".
 	Exists func(path string) bool
+	// Executable tells whether the host would start a file: it has an execute bit. nil:
+	// could not be asked, and then it is taken to have one.
+	Executable func(path string) bool
 	// Canonical resolves the symbolic links of a path on the host, also of one
 	// whose last components do not exist. nil: paths are taken as they are.
 	Canonical func(path string) string

@@ -20,22 +20,29 @@ type finding struct {
 	close int  // 0 is the closest to the failure
 	named bool // the text of the failure names it
 	usual bool // it is refused also where nothing fails
+	aside bool // a host, where the failing text speaks of something else
 }
 
-// rank is how a finding relates to the failure. What the failing text itself
-// names comes first, even before a fact that it does not name: that the jail
-// refused a telemetry host is certain, that a tool failed because of it is not.
-// Then come facts, what older output names, and last the facts that are usual.
+// rank is how a finding relates to the failure. What the jail has on record outranks
+// what a text seems to say, first what the text names of it. Then comes what the failing
+// text itself names, what stands beside that, what older output names, and last what is
+// refused all the time.
 func (f *finding) rank(own int) int {
+	said := f.named && f.close < own
+	certain := f.hint.Attribution == Certain
 	switch {
-	case f.named && f.close < own:
+	case certain && said:
 		return 0
 	case f.usual:
-		return 3
-	case f.hint.Attribution == Certain:
+		return 5
+	case certain && !f.aside:
 		return 1
+	case said:
+		return 2
+	case certain:
+		return 3
 	}
-	return 2
+	return 4
 }
 
 // findings collects them without repetition.
@@ -110,31 +117,42 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// chosen are the needs that the lines to paste cover. A server touches many
-// things in passing: where the text names some of what was refused, the rest is
-// left out, and so is what it is refused all the time. A thing that is risky to grant is
-// never granted in passing.
-func (fs findings) chosen() []need {
-	named := slices.ContainsFunc(fs, func(f finding) bool { return f.named && !f.need.isZero() })
+// chosen are the needs that the lines to paste cover. A server touches many things in
+// passing: where the text names some of what the jail has on record, the rest of that is
+// left out, and so is what it is refused all the time. What the failing text itself names
+// is added. A thing that is risky to grant is never granted in passing.
+func (fs findings) chosen(own int) []need {
+	said := func(f finding) bool { return f.named && f.close < own }
+	recorded := slices.ContainsFunc(fs, func(f finding) bool { return f.hint.Attribution == Certain && said(f) && !f.need.isZero() })
+	close := slices.ContainsFunc(fs, func(f finding) bool {
+		return (said(f) || f.hint.Attribution == Certain && !f.aside) && !f.need.isZero()
+	})
 	rare := slices.ContainsFunc(fs, func(f finding) bool { return !f.usual })
 	var needs []need
 	for i, f := range fs {
-		if named && !f.named || i > 0 && f.hint.Warning != "" || rare && f.usual && !f.named {
-			continue
+		switch {
+		case i > 0 && f.hint.Warning != "":
+		case said(f):
+			needs = append(needs, f.need)
+		case f.aside, f.usual && rare, f.hint.Attribution == Certain && recorded, f.hint.Attribution != Certain && close:
+		default:
+			needs = append(needs, f.need)
 		}
-		needs = append(needs, f.need)
 	}
 	return merged(needs)
 }
 
-// fromDenials judges what the jail recorded. Those that the text names come as
-// close as the text is; the others follow, the latest first.
+// fromDenials judges what the jail recorded. Those that the text names come as close as
+// the text is; the others follow, the first refusal first: what comes behind it is often
+// there to clean up.
 func (j *judge) fromDenials(lines []string) findings {
 	var fs findings
-	for i := len(j.ev.Denials) - 1; i >= 0; i-- {
-		d := j.ev.Denials[i]
+	for i, d := range j.ev.Denials {
+		if j.cleansUp(d, j.ev.Denials[:i]) {
+			continue
+		}
 		v := j.denial(d)
-		f := finding{hint: v.hint, need: v.need, fix: v.fix, close: len(lines) + len(j.ev.Denials) - i, usual: d.Usual || d.Operation == "send"}
+		f := finding{hint: v.hint, need: v.need, fix: v.fix, close: len(lines) + i, usual: d.Usual || d.Operation == "send"}
 		for at, line := range lines {
 			if names(line, d) {
 				f.close, f.named = at, true
@@ -144,6 +162,13 @@ func (j *judge) fromDenials(lines []string) findings {
 		fs.add(f)
 	}
 	return fs
+}
+
+// cleansUp tells the removal of what could not be made before.
+func (j *judge) cleansUp(d Denial, before []Denial) bool {
+	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b Denial) bool {
+		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || j.exists(d.Target) == absent)
+	})
 }
 
 // names tells whether a line of text names the target of a denial.

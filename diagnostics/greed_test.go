@@ -57,21 +57,21 @@ func TestGreed(t *testing.T) {
 		{"mkdir", "/opt/new", "--write /opt/new", ""},
 
 		// What the host runs or obeys.
-		{"create", "/home/u/.bashrc", "--write ~/.bashrc", "run or obey"},
-		{"create", "/home/u/.zprofile", "--write ~/.zprofile", "run or obey"},
-		{"create", "/home/u/.config/autostart/evil.desktop", "--write ~/.config/autostart/", "run or obey"},
-		{"create", "/home/u/.config/systemd/user/evil.service", "--write ~/.config/systemd/user", "run or obey"},
-		{"create", "/home/u/go/bin/zz", "--write ~/go/bin", "run or obey"},
-		{"create", "/home/u/.local/bin/zz", "--write ~/.local/bin/", "run or obey"},
-		{"create", "/home/u/tools/zz", "--write ~/tools", "run or obey"},
-		{"write", "/home/u/dotfiles/zshrc", "--write ~/dotfiles/zshrc", "run or obey"},
-		{"remove", "/home/u/dotfiles/zshrc", "--write ~/dotfiles", "holds"},
-		{"remove", "/home/u/tools/rg", "--write ~/tools", "run or obey"},
-		{"create", "/home/u/go/zz", "--write ~/go", `holds "~/go/bin"`},
-		{"create", "/home/u/other/.git/hooks/post-commit", "--write ~/other/.git/hooks", "protected name"},
-		{"write", "/home/u/other/.vscode/tasks.json", "--write ~/other/.vscode/", "protected name"},
-		{"create", "/home/u/.ssh/authorized_keys", "--write ~/.ssh", "sensitive"},
-		{"create", "/var/spool/cron/u", "--write /var/spool/cron", "belongs to the system"},
+		{"create", "/home/u/.bashrc", "", "run or obey"},
+		{"create", "/home/u/.zprofile", "", "run or obey"},
+		{"create", "/home/u/.config/autostart/evil.desktop", "", "run or obey"},
+		{"create", "/home/u/.config/systemd/user/evil.service", "", "run or obey"},
+		{"create", "/home/u/go/bin/zz", "", "run or obey"},
+		{"create", "/home/u/.local/bin/zz", "", "run or obey"},
+		{"create", "/home/u/tools/zz", "", "run or obey"},
+		{"write", "/home/u/dotfiles/zshrc", "", "run or obey"},
+		{"remove", "/home/u/dotfiles/zshrc", "", "holds"},
+		{"remove", "/home/u/tools/rg", "", "run or obey"},
+		{"create", "/home/u/go/zz", "", `holds "~/go/bin"`},
+		{"create", "/home/u/other/.git/hooks/post-commit", "", "protected name"},
+		{"write", "/home/u/other/.vscode/tasks.json", "", "protected name"},
+		{"create", "/home/u/.ssh/authorized_keys", "", "run or obey"},
+		{"create", "/var/spool/cron/u", "", "belongs to the system"},
 
 		// Where other programs keep what is theirs.
 		{"create", "/home/u/.config/foo/bar", "--write ~/.config/foo/", ""},
@@ -91,7 +91,11 @@ func TestGreed(t *testing.T) {
 		if got := strings.Join(d.Flags, " "); got != tt.flags {
 			t.Errorf("%s %s: proposes %q, want %q", tt.operation, tt.target, got, tt.flags)
 		}
-		if w := d.Hints[0].Warning; !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && !strings.Contains(d.Fix, "careful: ") {
+		w := d.Hints[0].Warning
+		if w == "" && strings.Contains(d.Fix, "no line is proposed for it: ") {
+			w = d.Fix
+		}
+		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(d.Fix, "careful: ") {
 			t.Errorf("%s %s: warns %q, want %q\n%s", tt.operation, tt.target, w, tt.careful, d.Text())
 		}
 	}
@@ -101,11 +105,11 @@ func TestGreed(t *testing.T) {
 func TestGreedInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`Error: EACCES: permission denied, open "~/.config/foo/bar"`:           "--write ~/.config/foo/",
-		`Error: EACCES: permission denied, open '/home/u/.config/autostart/x'`: "--write ~/.config/autostart/ careful",
+		`Error: EACCES: permission denied, open '/home/u/.config/autostart/x'`: "",
 		`mkdir: cannot create directory ‘/var’: Permission denied`:             "",
 		`Error: EACCES: permission denied, mkdir '/home/u/.local'`:             "",
 		`KeyError: 'LD_PRELOAD'`:                                                    "--env LD_PRELOAD careful",
-		`Error: NODE_OPTIONS environment variable is required`:                      "--env NODE_OPTIONS careful",
+		`Error: NODE_OPTIONS environment variable is required`:                      "",
 		`Error: FOO_TOKEN environment variable is required`:                         "--env FOO_TOKEN",
 		"Error: FOO_TOKEN environment variable is required\nKeyError: 'LD_PRELOAD'": "--env LD_PRELOAD --env FOO_TOKEN careful",
 		"KeyError: 'LD_PRELOAD'\nError: FOO_TOKEN environment variable is required": "--env FOO_TOKEN",

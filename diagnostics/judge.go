@@ -12,6 +12,9 @@ type judge struct {
 	ev      *Evidence
 	profile *policy.Profile // never nil: an empty one when the evidence has none
 	advice  advice
+
+	near     int  // how many of the lines are the failure's own text
+	database bool // which speaks of SQLite
 }
 
 // verdict is what the judge found about one name. At most one of blamed and note
@@ -24,9 +27,13 @@ type verdict struct {
 	// not exist on the host either, the policy does grant the host.
 	note string
 	fix  string
+	// ours: the note is about the policy or the session, and worth saying although the
+	// server has answered.
+	ours bool
 }
 
 func newJudge(ev *Evidence) *judge {
+	ev.Redactor = ev.redactor()
 	j := &judge{ev: ev, profile: ev.Profile, advice: adviceFor(ev)}
 	if j.profile == nil {
 		j.profile = &policy.Profile{}
@@ -61,7 +68,16 @@ func (j *judge) blame(a Attribution, axis policy.Axis, target, missing, cause st
 }
 
 // show is a path in the words of the configuration, harmless and in quotes.
-func (j *judge) show(path string) string { return quote(j.advice.display(path)) }
+func (j *judge) show(path string) string { return j.quote(j.advice.display(path)) }
+
+// quote is quote without the values of secrets: the judge sees them, for what is judged
+// must be the name that was meant.
+func (j *judge) quote(s string) string { return quote(j.ev.Redactor.Redact(s)) }
+
+// said is what the server said, in short.
+func (j *judge) said(line string) string {
+	return "the server said " + quote(cut(j.ev.Redactor.Redact(line), 200))
+}
 
 // absolute is the path that a text means; ok is false when it means none.
 func (j *judge) absolute(name string) (path string, ok bool) {

@@ -16,7 +16,8 @@ func (j *judge) denial(d Denial) verdict {
 	if d.Target == others {
 		return j.deniedOthers(d)
 	}
-	target := quote(d.Target)
+	d.Program = j.ev.Redactor.Redact(d.Program)
+	target := j.quote(d.Target)
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
 		target = j.show(filepath.Clean(d.Target))
 	}
@@ -101,7 +102,7 @@ func (j *judge) deniedOthers(d Denial) verdict {
 	if d.Reason == nobodyKnows {
 		a, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
 	}
-	v := j.blame(a, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+quote(d.Target)+d.details(), need{})
+	v := j.blame(a, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+j.quote(d.Target)+d.details(), need{})
 	v.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
 	return v
 }
@@ -137,12 +138,17 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v.fix = j.show(path) + " does not exist on this host either"
 		return v
 	}
-	v := j.blamePath(Certain, path, missing, m.makes, cause)
-	if want == policy.Delete {
+	m.dials = d.Axis == policy.AxisIPC
+	v, beside := j.blameBeside(Certain, path, missing, cause)
+	switch {
+	case beside && !m.dials:
+	case want == policy.Delete:
 		v = j.blameAround(Certain, path, policy.Write, cause)
+	default:
+		v = j.blamePath(Certain, path, missing, m.makes, cause)
 	}
 	v.hint.Axis = d.Axis
-	return v
+	return j.withheld(v, m.dials)
 }
 
 func (j *judge) deniedProgram(d Denial, cause string) verdict {

@@ -15,15 +15,15 @@ func (j *judge) host(m mention) verdict {
 	target := endpoint(name, m.port)
 	if granted(j.profile.Net, name, m.port, m.scheme) {
 		return verdict{
-			note: "the policy grants " + quote(target) + ": the name or the connection failed outside of the jail",
-			fix:  "see whether " + quote(target) + " can be reached without mcp-jail",
+			note: "the policy grants " + j.quote(target) + ": the name or the connection failed outside of the jail",
+			fix:  "see whether " + j.quote(target) + " can be reached without mcp-jail",
 		}
 	}
 	if _, err := netip.ParseAddr(name); err == nil && grantsNames(j.profile.Net) {
 		// It may be what a granted name resolves to; the text does not say.
-		return verdict{note: "the message names the address " + quote(target) + ", which no rule names; it may belong to a host that is granted"}
+		return verdict{note: "the message names the address " + j.quote(target) + ", which no rule names; it may belong to a host that is granted"}
 	}
-	cause := "the server's message names the host " + quote(target) + ", which the policy does not grant"
+	cause := "the server's message names the host " + j.quote(target) + ", which the policy does not grant"
 	if len(j.profile.Net) == 0 {
 		cause += " (it grants no network)"
 	}

@@ -114,7 +114,7 @@ func (j *judge) saidLimit(lines []string) (v verdict, ok bool) {
 				}
 				what = places + ", each of half of memory_mb = " + strconv.Itoa(j.limit(l.key)) + ", looks like this (" + l.show + ")"
 			}
-			v.note = "the server said " + quote(cut(line, 200)) + "; " + what
+			v.note = j.said(line) + "; " + what
 			return v, true
 		}
 	}

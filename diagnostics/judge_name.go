@@ -20,6 +20,7 @@ func (j *judge) variable(m mention) verdict {
 	}
 	if slices.Contains(j.ev.Unset, m.name) {
 		return verdict{
+			ours: true,
 			note: "the variable " + m.name + " is granted but not set where mcp-jail was started",
 			fix:  "set " + m.name + " in the client's configuration of this server",
 		}
@@ -88,18 +89,18 @@ func (j *judge) program(m mention) verdict {
 	}
 	switch {
 	case inside && j.profile.Programs != nil && !j.listed(m.name):
-		return j.blameCommand(Likely, m.name, "the server's message names the program "+quote(m.name)+", which the policy's commands do not list")
+		return j.blameCommand(Likely, m.name, "the server's message names the program "+j.quote(m.name)+", which the policy's commands do not list")
 	case inside:
 		return verdict{}
 	case outside != "":
 		v := j.blamePath(Likely, outside, policy.Execute, false,
-			"the server's message names the program "+quote(m.name)+", and the policy does not let it execute "+j.show(outside))
+			"the server's message names the program "+j.quote(m.name)+", and the policy does not let it execute "+j.show(outside))
 		v.hint.Axis = policy.AxisProcess
 		return v
 	case j.ev.Exists != nil && j.ev.SearchPath != "" && m.fault == faultAbsent:
 		return verdict{
-			note: "the program " + quote(m.name) + " is not in the PATH of this host",
-			fix:  "install " + quote(m.name),
+			note: "the program " + j.quote(m.name) + " is not in the PATH of this host",
+			fix:  "install " + j.quote(m.name),
 		}
 	}
 	return verdict{}

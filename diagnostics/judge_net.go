@@ -39,7 +39,7 @@ func (j *judge) deniedNet(d Denial, cause string) verdict {
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != notGranted {
-		cause += ": " + cut(clean(d.Detail), maxCause/2)
+		cause += ": " + cut(clean(j.ev.Redactor.Redact(d.Detail)), maxCause/2)
 	}
 	refusal := func(fix string) verdict {
 		v := j.blame(Certain, d.Axis, endpoint(host, port), "connect", cause, need{})
@@ -126,7 +126,7 @@ func (j *judge) deniedAddress(d Denial, host string, port int, cause string) ver
 		return v
 	}
 	v.need = n
-	v.hint.Warning = name + " " + clean(reason) + ", and whoever has the name " + quote(host) + " decides that it leads there"
+	v.hint.Warning = name + " " + clean(reason) + ", and whoever has the name " + j.quote(host) + " decides that it leads there"
 	v.fix = "a name alone does not grant this address: if it is meant, name it"
 	return v
 }

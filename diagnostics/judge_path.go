@@ -15,6 +15,11 @@ func (j *judge) path(m mention) verdict {
 		return verdict{}
 	}
 	path = j.canonical(path)
+	return j.withheld(j.named(path, m), m.dials)
+}
+
+// named judges what the path of a text leads to.
+func (j *judge) named(path string, m mention) verdict {
 	here := j.exists(path)
 	missing := j.missing(path, m, here)
 
@@ -27,16 +32,25 @@ func (j *judge) path(m mention) verdict {
 		return j.blameCommand(Likely, j.commandFor(path), "the server's message names "+j.show(path)+", which the policy's commands do not list")
 	}
 	if missing == 0 {
-		return verdict{
-			note: "the policy allows this access to " + j.show(path) + ": the refusal is more likely one of the file's own permissions",
-			fix:  "look at the owner and mode of " + j.show(path),
-		}
+		return j.allowed(path)
+	}
+	if j.owned(path) && !missing.Has(policy.Execute) {
+		return verdict{} // who speaks, and not what it speaks of
+	}
+	if missing == policy.Execute && j.ev.Executable != nil && here == present && !j.ev.Executable(path) {
+		return verdict{note: j.show(path) + " cannot be executed on this host either", fix: "make it executable (chmod +x)"}
 	}
 	if here == absent && missing&policy.Write == 0 {
 		// The host has no such file, so granting the path would grant nothing.
 		return verdict{note: j.show(path) + " cannot be seen on this host either"}
 	}
 	cause := "the server's message names " + j.show(path) + ", which the policy does not let it " + word(missing)
+	if m.database {
+		missing |= policy.Write
+	}
+	if v, beside := j.blameBeside(Likely, path, missing, cause); beside {
+		return v
+	}
 	switch {
 	case m.want == policy.Delete, m.want == 0 && j.keeps(path):
 		return j.blameAround(Likely, path, policy.Write, cause)
@@ -44,6 +58,14 @@ func (j *judge) path(m mention) verdict {
 		return j.blameAround(Likely, path, policy.Read|policy.Write, cause)
 	}
 	return j.blamePath(Likely, path, missing, m.makes, cause)
+}
+
+// allowed is the note about a path of which the policy refuses nothing.
+func (j *judge) allowed(path string) verdict {
+	return verdict{
+		note: "the policy allows this access to " + j.show(path) + ": the refusal is more likely one of the file's own permissions",
+		fix:  "look at the owner and mode of " + j.show(path),
+	}
 }
 
 // keeps tells a file that may be written and not be removed.
@@ -181,10 +203,6 @@ func (j *judge) blamePath(a Attribution, path string, missing policy.Rights, mak
 		v.fix = "no rule grants it: the server has a /proc of its own, which is read-only, or none"
 		return v
 	}
-	if strings.Contains(path, "[redacted ") {
-		v.fix = "the name holds the value of a secret variable: grant a directory above it"
-		return v
-	}
 	v.need, v.fix = j.pathNeed(path, missing, makes)
 	if v.need.isZero() {
 		return v
@@ -272,7 +290,7 @@ func (j *judge) packages(path string) (dir string, ok bool) {
 
 // tooWide are directories that are not worth a single file in them.
 func (j *judge) tooWide(dir string) bool {
-	return dir == "/" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
+	return dir == "/" || j.held(dir) != "" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
 		!j.inWorkspace(dir) && (systemDir(dir) || j.shared(dir)) || filepath.Dir(dir) == "/"
 }
 

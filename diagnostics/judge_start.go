@@ -58,12 +58,12 @@ func (j *judge) start(s Start) verdict {
 	case s.Errno == 0 && detail != "": // a sentence, not a place
 		detail = ": " + clean(detail)
 	case s.Errno != 0 && detail != "":
-		detail = " at " + quote(detail) + ": " + s.Errno.Error()
+		detail = " at " + j.quote(detail) + ": " + s.Errno.Error()
 	case s.Errno != 0:
 		detail = ": " + s.Errno.Error()
 	}
 	if s.Step != StepExec {
-		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+quote(s.Step)+" failed"+detail, need{})
+		v := j.blame(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+j.quote(s.Step)+" failed"+detail, need{})
 		v.fix = j.buildFix(s)
 		return v
 	}

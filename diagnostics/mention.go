@@ -99,7 +99,7 @@ func stripEscapes(s string) string {
 func mentions(lines []string) []mention {
 	var all []mention
 	for i, line := range lines {
-		if isFrame(line) {
+		if isFrame(line) || foreign(line) {
 			continue
 		}
 		f, _ := signatureOf(line)

@@ -22,6 +22,8 @@ var (
 	loadedPath = lazy{text: `(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`}
 	// unable to open database "data/app.db"   (sqlite3)
 	databasePath = lazy{text: `unable to open database (?:file )?["']([^"']+)["']`}
+	// sh: 1: cd: can't cd to /x (dash); curl: (37) Couldn't open file /x
+	wordedPath = lazy{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
 	// connect EACCES /run/docker.sock, spawn /x EACCES
 	socketPath = lazy{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
 	// any absolute path in a line with a fault
@@ -68,6 +70,9 @@ func pathsIn(line string, f fault) []mention {
 		d := pathMention(faultRefused, "open", m[1])
 		d.database = true
 		found = append(found, d)
+	}
+	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
 	}
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
@@ -129,6 +134,7 @@ func addPair(add func(fault, string, string), f fault, verb, from, to string) {
 func vaguePaths(line string, f fault) []mention {
 	var found []mention
 	seen := map[string]bool{}
+	line = unsigned(line)
 	verb := verbIn(line)
 	for _, m := range append(quotedPath.re().FindAllStringSubmatch(line, 8), barePath.re().FindAllStringSubmatch(line, 8)...) {
 		path := strings.TrimRight(m[1], ".:!?")
@@ -144,6 +150,25 @@ func vaguePaths(line string, f fault) []mention {
 		found = append(found, v)
 	}
 	return found
+}
+
+// speaker is the program that a line is from: what it speaks of stands behind.
+var speaker = lazy{text: `^(/[^\s:'"]+): (.+)$`}
+
+// unsigned is line without the path of the program that it is from.
+func unsigned(line string) string {
+	m := speaker.re().FindStringSubmatch(line)
+	if m == nil {
+		return line
+	}
+	for _, s := range signatures {
+		for _, w := range s.words {
+			if strings.HasPrefix(strings.ToLower(m[2]), w) {
+				return line // of a path it says just that
+			}
+		}
+	}
+	return m[2]
 }
 
 // pathsBefore looks for the path in the lines above one that holds only the

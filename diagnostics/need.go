@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ type need struct {
 	path   string        // absolute; "" unless the need is for a path
 	rights policy.Rights // all that the rule for path has to say, not only what was missing
 	make   bool          // path is a directory that does not exist yet
+	with   string        // a file in path whose own rule has to say the same; "" for none
 
 	host    string
 	scheme  string
@@ -100,6 +102,30 @@ next:
 	return all
 }
 
+// covered keeps the rule for a path from taking away what the one for a directory
+// around it gives, and leaves out one that then says nothing more.
+func (a advice) covered(needs []need) []need {
+	var all []need
+	for i, n := range needs {
+		around := need{}
+		for k, m := range needs {
+			if k != i && n.path != "" && m.path != "" && m.path != n.path && policy.Within(n.path, m.path) && len(m.path) > len(around.path) {
+				around = m
+			}
+		}
+		if around.path != "" {
+			n.rights |= around.rights
+			e, _ := a.ev.Profile.Find(n.path)
+			between := e.Path != around.path && policy.Within(e.Path, around.path)
+			if n.rights == around.rights && n.with == "" && !n.make && !between {
+				continue
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
 // toml writes needs as lines that can be pasted at the end of a configuration.
 // A server given in place has none and gets flags; where no flag can say it, the
 // lines are those to declare the server with.
@@ -112,7 +138,7 @@ func (a advice) toml(needs []need) []string {
 		return nil
 	}
 	if replaces(needs) {
-		needs = merged(append(a.keeps(), needs...))
+		needs = a.covered(merged(append(a.keeps(), needs...)))
 	}
 	var lines []string
 	for _, n := range needs {
@@ -140,6 +166,9 @@ func (a advice) block(n need) []string {
 			if n.rights != 0 {
 				lines = append(lines, right+" = true")
 			}
+		}
+		if n.with != "" {
+			lines = append(lines, a.block(need{path: n.with, rights: n.rights})...)
 		}
 		return lines
 	case n.host != "":
@@ -211,11 +240,15 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 	for _, n := range needs {
 		// --read, --write and --net replace the default policy; --env only adds.
 		if n.path != "" || n.host != "" {
-			needs = merged(append(a.keeps(), needs...))
+			needs = a.covered(merged(append(a.keeps(), needs...)))
 			break
 		}
 	}
-	for _, n := range needs {
+	for i := 0; i < len(needs); i++ {
+		n := needs[i]
+		if n.with != "" {
+			needs = slices.Insert(slices.Clone(needs), i+1, need{path: n.with, rights: n.rights})
+		}
 		switch {
 		case n.path != "" && n.rights.Has(policy.Execute):
 			return nil, false

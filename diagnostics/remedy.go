@@ -13,10 +13,13 @@ func Remedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil
 	}
-	ev.Denials = slices.DeleteFunc(ev.redactor().Denials(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
+	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
 	j := newJudge(&ev)
 	var hints []Hint
 	for _, f := range j.fromDenials(nil).ordered(0) {
+		if j.hides(f.need) {
+			f.need, f.hint.Warning = need{}, ""
+		}
 		hints = append(hints, j.hint(f))
 	}
 	return hints

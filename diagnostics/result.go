@@ -13,8 +13,7 @@ func (d Diagnosis) ResultMeta() []byte { return encode(list(last(d.Denials, fram
 
 // ResultBlock is the JSON of the text content block that is added to an error
 // result. Its text begins "[mcp-jail]". It is one line. It speaks to a model as
-// much as to a person: it also says when the jail is not the cause, so that
-// nobody asks for rights that would change nothing.
+// much as to a person. A [Diagnosis.Silent] one has none: nothing would be said.
 func (d Diagnosis) ResultBlock() []byte {
 	return encode(struct {
 		Type string `json:"type"`
@@ -26,11 +25,8 @@ func (d Diagnosis) resultText() string {
 	var b strings.Builder
 	b.WriteString("[mcp-jail] ")
 	switch {
-	case d.Attribution == None && d.Cause == "":
-		b.WriteString("The jail recorded no refusal during this call, and nothing in the error points at its policy.")
-		return b.String()
 	case d.Attribution == None:
-		b.WriteString("The jail recorded no refusal during this call: ")
+		b.WriteString("The jail refused nothing during this call: ")
 	case d.Attribution == Certain:
 		b.WriteString("Cause: ")
 	case d.Attribution == Likely:
@@ -39,7 +35,9 @@ func (d Diagnosis) resultText() string {
 		b.WriteString("Possible cause: ")
 	}
 	b.WriteString(d.Cause + ".")
-	if d.Fix != "" {
+	if strings.HasPrefix(d.Fix, "no line ") {
+		b.WriteString("\nN" + d.Fix[1:] + ".")
+	} else if d.Fix != "" {
 		b.WriteString("\nThe user can change this: " + d.Fix + ".")
 	}
 	for i, h := range d.Hints {

@@ -22,10 +22,13 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 	if v, ok := j.saidLimit(lines); ok {
 		return v, true
 	}
-	if v, ok := border(lines); ok {
+	if v, ok := j.border(lines); ok {
 		return v, true
 	}
 	for _, line := range lines {
+		if foreign(line) {
+			continue
+		}
 		f, show := signatureOf(line)
 		switch f {
 		case faultNone, faultAbsent:
@@ -34,14 +37,14 @@ func (j *judge) suspicion(lines []string) (v verdict, ok bool) {
 			if v, ok := j.fetcher(); ok {
 				return v, true
 			}
-			cause := "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
+			cause := j.said(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
 			if j.ev.Profile != nil && len(j.profile.Net) == 0 {
 				cause += "; the policy grants no network"
 			}
 			return verdict{note: cause, fix: j.planHint()}, true
 		}
 		return verdict{
-			note: "the server said " + quote(cut(line, 200)) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
+			note: j.said(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
 			fix:  j.planHint(),
 		}, true
 	}
@@ -69,11 +72,11 @@ func browser(lines []string) (v verdict, ok bool) {
 
 // border knows a name that was to be moved or linked out of the place of one rule. It
 // says "not permitted" too, and no right is missing.
-func border(lines []string) (v verdict, ok bool) {
+func (j *judge) border(lines []string) (v verdict, ok bool) {
 	for _, line := range lines {
 		if hasName(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
 			return verdict{
-				note: "the server said " + quote(cut(line, 200)) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
+				note: j.said(line) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
 				fix:  "have it copied, or what is moved into place made beside it; inside of the workspace one rule for both places helps too",
 			}, true
 		}

@@ -11,8 +11,9 @@ const (
 )
 
 // Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most
-// 4 KiB, secrets already replaced. It is an io.Writer that never fails and is
-// safe for concurrent use. The zero Tail redacts nothing.
+// 4 KiB, secrets already replaced, and beside them the same lines as they were. It is an
+// io.Writer that never fails and is safe for concurrent use. The zero Tail redacts
+// nothing.
 //
 // The lines are kept as the server wrote them otherwise; Diagnose makes them
 // harmless to print.
@@ -20,10 +21,16 @@ type Tail struct {
 	mu     sync.Mutex
 	redact *Redactor
 	held   []byte // the end of the input that may be the beginning of a secret
-	line   []byte // the unfinished line, at most lineBytes
-	cr     bool   // the last byte was a carriage return: a newline ends no second line
-	lines  []string
-	size   int // bytes of lines, one more for each
+	shown  ring
+	heard  ring // nothing, where there is nothing to replace
+}
+
+// ring is the end of a text, in lines.
+type ring struct {
+	line  []byte // the unfinished line, at most lineBytes
+	cr    bool   // the last byte was a carriage return: a newline ends no second line
+	lines []string
+	size  int // bytes of lines, one more for each
 }
 
 // NewTail returns a Tail that redacts with r, which may be nil.
@@ -34,19 +41,20 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.redact.knows() {
-		t.split(p)
+		t.shown.split(p)
 		return len(p), nil
 	}
+	t.heard.split(p)
 	// A secret may be split over two writes: what could be its first part waits.
 	out, rest := t.redact.scan(nil, append(t.held, p...), false)
 	t.held = append([]byte(nil), rest...)
-	t.split(out)
+	t.shown.split(out)
 	return len(p), nil
 }
 
 // split cuts p into lines. A carriage return ends a line as well: the frames of
 // a progress display are lines of their own, of which the ring forgets the old.
-func (t *Tail) split(p []byte) {
+func (t *ring) split(p []byte) {
 	for len(p) > 0 {
 		if t.cr {
 			t.cr = false
@@ -75,7 +83,7 @@ func (t *Tail) split(p []byte) {
 }
 
 // push appends a line and forgets the oldest ones beyond tailBytes.
-func (t *Tail) push(line string) {
+func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
 	t.size += len(line) + 1
 	drop := 0
@@ -92,12 +100,27 @@ func (t *Tail) push(line string) {
 func (t *Tail) Lines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := append([]string(nil), t.lines...)
-	last := string(t.line)
+	more := ""
 	if len(t.held) > 0 {
-		last += t.redact.partial(t.held)
+		more = t.redact.partial(t.held)
 	}
-	if last != "" {
+	return t.shown.last(n, more)
+}
+
+// Heard returns the same lines with the secrets in them: see [Evidence].
+func (t *Tail) Heard(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.redact.knows() {
+		return t.shown.last(n, "")
+	}
+	return t.heard.last(n, "")
+}
+
+// last returns the last n lines; more is what follows the unfinished one.
+func (t *ring) last(n int, more string) []string {
+	all := append([]string(nil), t.lines...)
+	if last := string(t.line) + more; last != "" {
 		all = append(all, cut(last, lineBytes))
 	}
 	if n >= 0 && len(all) > n {

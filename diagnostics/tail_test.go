@@ -109,8 +109,8 @@ func TestTailBounds(t *testing.T) {
 	if got := tail.Lines(-1); len(got) != 1 || len(got[0]) != lineBytes {
 		t.Fatalf("%d lines, the first of %d bytes", len(got), len(got[0]))
 	}
-	if len(tail.line) > lineBytes {
-		t.Errorf("%d bytes of a line are kept", len(tail.line))
+	if len(tail.shown.line) > lineBytes {
+		t.Errorf("%d bytes of a line are kept", len(tail.shown.line))
 	}
 	tail.Write([]byte("\nnext\n"))
 	if got := tail.Lines(-1); len(got) != 2 || len(got[0]) != lineBytes || got[1] != "next" {

@@ -29,13 +29,18 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 		InPlace:    i.InPlace,
 		Stateless:  i.stateless,
 		Stderr:     i.tail.Lines(tailLines),
+		Heard:      i.tail.Heard(tailLines),
 		Denials:    i.denials(since),
 		Redactor:   i.redact,
 		Unset:      i.unset,
 		UserHome:   i.UserHome,
 		SearchPath: i.SearchPath,
 		Exists:     i.Exists,
+		Executable: i.Executable,
 		Canonical:  i.Canonical,
+	}
+	if given := i.given.Load(); given != nil {
+		ev.Roots = *given
 	}
 	if c != nil {
 		ev.Method, ev.Tool = string(c.Method), string(c.Tool)
@@ -138,6 +143,12 @@ func (i *instance) noteFor(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	c.errs.Say(d.Text())
 	c.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	c.keep(d)
+	return d
+}
+
+// keep puts a diagnosis on record.
+func (c *front) keep(d diagnostics.Diagnosis) {
 	c.recording.Lock()
 	if len(c.record.Diagnoses) == maxRecords {
 		c.record.Diagnoses = append(c.record.Diagnoses[:0:0], c.record.Diagnoses[1:]...)
@@ -145,7 +156,6 @@ func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	c.record.Diagnoses = append(c.record.Diagnoses, d)
 	c.recording.Unlock()
 	c.changed()
-	return d
 }
 
 // changed has the record saved, which has something new.

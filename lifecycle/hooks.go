@@ -64,8 +64,7 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 
 // callAnswered adds to the result of a tool what docs/reference.md "Answers to tool
 // calls" promises, and nothing else: denials to its _meta if it failed or if there
-// are any, and a block of text if it failed, even to say that nothing points at
-// the jail.
+// are any, and a block of text if it failed and there is something to say of it.
 func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(i.denials(c.Start)) == 0 {
@@ -76,6 +75,10 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		ev.Text = textOf(f, e)
 	}
 	d := diagnostics.Diagnose(ev)
+	if d.Silent() {
+		i.keep(d)
+		return
+	}
 	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Usual }) {
 		i.noteFor(d) // what is usual was told before
 	}

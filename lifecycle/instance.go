@@ -24,15 +24,16 @@ type instance struct {
 	redact *diagnostics.Redactor
 	tail   *diagnostics.Tail
 
-	called    moment       // it has been sent its first call
-	quiet     atomic.Bool  // nobody waits for it: its failures are not told
-	stateless bool         // there are others beside it: see diagnostics.Evidence
-	unset     []string     // granted and not set
-	statement []byte       // what messages tell the server of its limits; nil: nothing
-	roots     string       // the mode
-	rootsOurs atomic.Bool  // we have declared the capability in the client's name
-	telling   atomic.Int64 // bytes of ours that wait for the server: see tell
-	lastJunk  time.Time    // of the goroutine that reads the server
+	called    moment                   // it has been sent its first call
+	quiet     atomic.Bool              // nobody waits for it: its failures are not told
+	stateless bool                     // there are others beside it: see diagnostics.Evidence
+	unset     []string                 // granted and not set
+	statement []byte                   // what messages tell the server of its limits; nil: nothing
+	roots     string                   // the mode
+	given     atomic.Pointer[[]string] // the directories that the client has answered as its roots
+	rootsOurs atomic.Bool              // we have declared the capability in the client's name
+	telling   atomic.Int64             // bytes of ours that wait for the server: see tell
+	lastJunk  time.Time                // of the goroutine that reads the server
 }
 
 func (i *instance) init(c *front, p *policy.Profile) {

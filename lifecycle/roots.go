@@ -21,9 +21,38 @@ const (
 
 // reply looks at an answer of the client on its way to the server.
 func (i *instance) reply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if i.roots != rootsOff && string(c.Method) == "roots/list" && e.Result.Present() && f.Flaws.Strict() {
+	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.Strict() {
+		return
+	}
+	if i.roots != rootsOff {
 		i.narrowIn(f, e.Result)
 	}
+	i.keepRoots(f)
+}
+
+// maxRoots bounds how many of the client's roots are remembered.
+const maxRoots = 100
+
+// keepRoots remembers which directories the client has named: a server may refuse what
+// lies outside of them, in words like those of a jail.
+func (i *instance) keepRoots(f *mcpproxy.Frame) {
+	line, whole := f.AppendTo(nil)
+	if !whole || len(line) > maxText {
+		return
+	}
+	var answer struct {
+		Result struct{ Roots []json.RawMessage }
+	}
+	if json.Unmarshal(line, &answer) != nil {
+		return
+	}
+	var dirs []string
+	for _, raw := range answer.Result.Roots {
+		if dir, ok := rootPath(raw); ok && len(dirs) < maxRoots {
+			dirs = append(dirs, dir)
+		}
+	}
+	i.given.Store(&dirs)
 }
 
 // ownAnswer answers a roots/list of the server from the policy, where we have

@@ -40,6 +40,7 @@ type Session struct {
 	UserHome   string
 	SearchPath string
 	Exists     func(path string) bool
+	Executable func(path string) bool
 
 	// Canonical resolves the symbolic links of a path, for roots that clients name
 	// by other paths than the profile, and as evidence. nil takes paths as they are.

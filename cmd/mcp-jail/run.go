@@ -103,6 +103,10 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 			_, err := os.Lstat(path)
 			return err == nil
 		},
+		Executable: func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && info.Mode()&0o111 != 0
+		},
 		Canonical: canonical,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			process, err := t.start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
