@@ -67,8 +67,8 @@ func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, c
 	if _, git := j.gitDir(path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || j.exists(dir) == absent {
 		return v, false
 	}
-	if database {
-		missing |= policy.Read
+	if database || beside && of == "" {
+		missing |= policy.Read // mkstemp opens what it makes for reading, too
 	}
 	v = j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
 	if !expressible(dir) || j.tooWide(dir) {
@@ -87,7 +87,15 @@ func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, c
 func (j *judge) besideRuled(n need, file string) need {
 	const ofFiles = policy.Read | policy.Update | policy.Execute
 	e, ok := j.profile.Find(file)
-	if file == "" || !ok || e.Path != file || e.Kind != policy.KindFile || e.Origin != policy.OriginRule {
+	if file == "" {
+		for _, e := range j.profile.Entries {
+			if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && filepath.Dir(e.Path) == n.path {
+				n.rights |= e.Rights & policy.Read // whichever it is about
+			}
+		}
+		return n
+	}
+	if !ok || e.Path != file || e.Kind != policy.KindFile || e.Origin != policy.OriginRule {
 		return n
 	}
 	n.rights |= e.Rights & (policy.Read | policy.Execute)

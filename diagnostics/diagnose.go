@@ -91,7 +91,8 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 		all.add(f)
 	}
 	for i := range all {
-		all[i].aside = all[i].hint.Axis == policy.AxisNet && !all[i].named && spokenOf(likely, lines, own)
+		all[i].aside = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
+			(spokenOf(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
 		if j.hides(all[i].need) {
 			all[i].need, all[i].hint.Warning = need{}, ""
 			all[i].fix = "the name holds the value of a granted variable, which is not shown: grant what is around it"
@@ -208,9 +209,9 @@ func (j *judge) hint(f finding) Hint {
 		case j.ev.InPlace && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
 		case j.ev.InPlace:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file, with "+inline(j.advice.block(f.need)))
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file, with "+j.inline(f.need))
 		case len(h.Grant) > 0:
-			fixes = append(fixes, "add "+inline(j.advice.block(f.need)))
+			fixes = append(fixes, "add "+j.inline(f.need))
 		}
 	}
 	if h.Warning != "" {
@@ -220,15 +221,20 @@ func (j *judge) hint(f finding) Hint {
 	return h
 }
 
-// inline is one block of TOML as a phrase: path = "x", read = true under [[…]].
-func inline(block []string) string {
+// inline is a need as a phrase: path = "x", read = true under [[…]].
+func (j *judge) inline(n need) string {
+	also := ""
+	if n.with != "" {
+		also, n.with = ", and the same for "+j.show(n.with), ""
+	}
+	block := j.advice.block(n)
 	switch len(block) {
 	case 0:
 		return ""
 	case 1:
 		return block[0]
 	}
-	return strings.Join(block[1:], ", ") + " under " + block[0]
+	return strings.Join(block[1:], ", ") + " under " + block[0] + also
 }
 
 func codeOf(ev *Evidence) Code {

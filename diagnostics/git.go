@@ -16,6 +16,7 @@ var (
 	// error: insufficient permission for adding an object to repository database .git/objects
 	// error: could not lock config file .git/config: Read-only file system
 	gitLock    = lazy{text: `could not lock config file (\S.*): [A-Z]`}
+	gitAround  = lazy{text: `not a git repository \(or any (?:of the parent directories|parent up to mount point (/.*))\)`}
 	gitObjects = lazy{text: `insufficient permission for adding an object to repository database (\S.*)$`}
 )
 
@@ -30,20 +31,53 @@ func gitIn(line string, f fault) []mention {
 	if m := gitLock.re().FindStringSubmatch(line); m != nil {
 		return []mention{pathMention(f, "create", m[1]+".lock")}
 	}
-	if strings.Contains(line, "not a git repository (or any") || strings.Contains(line, "fatal: not in a git directory") {
+	if m := gitAround.re().FindStringSubmatch(line); m != nil {
+		return []mention{{kind: mentionWorkspace, name: m[1], fault: faultAbsent}}
+	}
+	if strings.Contains(line, "fatal: not in a git directory") {
 		return []mention{{kind: mentionWorkspace, fault: faultAbsent}}
 	}
 	return nil
 }
 
-// workspace judges a git that found no repository around its working directory,
-// where there is one in the workspace.
-func (j *judge) workspace() verdict {
+// workspace judges a git that found no repository around its working directory. It says
+// where it gave up looking, at the edge of a mount.
+func (j *judge) workspace(edge string) verdict {
+	if v := j.repositoryAbove(edge); v.blamed {
+		return v
+	}
 	dir := j.profile.Workspace
 	if dir == "" || j.rightsAt(dir).Has(policy.Read) || j.exists(filepath.Join(dir, ".git")) != present {
 		return verdict{}
 	}
 	return j.blamePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
+}
+
+// repositoryAbove judges the directories above the working directory: one of them is a
+// repository, and the policy grants only what is below.
+func (j *judge) repositoryAbove(edge string) verdict {
+	below := j.profile.Dir
+	if below == "" || edge != "" && !policy.Within(below, edge) {
+		return verdict{} // it looked around another directory
+	}
+	dir := below
+	for j.exists(filepath.Join(dir, ".git")) != present {
+		if dir == "/" {
+			return verdict{}
+		}
+		dir = filepath.Dir(dir)
+	}
+	rights := j.profile.RightsAt(below)
+	if dir == below || edge != "" && !policy.Within(edge, dir) || rights == 0 || j.rightsAt(dir).Has(policy.Read) {
+		return verdict{}
+	}
+	v := j.blame(Likely, policy.AxisFs, dir, word(policy.Read), "git looks for its repository in the directories above as well: it is "+j.show(dir)+", which the policy does not grant", need{})
+	if dir == "/" || j.atHome(dir) && j.ev.UserHome == dir || systemDir(dir) && !j.atHome(dir) || j.shared(dir) || j.obeyed(dir) != "" {
+		v.fix = "no line is proposed for it: " + j.show(dir) + " is much more than a project"
+		return v
+	}
+	v.need = need{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.InPlace && j.profile.Default}
+	return v
 }
 
 // newRepository is what there is to do about a repository that git could not make.

@@ -57,7 +57,7 @@ func (j *judge) mention(m mention) verdict {
 	case mentionProgram:
 		return j.program(m)
 	case mentionWorkspace:
-		return j.workspace()
+		return j.workspace(m.name)
 	}
 	return verdict{}
 }

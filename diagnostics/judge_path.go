@@ -40,6 +40,9 @@ func (j *judge) named(path string, m mention) verdict {
 	if missing == policy.Execute && j.ev.Executable != nil && here == present && !j.ev.Executable(path) {
 		return verdict{note: j.show(path) + " cannot be executed on this host either", fix: "make it executable (chmod +x)"}
 	}
+	if here == absent && missing == policy.Read && m.want == 0 && m.fault == faultRefused && j.allows(policy.OpCreate, path) {
+		missing |= policy.Write // it made the file, and opened it for reading, too
+	}
 	if here == absent && missing&policy.Write == 0 {
 		// The host has no such file, so granting the path would grant nothing.
 		return verdict{note: j.show(path) + " cannot be seen on this host either"}
@@ -84,6 +87,9 @@ func (j *judge) blameAround(a Attribution, path string, missing policy.Rights, c
 	}
 	v := j.blamePath(a, dir, missing, false, cause)
 	v.hint.Target = path
+	if v.need.path == dir {
+		v.need = j.besideRuled(v.need, path)
+	}
 	return v
 }
 
@@ -175,6 +181,9 @@ func (j *judge) missing(path string, m mention, here existence) policy.Rights {
 		return allowed(writes, policy.Write)
 	case !reads:
 		if m.want == 0 && here == absent && m.fault == faultRefused {
+			if writes {
+				return policy.Read // of what it makes itself
+			}
 			return policy.Write // what does not exist is not read: this was a creation
 		}
 		return policy.Read

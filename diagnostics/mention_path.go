@@ -67,7 +67,8 @@ func pathsIn(line string, f fault) []mention {
 		add(faultRefused, "exec", m[1])
 	}
 	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
-		d := pathMention(faultRefused, "open", m[1])
+		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
+		d := pathMention(faultRefused, "open", name)
 		d.database = true
 		found = append(found, d)
 	}

@@ -11,10 +11,11 @@ import (
 
 // need is one thing to add to a policy. The zero need adds nothing.
 type need struct {
-	path   string        // absolute; "" unless the need is for a path
-	rights policy.Rights // all that the rule for path has to say, not only what was missing
-	make   bool          // path is a directory that does not exist yet
-	with   string        // a file in path whose own rule has to say the same; "" for none
+	path      string        // absolute; "" unless the need is for a path
+	rights    policy.Rights // all that the rule for path has to say, not only what was missing
+	make      bool          // path is a directory that does not exist yet
+	workspace bool          // path is to be the workspace, of a server in place under the default policy
+	with      string        // a file in path whose own rule has to say the same; "" for none
 
 	host    string
 	scheme  string
@@ -237,8 +238,11 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 	if len(needs) == 0 || !a.ev.InPlace {
 		return nil, len(needs) == 0
 	}
-	for _, n := range needs {
+	for i, n := range needs {
 		// --read, --write and --net replace the default policy; --env only adds.
+		if n.workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(needs), i, i+1), func(m need) bool { return m.path != "" || m.host != "" }) {
+			continue
+		}
 		if n.path != "" || n.host != "" {
 			needs = a.covered(merged(append(a.keeps(), needs...)))
 			break
@@ -250,6 +254,8 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 			needs = slices.Insert(slices.Clone(needs), i+1, need{path: n.with, rights: n.rights})
 		}
 		switch {
+		case n.workspace:
+			flags = append(flags, "--workspace", shellWord(a.display(n.path)))
 		case n.path != "" && n.rights.Has(policy.Execute):
 			return nil, false
 		case n.path != "" && n.rights&policy.Write != 0:
