@@ -77,6 +77,9 @@ func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, c
 	}
 	v.need, _ = j.pathNeed(dir, missing, false)
 	v.need.rights |= policy.Write
+	if !beside {
+		of = path
+	}
 	v.need = j.besideRuled(v.need, of)
 	v.hint.Warning = j.risk(v.need.path, v.need.rights)
 	return v, true

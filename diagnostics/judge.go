@@ -38,6 +38,7 @@ func newJudge(ev *Evidence) *judge {
 	if j.profile == nil {
 		j.profile = &policy.Profile{}
 	}
+	j.advice.untouchable = j.untouchable
 	return j
 }
 

@@ -240,7 +240,7 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	if missing&policy.Write != 0 && j.readAbove(path) {
 		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
 	}
-	n := need{path: path, rights: missing | j.profile.RightsAt(path)}
+	n := need{path: path, rights: missing | j.carried(path)}
 	n.make = installed && n.rights.Has(policy.Create)
 	if missing&policy.Write == 0 || j.exists(path) != absent {
 		return n, ""
@@ -255,7 +255,7 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	case j.reserved(path), j.exists(dir) == present && j.tooWide(dir):
 		return n, "create " + j.show(path) + first
 	}
-	n.path, n.rights = dir, missing|j.profile.RightsAt(dir)
+	n.path, n.rights = dir, missing|j.carried(dir)
 	if j.exists(dir) == present {
 		return n, ""
 	}
@@ -266,6 +266,16 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	n.make = true
 	n.rights |= policy.Read
 	return n, ""
+}
+
+// carried are the rights that a new rule for path repeats, since it decides alone: all
+// that a rule of the user gave there. That a runtime may be executed is no such rule.
+func (j *judge) carried(path string) policy.Rights {
+	e, _ := j.profile.Find(path)
+	if e.Origin == policy.OriginBaseline {
+		return e.Rights &^ policy.Execute
+	}
+	return e.Rights
 }
 
 // madeAlready is the verdict about the attempt to make a directory that is there on

@@ -94,7 +94,11 @@ func pathsIn(line string, f fault) []mention {
 		if strings.Contains(m[0], " create directory ") {
 			m[2] = "mkdir"
 		}
-		switch path := strings.TrimSpace(m[3]); {
+		path := strings.TrimSpace(m[3])
+		if words, rest, found := strings.Cut(path, " /"); found && m[1] != "" && strings.Trim(words, "abcdefghijklmnopqrstuvwxyz ") == "" {
+			path = "/" + rest // "couldn't open temporary file /x"
+		}
+		switch {
 		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
 			add(pf, shellVerb, path)
 		case strings.Contains(path, "/"):

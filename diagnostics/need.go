@@ -46,6 +46,8 @@ type advice struct {
 	tool     string // "" for the server's table
 	fallback bool   // the server runs under the default policy
 	nowhere  bool   // no table can grant anything to this process
+
+	untouchable func(path string) string // see judge
 }
 
 func adviceFor(ev *Evidence) advice {
@@ -115,7 +117,11 @@ func (a advice) covered(needs []need) []need {
 			}
 		}
 		if around.path != "" {
-			n.rights |= around.rights
+			more := around.rights
+			if a.untouchable(n.path) != "" {
+				more &^= policy.Write
+			}
+			n.rights |= more
 			e, _ := a.ev.Profile.Find(n.path)
 			between := e.Path != around.path && policy.Within(e.Path, around.path)
 			if n.rights == around.rights && n.with == "" && !n.make && !between {

@@ -74,6 +74,16 @@ func sensitiveName(path, home string) bool {
 			return true
 		}
 	}
+	for _, place := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"} {
+		if policy.Within(path, place) {
+			return true
+		}
+	}
+	for _, name := range []string{".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials"} { // of another user
+		if strings.Contains(path+"/", "/"+name+"/") {
+			return true
+		}
+	}
 	if home == "" || !policy.Within(path, home) {
 		return false
 	}
