@@ -45,3 +45,55 @@ func TestGit(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 }
+
+// TestGitBelow: the repository is above what is granted, and git says where it gave up.
+func TestGitBelow(t *testing.T) {
+	said := func(edge string) string {
+		if edge == "" {
+			return "fatal: not a git repository (or any of the parent directories): .git"
+		}
+		return "fatal: not a git repository (or any parent up to mount point " + edge + ")\nStopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set)."
+	}
+	const table = "[[servers.github.access.fs]]; "
+	for _, tt := range []struct {
+		name, edge string
+		files      host
+		change     func(*Evidence)
+		grant      string
+		flags      string
+	}{
+		{"in a directory of it", "/home/u/repo", host{"/home/u/repo/.git/HEAD": true}, nil, table + `path = "~/repo"; read = true; write = true`, ""},
+		{"deeper", "/home/u/repo/a", host{"/home/u/repo/.git/HEAD": true}, func(ev *Evidence) { move(ev, "/home/u/repo/a/b/c") }, table + `path = "~/repo"; read = true; write = true`, ""},
+		{"without namespaces", "", host{"/home/u/repo/.git/HEAD": true}, nil, table + `path = "~/repo"; read = true; write = true`, ""},
+		{"with the rights that the rule had", "/home/u/repo", host{"/home/u/repo/.git/HEAD": true}, func(ev *Evidence) { ev.Profile.Entries[1].Rights = policy.Read | policy.Execute }, table + `path = "~/repo"; read = true; execute = true`, ""},
+		{"in place", "/home/u/repo", host{"/home/u/repo/.git/HEAD": true}, func(ev *Evidence) { ev.InPlace, ev.Profile.Default = true, true }, "", "--workspace ~/repo"},
+		{"in place, by flags", "/home/u/repo", host{"/home/u/repo/.git/HEAD": true}, func(ev *Evidence) { ev.InPlace = true }, "", "--write ~/repo"},
+		{"under the default policy", "/home/u/repo", host{"/home/u/repo/.git/HEAD": true}, func(ev *Evidence) { ev.Profile.Default = true }, table + `path = "~/repo"; read = true; write = true`, ""},
+		{"the home is one", "/home/u/repo", host{"/home/u/.git/HEAD": true}, nil, "", ""},
+		{"there is none", "/home/u/repo", host{"/home/u/repo/x": true}, nil, "", ""},
+		{"it looked elsewhere", "/", host{"/home/u/repo/.git/HEAD": true}, nil, "", ""},
+		{"below where it gave up", "/home/u", host{"/home/u/repo/.git/HEAD": true}, nil, "", ""},
+	} {
+		ev := evidence(said(tt.edge))
+		ev.Exists = tt.files.exists
+		move(&ev, "/home/u/repo/sub")
+		if tt.change != nil {
+			tt.change(&ev)
+		}
+		d := Diagnose(ev)
+		if got := strings.Join(d.Grant, "; "); got != tt.grant || strings.Join(d.Flags, " ") != tt.flags {
+			t.Errorf("%s: grant %s, flags %q\n%s", tt.name, got, d.Flags, d.Text())
+		}
+		if tt.grant+tt.flags != "" && (d.Attribution != Likely || !strings.Contains(d.Cause, `it is "~/repo", which the policy does not grant`)) {
+			t.Errorf("%s: %s", tt.name, d.Text())
+		}
+	}
+}
+
+// move makes dir the workspace.
+func move(ev *Evidence, dir string) {
+	ev.Profile = fixture(func(p *policy.Profile) {
+		p.Dir, p.Workspace = dir, dir
+		p.Entries = []policy.Entry{p.Entries[0], {Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule}}
+	})
+}

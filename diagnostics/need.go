@@ -123,7 +123,7 @@ func (a advice) covered(needs []need) []need {
 			}
 			n.rights |= more
 			e, _ := a.ev.Profile.Find(n.path)
-			between := e.Path != around.path && policy.Within(e.Path, around.path)
+			between := e.Path != around.path && policy.Within(e.Path, around.path) && !(a.fallback && e.Origin == policy.OriginRule)
 			if n.rights == around.rights && n.with == "" && !n.make && !between {
 				continue
 			}

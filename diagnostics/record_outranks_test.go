@@ -88,6 +88,9 @@ func TestRecordOutranks(t *testing.T) {
 			if d.Attribution != tt.want || len(d.Hints) == 0 || d.Hints[0].Target != tt.target {
 				t.Fatalf("want %s about %s:\n%s", tt.want, tt.target, d.Text())
 			}
+			if strings.Contains(d.Text(), "to remove") != strings.HasPrefix(tt.text, "rm: ") {
+				t.Errorf("a clean-up is told of:\n%s", d.Text())
+			}
 			want := tt.grant
 			if want != "" {
 				want = "[[servers.github.access.fs]]; " + want

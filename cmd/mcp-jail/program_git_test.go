@@ -164,6 +164,48 @@ func TestGitHooks(t *testing.T) {
 	}
 }
 
+// A server that was given a part of a repository is told so, and what is proposed lets
+// git find it.
+func TestGitBelow(t *testing.T) {
+	need(t, "node", "git")
+	t.Parallel()
+	w := newWorld(t)
+	repository(t, w, w.work)
+	sub := filepath.Join(w.work, "sub")
+	must(t, os.Mkdir(sub, 0o755))
+	status := func(flags ...string) toolResult {
+		t.Helper()
+		cmd := w.jail(append(append([]string{"--name", "below"}, flags...), "--", "node", w.fixture(t, "exec.mjs"))...)
+		cmd.Dir = sub
+		s := open(t, cmd, nil)
+		defer s.close()
+		return s.tool("run", map[string]any{"argv": []string{"git", "status", "--short"}})
+	}
+	if got := status(); !got.IsError || !strings.Contains(got.texts(), "\nFlags for mcp-jail run: --workspace "+w.work) {
+		t.Errorf("what is said of it: %s", got.texts())
+	}
+	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git looks for its repository in the directories above") {
+		t.Errorf("%+v", d)
+	}
+	if got := status("--workspace", w.work); got.IsError {
+		t.Errorf("with what is proposed: %s", got.texts())
+	}
+	rules := func(path string) string {
+		return "version = 1\n[servers.below]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\nworkspace = \"" + sub + "\"\n[[servers.below.access.fs]]\npath = \"" + path + "\"\nread = true\n"
+	}
+	use := starting("git", "status", "--short")
+	if got := w.attempt(t, "below", rules("."), use); !got.IsError {
+		t.Errorf("it works as it is: %s", got.texts())
+	}
+	grant := lastGrant(t, w, "below")
+	if want := "[[servers.below.access.fs]]\npath = \"" + w.work + "\"\nread = true"; strings.TrimSpace(grant) != want {
+		t.Errorf("proposed\n%s\nwant\n%s", grant, want)
+	}
+	if got := w.attempt(t, "below", rules(".")+grant, use); got.IsError {
+		t.Errorf("with\n%s\nstill %s", grant, got.texts())
+	}
+}
+
 // git replaces its configuration by a rename, which a rule for that file allows.
 func TestGitConfig(t *testing.T) {
 	need(t, "node", "git")
@@ -177,7 +219,14 @@ func TestGitConfig(t *testing.T) {
 		git remote add origin /nowhere
 		git config --unset user.email
 		test "$(git config user.name)" = Somebody
-	`))
+	`), ".")
+	// What the host's git obeys is never proposed.
+	w := newWorld(t)
+	r := settings(t, w)
+	got := w.attempt(t, r.name, r.config(r.access[0]), starting("git", "config", "user.name", "Somebody"))
+	if d := w.why(t, r.name); !got.IsError || len(d.Grant) > 0 || !strings.Contains(d.Fix, "no line is proposed for it") || !strings.Contains(d.Cause, ".git/config") {
+		t.Errorf("%s\n%+v", got.texts(), d)
+	}
 }
 
 // A new repository could be one with hooks of the server's own, and a worktree's
