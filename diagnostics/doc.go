@@ -30,9 +30,14 @@
 // An [Attribution] is never stronger than its evidence. Certain needs a record of
 // the jail or of its shim; no text, however plain, makes it. Likely needs a name
 // in the text that the profile really refuses. Possible is a mere signature, such
-// as EACCES. A name that the failing text itself holds stands before a recorded
-// refusal that it does not: that the jail refused something is certain, that it
-// was the cause is not.
+// as EACCES. The record outranks the text: what the jail refused during the failing call
+// is the cause and brings the lines, first of it what the text names too, and the first
+// refusal before the clean-up behind it. Text adds to that. A host that was refused while
+// the text speaks of a file stands behind that file.
+//
+// What a server refuses by a list of its own, what the policy grants, what the host would
+// refuse as well, and what a service answers is not the jail's doing. Such a diagnosis is
+// [Diagnosis.Silent], and nothing is added to the answer.
 //
 // # What a server can do with it
 //
@@ -40,9 +45,10 @@
 // control characters and escape sequences, and with the mark "[mcp-jail" taken
 // apart. But a server chooses its words: it can print "EACCES, open '~/.ssh'" to
 // have that line proposed. So a conclusion from text says that the server's
-// message is its source, a rule for a sensitive path or a protected name comes
-// with a warning and never in passing, and nothing is ever granted by this
-// package.
+// message is its source, and brings no line for a sensitive path. No line at all lets a
+// server write to what programs outside of the jail run or obey, or to what it is itself
+// started from. What else is risky comes with a warning and never in passing, and nothing
+// is ever granted by this package.
 //
 // # Limits
 //
