@@ -111,9 +111,10 @@ func (c *Config) Policy(server, tool string) (*Policy, error) {
 
 // others are the policies of all processes of the configuration but one: each tool with
 // a table, what lists the tools of a server and runs those without one, and servers that
-// are one process.
+// are one process. Those of the same server come first.
 func (c *Config) others(server, tool string) (out []*Policy) {
-	for _, name := range c.ServerNames() {
+	names := slices.DeleteFunc(c.ServerNames(), func(name string) bool { return name == server })
+	for _, name := range append([]string{server}, names...) {
 		s := c.Servers[name]
 		processes := []string{""}
 		for _, t := range sortedKeys(s.Tools) {

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		"mcp-jail": main, "client": clientMain, "tty": ttyMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
-		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain,
+		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain,
 	}
 	if programs[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, programs) // does not return
