@@ -119,7 +119,7 @@ func unnamed(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
 // nor for a lease, which is asked back by this.
 func (v *supervisor) reopen(r *request, o *found, flags int) (int, syscall.Errno) {
 	how := flags&^(unix.O_CREAT|unix.O_NOFOLLOW) | unix.O_CLOEXEC
-	dir, name, mode := procAt, ofDescriptor(o.fd), uint32(0)
+	dir, name, mode := v.own, strconv.Itoa(o.fd), uint32(0)
 	switch {
 	case unnamed(flags):
 		unix.Umask(r.umask)

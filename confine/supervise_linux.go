@@ -25,6 +25,7 @@ type supervisor struct {
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
+	own      int  // /proc/self/fd: to look it up anew each time takes half as long again as an open
 	bare     bool // without mounts
 	alone    bool // nothing else takes away inside of a grant: no mounts, or they can be passed by
 	objects  map[inode]string
@@ -65,6 +66,11 @@ func newSupervisor(s *shim) *supervisor {
 	if s.order.Gate.Asked {
 		v.sockets = newSockets(v, s.asks)
 		v.ledger.hosts = true
+	}
+	var err error
+	if v.own, err = unix.Openat(procAt, procDir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		v.failed("supervisor", err)
+		v.end()
 	}
 	go v.work(nil)
 	atOnce(v.receive)
