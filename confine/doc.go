@@ -32,7 +32,8 @@
 // once more, under the name "mcp-jail: init", executed when it is needed first, in a PID
 // namespace around the jail's; ShimMain recognises itself by that name and does not return.
 // So every program that uses a Launcher calls it before anything else, or names another
-// program that does in Launcher.Shim. In all other processes it returns at once.
+// program that does in Launcher.Shim. In all other processes it returns at once. What
+// [CanPoll] says is worth a look then: it is why Go's runtime may end the program.
 //
 // Without namespaces that program is also who builds the jail, and its init: the shim. It is
 // built without cgo (CGO_ENABLED=0): with it, the shim's threads cannot all be made to give
