@@ -218,3 +218,47 @@ func (t *LimitsTable) each() []limit {
 
 // loosens tells whether a limit is set to more than its default.
 func (l limit) loosens() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
+
+// LayerGrant is what a file says of one server, in words: what is started, and what it gets
+// beyond what every program gets.
+type LayerGrant struct {
+	Server string
+	Starts []string // nil where the file has rules alone
+	Gets   []string
+}
+
+// LayerGrants lists what the content of one file grants by itself, without other layers.
+func LayerGrants(data []byte, file string) (all []LayerGrant) {
+	layer, _ := decodeLayer(data, file)
+	for _, name := range sortedKeys(layer.Servers) {
+		s := layer.Servers[name]
+		g := LayerGrant{Server: name, Gets: s.grants()}
+		if s.Command != "" {
+			g.Starts = append([]string{s.Command}, s.Arguments...)
+		}
+		if s.Access == nil && len(s.Tools) == 0 && s.Command != "" {
+			g.Gets = append(g.Gets, "the default policy: the workspace (read write)")
+		}
+		g.Gets = append(g.Gets, s.Access.outside()...)
+		for _, tool := range sortedKeys(s.Tools) {
+			g.Gets = append(g.Gets, s.Tools[tool].Access.outside()...)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// outside are the programs that an access table has run outside of every jail.
+func (a *Access) outside() (out []string) {
+	if a == nil {
+		return nil
+	}
+	for _, r := range a.Net {
+		for _, s := range r.Secrets {
+			if s.Command != nil {
+				out = append(out, fmt.Sprintf("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " ")))
+			}
+		}
+	}
+	return out
+}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 )
 
 type trustCmd struct {
+	Yes     bool `long:"yes" description:"Accept it without a question, for scripts."`
 	fileArg `positional-args:"yes"`
 }
 
@@ -22,11 +25,12 @@ func (*trustCmd) Help() string {
 
 A project's policy file is used only after you accepted it: read it first.
 What is recorded is its path and the SHA-256 of its content, so that a changed
-file has to be accepted again. The content that is accepted is printed. Scripts
-that it names are not part of it: they may change, and have what it grants.`
+file has to be accepted again. The content is printed, then what it grants, and
+then you are asked. Scripts that it names are not part of it: they may change,
+and have what it grants.`
 }
 
-// Run accepts the bytes that it prints, not a file that is read a second time.
+// Run asks for, and accepts, the bytes that it prints, not a file that is read a second time.
 func (t *trustCmd) Run(c console) error {
 	file, err := projectPath(t.File)
 	if err != nil {
@@ -46,8 +50,12 @@ func (t *trustCmd) Run(c console) error {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
 		}
 	}
+	c.printf("%s", grantedWords(policy.LayerGrants(data, file)))
 	if c.lost != nil && *c.lost != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be shown", file)
+	}
+	if err := t.ask(c, file); err != nil {
+		return err
 	}
 	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
 		return fmt.Errorf("%s is not trusted, because that cannot be recorded: %w", file, err)
@@ -57,6 +65,46 @@ func (t *trustCmd) Run(c console) error {
 	}
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
+}
+
+// ask has the user accept what was shown.
+func (t *trustCmd) ask(c console, file string) error {
+	switch {
+	case t.Yes:
+		return nil
+	case !isTerminal(c.in) || !isTerminal(c.out):
+		return usageErrorf("%s is not trusted: there is no terminal to ask at; in a script, when you have read what it grants: mcp-jail trust --yes %s", file, shellWords([]string{file}))
+	}
+	fmt.Fprintf(c.err, "Trust %s? [y/N] ", printable(file))
+	answer, _ := bufio.NewReader(io.LimitReader(c.in, 100)).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return fmt.Errorf("%s is not trusted: the answer was not yes", file)
+}
+
+// grantedWords stand at the end, where they are read.
+func grantedWords(all []policy.LayerGrant) string {
+	var b strings.Builder
+	for _, g := range all {
+		if g.Starts != nil {
+			fmt.Fprintf(&b, "Server %s starts  %s  with", g.Server, printable(shellWords(g.Starts)))
+		} else {
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", g.Server)
+		}
+		for _, line := range g.Gets {
+			fmt.Fprintf(&b, "\n  %s", printable(line))
+		}
+		if g.Gets == nil {
+			b.WriteString("\n  nothing")
+		}
+		b.WriteString("\n\n")
+	}
+	if all == nil {
+		b.WriteString("it names no server, and grants nothing\n\n")
+	}
+	return b.String()
 }
 
 // together is what a project's file says in the place where it is looked for, with

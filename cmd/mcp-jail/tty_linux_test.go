@@ -20,12 +20,12 @@ import (
 //
 //	tty [-type TEXT -after TEXT] PROGRAM [ARG...]
 //
-// What is to be typed is typed when the terminal shows the text to wait for.
+// What is to be typed, with \n for Enter, is typed when the terminal shows the text to wait for.
 func ttyMain() {
 	keys := flag.String("type", "", "what to type; ^C and ^D stand for those keys")
 	after := flag.String("after", "", "wait until the terminal shows this")
 	flag.Parse()
-	err := inTTY(strings.NewReplacer("^C", "\x03", "^D", "\x04").Replace(*keys), *after, flag.Args())
+	err := inTTY(strings.NewReplacer("^C", "\x03", "^D", "\x04", `\n`, "\n").Replace(*keys), *after, flag.Args())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		os.Exit(exit.ExitCode())
