@@ -93,6 +93,11 @@ func fileAttacks() []attackGroup {
 				"create-renamed WS/x WS/.mcp.json", "unlink WS/.mcp.json", "write HOME/.mcp.json", "write HOME/.claude.json", "write HOME/.cursor/mcp.json", "create-renamed HOME/x HOME/.cursor/mcp.json", "rename HOME/.cursor HOME/c",
 				"swap-dir HOME/.cursor", "write HOME/.codex/config.toml", "unlink HOME/.codex/config.toml", "swap-dir HOME/.codex",
 			}},
+			{what: "start-up files of the user's shells, session, git and editors", forms: []string{
+				"write HOME/.bashrc", "create-renamed HOME/x HOME/.bashrc", "unlink HOME/.bashrc", "exchange HOME/note HOME/.bashrc", "link HOME/note HOME/.profile", "create HOME/.zshrc", "create-renamed HOME/x HOME/.zshrc", "symlink HOME/.vimrc",
+				"write HOME/.config/git/config", "swap-dir HOME/.config/git", "create HOME/.gitconfig", "mkdirs HOME/.config/systemd/user", "rename WS/full HOME/.config/autostart", "mkdirs HOME/.local/bin", "create HOME/bin/new",
+				"write WS/dotfiles/rc", "swap-dir WS/dotfiles", "call openat -100 @HOME/.pam_environment 0101 0644", "call rename @WS/full @HOME/.config/nvim",
+			}},
 			{what: "the same where they do not exist yet", forms: []string{
 				"create WS/.envrc", "create WS/.gitmodules", "mkdir WS/.idea", "create WS/.git/commondir", "create WS/.git/config.worktree", "mkdirs WS/.claude", "create WS/sub/.mcp.json", "create-renamed WS/x WS/.envrc", "create-linked WS/x WS/.envrc",
 				"symlink WS/.envrc", "tmpfile WS/.envrc", "repository WS/full", "mkfifo WS/.envrc", "rename WS/full WS/.idea", "exchange WS/a WS/.envrc", "create-within WS .envrc", "create-within WS ./full/../.envrc", "create /proc/self/cwd/.envrc",
@@ -114,8 +119,8 @@ func fileAttacks() []attackGroup {
 				"read-dotdot STATE/servers/attacker/home ../../other/home/token", "rename STATE/servers/other STATE/servers/attacker/home/stolen", "read-symlink STATE/servers/other/home/token WS/l",
 			}},
 			{what: "the launcher itself, in a place that is granted to write", forms: []string{
-				"write HOME/bin/mcp-jail", "truncate HOME/bin/mcp-jail", "unlink HOME/bin/mcp-jail", "create-renamed HOME/x HOME/bin/mcp-jail", "exchange HOME/note HOME/bin/mcp-jail", "rename HOME/bin HOME/b", "swap-dir HOME/bin", "chmod HOME/bin/mcp-jail",
-				"link HOME/bin/mcp-jail HOME/bin/other", "reopen HOME/bin/mcp-jail",
+				"write HOME/apps/mcp-jail", "truncate HOME/apps/mcp-jail", "unlink HOME/apps/mcp-jail", "create-renamed HOME/x HOME/apps/mcp-jail", "exchange HOME/note HOME/apps/mcp-jail", "rename HOME/apps HOME/b", "swap-dir HOME/apps", "chmod HOME/apps/mcp-jail",
+				"link HOME/apps/mcp-jail HOME/apps/other", "reopen HOME/apps/mcp-jail",
 			}},
 			{what: "start a program from a grant without execute", forms: []string{"exec WS/exe", "execat WS/exe", "exec WS/src/code", "execs WS/a", "exec WS/src/exe"}},
 			{what: "the same by the dynamic loader or from a copy in memory", allowed: "commands are not limited by this policy, and what a server may read it may run; a list of programs refuses copies, and the loader where nothing on it is linked to that (TestJailPrograms)",

@@ -33,9 +33,10 @@ var stageTree = []string{
 	// The user's home directory.
 	"home/.ssh/id", "home/.ssh/known_hosts", "home/.aws/credentials", "home/.bash_history", "home/.netrc", "home/.sshfoo",
 	"home/.mcp.json", "home/.claude.json", "home/.cursor/mcp.json", "home/.codex/config.toml",
+	"home/.bashrc", "home/.config/git/config", "home/.inputrc -> ws/dotfiles/rc", "home/ws/dotfiles/rc", "home/bin/",
 	"home/.config/mcp-jail/config.toml", "home/.config/gh/hosts.yml",
 	"home/.local/state/mcp-jail/trust.toml", "home/.local/state/mcp-jail/servers/other/home/token", "home/.local/state/mcp-jail/servers/other/last.json",
-	"home/.cache/mcp-jail/catalog/other", "home/bin/mcp-jail", "home/note",
+	"home/.cache/mcp-jail/catalog/other", "home/apps/mcp-jail", "home/note",
 	// The workspace in it.
 	"home/ws/a", "home/ws/b", "home/ws/empty/", "home/ws/full/inner", "home/ws/out -> ../../out/secret", "home/ws/outdir -> ../../out",
 	"home/ws/.env", "home/ws/pkg/.env.local", "home/ws/pkg/code", "home/ws/.env-link -> a", "home/ws/hard = home/ws/.env",
@@ -153,7 +154,7 @@ func (st *stage) mover() {
 func (st *stage) untouchable(t *testing.T) string {
 	var b strings.Builder
 	for _, dir := range []string{
-		"out", "home-secret", "home/.ssh", "home/.cursor", "home/.codex", "home/.config/mcp-jail", "home/bin", "home/ws/src/code",
+		"out", "home-secret", "home/.ssh", "home/.cursor", "home/.codex", "home/.config/mcp-jail", "home/apps", "home/.config/git", "home/.bashrc", "home/bin", "home/ws/dotfiles", "home/ws/src/code",
 		"home/.local/state/mcp-jail/trust.toml", "home/.local/state/mcp-jail/servers/other", "home/.cache/mcp-jail", "home/ws/.git/hooks", "home/ws/.git/config",
 		"home/ws/.vscode", "home/ws/sub/dir/.git/hooks", "home/ws/sub/dir/.git/config", "home/ws/src/generated/hidden", "home/ws/tools",
 	} {
@@ -232,7 +233,7 @@ func (st *stage) profile(t *testing.T) *policy.Profile {
 	host.Home, host.Dir = st.root+"/home", st.root+"/home/ws"
 	host.ConfigDir, host.StateDir = st.root+"/home/.config/mcp-jail", st.root+"/home/.local/state/mcp-jail"
 	host.CacheDir = st.root + "/home/.cache/mcp-jail"
-	host.Executable = st.root + "/home/bin/mcp-jail"
+	host.Executable = st.root + "/home/apps/mcp-jail"
 	profile, _, err := policy.Resolve(p, host)
 	if err != nil {
 		t.Fatal(err)

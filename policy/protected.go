@@ -37,27 +37,27 @@ func everyProtected() []string {
 }
 
 // clientFiles are the configurations of the supported clients: a server that
-// can write one chooses what the client starts next.
+// can write one chooses what the client starts next. Those of editors are among the
+// startupFiles.
 func clientFiles(os string) []string {
 	list := []string{
 		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
-		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/zed/settings.json",
-		"~/.config/Code/User/mcp.json", "~/.config/Code/User/settings.json", "~/.config/Code - Insiders/User/mcp.json", "~/.config/Code - Insiders/User/settings.json",
-		"~/.config/VSCodium/User/mcp.json", "~/.config/VSCodium/User/settings.json", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
+		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
 	}
 	if os == "darwin" {
-		support := "~/Library/Application Support/"
-		list = append(list, support+"Claude/claude_desktop_config.json", support+"Code/User/mcp.json", support+"Code/User/settings.json", support+"Code - Insiders/User/mcp.json", support+"Code - Insiders/User/settings.json")
+		list = append(list, "~/Library/Application Support/Claude/claude_desktop_config.json")
 	}
 	return list
 }
 
-// protect holds the files that have a place: the clients' configurations, and
-// mcp-jail's own files.
+// protect holds the files that have a place: the clients' configurations, what starts with
+// the user's session and tools, and mcp-jail's own files.
 func (b *builder) protect() {
-	for _, s := range clientFiles(b.h.OS) {
-		abs, _ := b.expand(s, "/")
-		b.protectPath(abs, s)
+	for _, list := range [...][]string{clientFiles(b.h.OS), startupFiles(b.h.OS)} {
+		for _, s := range list {
+			abs, _ := b.expand(s, "/")
+			b.protectPath(abs, s)
+		}
 	}
 	for _, own := range b.own() {
 		b.protectPath(own, own)
