@@ -152,7 +152,7 @@ func (c cause) argvOf(w *causeWorld) []string {
 
 // attempt uses the server once: without a jail where p is nil, else with what p adds
 // to the policy. p was proposed in another world, from.
-func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorld) toolResult {
+func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorld) (got outcome) {
 	t.Helper()
 	argv := c.argvOf(w)
 	cmd := w.plain(argv...)
@@ -160,12 +160,15 @@ func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorl
 		cmd = w.jail(c.arguments(t, w, p, from, argv)...)
 	}
 	s := start(t, cmd)
-	defer s.close()
+	defer func() {
+		s.close()
+		got.stderr = s.stderr.String()
+	}()
 	m := s.call("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": c.capabilities(w, s), "clientInfo": map[string]any{"name": "test", "version": "1"},
 	})
 	if m.Error != nil {
-		return toolResult{raw: m.Error, IsError: true}
+		return outcome{toolResult: toolResult{raw: m.Error, IsError: true}}
 	}
 	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	if c.roots != nil {
@@ -175,7 +178,7 @@ func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorl
 		})
 	}
 	if c.use != nil {
-		return c.use(t, w.world, s)
+		return outcome{toolResult: c.use(t, w.world, s)}
 	}
 	do := slices.Clone(c.argv)
 	if do == nil {
@@ -184,7 +187,13 @@ func (c cause) attempt(t *testing.T, w *causeWorld, p *proposal, from *causeWorl
 	for i := range do {
 		do[i] = w.fill(do[i])
 	}
-	return s.tool("run", map[string]any{"argv": do})
+	return outcome{toolResult: s.tool("run", map[string]any{"argv": do})}
+}
+
+// outcome is what a client saw.
+type outcome struct {
+	toolResult
+	stderr string
 }
 
 // capabilities are those of the client, which answers for its roots.
@@ -244,14 +253,14 @@ func (w *world) words(t *testing.T, line string) []string {
 // their values.
 type proposal struct{ rules, flags []string }
 
-// proposed reads the proposal out of the record, and looks whether what the client was
-// answered has it, too.
-func (c cause) proposed(t *testing.T, w *causeWorld, got toolResult) *proposal {
+// proposed reads the proposal out of the record, and looks whether the client was told
+// it, too.
+func (c cause) proposed(t *testing.T, w *causeWorld, got outcome) *proposal {
 	t.Helper()
 	var record struct {
 		Diagnoses []struct {
-			Attribution, Cause string
-			Grant, Flags       []string
+			Stage, Attribution, Cause string
+			Grant, Flags              []string
 		}
 	}
 	must(t, json.Unmarshal([]byte(w.say(t, "why", "--format", "json", causer)), &record))
@@ -277,11 +286,14 @@ func (c cause) proposed(t *testing.T, w *causeWorld, got toolResult) *proposal {
 		t.Errorf("nothing that could be pasted: %+v\nfailure: %s", d, got.texts())
 		return nil
 	}
-	answer := got.texts() + string(got.raw)
+	told := got.texts() + string(got.raw)
+	if d.Stage != "call" { // the server had complained before
+		told += got.stderr
+	}
 	for _, part := range slices.Concat(d.Grant, d.Flags) {
 		quoted, _ := json.Marshal(part)
-		if !strings.Contains(answer, part) && !strings.Contains(answer, string(quoted)) {
-			t.Errorf("the answer lacks %s: %s", part, answer)
+		if !strings.Contains(told, part) && !strings.Contains(told, string(quoted)) {
+			t.Errorf("the client is not told %s: %s", part, told)
 		}
 	}
 	return p

@@ -44,5 +44,5 @@ for line in sys.stdin:
         frame = {"jsonrpc": "2.0", "id": m["id"], "result": answer(m["method"], m.get("params"))}
         if frame["result"].get("isError") and "errors" in sys.argv:
             text = frame.pop("result")["content"][0]["text"]
-            frame["error"] = {"code": -32603, "message": text.strip().split("\n")[-1]}
+            frame["error"] = {"code": -32603, "message": text}
         print(json.dumps(frame), flush=True)
