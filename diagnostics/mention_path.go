@@ -15,7 +15,7 @@ var (
 	// open /x: permission denied   (Go)
 	goPath = lazy{text: `\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`}
 	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
-	shellPath = lazy{text: `(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy|is not writable|access denied)`}
+	shellPath = lazy{text: `(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config| temporary)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file(?: or directory)?|not a directory|directory nonexistent|device or resource busy|is not writable|access denied)`}
 	// Permission denied @ rb_sysopen - /x   (Ruby)
 	rubyPath = lazy{text: `(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`}
 	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
@@ -94,11 +94,7 @@ func pathsIn(line string, f fault) []mention {
 		if strings.Contains(m[0], " create directory ") {
 			m[2] = "mkdir"
 		}
-		path := strings.TrimSpace(m[3])
-		if words, rest, found := strings.Cut(path, " /"); found && m[1] != "" && strings.Trim(words, "abcdefghijklmnopqrstuvwxyz ") == "" {
-			path = "/" + rest // "couldn't open temporary file /x"
-		}
-		switch {
+		switch path := afterWords(strings.TrimSpace(m[3])); {
 		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
 			add(pf, shellVerb, path)
 		case strings.Contains(path, "/"):
@@ -113,6 +109,17 @@ func pathsIn(line string, f fault) []mention {
 		return found
 	}
 	return vaguePaths(line, f)
+}
+
+// wordsBefore are words of a sentence before a path that begins as such: "temporary file
+// ./sedXXXXXX".
+var wordsBefore = lazy{text: `^(?:[a-z]+ )+((?:~|\.{0,2})/.*)$`}
+
+func afterWords(path string) string {
+	if m := wordsBefore.re().FindStringSubmatch(path); m != nil {
+		return m[1]
+	}
+	return path
 }
 
 // addPair adds the one or two paths of an operation: a rename or a link works on
