@@ -87,6 +87,9 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 		return all.ordered(own), nil
 	}
 	likely, cleared := j.fromText(lines)
+	if v := j.uprooted(lines); v.blamed {
+		likely = append(likely, finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
+	}
 	for _, f := range likely {
 		all.add(f)
 	}

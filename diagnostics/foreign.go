@@ -42,39 +42,58 @@ func foreign(line string) bool {
 // rooted says why the server itself refuses a path: it was given roots by the client,
 // and takes nothing else. ok is false where the text says no such thing.
 func (j *judge) rooted(lines []string) (v verdict, ok bool) {
-	if len(j.ev.Roots) == 0 {
+	path := j.refusedByList(lines)
+	if path == "" || j.rootOf(path) != "" {
 		return v, false
+	}
+	var roots []string
+	for _, r := range j.ev.Roots[:min(len(j.ev.Roots), 5)] {
+		roots = append(roots, j.show(r))
+	}
+	return verdict{
+		note: "the server itself refuses " + j.show(path) + ": the client has given it " + strings.Join(roots, ", ") + " as its roots, and it allows nothing outside of them",
+		fix:  "open that directory in the client as well; no line of a policy changes it",
+	}, true
+}
+
+// uprooted judges a refusal of the server's own of what lies in a root that the client
+// has given it: servers leave out the roots that they cannot see.
+func (j *judge) uprooted(lines []string) verdict {
+	path := j.refusedByList(lines)
+	root := j.rootOf(path)
+	if root == "" || j.allows(policy.OpRead, j.canonical(path)) || j.exists(root) != present || j.tooWide(j.canonical(root)) {
+		return verdict{}
+	}
+	return j.withheld(j.blamePath(Likely, j.canonical(root), policy.Read, false,
+		"the client has given the server "+j.show(root)+" as a root, which the policy does not let it read"), false)
+}
+
+// refusedByList is the path that a server with roots says is not in a list of its own;
+// "" where it says no such thing.
+func (j *judge) refusedByList(lines []string) string {
+	if len(j.ev.Roots) == 0 {
+		return ""
 	}
 	for _, line := range lines {
 		if !containsAny(strings.ToLower(line), ownLists) {
 			continue
 		}
+		// The first path of such a line is the one that was refused.
 		for _, m := range vaguePaths(line, faultRefused) {
-			path, absolute := j.absolute(m.name)
-			if !absolute {
-				continue
+			if path, ok := j.absolute(m.name); ok {
+				return path
 			}
-			if j.inRoots(path) {
-				break // the first path of such a line is the one that was refused
-			}
-			var roots []string
-			for _, r := range j.ev.Roots[:min(len(j.ev.Roots), 5)] {
-				roots = append(roots, j.show(r))
-			}
-			return verdict{
-				note: "the server itself refuses " + j.show(path) + ": the client has given it " + strings.Join(roots, ", ") + " as its roots, and it allows nothing outside of them",
-				fix:  "open that directory in the client as well; no line of a policy changes it",
-			}, true
 		}
 	}
-	return v, false
+	return ""
 }
 
-func (j *judge) inRoots(path string) bool {
+// rootOf is the client's root that path lies in; "" where it lies in none.
+func (j *judge) rootOf(path string) string {
 	for _, r := range j.ev.Roots {
-		if policy.Within(path, r) || policy.Within(j.canonical(path), j.canonical(r)) {
-			return true
+		if path != "" && (policy.Within(path, r) || policy.Within(j.canonical(path), j.canonical(r))) {
+			return r
 		}
 	}
-	return false
+	return ""
 }

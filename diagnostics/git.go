@@ -57,8 +57,13 @@ func (j *judge) workspace(edge string) verdict {
 // repository, and the policy grants only what is below.
 func (j *judge) repositoryAbove(edge string) verdict {
 	below := j.profile.Dir
-	if below == "" || edge != "" && !policy.Within(below, edge) {
-		return verdict{} // it looked around another directory
+	rights := j.profile.RightsAt(below)
+	elsewhere := edge != "" && !policy.Within(below, edge)
+	if elsewhere { // around a directory below the edge, which it does not name
+		below, rights = edge, policy.Read
+	}
+	if below == "" {
+		return verdict{}
 	}
 	dir := below
 	for j.exists(filepath.Join(dir, ".git")) != present {
@@ -67,8 +72,7 @@ func (j *judge) repositoryAbove(edge string) verdict {
 		}
 		dir = filepath.Dir(dir)
 	}
-	rights := j.profile.RightsAt(below)
-	if dir == below || edge != "" && !policy.Within(edge, dir) || rights == 0 || j.rightsAt(dir).Has(policy.Read) {
+	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || j.rightsAt(dir).Has(policy.Read) {
 		return verdict{}
 	}
 	v := j.blame(Likely, policy.AxisFs, dir, word(policy.Read), "git looks for its repository in the directories above as well: it is "+j.show(dir)+", which the policy does not grant", need{})
@@ -76,8 +80,8 @@ func (j *judge) repositoryAbove(edge string) verdict {
 		v.fix = "no line is proposed for it: " + j.show(dir) + " is much more than a project"
 		return v
 	}
-	v.need = need{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.InPlace && j.profile.Default}
-	return v
+	v.need = need{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.InPlace && j.profile.Default && !elsewhere}
+	return j.withheld(v, false)
 }
 
 // newRepository is what there is to do about a repository that git could not make.

@@ -43,7 +43,10 @@ func (j *judge) named(path string, m mention) verdict {
 	if here == absent && missing == policy.Read && m.want == 0 && m.fault == faultRefused && j.allows(policy.OpCreate, path) {
 		missing |= policy.Write // it made the file, and opened it for reading, too
 	}
-	if here == absent && missing&policy.Write == 0 {
+	if e, _ := j.profile.Find(path); e.Rule == policy.Unsearched {
+		return j.allowed(path) // nor does the host let its user in
+	}
+	if here == absent && (missing&policy.Write == 0 || m.dials || j.nowhere(path)) {
 		// The host has no such file, so granting the path would grant nothing.
 		return verdict{note: j.show(path) + " cannot be seen on this host either"}
 	}
@@ -61,6 +64,13 @@ func (j *judge) named(path string, m mention) verdict {
 		return j.blameAround(Likely, path, policy.Read|policy.Write, cause)
 	}
 	return j.blamePath(Likely, path, missing, m.makes, cause)
+}
+
+// nowhere tells a path of which the host does not even have the beginning: it is one of
+// another machine, or of a service's own.
+func (j *judge) nowhere(path string) bool {
+	first, _, deep := strings.Cut(path[1:], "/")
+	return deep && j.exists("/"+first) == absent
 }
 
 // allowed is the note about a path of which the policy refuses nothing.

@@ -26,6 +26,8 @@ var (
 	wordedPath = lazy{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
 	// connect EACCES /run/docker.sock, spawn /x EACCES
 	socketPath = lazy{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
+	// dial unix /run/docker.sock: connect: permission denied   (Go)
+	dialPath = lazy{text: `\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`}
 	// any absolute path in a line with a fault
 	quotedPath = lazy{text: "['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]"}
 	barePath   = lazy{text: "(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)"}
@@ -62,6 +64,10 @@ func pathsIn(line string, f fault) []mention {
 		if sf := faultOfErrno(m[1]); sf != faultNone {
 			add(sf, "connect", m[2])
 		}
+	}
+	for _, m := range dialPath.re().FindAllStringSubmatch(line, 2) {
+		sf, _ := signatureOf(m[2])
+		add(sf, "connect", m[1])
 	}
 	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
 		add(faultRefused, "exec", m[1])

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// Unsearched is the Rule of an entry that hides a directory which cannot be looked into.
+const Unsearched = "cannot be searched"
+
 // shut hides a directory that cannot be looked into. What it holds cannot be
 // judged, but the server could reach it: with chmod, as its owner, or by guessing
 // names. Otherwise it would close a directory in one session, and open it in the
@@ -24,7 +27,7 @@ func (b *builder) shut(dir string) {
 				return
 			}
 			b.warn("unreadable", e.Rule, "%s cannot be searched for what has to be hidden or protected in it: all of it is hidden; make it readable (chmod u+rx) and start again", dir)
-			b.at[dir] = Entry{Path: dir, Kind: KindDir, Origin: OriginSensitive, Named: dir, Rule: "cannot be searched", ID: info.ID}
+			b.at[dir] = Entry{Path: dir, Kind: KindDir, Origin: OriginSensitive, Named: dir, Rule: Unsearched, ID: info.ID}
 			return
 		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.passable(path.Dir(dir)):
 			return // gone, or something that the kernel keeps from everybody here: a dead mount
