@@ -52,5 +52,11 @@ func TestCauseFiles(t *testing.T) {
 		{name: "split", rules: readRule("."), before: anIn, script: "split -b 2 in.txt part.", want: `[[access.fs]] path = ".", read, write`},
 		{name: "mktemp", rules: readRule("."), before: anIn, script: "mktemp ./x.XXXXXX", want: `[[access.fs]] path = ".", read, write`},
 		{name: "sh env", rules: writeRule("."), before: func(t *testing.T, w *world) { w.env = append(w.env, "NOTES_DIR=notes") }, script: `echo "${NOTES_DIR:?is not set}"`, want: `[[access.env]] name = "NOTES_DIR", read`},
+		{name: "dash sources", flags: "--write .", before: files(map[string]string{"home/notes/env": "A=1\n"}), script: ". $W/home/notes/env", want: "--read ~/notes/env"},
+		{name: "dash reads", flags: "--write .", before: aNote, script: "read x <$W/home/notes/a.md && echo $x", want: "--read ~/notes/a.md"},
+		{name: "cd", flags: "--write .", before: aNote, script: "cd $W/home/notes && ls", want: "--read ~/notes"},
+		{name: "cp slash", flags: "--write .", before: anIn, script: "cp in.txt $W/home/logs/", want: "--write ~/logs"},
+		{name: "sed -i", rules: readRule("."), before: anIn, script: "sed -i s/in/out/ in.txt", want: `[[access.fs]] path = ".", read, write`},
+		{name: "a program that is not listed", rules: writeRule(".") + "[access.commands.sh]\n[access.commands.\"/usr/bin/python3\"]\n", before: anIn, script: "wc -l in.txt", want: `[access.commands.wc]`},
 	})
 }

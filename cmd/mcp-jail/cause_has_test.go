@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -52,4 +53,72 @@ func serving(status int, body string) func(*testing.T) string {
 		must(t, err)
 		return port
 	}
+}
+
+// aRepository is the workspace.
+func aRepository(t *testing.T, w *world) { repository(t, w, w.work) }
+
+// aPart is one of a repository.
+func aPart(t *testing.T, w *world) {
+	repository(t, w, filepath.Join(w.home, "repo"))
+	w.plant(t, w.home, map[string]string{"repo/sub/f": "f"})
+}
+
+func aDatabase(t *testing.T, w *world) {
+	t.Helper()
+	w.plant(t, w.home, map[string]string{"data/": ""})
+	must(t, w.plain("sqlite3", filepath.Join(w.home, "data", "t.db"), "create table t (x)").Run())
+}
+
+// calling calls a tool with a file of the test's place.
+func calling(tool, key, file string) use {
+	return func(_ *testing.T, w *world, s *session) toolResult {
+		return s.tool(tool, map[string]any{key: filepath.Join(w.base, file)})
+	}
+}
+
+// writing writes a file by the official filesystem server.
+func writing(file string) use {
+	return func(_ *testing.T, w *world, s *session) toolResult {
+		return s.tool("write_file", map[string]any{"path": filepath.Join(w.base, file), "content": "new"})
+	}
+}
+
+// execErrors is the exec server that fails by errors of the protocol.
+func execErrors(w *world) []string {
+	return []string{"/usr/bin/python3", filepath.Join(w.base, "server", "exec.py"), "errors"}
+}
+
+func aSocket(t *testing.T, w *world) {
+	t.Helper()
+	w.plant(t, w.home, map[string]string{"run/": ""})
+	for _, dir := range []string{filepath.Join(w.home, "run"), w.work} {
+		l, err := net.Listen("unix", filepath.Join(dir, "s"))
+		must(t, err)
+		t.Cleanup(func() { l.Close() })
+	}
+}
+
+// filesystemAt is the official filesystem server for directories.
+func filesystemAt(dirs ...string) func(*world) []string {
+	return func(w *world) []string {
+		argv := []string{"node", server(filesystem)}
+		for _, dir := range dirs {
+			argv = append(argv, strings.ReplaceAll(dir, "$W", w.base))
+		}
+		return argv
+	}
+}
+
+func reading(file string) use {
+	return func(_ *testing.T, w *world, s *session) toolResult {
+		return s.tool("read_text_file", map[string]any{"path": filepath.Join(w.base, file)})
+	}
+}
+
+// deaf is a port at which nothing listens.
+func deaf(t *testing.T) string {
+	port := ""
+	t.Run("", func(t *testing.T) { port = hostPort(t) }) // closed at its end
+	return port
 }

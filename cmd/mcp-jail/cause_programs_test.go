@@ -4,9 +4,6 @@ package main
 
 import "testing"
 
-// aRepository is the workspace.
-func aRepository(t *testing.T, w *world) { repository(t, w, w.work) }
-
 // Languages, databases and version control.
 func TestCausePrograms(t *testing.T) {
 	causes(t, []cause{
@@ -41,5 +38,19 @@ catch (e) { try { fs.unlinkSync(tmp) } catch {} throw e; }`), want: `[[access.fs
 			aRepository(t, w)
 			program(".git/hooks/pre-commit", "#!/bin/sh\necho ran\n")(t, w)
 		}, script: "git commit -q --allow-empty -m x", want: `[[access.fs]] path = ".git/hooks/pre-commit", read, execute`},
+		{name: "python sqlite3 unable", needs: []string{"sqlite3"}, flags: "--write .", before: aDatabase, argv: python(`
+import sqlite3
+sqlite3.connect("$W/home/data/t.db").execute("insert into t values (1)").connection.commit()`), want: `--write ~/data`},
+		{name: "git below its repository", needs: []string{"git"}, flags: "--write $W/home/repo/sub", before: aPart, argv: []string{"git", "-C", "$W/home/repo/sub", "status"}, want: "--read ~/repo"},
+		{name: "git in a part of its repository", needs: []string{"git"}, flags: "--workspace $W/home/repo/sub", before: aPart, script: "cd $W/home/repo/sub; git log", want: "--workspace ~/repo"},
+		{name: "sqlite3 wal", needs: []string{"sqlite3"}, rules: writeRule("~/data/t.db"), before: aDatabase, argv: []string{"sqlite3", "-bail", "$W/home/data/t.db", "pragma journal_mode = wal; insert into t values (1)"}, want: `[[access.fs]] path = "~/data", read, write`},
+		{name: "sqlite3 file only", needs: []string{"sqlite3"}, rules: writeRule("~/data/t.db"), before: aDatabase, argv: []string{"sqlite3", "$W/home/data/t.db", "insert into t values (1)"}, want: `[[access.fs]] path = "~/data", read, write`},
+		{name: "sqlite3 unable", needs: []string{"sqlite3"}, flags: "", before: aDatabase, argv: []string{"sqlite3", "$W/home/data/t.db", "insert into t values (1)"}, want: "--write .; --write ~/data"},
+		{name: "sqlite3 readonly", needs: []string{"sqlite3"}, flags: "--read $W/home/data", before: aDatabase, argv: []string{"sqlite3", "$W/home/data/t.db", "insert into t values (1)"}, want: "--write ~/data"},
+		{name: "python sqlite3", needs: []string{"sqlite3"}, rules: readRule("~/data"), before: aDatabase, argv: python(`
+import sqlite3
+c = sqlite3.connect("$W/home/data/t.db")
+c.execute("insert into t values (1)"); c.commit()`), want: `[[access.fs]] path = "~/data", read, write`},
+		{name: "node wants a variable", needs: []string{"node"}, flags: "", before: func(t *testing.T, w *world) { w.env = append(w.env, "NOTES_TOKEN=notes") }, argv: node(`if (!process.env.NOTES_TOKEN) throw new Error("NOTES_TOKEN environment variable is required")`), want: "--env NOTES_TOKEN"},
 	})
 }

@@ -1,0 +1,24 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// The official servers.
+func TestCauseServers(t *testing.T) {
+	causes(t, []cause{
+		{name: "filesystem, writing outside", needs: []string{"npm"}, rules: readRule("~/logs"), before: anIn, server: filesystemAt("$W/home/logs"), use: writing("home/logs/o"), want: `[[access.fs]] path = "~/logs", read, write`},
+		{name: "filesystem, writing over", needs: []string{"npm"}, rules: readRule("."), before: anIn, server: filesystemAt("$W/work"), use: writing("work/in.txt"), want: `[[access.fs]] path = ".", read, write`},
+		{name: "filesystem, a directory", needs: []string{"npm"}, rules: readRule("."), before: anIn, server: filesystemAt("$W/work"), use: calling("create_directory", "path", "work/new"), want: `[[access.fs]] path = "new/", read, write`},
+		{name: "filesystem, a root of the client", needs: []string{"npm"}, flags: "", before: aNote, server: filesystemAt("$W/work"), roots: []string{"$W/home/notes"}, use: reading("home/notes/a.md"), want: "--write .; --read ~/notes"},
+		{name: "memory", needs: []string{"npm"}, flags: "--write . --env MEMORY_FILE_PATH", before: func(t *testing.T, w *world) {
+			anIn(t, w)
+			w.env = append(w.env, "MEMORY_FILE_PATH="+filepath.Join(w.home, "logs", "m.jsonl"))
+		}, server: func(*world) []string { return []string{"node", server(memory)} }, use: func(_ *testing.T, _ *world, s *session) toolResult {
+			return s.tool("create_entities", remember)
+		}, want: "--write ~/logs"},
+	})
+}
