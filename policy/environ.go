@@ -50,6 +50,12 @@ func (b *builder) environ(out *Profile, c *commands) error {
 			continue
 		}
 		exact := rule.Name == name
+		if other := b.secretBeside(name); other != "" {
+			if !exact {
+				continue
+			}
+			b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
+		}
 		if _, base := env[name]; base && !exact {
 			continue
 		}

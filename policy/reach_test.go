@@ -107,6 +107,22 @@ func TestSecretFileHiddenEverywhere(t *testing.T) {
 	}
 }
 
+// The value of a secret is in no process of its server, unless a rule names the variable.
+func TestSecretBeside(t *testing.T) {
+	const env = "[[servers.s.tools.b.access.env]]\nname = \"%\"\nread = true\n"
+	for _, tt := range []struct{ name, secret, rule, value, warnings string }{
+		{"by a prefix", `{ env = "GH_TOKEN" }`, "GH_*", "(unset)", ""},
+		{"by its name", `{ env = "GH_TOKEN" }`, "GH_TOKEN", "ghp_x", "secret-beside"},
+		{"from elsewhere", `{ env = "GH_TOKEN", command = ["op"] }`, "GH_*", "ghp_x", ""},
+		{"another one", `{ env = "OTHER" }`, "GH_*", "ghp_x", ""},
+	} {
+		p, ws, err := resolveTool(t, newFake(aSystem), twoTools+useSecret+tt.secret+"\n"+strings.Replace(env, "%", tt.rule, 1), "b")
+		if err != nil || value(p, "GH_TOKEN") != tt.value || codes(ws) != tt.warnings {
+			t.Errorf("%s: %q, %v, %v", tt.name, value(p, "GH_TOKEN"), ws, err)
+		}
+	}
+}
+
 // What another tool may write is the server's work where a program leads through it.
 func TestReachOfBaseline(t *testing.T) {
 	const b = "[[servers.s.tools.b.access.fs]]\npath = \"~/tools\"\nread = true\nwrite = true\n"

@@ -32,8 +32,8 @@ type Secret struct {
 // secret says nothing of its own. Cookie is not among them, nor any that is meant to come
 // back in an answer.
 var CredentialFields = []string{
-	"Authorization", "Api-Key", "Apikey", "Private-Token", "Job-Token", "X-Access-Token", "X-Api-Key", "X-Api-Token", "X-Apikey",
-	"X-Auth-Key", "X-Auth-Token", "X-Figma-Token", "X-Goog-Api-Key", "X-Shopify-Access-Token", "X-Subscription-Token", "X-Token", "X-Vault-Token",
+	"Authorization", "Api-Key", "Apikey", "Private-Token", "Job-Token", "X-Access-Token", "X-Algolia-Api-Key", "X-Api-Key", "X-Api-Token", "X-Apikey",
+	"X-Auth-Key", "X-Auth-Token", "X-Figma-Token", "X-Goog-Api-Key", "X-Rapidapi-Key", "X-Shopify-Access-Token", "X-Subscription-Token", "X-Token", "X-Vault-Token",
 	"Xi-Api-Key", "Dd-Api-Key", "Dd-Application-Key", "Ocp-Apim-Subscription-Key",
 }
 
@@ -254,6 +254,21 @@ func (b *builder) source(s *Secret, host map[string]string) (missing string, err
 		return "is a directory", nil
 	}
 	return "", nil
+}
+
+// secretBeside tells where a variable is the source of a secret of another process of the
+// server, "" where it is none. No rule but one that names it forwards the value.
+func (b *builder) secretBeside(env string) string {
+	for _, p := range b.p.others {
+		for _, r := range p.Net {
+			for _, s := range r.Secrets {
+				if p.Server == b.p.Server && s.Env == env && s.File == "" && s.Command == nil {
+					return s.Where
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // secretFiles are those of all secrets, those of others too: sensitive paths, whatever

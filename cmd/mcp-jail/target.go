@@ -90,13 +90,13 @@ func (t *target) configured(common commonFlags, flags policyFlags, name, tool st
 // configure makes t the target of a configured server.
 func (t *target) configure(config *policy.Config, name, workspace string, axes []policy.Axis) {
 	t.config, t.warnings = config, append(t.warnings, config.Untaken(name)...)
+	if s := config.Servers[name]; s != nil && workspace != "" {
+		s.Workspace = workspace // of all of its processes
+	}
 	t.of = func(tool string) (*policy.Policy, error) {
 		p, err := config.Policy(name, tool)
 		if err != nil {
 			return nil, err
-		}
-		if workspace != "" {
-			p.Workspace = workspace
 		}
 		p.Waive = append(p.Waive, axes...)
 		return p, nil
