@@ -214,20 +214,17 @@ func lessAdditions(v any) (out any, n int) {
 			n += more
 		}
 		meta, _ := v["_meta"].(map[string]any)
-		denials, marked := meta["dev.mcp-jail/denials"].([]any)
+		_, denied := meta["dev.mcp-jail/denials"]
 		content, _ := v["content"].([]any)
-		if v["isError"] != true || !marked || len(denials) != 0 || len(content) == 0 {
+		if v["isError"] != true || denied || len(content) == 0 {
 			return v, n
 		}
 		last, _ := content[len(content)-1].(map[string]any)
 		words, _ := last["text"].(string)
-		if !strings.HasPrefix(words, "[mcp-jail]") {
+		if !strings.HasPrefix(words, "\n[mcp-jail]") {
 			return v, n
 		}
 		v["content"] = content[:len(content)-1]
-		if delete(meta, "dev.mcp-jail/denials"); len(meta) == 0 {
-			delete(v, "_meta")
-		}
 		n++
 	}
 	return v, n

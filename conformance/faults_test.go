@@ -76,17 +76,17 @@ func TestComparisonsFail(t *testing.T) {
 	}
 }
 
-// TestAdditions holds what is taken out of a result to what is promised: exactly
-// both parts, at their places, of a result that failed.
+// TestAdditions holds what is taken out of a result to what is promised: one block, at its
+// place, of a result that failed, and no _meta.
 func TestAdditions(t *testing.T) {
-	const block = `,{"type":"text","text":"[mcp-jail] \"x\\\""}`
+	const block = `,{"type":"text","text":"\n[mcp-jail] \"x\\\""}`
 	for _, c := range []struct{ in, want string }{
-		{`{"result":{"content":[{"type":"text","text":"a"}` + block + `],"isError":true,"_meta":{"dev.mcp-jail/denials":[]}},"id":1}`, `{"result":{"content":[{"type":"text","text":"a"}],"isError":true},"id":1}`},
-		{`{"result":{"_meta":{"a":1,"dev.mcp-jail/denials":[]},"content":[{}` + block + `],"isError":true},"id":1}`, `{"result":{"_meta":{"a":1},"content":[{}],"isError":true},"id":1}`},
-		{`{"result":{"content":[{}` + block + `],"isError":true},"id":1}`, ""},
-		{`{"result":{"content":[{}],"isError":true,"_meta":{"dev.mcp-jail/denials":[]}},"id":1}`, ""},
-		{`{"result":{"content":[{}` + block + `],"_meta":{"dev.mcp-jail/denials":[]}},"id":1}`, ""},
-		{`{"result":{"content":[{}` + block + block + `],"isError":true,"_meta":{"dev.mcp-jail/denials":[]}},"id":1}`, ""},
+		{`{"result":{"content":[{"type":"text","text":"a"}` + block + `],"isError":true},"id":1}`, `{"result":{"content":[{"type":"text","text":"a"}],"isError":true},"id":1}`},
+		{`{"result":{"_meta":{"a":1},"content":[{}` + block + `],"isError":true},"id":1}`, `{"result":{"_meta":{"a":1},"content":[{}],"isError":true},"id":1}`},
+		{`{"result":{"content":[{},{"type":"text","text":"[mcp-jail] x"}],"isError":true},"id":1}`, ""},
+		{`{"result":{"content":[{}` + block + `],"isError":true,"_meta":{"dev.mcp-jail/denials":[]}},"id":1}`, ""},
+		{`{"result":{"content":[{}` + block + `]},"id":1}`, ""},
+		{`{"result":{"content":[{}` + block + block + `],"isError":true},"id":1}`, ""},
 		{`{"result":{"content":[{}` + block + `],"isError":true,"_meta":{"dev.mcp-jail/denials":[{}]}},"id":1}`, ""},
 	} {
 		want, frames := c.want, 1

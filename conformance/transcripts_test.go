@@ -347,25 +347,17 @@ func difference(want, got []byte) string {
 		want[from:min(len(want), i+200)], got[from:min(len(got), i+200)])
 }
 
-// The additions that docs/reference.md, "Answers to tool calls", promises, as they
-// stand in a result that failed: the list of denials, empty here, and one block of
-// text. A frame that has both is given back what it was.
-var (
-	addedMeta  = regexp.MustCompile(`,"_meta":\{"dev\.mcp-jail/denials":\[\]\}`)
-	addedEntry = regexp.MustCompile(`,"dev\.mcp-jail/denials":\[\]`)
-	addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
-)
+// addedBlock is the addition that docs/reference.md, "Answers to tool calls", promises,
+// as it stands in a result that failed where the jail has refused nothing. A frame that
+// has it is given back what it was.
+var addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\\n\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
 
-// withoutAdditions takes the promised additions out of frames, and counts the
-// frames that had them.
+// withoutAdditions takes the promised addition out of frames, and counts the
+// frames that had it.
 func withoutAdditions(stdout []byte) (stripped []byte, frames int) {
 	for line := range bytes.Lines(stdout) {
-		added := addedMeta
-		if !added.Match(line) {
-			added = addedEntry
-		}
-		if bytes.Contains(line, []byte(`"isError"`)) && len(added.FindAll(line, -1)) == 1 && len(addedBlock.FindAll(line, -1)) == 1 {
-			line = addedBlock.ReplaceAll(added.ReplaceAll(line, nil), nil)
+		if bytes.Contains(line, []byte(`"isError"`)) && !bytes.Contains(line, []byte(`"dev.mcp-jail/denials"`)) && len(addedBlock.FindAll(line, -1)) == 1 {
+			line = addedBlock.ReplaceAll(line, nil)
 			frames++
 		}
 		stripped = append(stripped, line...)

@@ -7,13 +7,19 @@ const MetaDenials = "dev.mcp-jail/denials"
 
 // ResultMeta is the JSON value for _meta["dev.mcp-jail/denials"] of a tool
 // result: the list of what the jail recorded, in the shape of an error's
-// `denials`. It is one line, and [] where only text points at the jail: a
-// conclusion is no denial, it stands in the ResultBlock.
-func (d Diagnosis) ResultMeta() []byte { return encode(list(last(d.Denials, frameDenials))) }
+// `denials`. It is one line, and nil where the jail recorded nothing: a conclusion
+// from text is no denial, it stands in the ResultBlock, and some clients print _meta.
+func (d Diagnosis) ResultMeta() []byte {
+	if len(d.Denials) == 0 {
+		return nil
+	}
+	return encode(last(d.Denials, frameDenials))
+}
 
 // ResultBlock is the JSON of the text content block that is added to an error
-// result. Its text begins "[mcp-jail]". It is one line. It speaks to a model as
-// much as to a person. A [Diagnosis.Silent] one has none: nothing would be said.
+// result. Its text begins "\n[mcp-jail]", since some clients join blocks without a line
+// break. It is one line. It speaks to a model as much as to a person. A
+// [Diagnosis.Silent] one has none: nothing would be said.
 func (d Diagnosis) ResultBlock() []byte {
 	return encode(struct {
 		Type string `json:"type"`
@@ -23,7 +29,7 @@ func (d Diagnosis) ResultBlock() []byte {
 
 func (d Diagnosis) resultText() string {
 	var b strings.Builder
-	b.WriteString("[mcp-jail] ")
+	b.WriteString("\n[mcp-jail] ")
 	switch {
 	case d.Attribution == None:
 		b.WriteString("The jail refused nothing during this call: ")

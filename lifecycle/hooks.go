@@ -63,8 +63,8 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 }
 
 // callAnswered adds to the result of a tool what docs/reference.md "Answers to tool
-// calls" promises, and nothing else: denials to its _meta if it failed or if there
-// are any, and a block of text if it failed and there is something to say of it.
+// calls" promises, and nothing else: denials to its _meta if there are any, and a
+// block of text if it failed and there is something to say of it.
 func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(i.denials(c.Start)) == 0 {

@@ -199,7 +199,7 @@ func TestErrorResults(t *testing.T) {
 	p.send(callLine)
 	got := p.line()
 	const head = `{"jsonrpc": "2.0", "id":1, "result":{"isError":true,"n":9007199254740993,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"},{`
-	if !strings.HasPrefix(got, head) || !strings.HasSuffix(got, "}}\r\n") || !strings.Contains(got, `"_meta":{"dev.mcp-jail/denials":[{`) || !strings.Contains(got, `"text":"[mcp-jail]`) {
+	if !strings.HasPrefix(got, head) || !strings.HasSuffix(got, "}}\r\n") || !strings.Contains(got, `"_meta":{"dev.mcp-jail/denials":[{`) || !strings.Contains(got, `"text":"\n[mcp-jail]`) {
 		t.Errorf("got %q", got)
 	}
 	p.send(`{"id":2,"method":"tools/list"}`)
@@ -216,6 +216,18 @@ func TestErrorResults(t *testing.T) {
 	if len(p.record.Diagnoses) != 2 || p.record.Diagnoses[0].Stage != "call" || p.record.Diagnoses[1].Stage != "list" || !strings.Contains(stderr, "/secret") {
 		t.Errorf("record %+v, stderr %q", p.record.Diagnoses, stderr)
 	}
+}
+
+// TestFailureWithoutDenials: some clients print _meta, so an empty list is not told.
+func TestFailureWithoutDenials(t *testing.T) {
+	p := begin(t, &fake{server: "failing"}, nil)
+	p.send(callLine)
+	if got := p.line(); !strings.Contains(got, "[mcp-jail]") || strings.Contains(got, "_meta") {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	p.rest()
+	p.ended()
 }
 
 // TestDenialDuringASuccess: the result gains _meta and nothing else.

@@ -32,7 +32,7 @@ func TestRealConfigured(t *testing.T) {
 		Meta    map[string][]map[string]any `json:"_meta"`
 	}
 	must(t, json.Unmarshal(r.raw, &raw))
-	if !r.IsError || len(raw.Content) != 2 || !strings.HasPrefix(raw.Content[1].Text, "[mcp-jail]") || !strings.Contains(raw.Content[1].Text, filepath.Dir(note)) {
+	if !r.IsError || len(raw.Content) != 2 || !strings.HasPrefix(raw.Content[1].Text, "\n[mcp-jail]") || !strings.Contains(raw.Content[1].Text, filepath.Dir(note)) {
 		t.Fatalf("the failure does not explain itself: %s", r.raw)
 	}
 	if _, ok := raw.Meta["dev.mcp-jail/denials"]; !ok {

@@ -109,7 +109,7 @@ func (s *session) call(ctx context.Context, tool string, arguments map[string]an
 	a := answer{ok: !result.IsError}
 	for _, content := range result.Content {
 		text := mcp.GetTextFromContent(content)
-		if rest, ok := strings.CutPrefix(text, jailMark); ok {
+		if rest, ok := strings.CutPrefix(text, "\n"+jailMark); ok {
 			a.jail = strings.TrimSpace(rest)
 			continue
 		}
