@@ -32,8 +32,8 @@ func TestEOF(t *testing.T) {
 			p.line()
 			p.in.Close()
 			p.rest()
-			if status, _ := p.ended(); status != want {
-				t.Errorf("status %d, want %d", status, want)
+			if status, _ := p.ended(); status != want || want > 128 && p.exit.Signal != syscall.Signal(want-128) || want < 128 && p.exit.Signal != 0 {
+				t.Errorf("status %d, %+v, want %d", status, p.exit, want)
 			}
 		})
 	}
@@ -291,7 +291,7 @@ func TestMadeNonBlocking(t *testing.T) {
 
 // session is a proxy over its own standard descriptors, which are blocking.
 func session() {
-	status, _ := RunStateful(context.Background(), Session{
+	exit, _ := RunStateful(context.Background(), Session{
 		Launcher: &fake{server: os.Getenv("MCP_JAIL_TEST_INNER")},
 		Profile:  &policy.Profile{Server: "test", Limits: policy.DefaultLimits},
 	})
@@ -299,5 +299,5 @@ func session() {
 		b, _ := os.ReadFile("/proc/self/status")
 		os.WriteFile(file, b, 0o600)
 	}
-	os.Exit(status)
+	os.Exit(exit.Code)
 }

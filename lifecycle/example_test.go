@@ -14,9 +14,9 @@ func ExampleRunStateful() {
 	confine.ShimMain() // first thing in main
 
 	profile := &policy.Profile{ /* of policy.Resolve */ }
-	status, _ := lifecycle.RunStateful(context.Background(), lifecycle.Session{
+	exit, _ := lifecycle.RunStateful(context.Background(), lifecycle.Session{
 		Profile:  profile,
 		Launcher: lifecycle.Jail(confine.Launcher{}),
 	})
-	os.Exit(status)
+	os.Exit(exit.Code)
 }

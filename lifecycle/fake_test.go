@@ -136,6 +136,7 @@ type play struct {
 	lines  *bufio.Reader
 	stderr chan string
 	status chan int
+	exit   confine.Exit
 	err    error
 	cancel context.CancelFunc
 	files  []*os.File
@@ -173,7 +174,7 @@ func newPlay(t testing.TB, f *fake) (p *play, s Session) {
 }
 
 // start has run make a session of s, and closes over when that has returned.
-func (p *play) start(s Session, run func(context.Context) int) (over chan struct{}) {
+func (p *play) start(s Session, run func(context.Context) confine.Exit) (over chan struct{}) {
 	go func() {
 		b, _ := io.ReadAll(p.errs[0])
 		p.stderr <- string(b)
@@ -183,10 +184,10 @@ func (p *play) start(s Session, run func(context.Context) int) (over chan struct
 	over = make(chan struct{})
 	go func() {
 		defer close(over)
-		status := run(ctx)
+		p.exit = run(ctx)
 		p.errs[1].Close()
 		s.Out.Close()
-		p.status <- status
+		p.status <- p.exit.Code
 	}()
 	return over
 }
@@ -215,9 +216,9 @@ func begin(t testing.TB, f *fake, change func(*Session)) *play {
 	if change != nil {
 		change(&s)
 	}
-	p.start(s, func(ctx context.Context) (status int) {
-		status, p.err = RunStateful(ctx, s)
-		return status
+	p.start(s, func(ctx context.Context) (exit confine.Exit) {
+		exit, p.err = RunStateful(ctx, s)
+		return exit
 	})
 	t.Cleanup(func() {
 		p.cancel()

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -91,10 +92,11 @@ func (r *run) linger(ctx context.Context, ends <-chan os.Signal, d diagnostics.D
 	}
 }
 
-// statusOf is what a shell makes of a signal.
-func statusOf(s os.Signal) int {
+// endedBy is the end of a session that a signal has ended. The status is what a shell
+// makes of one.
+func endedBy(s os.Signal) confine.Exit {
 	if n, ok := s.(syscall.Signal); ok {
-		return 128 + int(n)
+		return confine.Exit{Code: 128 + int(n), Signal: n}
 	}
-	return statusFailed
+	return confine.Exit{Code: statusFailed}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// RunStateful runs one client session against one process. It returns the status to
-// exit with: that of the server, or 1 when it could not be started or was silent, or
-// 3 when its jail could not be built. The error is that of the launcher; the
+// RunStateful runs one client session against one process. It returns how to end: as
+// the server has, by a signal that came before there was one, or with the status 1 when
+// it could not be started or was silent, or 3 when its jail could not be built. The error is that of the launcher; the
 // client, stderr and the record have been told about it already.
-func RunStateful(ctx context.Context, s Session) (status int, err error) {
+func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
 	ends, stop := listen()
 	defer stop()
 	r := newRun(s)
 	defer r.finish(ctx, ends)
-	if status, ok, err := r.begin(ctx, ends); !ok {
-		return status, err
+	if exit, ok, err := r.begin(ctx, ends); !ok {
+		return exit, err
 	}
 	return r.serve(ctx, ends)
 }
@@ -41,17 +41,17 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 
 // begin starts a process. When there is none, the session is over and everything
 // was said.
-func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (status int, ok bool, err error) {
+func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
 	sig, err := r.start(ctx, ends)
 	switch {
 	case sig != nil:
-		return statusOf(sig), false, nil
+		return endedBy(sig), false, nil
 	case err != nil:
 		d, status := r.startFailure(err)
 		r.linger(ctx, ends, d)
-		return status, false, err
+		return confine.Exit{Code: status}, false, err
 	}
-	return 0, true, nil
+	return confine.Exit{}, true, nil
 }
 
 // start starts the process. A signal that comes meanwhile ends the session.
@@ -91,9 +91,9 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	return sig, nil
 }
 
-// serve relays until the process has ended, and returns its status. One that ends
+// serve relays until the process has ended, and returns how it did. One that ends
 // on an opening probe is followed by another.
-func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (int, error) {
+func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
 	for revived := false; ; revived = true {
 		how, exit, drained := r.live(ctx, ends)
 		if revived || !drained || !r.shielded(how) {
@@ -101,37 +101,37 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (int, error) {
 		}
 		r.answerProbe("ended on server/discover ("+exitWords(exit)+")", true)
 		if !r.awaitMore(ctx, ends) {
-			return exit.Code, nil
+			return exit, nil
 		}
 		r.pipes.closeOurs()
-		if status, ok, err := r.begin(ctx, ends); !ok {
-			return status, err
+		if exit, ok, err := r.begin(ctx, ends); !ok {
+			return exit, err
 		}
 	}
 }
 
-// conclude answers what is still open and returns the exit status.
-func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, exit confine.Exit) int {
+// conclude answers what is still open and returns how to end.
+func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, exit confine.Exit) confine.Exit {
 	ended := diagnostics.Exit(exit)
 	switch {
 	case how.silent != nil:
 		r.linger(ctx, ends, *how.silent)
-		return statusFailed
+		return confine.Exit{Code: statusFailed}
 	case how.signalled, r.gone.isSet(): // nobody waits for answers
-		return exit.Code
+		return exit
 	case !r.answered.isSet():
 		if how.byClient && r.proxy.Requests.Len() == 0 {
-			return exit.Code // a session without a question
+			return exit // a session without a question
 		}
 		if how.byClient && !how.untouched && r.onProbe() {
 			// A throw-away server that got only the probe: nobody waits for a reason.
 			r.answerProbe("did not answer server/discover", true)
-			return exit.Code
+			return exit
 		}
 		ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
 		ev.Exit = &ended
 		r.linger(ctx, ends, r.report(ev))
-		return exit.Code
+		return exit
 	}
 
 	ev := r.evidence(diagnostics.StageCall, nil, time.Now().Add(-r.times.kill))
@@ -144,7 +144,7 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 		if !how.byClient && exit.Code != 0 {
 			r.note(d)
 		}
-		return exit.Code
+		return exit
 	}
 	tell := r.report
 	if how.byClient && (exit.Code == 0 || how.pushed) {
@@ -171,5 +171,5 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 			return d
 		})
 	})
-	return exit.Code
+	return exit
 }

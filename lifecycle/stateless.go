@@ -46,14 +46,14 @@ type Tool struct {
 
 // RunStateless runs one client session in which each tools/call has a process of
 // its own, under the policy of its tool, and everything else is answered from the
-// catalogue or by a discovery process under s.Profile. It returns the status to exit
-// with: 0 when the client has left, 128 and the signal's number after a signal, and,
-// when no process could be started at all, 1 or 3 as RunStateful does.
-func RunStateless(ctx context.Context, s Session, o Stateless) (status int) {
+// catalogue or by a discovery process under s.Profile. It returns how to end: with 0
+// when the client has left, by the signal that ended it, and, when no process could be
+// started at all, with 1 or 3 as RunStateful does.
+func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
 	return newPerCall(s, o).run(ctx)
 }
 
-func (p *perCall) run(ctx context.Context) (status int) {
+func (p *perCall) run(ctx context.Context) confine.Exit {
 	ends, stop := listen()
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -125,7 +125,7 @@ func newPerCall(s Session, o Stateless) *perCall {
 
 // attend waits for the end of the session. Calls under way when the client has closed
 // its end have the time that a server would have.
-func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int) {
+func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
 	select {
 	case <-p.clientEnded:
@@ -146,29 +146,29 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (status int
 			}
 		case <-p.gone.c:
 		case sig := <-ends:
-			status = statusOf(sig)
+			exit = endedBy(sig)
 		case <-ctx.Done():
-			status = statusOf(syscall.SIGTERM)
+			exit = endedBy(syscall.SIGTERM)
 		}
 	case <-p.gone.c:
 	case sig := <-ends:
-		status = statusOf(sig)
+		exit = endedBy(sig)
 	case <-ctx.Done():
-		status = statusOf(syscall.SIGTERM)
+		exit = endedBy(syscall.SIGTERM)
 	}
-	if status != 0 || p.gone.isSet() {
+	if exit.Signal != 0 || p.gone.isSet() {
 		p.hurry()
 	}
 	p.leaveOpen(last)
-	if status != 0 {
-		return status
+	if exit.Signal != 0 {
+		return exit
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.started {
-		return 0
+		return confine.Exit{}
 	}
-	return p.status
+	return confine.Exit{Code: p.status}
 }
 
 // begin starts a task for who reads the client, and is no task itself. When the

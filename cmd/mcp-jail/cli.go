@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -121,18 +122,24 @@ type command struct {
 	given bool
 }
 
-// run is the program without its process: arguments in, exit status out. Output that is
-// not complete is no success.
-func run(args []string, c console) int {
+// run is the program without its process: arguments in, exit status out, and the signal
+// by which to end where there is one. Output that is not complete is no success.
+func run(args []string, c console) (status int, by syscall.Signal) {
 	var lost error
-	c.lost = &lost
+	c.lost, c.by = &lost, &by
 	c.umask = keepOwnersRights()
-	status := c.dispatch(args)
+	status = c.dispatch(args)
 	if lost != nil {
 		c.errorf("the output is not complete: %s", lost)
 		status = max(status, exitFindings)
 	}
-	return status
+	return status, by
+}
+
+// endAs has the program end as a server has, or as a signal wanted it.
+func (c console) endAs(exit confine.Exit) error {
+	*c.by = exit.Signal
+	return silent(exit.Code)
 }
 
 func (c console) dispatch(args []string) int {

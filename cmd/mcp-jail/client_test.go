@@ -27,8 +27,8 @@ func clientMain() {
 	flag.Parse()
 	if err := client(*deaf, syscall.Signal(*sig), *pause, flag.Args()); err != nil {
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() >= 0 {
-			os.Exit(exit.ExitCode())
+		if errors.As(err, &exit) {
+			os.Exit(statusAfter(exit.ProcessState))
 		}
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(99)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
@@ -22,8 +23,9 @@ type console struct {
 	out, err *os.File
 	colour   bool // of out
 	errTTY   bool
-	lost     *error // the first thing that kept output from being written; nil where nobody asks
-	umask    *int   // the caller's, where this process has another
+	lost     *error          // the first thing that kept output from being written; nil where nobody asks
+	umask    *int            // the caller's, where this process has another
+	by       *syscall.Signal // by which this process is to end; 0: none
 }
 
 // withColours turns colours on for a terminal, unless NO_COLOR is set to

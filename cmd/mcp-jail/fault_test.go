@@ -158,13 +158,6 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func statusAfter(p *os.ProcessState) int {
-	if ws := p.Sys().(syscall.WaitStatus); ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return p.ExitCode()
-}
-
 // difference is empty where a client could not tell.
 func difference(want, got replay) string {
 	if want.status != got.status {

@@ -15,5 +15,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
 		os.Exit(exitFindings)
 	}
-	os.Exit(run(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	status, by := run(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	if by != 0 {
+		dieOf(by)
+	}
+	os.Exit(status)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,11 +160,19 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 		if !errors.As(err, &exit) {
 			ts.Fatalf("%v", err)
 		}
-		got = exit.ExitCode()
+		got = statusAfter(exit.ProcessState)
 	}
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
+}
+
+// statusAfter is how a process ended as a shell tells it: 128 + n after signal n.
+func statusAfter(p *os.ProcessState) int {
+	if ws, ok := p.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return p.ExitCode()
 }
 
 // frames N: the last program wrote N messages to its stdout, and nothing else.

@@ -36,7 +36,7 @@ func (*runCmd) Help() string {
 
 Without --read, --write or --net the server gets the default policy: the
 workspace, read and write, and no network. Standard output carries MCP and
-nothing else. The exit status is the server's own.`
+nothing else. It ends as the server does, with its exit status or by its signal.`
 }
 
 // Run relays one client session.
@@ -64,13 +64,13 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	records.begin()
 	session.Sink, session.Lost = records.keep, records.lost
 	if !t.policy.Stateful {
-		return silent(lifecycle.RunStateless(context.Background(), session, t.stateless()))
+		return c.endAs(lifecycle.RunStateless(context.Background(), session, t.stateless()))
 	}
-	status, err := lifecycle.RunStateful(context.Background(), session)
+	exit, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {
 		log.Error().Err(err).Msg("start failed")
 	}
-	return silent(status)
+	return c.endAs(exit)
 }
 
 // canonical is where the links of path lead, also where its end does not exist.

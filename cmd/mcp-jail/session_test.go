@@ -298,7 +298,7 @@ func (s *session) wait() int {
 	case <-time.After(patience):
 		s.t.Fatalf("%v did not end\nstderr: %s", s.cmd.Args, &s.stderr)
 	}
-	return s.cmd.ProcessState.ExitCode()
+	return statusAfter(s.cmd.ProcessState)
 }
 
 // run starts a program by the tool of the exec servers.

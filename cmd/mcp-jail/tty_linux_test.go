@@ -28,7 +28,7 @@ func ttyMain() {
 	err := inTTY(strings.NewReplacer("^C", "\x03", "^D", "\x04", `\n`, "\n").Replace(*keys), *after, flag.Args())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		os.Exit(exit.ExitCode())
+		os.Exit(statusAfter(exit.ProcessState))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tty:", err)
