@@ -12,6 +12,9 @@
 //	                      SIGTERM after 5 s, SIGKILL of the jail 2 s later
 //	client closes stdout  the same, noticed at the next message; what the server
 //	                      still says is discarded
+//	client has died: the  SIGTERM at once, SIGKILL of the jail 2 s later
+//	other ends of both,
+//	or of a socket, gone
 //	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
 //	SIGHUP, ctx           return before 1 s
 //	server exits          drain its stdout, answer every open request with a

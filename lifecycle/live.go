@@ -87,6 +87,18 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			how.untouched = r.link.shield.untouched(unread(r.pipes.stdin))
 		}
 	}
+	dead, stopHangup := watchHangup(r.In, r.Out)
+	defer stopHangup()
+	abandoned := func() { // nobody is left who could grant it time
+		if how.signalled || how.pushed {
+			return
+		}
+		r.gone.set()
+		how.byClient, how.pushed = true, true
+		r.pipes.stdin.Close()
+		proc.Signal(syscall.SIGTERM)
+		term, kill = nil, time.After(r.times.kill)
+	}
 	forward := func(sig os.Signal) {
 		proc.Signal(sig)
 		if !how.signalled {
@@ -113,8 +125,11 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 		case <-clientEnded: // everything the client has sent was written
 			clientEnded, how.byClient = nil, true
 			r.pipes.stdin.Close()
-			if !how.signalled {
+			if !how.signalled && !how.pushed {
 				term = time.After(r.times.term)
+			}
+			if r.gone.isSet() {
+				abandoned()
 			}
 		case <-serverEnded: // nothing can be relayed any more: the same
 			serverEnded = nil
@@ -123,6 +138,12 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			if term == nil && kill == nil {
 				term = time.After(r.times.term)
 			}
+			if how.byClient && r.gone.isSet() {
+				abandoned()
+			}
+		case <-dead:
+			dead = nil
+			abandoned()
 		case sig := <-ends:
 			forward(sig)
 		case <-cancelled:

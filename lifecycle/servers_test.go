@@ -32,6 +32,8 @@ var servers = map[string]func(){
 		serve(nil)
 		time.Sleep(time.Hour)
 	},
+	// tidy takes a moment at end-of-file, and exits 7.
+	"tidy":   func() { serve(nil); time.Sleep(200 * time.Millisecond); os.Exit(7) },
 	"silent": func() { io.Copy(io.Discard, os.Stdin); time.Sleep(time.Hour) },
 	"crash": func() {
 		fmt.Fprintln(os.Stderr, "Error: EACCES: permission denied, open '/secret/file'")

@@ -127,6 +127,8 @@ func newPerCall(s Session, o Stateless) *perCall {
 // its end have the time that a server would have.
 func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
+	dead, stopHangup := watchHangup(p.In, p.Out)
+	defer stopHangup()
 	select {
 	case <-p.clientEnded:
 		p.tasks.Go(p.endListens)
@@ -145,12 +147,16 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confi
 				What: "the client closed its end, and there was no answer within " + p.times.term.String(),
 			}
 		case <-p.gone.c:
+		case <-dead:
+			p.gone.set()
 		case sig := <-ends:
 			exit = endedBy(sig)
 		case <-ctx.Done():
 			exit = endedBy(syscall.SIGTERM)
 		}
 	case <-p.gone.c:
+	case <-dead:
+		p.gone.set()
 	case sig := <-ends:
 		exit = endedBy(sig)
 	case <-ctx.Done():

@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"os"
+	"syscall"
+)
+
+// watchHangup closes gone when the client can neither be heard nor told anything any
+// more: nobody holds the other ends of in and out, or that of out, which is a socket. A
+// client that has closed in alone may still wait for answers. gone is nil where that
+// cannot be told, as of files. stop ends the watching.
+func watchHangup(in, out *os.File) (gone <-chan struct{}, stop func()) {
+	h, err := newHangup()
+	if err != nil {
+		return nil, func() {}
+	}
+	if h.add(out) != nil {
+		h.epoll.Close()
+		return nil, func() {}
+	}
+	h.add(in)
+	left, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		if h.wait(out, isSocket(out)) {
+			close(left)
+		}
+	}()
+	return left, func() {
+		h.epoll.Close()
+		<-over
+	}
+}
+
+// hangup is an epoll instance, which the runtime waits for without a thread. It is asked
+// for no event, and tells of errors and hang-ups all the same (epoll_ctl(2)).
+type hangup struct {
+	epoll *os.File
+	fd    int
+}
+
+func newHangup() (hangup, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return hangup{}, err
+	}
+	syscall.SetNonblock(fd, true) // or os takes it for a file that cannot be waited for
+	return hangup{os.NewFile(uintptr(fd), "epoll"), fd}, nil
+}
+
+func (h hangup) add(f *os.File) (err error) {
+	fd := descriptor(f)
+	return syscall.EpollCtl(h.fd, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Fd: int32(fd)})
+}
+
+// wait returns true when out has hung up, and, unless it is enough, the other one too.
+func (h hangup) wait(out *os.File, enough bool) bool {
+	raw, err := h.epoll.SyscallConn()
+	if err != nil {
+		return false
+	}
+	outGone, inGone := false, enough
+	for !outGone || !inGone {
+		var events [2]syscall.EpollEvent
+		n := 0
+		if err := raw.Read(func(uintptr) bool {
+			n, _ = syscall.EpollWait(h.fd, events[:], 0)
+			return n > 0
+		}); err != nil {
+			return false
+		}
+		for _, e := range events[:n] {
+			syscall.EpollCtl(h.fd, syscall.EPOLL_CTL_DEL, int(e.Fd), nil)
+			if int(e.Fd) == descriptor(out) {
+				outGone = true
+			} else {
+				inGone = true
+			}
+		}
+	}
+	return true
+}
+
+// descriptor is the number of f, whose mode Fd would change; -1 where it is closed.
+func descriptor(f *os.File) int {
+	n := -1
+	if raw, err := f.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { n = int(fd) })
+	}
+	return n
+}
+
+func isSocket(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeSocket != 0
+}

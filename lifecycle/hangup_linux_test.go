@@ -1,0 +1,133 @@
+package lifecycle
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ends are the two ends of a client's stdin and stdout, by what clients make them of.
+type ends struct {
+	in, out         *os.File // the client's
+	ourIn, ourOut   *os.File
+	closeIn, closed func() // the client closes its stdin; it dies
+}
+
+func endsOf(t *testing.T, kind string) ends {
+	t.Helper()
+	pair := func() (a, b *os.File) {
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
+	}
+	var e ends
+	switch kind {
+	case "pipes":
+		var err, err2 error
+		e.ourIn, e.in, err = os.Pipe()
+		if e.out, e.ourOut, err2 = os.Pipe(); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	case "socket pairs":
+		e.ourIn, e.in = pair()
+		e.ourOut, e.out = pair()
+	case "one socket pair":
+		e.ourIn, e.in = pair()
+		e.ourOut, e.out = e.ourIn, e.in
+	}
+	e.closeIn = func() { e.in.Close() }
+	if e.in == e.out {
+		e.closeIn = func() { syscall.Shutdown(descriptor(e.in), syscall.SHUT_WR) }
+	}
+	e.closed = func() { e.in.Close(); e.out.Close() }
+	t.Cleanup(func() {
+		for _, f := range []*os.File{e.in, e.out, e.ourIn, e.ourOut} {
+			f.Close()
+		}
+	})
+	return e
+}
+
+// TestHangup: the server of a client that has died is told to end at once, however long
+// it would have had; that of one which has closed its stdin is not.
+func TestHangup(t *testing.T) {
+	for _, kind := range []string{"pipes", "socket pairs", "one socket pair"} {
+		play := func(name, server string, want int, leave func(ends)) {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				e := endsOf(t, kind)
+				p := begin(t, &fake{server: server}, func(s *Session) {
+					s.In, s.Out = e.ourIn, e.ourOut
+					s.times.term, s.times.kill = time.Hour, time.Hour
+				})
+				if server != "unreading" {
+					io.WriteString(e.in, initialize+"\n")
+					if line, err := bufio.NewReader(e.out).ReadString('\n'); err != nil || !strings.Contains(line, `"id":0`) {
+						t.Fatalf("%q, %v", line, err)
+					}
+				}
+				leave(e)
+				if status, _ := p.ended(); status != want {
+					t.Errorf("status %d, want %d", status, want)
+				}
+			})
+		}
+		const term = 128 + int(syscall.SIGTERM)
+		play("it dies", "deaf", term, func(e ends) { e.closed() })
+		play("it dies, and nobody reads what it sent", "unreading", term, func(e ends) {
+			e.in.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+			go func() { io.WriteString(e.in, strings.Repeat(initialize+"\n", 20_000)) }()
+			time.Sleep(100 * time.Millisecond) // most of it
+			e.closed()
+		})
+		play("it closes stdin, and dies later", "deaf", term, func(e ends) {
+			e.closeIn()
+			time.Sleep(100 * time.Millisecond)
+			e.closed()
+		})
+		play("it closes stdin", "tidy", 7, func(e ends) { e.closeIn() })
+		if kind == "pipes" {
+			continue
+		}
+		play("it closes stdout, a socket", "deaf", term, func(e ends) { e.out.Close() })
+	}
+}
+
+// TestHangupOfAFile: of input that is a file nobody can tell who held it. A failed write
+// after its end is enough.
+func TestHangupOfAFile(t *testing.T) {
+	file := t.TempDir() + "/requests"
+	if err := os.WriteFile(file, []byte(initialize+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
+		s.In = in
+		s.times.term, s.times.kill = time.Hour, time.Hour
+	})
+	p.line()
+	p.out.Close()
+	if status, _ := p.ended(); status != 128+int(syscall.SIGTERM) {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestHangupOfCalls: the processes of calls under way are ended as well.
+func TestHangupOfCalls(t *testing.T) {
+	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.times.term = time.Hour })
+	p.greet()
+	p.send(callOf("2", "never", "{}"))
+	p.told("notifications/message")
+	p.in.Close()
+	p.out.Close()
+	p.ended()
+}
