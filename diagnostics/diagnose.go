@@ -186,7 +186,10 @@ func patience(ev *Evidence) string {
 	if ev.Stage == StageBoot {
 		key = "startup_timeout_secs"
 	}
-	if ev.InPlace {
+	switch {
+	case ev.InPlace && ev.Stage == StageBoot:
+		return "if it needs longer, start it with --startup-timeout " + strconv.Itoa(2*int(ev.Timeout.Seconds()))
+	case ev.InPlace:
 		return "if it needs longer, declare the server in a configuration file with a larger " + key
 	}
 	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + tomlKey(ev.Server) + "]"

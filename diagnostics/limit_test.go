@@ -90,8 +90,11 @@ func TestTimeoutsAreNamed(t *testing.T) {
 				t.Errorf("%s, stderr %q: fix %q", stage, stderr, d.Fix)
 			}
 			ev.InPlace = true
-			key := strings.Fields(line)[1]
-			if d := Diagnose(ev); !strings.Contains(d.Fix, "with a larger "+key) {
+			line = "with a larger " + strings.Fields(line)[1]
+			if stage == StageBoot {
+				line = "start it with --startup-timeout 60"
+			}
+			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
 				t.Errorf("%s in place, stderr %q: fix %q", stage, stderr, d.Fix)
 			}
 		}

@@ -55,7 +55,11 @@ func (i *instance) build(ctx context.Context) (Process, error) {
 	if limit := i.Profile.Startup; limit > 0 {
 		atMost = fmt.Sprintf(", for at most %v", limit)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (startup_timeout_secs)", limit))
+		key := "startup_timeout_secs"
+		if i.InPlace {
+			key = "--startup-timeout"
+		}
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (%s)", limit, key))
 		defer cancel()
 	}
 	begun, over := time.Now(), make(chan struct{})

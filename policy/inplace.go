@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +21,7 @@ type InPlaceOptions struct {
 	Env       []string // --env NAME
 	Home      string   // --home: "", "private" or "real"
 	Name      string   // --name; "" derives one from Command
+	Startup   string   // --startup-timeout, in seconds; "" is the default
 	Waive     []Axis   // --waive
 	Dir       string   // the working directory
 }
@@ -49,6 +51,13 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 	s := &Server{Name: name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
 	if o.Home != "" && o.Home != "private" && o.Home != "real" {
 		bad("--home "+clip(o.Home), `must be "private" or "real"`)
+	}
+	if o.Startup != "" {
+		secs, err := strconv.Atoi(o.Startup)
+		if err != nil || secs < 0 || secs > maxSeconds {
+			bad("--startup-timeout "+clip(o.Startup), "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
+		}
+		s.StartupTimeoutSecs = &secs
 	}
 	for _, a := range o.Waive {
 		if !slices.Contains(Axes(), a) {

@@ -21,6 +21,7 @@ type policyFlags struct {
 	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant a host. Repeatable."`
 	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Forward a variable (NAME, or PREFIX*). Repeatable; adds to the policy."`
 	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): a HOME of the server's own; real: the variable names yours."`
+	Startup   string   `long:"startup-timeout" value-name:"SECS" unquote:"false" description:"How long the first answer may take, in seconds. Default: 60; 0 waits for ever."`
 	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"Name of the server: its private HOME and its records. Default: from the command."`
 }
 
@@ -31,6 +32,7 @@ func (f policyFlags) given() string {
 	}{
 		{"--read", f.Read != nil}, {"--write", f.Write != nil}, {"--net", f.Net != nil},
 		{"--env", f.Env != nil}, {"--home", f.Home != ""}, {"--name", f.Name != ""},
+		{"--startup-timeout", f.Startup != ""},
 	} {
 		if c.set {
 			return c.name

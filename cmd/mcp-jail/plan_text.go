@@ -79,6 +79,13 @@ func (x *planPage) server() {
 		home = p.Home + "  (private, a copy that is thrown away when the call ends)"
 	}
 	row("home", home)
+	switch p.Startup {
+	case policy.DefaultStartup:
+	case 0:
+		row("start-up", "may take for ever")
+	default:
+		row("start-up", fmt.Sprintf("may take %v", p.Startup))
+	}
 	w.Flush()
 }
 

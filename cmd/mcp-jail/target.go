@@ -55,7 +55,7 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	case server.given:
 		t.policy, err = policy.InPlace(policy.InPlaceOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write,
-			Net: flags.Net, Env: flags.Env, Home: flags.Home, Name: flags.Name, Waive: axes, Dir: host.Dir,
+			Net: flags.Net, Env: flags.Env, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		})
 	default:
 		if given := flags.given(); given != "" {
