@@ -91,12 +91,21 @@ func (j *judge) withheld(v verdict, dials bool) verdict {
 	if why == "" && v.hint.Attribution != Certain && !dials && j.sensitive(n.path) {
 		why = j.show(n.path) + " is a sensitive path, and that the server names it is no reason to show it: if it is meant, write a rule that names it"
 	}
+	if why == "" && v.hint.Attribution != Certain && j.wholeHome(n.path) {
+		why = j.show(n.path) + " is a whole home directory or more, and that the server names it is no reason to show it: if it is meant, write a rule that names it"
+	}
 	if why == "" {
 		return v
 	}
 	v.need, v.hint.Warning = need{}, ""
 	v.fix = "no line is proposed for it: " + why
 	return v
+}
+
+// wholeHome tells a home directory, of any user, and what holds one.
+func (j *judge) wholeHome(path string) bool {
+	parent := filepath.Dir(path)
+	return path == "/" || path == "/root" || path == "/home" || path == "/Users" || parent == "/home" || parent == "/Users" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, path)
 }
 
 // sensitive tells a path that holds keys, tokens or passwords, or a directory of them.

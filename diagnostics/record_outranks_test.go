@@ -174,6 +174,13 @@ func TestTextGetsNoSecrets(t *testing.T) {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
+	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
+		ev := evidence(text)
+		ev.Exists = func(string) bool { return true }
+		if d := Diagnose(ev); d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "whole home directory") {
+			t.Errorf("%s\n%s", text, d.Text())
+		}
+	}
 	ev := evidence("it failed")
 	ev.Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")

@@ -126,9 +126,15 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	return d
 }
 
-// report diagnoses, and tells stderr and the record.
+// report diagnoses, and tells stderr and the record; the record alone where the server
+// has answered, and there is nothing to say of it.
 func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	return i.noteFor(diagnostics.Diagnose(ev))
+	d := diagnostics.Diagnose(ev)
+	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
+		i.keep(d)
+		return d
+	}
+	return i.noteFor(d)
 }
 
 // noteFor tells of a diagnosis, unless nobody waits for the process.

@@ -159,6 +159,17 @@ var servers = map[string]func(){
 			return true
 		})
 	},
+	// guarded asks for the roots and refuses what lies outside of them.
+	"guarded": func() {
+		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
+		serve(func(m message) bool {
+			if m.Method != "tools/call" {
+				return m.Method == ""
+			}
+			fmt.Printf(`{"jsonrpc": "2.0", "id":%s, "result":{"isError":true,"content":[{"type":"text","text":"Access denied - path outside allowed directories: /home/u/.ssh/id_rsa not in /roots/a"}]}}`+"\r\n", m.ID)
+			return true
+		})
+	},
 	// asks sends requests of its own, with the id that the client uses too.
 	"asks": func() {
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
