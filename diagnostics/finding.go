@@ -59,6 +59,10 @@ func (fs *findings) add(f finding) {
 		old.close = min(old.close, f.close)
 		old.named = old.named || f.named
 		old.usual = old.usual && f.usual
+		// The record has the file of a program, the text its name.
+		if f.named && f.need.program != "" && old.need.program != "" {
+			old.need = f.need
+		}
 		// A connection of which more is known makes the better rule.
 		if f.need.saysMore(old.need) {
 			old.need = f.need
@@ -154,7 +158,7 @@ func (j *judge) fromDenials(lines []string) findings {
 		v := j.denial(d)
 		f := finding{hint: v.hint, need: v.need, fix: v.fix, close: len(lines) + i, usual: d.Usual || d.Operation == "send"}
 		for at, line := range lines {
-			if names(line, d) {
+			if j.names(line, d) {
 				f.close, f.named = at, true
 				break
 			}
@@ -171,15 +175,37 @@ func (j *judge) cleansUp(d Denial, before []Denial) bool {
 	})
 }
 
-// names tells whether a line of text names the target of a denial.
-func names(line string, d Denial) bool {
+// names tells whether a line of text names the target of a denial, a path also as it is
+// called from the working directory.
+func (j *judge) names(line string, d Denial) bool {
 	target := d.Target
+	if dir := j.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
+		if hasPath(line, target[len(dir)+1:]) {
+			return true
+		}
+	}
 	if d.Axis == policy.AxisNet {
 		if host, _, _, ok := splitEndpoint(target); ok {
 			target = host
 		}
 	}
 	return len(target) > 2 && strings.Contains(line, target)
+}
+
+// hasPath tells whether a relative path stands in line, and not as a part of another.
+func hasPath(line, path string) bool {
+	for from := 0; ; {
+		at := strings.Index(line[from:], path)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(path)
+		inPath := func(c byte) bool { return inName(c) || c == '.' || c == '/' || c == '-' }
+		if (at == 0 || !inPath(line[at-1]) || strings.HasSuffix(line[:at], " ./")) && (from == len(line) || !inPath(line[from])) {
+			return true
+		}
+	}
 }
 
 // fromText judges what the lines name. It returns the blamed and the closest

@@ -19,7 +19,7 @@ func (j *judge) untouchable(path string) string {
 	switch {
 	case filepath.Base(path) == ".git" && j.exists(path+"/.") == present && !besidesGit(path):
 		// What of it is protected stays so.
-	case entry.Origin == policy.OriginProtected, j.unmade(path), besidesGit(path), protectedName(path):
+	case entry.Origin == policy.OriginProtected, besidesGit(path), protectedName(path):
 		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case j.owned(path):
 		return j.show(path) + " is a program that the server is made of"

@@ -92,6 +92,16 @@ func besidesGit(path string) bool {
 	return strings.Contains(path+"/", "/.git/worktrees/") || strings.Contains(path+"/", "/.git/modules/")
 }
 
+// inWorktree tells what lies in the directory that git keeps for a worktree or submodule
+// which is there, but for what says where the others are.
+func (j *judge) inWorktree(path string) bool {
+	switch filepath.Base(path) {
+	case "commondir", "gitdir", "config.worktree", "config", "hooks":
+		return false
+	}
+	return besidesGit(path) && j.exists(filepath.Dir(path)) == present
+}
+
 // gitDir is the git directory that path lies in, unless path is a protected name
 // of it. A rule for the directory leaves those protected.
 func (j *judge) gitDir(path string) (dir string, ok bool) {
@@ -104,7 +114,7 @@ func (j *judge) gitDir(path string) (dir string, ok bool) {
 			return "", false
 		}
 	}
-	if e, ok := j.profile.Find(path); ok && e.Origin == policy.OriginProtected || j.reserved(path) {
+	if e, ok := j.profile.Find(path); ok && e.Origin == policy.OriginProtected || j.reserved(path) && !j.inWorktree(path) {
 		return "", false
 	}
 	return filepath.Join(before, ".git"), true

@@ -148,6 +148,10 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v = j.blamePath(Certain, path, missing, m.makes, cause)
 	}
 	v.hint.Axis = d.Axis
+	if n := v.need; n.path != "" && n.with == "" && !n.make && n.rights&^j.profile.RightsAt(n.path) == 0 && !j.reserved(n.path) {
+		v.need, v.hint.Warning = need{}, ""
+		v.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + j.plan()
+	}
 	return j.withheld(v, m.dials)
 }
 

@@ -71,20 +71,31 @@ func (j *judge) program(m mention) verdict {
 	}
 	var outside string // the first file of that name that may not be executed
 	inside := false    // one that may
+	file := ""         // the first of all
 	for _, dir := range filepath.SplitList(j.searchPath()) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		file := j.canonical(filepath.Join(dir, m.name))
-		if j.exists(file) != present {
+		found := j.canonical(filepath.Join(dir, m.name))
+		if j.exists(found) != present {
 			continue
 		}
-		if j.rightsAt(file).Has(policy.Execute) {
+		if file == "" {
+			file = found
+		}
+		if j.rightsAt(found).Has(policy.Execute) {
 			inside = true
 			break
 		}
 		if outside == "" {
-			outside = file
+			outside = found
+		}
+	}
+	for _, d := range j.ev.Denials {
+		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && j.profile.Programs != nil && !j.listed(m.name) {
+			v := j.blameCommand(Certain, m.name, "the jail refused "+operation(d)+" "+j.quote(m.name))
+			v.hint.Target = file
+			return v
 		}
 	}
 	switch {
