@@ -1,7 +1,6 @@
 package diagnostics
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -154,27 +153,6 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 func (j *judge) answered() bool {
 	ev := j.ev
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
-}
-
-// spokenOf tells whether a failing text names something else than a host that the policy
-// refuses, and does not speak of the network: a host is then refused beside it.
-func spokenOf(likely findings, lines []string, own int) bool {
-	for _, line := range lines[:min(own, len(lines))] {
-		if f, _ := signatureOf(line); f == faultNetwork {
-			return false
-		}
-	}
-	return slices.ContainsFunc(likely, func(f finding) bool { return f.hint.Axis != policy.AxisNet && f.close < own })
-}
-
-// hides tells whether the lines for a need would show the value of a variable.
-func (j *judge) hides(n need) bool {
-	for _, line := range append(j.advice.block(n), j.advice.display(n.path), n.endpoint()) {
-		if j.ev.Redactor.Redact(line) != line {
-			return true
-		}
-	}
-	return false
 }
 
 // patience is the limit of time that passed, and the line that raises it.

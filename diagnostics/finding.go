@@ -227,3 +227,14 @@ func (j *judge) fromText(lines []string) (fs findings, cleared *verdict) {
 	}
 	return fs, cleared
 }
+
+// spokenOf tells whether a failing text names something else than a host that the policy
+// refuses, and does not speak of the network: a host is then refused beside it.
+func spokenOf(likely findings, lines []string, own int) bool {
+	for _, line := range lines[:min(own, len(lines))] {
+		if f, _ := signatureOf(line); f == faultNetwork {
+			return false
+		}
+	}
+	return slices.ContainsFunc(likely, func(f finding) bool { return f.hint.Axis != policy.AxisNet && f.close < own })
+}

@@ -48,7 +48,7 @@ func (j *judge) rooted(lines []string) (v verdict, ok bool) {
 	}
 	var roots []string
 	for _, r := range j.ev.Roots[:min(len(j.ev.Roots), 5)] {
-		roots = append(roots, j.show(r))
+		roots = append(roots, j.quote(r))
 	}
 	return verdict{
 		note: "the server itself refuses " + j.show(path) + ": the client has given it " + strings.Join(roots, ", ") + " as its roots, and it allows nothing outside of them",

@@ -80,6 +80,16 @@ func (j *judge) said(line string) string {
 	return "the server said " + quote(cut(j.ev.Redactor.Redact(line), 200))
 }
 
+// hides tells whether the lines for a need would show the value of a variable.
+func (j *judge) hides(n need) bool {
+	for _, line := range append(j.advice.block(n), j.advice.display(n.path), n.endpoint()) {
+		if j.ev.Redactor.Redact(line) != line {
+			return true
+		}
+	}
+	return false
+}
+
 // absolute is the path that a text means; ok is false when it means none.
 func (j *judge) absolute(name string) (path string, ok bool) {
 	name = strings.TrimPrefix(name, "file://")

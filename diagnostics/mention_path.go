@@ -96,20 +96,7 @@ func pathsIn(line string, f fault) []mention {
 		add(pf, m[2], m[3])
 	}
 	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
-		pf, _ := signatureOf(m[4])
-		if strings.Contains(m[0], " create directory ") {
-			m[2] = "mkdir"
-		}
-		switch path := afterWords(strings.TrimSpace(m[3])); {
-		case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
-			add(pf, shellVerb, path)
-		case strings.Contains(path, "/"):
-			add(pf, m[2], path)
-		case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
-			// A bare word: more likely one of the sentence ("open stream: …").
-		default:
-			add(pf, m[2], path)
-		}
+		addShell(add, line, f, m)
 	}
 	if len(found) > 0 {
 		return found
@@ -126,6 +113,25 @@ func afterWords(path string) string {
 		return m[1]
 	}
 	return path
+}
+
+// addShell adds the path that shellPath has found in line, as a shell, git or one of the
+// coreutils names it.
+func addShell(add func(fault, string, string), line string, f fault, m []string) {
+	pf, _ := signatureOf(m[4])
+	if strings.Contains(m[0], " create directory ") {
+		m[2] = "mkdir"
+	}
+	switch path := afterWords(strings.TrimSpace(m[3])); {
+	case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
+		add(pf, shellVerb, path)
+	case strings.Contains(path, "/"):
+		add(pf, m[2], path)
+	case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
+		// A bare word: more likely one of the sentence ("open stream: …").
+	default:
+		add(pf, m[2], path)
+	}
 }
 
 // addPair adds the one or two paths of an operation: a rename or a link works on
@@ -171,22 +177,16 @@ func vaguePaths(line string, f fault) []mention {
 }
 
 // speaker is the program that a line is from: what it speaks of stands behind.
-var speaker = lazy{text: `^(/[^\s:'"]+): (.+)$`}
+var speaker = lazy{text: `^/[^\s:'"]+: (.+)$`}
 
-// unsigned is line without the path of the program that it is from.
+// unsigned is line without the path of the program that it is from: a shell tells the
+// line of its script, others name something else.
 func unsigned(line string) string {
 	m := speaker.re().FindStringSubmatch(line)
-	if m == nil {
-		return line
+	if m != nil && (shellLine.re().MatchString(line) || quotedPath.re().MatchString(m[1]) || barePath.re().MatchString(m[1])) {
+		return m[1]
 	}
-	for _, s := range signatures {
-		for _, w := range s.words {
-			if strings.HasPrefix(strings.ToLower(m[2]), w) {
-				return line // of a path it says just that
-			}
-		}
-	}
-	return m[2]
+	return line
 }
 
 // pathsBefore looks for the path in the lines above one that holds only the

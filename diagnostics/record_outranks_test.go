@@ -52,6 +52,8 @@ func TestRecordOutranks(t *testing.T) {
 		grant      string
 	}{
 		{"dash, by its whole path", "/bin/sh: 1: cannot create g: Permission denied", readOnly, refusals("create /home/u/work/g"), Certain, "/home/u/work/g", `path = "."` + rw},
+		{"a path at the beginning", "/home/u/notes/a.md: cannot be opened: permission denied", nil, nil, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
+		{"a program at the beginning", "/usr/bin/tool: opening /home/u/notes/a.md: permission denied", nil, nil, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
 		{"dash alone", "/bin/sh: 1: cannot create g: Permission denied", readOnly, nil, Likely, "/home/u/work/g", `path = "."` + rw},
 		{"the record, where the text names another", "EACCES: permission denied, open '/usr/bin/dash'", nil, refusals("create /home/u/docs/n"), Certain, "/home/u/docs/n", `path = "~/docs"` + w},
 		{"the first one, and not its clean-up", "Error: ENOENT: no such file or directory, open '/home/u/docs/m.json.1234.tmp'", nil,
@@ -147,7 +149,7 @@ func TestRoots(t *testing.T) {
 		ev := evidence("Access denied - path outside allowed directories: " + path + " not in /home/u/work/src")
 		ev.Roots = []string{"/home/u/work/src"}
 		d := Diagnose(ev)
-		if d.Attribution != None || d.Silent() || len(d.Grant)+len(d.Hints) > 0 || !strings.Contains(d.Cause, `the client has given it "src" as its roots`) {
+		if d.Attribution != None || d.Silent() || len(d.Grant)+len(d.Hints) > 0 || !strings.Contains(d.Cause, `the client has given it "/home/u/work/src" as its roots`) {
 			t.Errorf("%s", d.Text())
 		}
 		if block := d.resultText(); !strings.Contains(block, "The jail refused nothing during this call: the server itself refuses") || !strings.Contains(block, "open that directory in the client") {
