@@ -17,14 +17,15 @@ var errNoWatch = errors.New("the kernel gives your user no further epoll watch (
 // what the runtime will do when the first file is opened or the first timer set, so call
 // it before.
 func CanPoll() error {
+	const few = "Go's runtime needs two files to wait for others (ulimit -n)"
 	poller, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return on("epoll_create1", err)
+		return on(few, err)
 	}
 	defer unix.Close(poller)
 	events, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return on("eventfd", err)
+		return on(few, err)
 	}
 	defer unix.Close(events)
 	err = unix.EpollCtl(poller, unix.EPOLL_CTL_ADD, events, &unix.EpollEvent{Events: unix.EPOLLIN})
