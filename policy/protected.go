@@ -150,6 +150,7 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 		}
 		if name == ".git" {
 			b.protectLinked(abs)
+			b.protectNamedBy(abs, dir)
 		}
 	case typ&fs.ModeSymlink != 0:
 		at, err := b.f.find(abs)
@@ -162,6 +163,9 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 		}
 		for _, n := range below {
 			b.protectPath(path.Join(at.path, n), path.Join(name, n))
+		}
+		if name == ".git" {
+			b.protectNamedBy(at.path, dir)
 		}
 	case name == ".git":
 		b.protectPath(abs, name)
@@ -194,6 +198,7 @@ func (b *builder) protectLinked(git string) {
 				b.protectPath(path.Join(sub, n), ".git/"+n)
 			}
 			b.protectLinked(sub)
+			b.protectNamedBy(sub, "")
 		}
 	}
 }
@@ -201,32 +206,20 @@ func (b *builder) protectLinked(git string) {
 // protectGitFile follows a .git that is a file, as worktrees and submodules have
 // one: "gitdir: PATH" names the directory, whose commondir holds the hooks.
 func (b *builder) protectGitFile(file string) {
-	follow := func(file, key, base string) string {
-		at, err := b.f.find(file)
-		if err != nil || !at.exists() || !at.info.Mode.IsRegular() {
-			return ""
-		}
-		head, err := b.h.ReadHead(at.path, 4096)
-		if err != nil {
-			return ""
-		}
-		line, _, _ := strings.Cut(string(head), "\n")
-		target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
-		if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
-			return ""
-		}
-		if !strings.HasPrefix(target, "/") {
-			target = path.Join(base, target)
-		}
-		return path.Clean(target)
-	}
-	dir := follow(file, "gitdir:", path.Dir(file))
+	dir := b.gitLink(file, "gitdir:", path.Dir(file))
 	if dir == "" {
 		return
 	}
 	dirs := []string{dir}
-	if common := follow(path.Join(dir, "commondir"), "", dir); common != "" {
+	if common := b.gitLink(path.Join(dir, "commondir"), "", dir); common != "" {
 		dirs = append(dirs, common)
+	}
+	tree, configs := gitTree{path.Dir(file), dir}, []string{path.Join(dir, "config.worktree")}
+	for _, d := range dirs {
+		configs = append(configs, path.Join(d, "config"))
+	}
+	if b.writes() {
+		b.namedBy(configs, tree)
 	}
 	for _, d := range dirs {
 		for _, n := range gitParts[:3] {
@@ -237,4 +230,25 @@ func (b *builder) protectGitFile(file string) {
 	for _, n := range []string{"commondir", "gitdir"} {
 		b.protectPath(path.Join(dir, n), ".git/"+n)
 	}
+}
+
+// gitLink is the path in a file of git's that holds one behind a key, "" where there is none.
+func (b *builder) gitLink(file, key, base string) string {
+	at, err := b.f.find(file)
+	if err != nil || !at.exists() || !at.info.Mode.IsRegular() {
+		return ""
+	}
+	head, err := b.h.ReadHead(at.path, 4096)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(head), "\n")
+	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
+	if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
+		return ""
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join(base, target)
+	}
+	return path.Clean(target)
 }

@@ -89,6 +89,9 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	b.masks()
 	b.protect()
 	b.search()
+	if b.git.failed != nil {
+		return nil, b.warnings, b.git.failed
+	}
 	b.holes()
 	b.useless()
 	out.Entries = b.entries()
@@ -176,6 +179,7 @@ type builder struct {
 	links    []Link
 	space    []Link // crossed on the way to the workspace
 	warnings []Warning
+	git      gitConfigs
 }
 
 // named is a rule that found its place.

@@ -84,6 +84,30 @@ func (b *builder) search() {
 			b.protectPath(path.Join(e.Path, name), name)
 		}
 	}
+	b.repositoriesAround()
+}
+
+// repositoriesAround protects what the configurations of repositories name inside of a
+// grant that lies in one.
+func (b *builder) repositoriesAround() {
+	seen := map[string]bool{}
+	for _, e := range b.entries() {
+		if e.Origin != OriginRule || e.Rights&Write == 0 {
+			continue
+		}
+		for dir := path.Dir(e.Path); !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			git := path.Join(dir, ".git")
+			at, err := b.f.find(git)
+			switch {
+			case err != nil || !at.exists():
+			case at.info.Mode.IsDir():
+				b.protectNamedBy(at.path, dir)
+			default:
+				b.protectGitFile(git)
+			}
+		}
+	}
 }
 
 // granted tells whether a baseline entry lies inside a rule with rights.
