@@ -62,7 +62,7 @@ func (b *builder) folded(unprotected []string) []Folded {
 			}
 			way = append(way, p)
 		}
-		if !slices.ContainsFunc(way, func(p string) bool { return b.folds(path.Dir(p)) }) {
+		if !slices.ContainsFunc(way, b.folds) {
 			return
 		}
 		for _, p := range way {
@@ -93,37 +93,40 @@ func (b *builder) folded(unprotected []string) []Folded {
 	return out
 }
 
-// folds tries whether a directory finds one of its names with a letter in the other case
-// too, each directory once. Nothing is known of one that is empty, or cannot be listed: it
-// is taken to be what the directory is that it lies in.
-func (b *builder) folds(dir string) bool {
+// folds tries whether the directory of a name finds one of its names with a letter in the
+// other case too, each directory once. Nothing is known of one that is empty, or cannot be
+// listed: it is taken to be what the directory is that it lies in.
+func (b *builder) folds(name string) bool {
+	dir := path.Dir(name)
 	if known, ok := b.folding[dir]; ok {
 		return known
 	}
 	folds := false
-	if name := b.knownName(dir); name != "" {
-		other, err := b.h.Lstat(path.Join(dir, otherCase(name)))
-		s := b.f.look(path.Join(dir, name))
+	if name = b.knownName(name); name != "" {
+		other, err := b.h.Lstat(path.Join(dir, otherCase(path.Base(name))))
+		s := b.f.look(name)
 		folds = err == nil && s.info.ID != FileID{} && other.ID == s.info.ID
 	} else if dir != "/" {
-		folds = b.folds(path.Dir(dir))
+		folds = b.folds(dir)
 	}
 	b.folding[dir] = folds
 	return folds
 }
 
-// knownName is a name in a directory that has another case, "" where there is none.
-func (b *builder) knownName(dir string) string {
-	has := func(name string) bool { return otherCase(name) != name }
-	for p, s := range b.f.seen {
-		if at, name := split(p); at == dir && s.err == nil && has(name) {
-			return name
-		}
+// knownName is a path that is there and has another case, in the directory of name: name
+// itself, where it is one; "" where there is none.
+func (b *builder) knownName(name string) string {
+	if otherCase(path.Base(name)) != path.Base(name) && b.f.look(name).err == nil {
+		return name
 	}
-	entries, _ := b.h.ReadDir(dir)
+	dir := path.Dir(name)
+	entries, listed := b.f.listed[dir]
+	if !listed {
+		entries, _ = b.h.ReadDir(dir)
+	}
 	for _, e := range entries {
-		if has(e.Name) {
-			return e.Name
+		if otherCase(e.Name) != e.Name {
+			return path.Join(dir, e.Name)
 		}
 	}
 	return ""
