@@ -205,7 +205,7 @@ func (c *commands) follow(command, found string, args []string, depth int, chose
 	if script {
 		switch {
 		case c.leaves(at) != nil:
-			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that the server may write to, to a script outside of it", Hint: "name that script itself: " + at.path}
+			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.path}
 		case chosen && !c.theirs(at.path) && !inSystem(at.path):
 			return "", &CommandError{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.path, Hint: "name the interpreter in the command"}
 		}

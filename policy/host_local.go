@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // LocalHost is this machine, seen as the user who runs mcp-jail.
@@ -25,7 +26,8 @@ func LocalHost() (Host, error) {
 	}
 	h.owners()
 	var err error
-	if h.Dir, err = os.Getwd(); err != nil {
+	// The kernel's name of it, without links: those of $PWD say nothing of where this is.
+	if h.Dir, err = syscall.Getwd(); err != nil {
 		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
 	}
 	if h.Home, err = homeDir(); err != nil {

@@ -195,3 +195,22 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// The working directory is named without links: another process may turn those elsewhere,
+// and the directory stays what it is.
+func TestWorkingDirectoryHasNoLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(filepath.Join(dir, "link")) // sets PWD, too
+	if host, err := LocalHost(); err != nil || host.Dir != filepath.Join(dir, "real") {
+		t.Errorf("%s, %v", host.Dir, err)
+	}
+}
