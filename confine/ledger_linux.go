@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -125,23 +126,11 @@ func (v *supervisor) witnessExec(r *request) {
 	if v.read(r) != 0 {
 		return
 	}
-	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { tgid, _, _ := statusOf(int(r.n.tid)); return tgid }}
-	at, errno := w.find(r.bases[0], r.names[0])
-	defer at.close()
-	if errno != 0 {
-		return
-	}
-	fd, errno := w.object(&at)
-	if errno != 0 {
-		return
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+	full, mode, errno := v.resolve(r, r.bases[0], r.names[0])
+	if errno != 0 || mode&unix.S_IFMT != unix.S_IFREG || mode&0o111 == 0 {
 		return // refused to anybody
 	}
-	full, errno := pathOf(fd)
-	if _, covered := v.profile.Find(full); errno == 0 && covered && !v.profile.Allows(policy.OpExec, full) {
+	if _, covered := v.profile.Find(full); covered && !v.profile.Allows(policy.OpExec, full) {
 		v.ledger.report(r, policy.AxisProcess, "exec", full, false)
 	}
 }
@@ -158,9 +147,7 @@ func (v *supervisor) witnessConnect(r *request) {
 	switch binary.NativeEndian.Uint16(b) {
 	case unix.AF_UNIX:
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
-		if p := string(name); strings.HasPrefix(p, "/") && unix.Access(p, unix.F_OK) == unix.ENOENT {
-			v.ledger.report(r, policy.AxisIPC, "connect", path.Clean(p), true)
-		}
+		v.witnessSocket(r, string(name))
 	case unix.AF_INET, unix.AF_INET6:
 		addr, ok := endpoint(b)
 		if !ok || v.gated || addr.Port() == 0 || addr.Addr().IsUnspecified() {
@@ -173,6 +160,50 @@ func (v *supervisor) witnessConnect(r *request) {
 			v.ledger.report(r, policy.AxisNet, "resolve", "", false)
 		}
 	}
+}
+
+// witnessSocket reports a socket that is not in the jail, or that is hidden in it: one
+// of the host's in a granted directory.
+func (v *supervisor) witnessSocket(r *request, name string) {
+	base := -1
+	switch {
+	case name == "": // it is abstract
+		return
+	case name[0] != '/':
+		var errno syscall.Errno
+		if base, errno = openBase(int(r.n.tid), atCwd, 0); errno != 0 {
+			return
+		}
+		defer unix.Close(base)
+	case unix.Access(name, unix.F_OK) == unix.ENOENT:
+		v.ledger.report(r, policy.AxisIPC, "connect", path.Clean(name), true)
+		return
+	}
+	full, _, errno := v.resolve(r, base, name)
+	if e, covered := v.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
+		v.ledger.report(r, policy.AxisIPC, "connect", full, false)
+	}
+}
+
+// resolve finds what a name leads the caller to, and its mode.
+func (v *supervisor) resolve(r *request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
+	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { tgid, _, _ := statusOf(int(r.n.tid)); return tgid }}
+	at, errno := w.find(base, name)
+	defer at.close()
+	if errno != 0 {
+		return "", 0, errno
+	}
+	fd, errno := w.object(&at)
+	if errno != 0 {
+		return "", 0, errno
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", 0, asErrno(err)
+	}
+	full, errno = pathOf(fd)
+	return strings.TrimSuffix(full, " (deleted)"), st.Mode, errno // of what hides something, too
 }
 
 // endpoint reads struct sockaddr_in or sockaddr_in6.

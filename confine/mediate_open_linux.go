@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"path"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -62,7 +63,7 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 		o.close()
 		fd, errno := w.advance(at)
 		if errno != 0 {
-			return -1, errno
+			return -1, v.lostLink(r, at, errno)
 		}
 		if fd >= 0 { // a magic link led to an object
 			return v.openFound(r, fd, flags)
@@ -72,6 +73,24 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 		}
 	}
 	return -1, unix.ELOOP
+}
+
+// lostLink is lost of where the link at a place leads.
+func (v *supervisor) lostLink(r *request, at *place, errno syscall.Errno) syscall.Errno {
+	var b [unix.PathMax]byte
+	n, err := unix.Readlinkat(at.dir, at.name, b[:])
+	dir, e := pathOf(at.dir)
+	if errno != unix.ENOENT || err != nil || e != 0 {
+		return errno
+	}
+	target := string(b[:n])
+	if !path.IsAbs(target) {
+		target = path.Join(dir, target)
+	}
+	if _, covered := v.profile.Find(path.Clean(target)); !covered {
+		v.ledger.report(r, policy.AxisFs, policy.OpWrite.String(), path.Clean(target), true)
+	}
+	return errno
 }
 
 // makeFile makes a file that is not there.

@@ -37,6 +37,12 @@ func TestWitnessConnect(t *testing.T) {
 	accept(t, "unix", dir+"/there")
 	inet := func(at string) []byte { return sockaddr(netip.MustParseAddrPort(at)) }
 	local := func(p string) []byte { return append([]byte{unix.AF_UNIX, 0}, p...) }
+	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: policy.HostSocket}}}
+	accept(t, "unix", dir+"/hidden")
+	if err := os.Symlink("hidden", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
 	const rest = 1 << 40
 	for _, c := range []struct {
 		what  string
@@ -64,6 +70,10 @@ func TestWitnessConnect(t *testing.T) {
 		{"a socket that is nowhere", local(dir + "/a/../nowhere\x00"), 0, false, "[ipc connect " + dir + "/nowhere]"},
 		{"without an end", local(dir + "/nowhere"), 0, false, "[ipc connect " + dir + "/nowhere]"},
 		{"a socket that is there", local(dir + "/there\x00"), 0, false, "[]"},
+		{"a socket that is hidden", local(dir + "/hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, by a link", local(dir + "/link\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, relative", local("./hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is there, relative", local("there\x00"), 0, false, "[]"},
 		{"below what is no directory", local(dir + "/there/x\x00"), 0, false, "[]"},
 		{"abstract", local("\x00name"), 0, false, "[]"},
 		{"relative", local("nowhere\x00"), 0, false, "[]"},
@@ -78,7 +88,7 @@ func TestWitnessConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := witnessed(&supervisor{gated: c.gated}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := witnessed(&supervisor{gated: c.gated, profile: profile}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)

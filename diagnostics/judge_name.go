@@ -108,6 +108,9 @@ func (j *judge) program(m mention) verdict {
 			"the server's message names the program "+j.quote(m.name)+", and the policy does not let it execute "+j.show(outside))
 		v.hint.Axis = policy.AxisProcess
 		return v
+	case j.profile.Dir != "" && j.exists(filepath.Join(j.profile.Dir, m.name)) == present: // a file, by its name alone
+		m.kind = mentionPath
+		return j.path(m)
 	case j.ev.Exists != nil && j.ev.SearchPath != "" && m.fault == faultAbsent:
 		return verdict{
 			note: "the program " + j.quote(m.name) + " is not in the PATH of this host",
