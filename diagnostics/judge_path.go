@@ -14,7 +14,7 @@ func (j *judge) path(m mention) verdict {
 		return verdict{}
 	}
 	path = j.canonical(path)
-	return j.withheld(j.named(path, m), m.dials)
+	return j.withheld(connected(j.named(path, m), m.dials), m.dials)
 }
 
 // named judges what the path of a text leads to.
@@ -63,6 +63,15 @@ func (j *judge) named(path string, m mention) verdict {
 		return j.blameAround(Likely, path, policy.Read|policy.Write, cause)
 	}
 	return j.blamePath(Likely, path, missing, m.makes, cause)
+}
+
+// connected narrows the line for a socket, which takes `update` and nothing else of what
+// `write` is short for.
+func connected(v verdict, dials bool) verdict {
+	if dials && v.need.path != "" && v.need.rights&policy.Write != 0 {
+		v.need.rights = v.need.rights&^policy.Write | policy.Update
+	}
+	return v
 }
 
 // nowhere tells a path of which the host does not even have the beginning: it is one of

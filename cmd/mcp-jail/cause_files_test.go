@@ -58,5 +58,6 @@ func TestCauseFiles(t *testing.T) {
 		{name: "cp slash", flags: "--write .", before: anIn, script: "cp in.txt $W/home/logs/", want: "--write ~/logs"},
 		{name: "sed -i", rules: readRule("."), before: anIn, script: "sed -i s/in/out/ in.txt", want: `[[access.fs]] path = ".", read, write`},
 		{name: "a program that is not listed", rules: writeRule(".") + "[access.commands.sh]\n[access.commands.\"/usr/bin/python3\"]\n", before: anIn, script: "wc -l in.txt", want: `[access.commands.wc]`},
+		{name: "a socket", rules: writeRule("."), before: aSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("$W/home/run/s")`), want: `[[access.fs]] path = "~/run/s", update`},
 	})
 }
