@@ -10,6 +10,14 @@ import (
 // marks the error as one of mcp-jail: a server's own never has it from here.
 const DataFailure = "dev.mcp-jail/failure"
 
+// Members that are added to the data of a server's own error to a tool call: what
+// mcp-jail knows of it, in the shape of a failure, and where the server's data is no
+// object that could take this in, that data.
+const (
+	DataDiagnosis = "dev.mcp-jail/diagnosis"
+	DataServer    = "dev.mcp-jail/data"
+)
+
 // failure is the value of DataFailure, as docs/reference.md "Requests that get no
 // answer" lays it down.
 type failure struct {
@@ -46,14 +54,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	if code == 0 {
 		code = CodeDied
 	}
-	data := encode(map[string]failure{DataFailure: {
-		Stage: d.Stage, Attribution: d.Attribution, Server: cut(d.Server, maxName), Tool: cut(d.Tool, maxName),
-		Exit: d.Exit, Signal: d.Signal,
-		StderrTail: list(last(d.Stderr, frameStderr)),
-		Denials:    list(last(d.Denials, frameDenials)),
-		Grant:      list(d.Grant),
-		Hint:       d.hintText(),
-	}})
+	data := encode(map[string]failure{DataFailure: d.failure()})
 	// The id is the client's own token, byte for byte: 1.0 is not 1.
 	var b bytes.Buffer
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
@@ -66,6 +67,26 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	b.Write(data)
 	b.WriteString("}}\n")
 	return b.Bytes()
+}
+
+// failure is the diagnosis as data of an error.
+func (d Diagnosis) failure() failure {
+	return failure{
+		Stage: d.Stage, Attribution: d.Attribution, Server: cut(d.Server, maxName), Tool: cut(d.Tool, maxName),
+		Exit: d.Exit, Signal: d.Signal,
+		StderrTail: list(last(d.Stderr, frameStderr)),
+		Denials:    list(last(d.Denials, frameDenials)),
+		Grant:      list(d.Grant),
+		Hint:       d.hintText(),
+	}
+}
+
+// ErrorData is the JSON value for DataDiagnosis, nil where there is nothing to say.
+func (d Diagnosis) ErrorData() []byte {
+	if d.Cause == "" && len(d.Denials) == 0 {
+		return nil
+	}
+	return encode(d.failure())
 }
 
 // Message is the diagnosis in one line: the event, its cause, the remedy.

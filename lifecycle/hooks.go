@@ -43,7 +43,7 @@ func (r *run) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 }
 
 // forged takes out what a server says in our name.
-func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMeta) }
+func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMeta, &e.ErrorData) }
 
 // response looks at an answer on its way to the client. Answers of a server that
 // the jail did not get in the way of keep their bytes.
@@ -86,6 +86,7 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		i.habits.note(ev.Denials)
 	}
 	if e.Error.Present() {
+		addToError(f, e, d.ErrorData())
 		return
 	}
 	if meta := d.ResultMeta(); len(meta) > 0 {
@@ -97,6 +98,20 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		} else {
 			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
 		}
+	}
+}
+
+// addToError puts a diagnosis into the data of a server's own error. Data that is no
+// object becomes a member of one: all of its bytes stay.
+func addToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
+	switch {
+	case diagnosis == nil:
+	case e.ErrorData.Kind == '{':
+		f.AddMember(&e.ErrorData, diagnostics.DataDiagnosis, diagnosis)
+	case e.ErrorData.Present():
+		f.Wrap(e.ErrorData, []byte(`{"`+diagnostics.DataServer+`":`), []byte(`,"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
+	default:
+		f.AddMember(&e.Error, "data", []byte(`{"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
 	}
 }
 

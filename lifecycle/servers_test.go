@@ -145,6 +145,15 @@ var servers = map[string]func(){
 		})
 		os.Exit(0)
 	},
+	// erring answers every request with an error whose data is the name that it asks for.
+	"erring": func() {
+		serve(func(m message) bool {
+			var asked struct{ Name json.RawMessage }
+			json.Unmarshal(m.Params, &asked)
+			fmt.Printf(`{"jsonrpc":"2.0",  "id":%s,"error":{"code":-32000,"message":"failed","data":%s}}`+"\n", m.ID, asked.Name)
+			return true
+		})
+	},
 	// failing answers calls and listings with errors.
 	"failing": func() {
 		serve(func(m message) bool {

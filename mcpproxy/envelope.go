@@ -28,6 +28,7 @@ type Envelope struct {
 	ResultMeta   Span // result._meta
 	Content      Span // result.content
 	Error        Span
+	ErrorData    Span // error.data
 
 	// Own are the members whose names begin with OwnPrefix, from name to value, in
 	// params._meta, params.capabilities.experimental, result._meta and error.data:

@@ -34,7 +34,7 @@ func (s *Scanner) member(p place, m member, c byte) (*Span, place) {
 			s.wantID(&t.code, nil, m, c)
 		}
 	case p == inError && m == mData:
-		return nil, inErrorData
+		return &e.ErrorData, inErrorData
 	case p == inCapabilities && m == mExperimental:
 		return &e.Experimental, inExperimental
 	case p == inCapabilities && m == mRoots:
@@ -72,7 +72,7 @@ func (s *Scanner) ofEnvelope(e *Envelope, t *captures, m member, c byte) (*Span,
 		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
 		return &e.Result, inResult
 	case mError:
-		t.code = [2]int{}
+		t.code, e.ErrorData = [2]int{}, Span{}
 		return &e.Error, inError
 	case mJSONRPC:
 		e.JSONRPC = true

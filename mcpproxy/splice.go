@@ -59,6 +59,17 @@ func (f *Frame) Replace(s Span, value []byte) bool {
 	return true
 }
 
+// Wrap puts before and after around the value at s. It reports false, and does nothing,
+// when there is none.
+func (f *Frame) Wrap(s Span, before, after []byte) bool {
+	if !s.Present() || s.End == 0 {
+		return false
+	}
+	f.edit(s.Start, s.Start, before)
+	f.edit(s.End, s.End, after)
+	return true
+}
+
 // Cut takes members out of objects (spans from name to value, as in
 // Envelope.Own) or elements out of arrays, each with one of the commas around
 // it. spans are in the order of the frame. Those containers that nothing is left
