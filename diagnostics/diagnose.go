@@ -223,6 +223,8 @@ func (j *judge) inline(n need) string {
 
 func codeOf(ev *Evidence) Code {
 	switch {
+	case ev.Started:
+		return 0
 	case ev.Start != nil && ev.Start.Step != StepExec:
 		return CodeJail
 	case ev.Start != nil || ev.Stage == StageExec:

@@ -25,6 +25,7 @@ type Evidence struct {
 	// tool's; with "" it is the discovery process, which no table can grant to.
 	Stateless bool
 
+	Started bool          // of StageBoot: it answers, and has complained on stderr
 	Start   *Start        // the program could not be started
 	Exit    *Exit         // the process ended
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out

@@ -31,6 +31,7 @@ type ring struct {
 	cr    bool   // the last byte was a carriage return: a newline ends no second line
 	lines []string
 	size  int // bytes of lines, one more for each
+	ended int // lines that were ever ended
 }
 
 // NewTail returns a Tail that redacts with r, which may be nil.
@@ -85,6 +86,7 @@ func (t *ring) split(p []byte) {
 // push appends a line and forgets the oldest ones beyond tailBytes.
 func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
+	t.ended++
 	t.size += len(line) + 1
 	drop := 0
 	for t.size > tailBytes {
@@ -93,6 +95,13 @@ func (t *ring) push(line string) {
 		drop++
 	}
 	t.lines = t.lines[drop:]
+}
+
+// Mark is how many lines have ended so far.
+func (t *Tail) Mark() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.shown.ended
 }
 
 // Lines returns the last n lines, oldest first, an unfinished last one

@@ -16,6 +16,9 @@ func what(ev *Evidence) string {
 		}
 		return server + " could not be started"
 	case StageBoot:
+		if ev.Started {
+			return server + " has started, and complains on stderr"
+		}
 		if ev.Timeout > 0 {
 			return server + " gave no answer within " + seconds(ev.Timeout) + " of its start"
 		}

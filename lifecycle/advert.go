@@ -20,6 +20,7 @@ func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		}
 	}
 	if string(e.Method) == "tools/call" {
+		r.begun.CompareAndSwap(0, int64(r.tail.Mark()))
 		r.called.set()
 	}
 	r.tellLimits(f, e)

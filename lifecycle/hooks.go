@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -49,6 +50,11 @@ func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMet
 // the jail did not get in the way of keep their bytes.
 func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
+	if method != "initialize" && !r.heardStart {
+		r.heardStart = true
+		stderr := r.pipes.stderr.file
+		r.tasks.Go(func() { r.complaint(stderr) })
+	}
 	if method == "server/discover" && r.link.shield.isProbe(c) {
 		r.link.shield.settle()
 	}
@@ -62,6 +68,20 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 	}
 }
 
+// complaint tells of what a server that has started says it could not reach. What it
+// wrote before its answer is in the pipe, or has been read.
+func (r *run) complaint(stderr *os.File) {
+	for range 20 {
+		time.Sleep(5 * time.Millisecond)
+		if unread(stderr) == 0 {
+			break
+		}
+	}
+	if d, ok := diagnostics.Complaint(r.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
+		r.note(d)
+	}
+}
+
 // callAnswered adds to the result of a tool what docs/reference.md "Answers to tool
 // calls" promises, and nothing else: denials to its _meta if there are any, and a
 // block of text if it failed and there is something to say of it.
@@ -71,6 +91,9 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		return
 	}
 	ev := i.evidence(diagnostics.StageCall, c, c.Start)
+	if n := i.tail.Mark() - int(i.begun.Load()); n < tailLines { // what it said of its start was told
+		ev.Stderr, ev.Heard = i.tail.Lines(n), i.tail.Heard(n)
+	}
 	if failed {
 		ev.Text = textOf(f, e)
 	}

@@ -24,6 +24,7 @@ type instance struct {
 	redact *diagnostics.Redactor
 	tail   *diagnostics.Tail
 
+	begun     atomic.Int64             // where its stderr was at the first call: see Tail.Mark
 	called    moment                   // it has been sent its first call
 	quiet     atomic.Bool              // nobody waits for it: its failures are not told
 	stateless bool                     // there are others beside it: see diagnostics.Evidence

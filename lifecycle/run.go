@@ -26,6 +26,8 @@ type run struct {
 	declined chan struct{} // the server has answered server/discover with an error
 	answered flag          // the server has given its first answer
 	again    chan struct{} // a request was refused
+
+	heardStart bool // see complaint; of the goroutine that reads the server
 }
 
 func newRun(s Session) *run {

@@ -145,6 +145,21 @@ var servers = map[string]func(){
 		})
 		os.Exit(0)
 	},
+	// grumbling goes without a directory that it was to have.
+	"grumbling": func() {
+		fmt.Fprintln(os.Stderr, "Warning: Cannot access directory /home/me/docs, skipping")
+		fmt.Fprintln(os.Stderr, "Server running on stdio")
+		serve(func(m message) bool {
+			if m.Method == "tools/call" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":"no such row"}]}}`+"\n", m.ID)
+			}
+			return m.Method == "tools/call"
+		})
+	},
+	"polite-aloud": func() {
+		fmt.Fprintln(os.Stderr, "Server running on stdio, serving /home/me/docs")
+		serve(nil)
+	},
 	// erring answers every request with an error whose data is the name that it asks for.
 	"erring": func() {
 		serve(func(m message) bool {

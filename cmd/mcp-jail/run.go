@@ -99,15 +99,9 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		InPlace:    t.policy.InPlace,
 		UserHome:   t.host.Home,
 		SearchPath: os.Getenv("PATH"),
-		Exists: func(path string) bool {
-			_, err := os.Lstat(path)
-			return err == nil
-		},
-		Executable: func(path string) bool {
-			info, err := os.Stat(path)
-			return err == nil && info.Mode()&0o111 != 0
-		},
-		Canonical: canonical,
+		Exists:     exists,
+		Executable: executable,
+		Canonical:  canonical,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			process, err := t.start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
 			if err != nil {

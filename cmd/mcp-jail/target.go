@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -27,7 +29,33 @@ func (t *target) warned() []string {
 		}
 		out[i] = printable(out[i]) // names of files stand in it
 	}
+	if t.profile == nil || !t.policy.Stateful { // no table is for all processes of a stateless one
+		return out
+	}
+	if w := diagnostics.Arguments(t.evidence()); w != "" {
+		out = append(out, printable(w))
+	}
 	return out
+}
+
+// evidence is what a diagnosis has to know of the server and its host.
+func (t *target) evidence() diagnostics.Evidence {
+	return diagnostics.Evidence{
+		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace,
+		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: exists, Executable: executable, Canonical: canonical,
+	}
+}
+
+// executable tells whether the file at path may be executed by anybody.
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&0o111 != 0
+}
+
+// exists tells whether there is anything at path, outside of the jail.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // findTarget follows the way of the data up to the profile. name is a configured

@@ -1,0 +1,90 @@
+package diagnostics
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Arguments warns, before a start, of paths among a server's arguments that exist on the
+// host and that its policy does not let it read, with what would grant them. It is ""
+// where there are none. Of the evidence it reads the profile and the host.
+func Arguments(ev Evidence) string {
+	if ev.Profile == nil || len(ev.Profile.Argv) < 2 {
+		return ""
+	}
+	j := newJudge(&ev)
+	var names, careful []string
+	var needs []need
+	for _, arg := range ev.Profile.Argv[1:] {
+		path := j.argument(arg)
+		if path == "" {
+			continue
+		}
+		names = append(names, j.show(path))
+		if j.tooWide(path) {
+			careful = append(careful, "grant what the server needs in "+j.show(path)+", not all of it")
+			continue
+		}
+		v := j.blamePath(Certain, path, policy.Read, false, "")
+		if v.need.isZero() {
+			continue
+		}
+		needs = append(needs, v.need)
+		if v.hint.Warning != "" {
+			careful = append(careful, "careful: "+v.hint.Warning)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	said := "the server cannot reach what its arguments name, since that is not granted: " + strings.Join(names, ", ")
+	for _, part := range append([]string{j.granting(needs)}, careful...) {
+		if part != "" {
+			said += "; " + part
+		}
+	}
+	return said
+}
+
+// argument is the path that an argument, or the value of one, names: one that exists
+// outside of the jail and that the server may not read. "" for any other argument.
+func (j *judge) argument(arg string) string {
+	if strings.HasPrefix(arg, "-") {
+		_, arg, _ = strings.Cut(arg, "=")
+	}
+	if !strings.ContainsAny(arg, "/.~") { // a word
+		return ""
+	}
+	path, ok := j.absolute(arg)
+	if !ok || j.exists(path) != present {
+		return ""
+	}
+	path = j.canonical(path)
+	switch place, _ := j.own(path); {
+	case (place == "/tmp" || place == "/dev/shm") && path != place: // the jail has its own
+		return path
+	case place != "" || policy.Within(path, "/proc") || j.allows(policy.OpRead, path):
+		return ""
+	}
+	return path
+}
+
+// granting says in a phrase what to write for needs.
+func (j *judge) granting(needs []need) string {
+	if len(needs) == 0 {
+		return ""
+	}
+	const wider = " (or write, where it has to change something there)"
+	if flags, ok := j.advice.flags(needs); ok && j.ev.InPlace {
+		return "start it with " + strings.Join(flags, " ") + strings.Replace(wider, "write", "--write", 1)
+	}
+	if j.advice.nowhere || !writable(j.advice.server) {
+		return ""
+	}
+	var blocks []string
+	for _, n := range merged(append(j.advice.keeps(), needs...)) {
+		blocks = append(blocks, j.inline(n))
+	}
+	return "add " + strings.Join(blocks, ", and ") + strings.Replace(wider, "write", "write = true", 1)
+}
