@@ -60,7 +60,7 @@ func TestAdvice(t *testing.T) {
 			defaultProfile(ev.Profile)
 		}, "", "--env FOO_TOKEN", ""},
 		{"in place, program", program, func(ev *Evidence) { ev.InPlace = true },
-			`[[servers.github.access.fs]]; path = "/opt/tools/bin/rg"; read = true; execute = true`, "", "no flag grants this"},
+			"", "--execute /opt/tools/bin/rg", "start it with --execute /opt/tools/bin/rg"},
 		{"in place, odd name", "EACCES: permission denied, open '/home/u/it's here/b'", func(ev *Evidence) { ev.InPlace = true }, "",
 			`--read ~/'it'\''s here/b'`, ""},
 		{"program that commands do not list", "spawn git ENOENT", func(ev *Evidence) {

@@ -70,6 +70,28 @@ func (j *judge) argument(arg string) string {
 	return path
 }
 
+// fromArguments judges what a start says of the arguments that the jail keeps from it:
+// their names are known, so they are found where no pattern could tell their end.
+func (j *judge) fromArguments(lines []string) (fs findings) {
+	if j.ev.Stage != StageBoot || len(j.profile.Argv) < 2 {
+		return nil
+	}
+	for at, line := range lines {
+		if f, _ := signatureOf(line); f == faultNone || f == faultNetwork {
+			continue
+		}
+		for _, arg := range j.profile.Argv[1:] {
+			path := j.argument(arg)
+			if written, _ := j.absolute(arg); path == "" || j.tooWide(path) || !strings.Contains(line, path) && !strings.Contains(line, written) {
+				continue
+			}
+			v := j.blamePath(Likely, path, policy.Read, false, "the server did not find "+j.show(path)+", which exists on the host but is not granted")
+			fs.add(finding{hint: v.hint, need: v.need, fix: v.fix, close: at, named: true})
+		}
+	}
+	return fs
+}
+
 // granting says in a phrase what to write for needs.
 func (j *judge) granting(needs []need) string {
 	if len(needs) == 0 {

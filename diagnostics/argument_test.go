@@ -87,6 +87,13 @@ func TestInaccessible(t *testing.T) {
 	if d.Attribution != Likely || strings.Join(d.Flags, " ") != "--write . --read ~/docs" || !strings.Contains(d.Message(), `"~/docs", which exists on the host but is not granted`) {
 		t.Errorf("%s", d.Text())
 	}
+	spaced := ev
+	spaced.Profile = fixture(defaultProfile)
+	spaced.Profile.Argv = []string{"node", "s.js", "/home/u/it's here"}
+	spaced.Stderr = []string{"Warning: Cannot access directory /home/u/it's here, skipping", ev.Stderr[1]}
+	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(d.Flags, " ") != `--write . --read ~/'it'\''s here'` {
+		t.Errorf("a name that no pattern can tell the end of: %s", d.Text())
+	}
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
 	if d := Diagnose(ev); d.Attribution != None || len(d.Flags) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())

@@ -89,7 +89,7 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 	if v := j.uprooted(lines); v.blamed {
 		likely = append(likely, finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
 	}
-	for _, f := range likely {
+	for _, f := range append(likely, j.fromArguments(lines)...) {
 		all.add(f)
 	}
 	for i := range all {
@@ -113,6 +113,7 @@ func (d *Diagnosis) blame(j *judge, found findings) {
 	needs := found.chosen(j.near)
 	d.Grant = j.advice.toml(needs)
 	d.Flags, _ = j.advice.flags(needs)
+	d.Line, d.Declare = j.advice.line(needs)
 	if len(d.Grant) > 0 && replaces(needs) && len(j.advice.keeps()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
@@ -145,6 +146,7 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	d.Fix = h.Fix
 	if !v.need.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
+		d.Line, d.Declare = j.advice.line([]need{v.need})
 	}
 }
 
@@ -193,7 +195,7 @@ func (j *judge) hint(f finding) Hint {
 		case j.ev.InPlace && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
 		case j.ev.InPlace:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file, with "+j.inline(f.need))
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+j.whole()+"), with "+j.inline(f.need))
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+j.inline(f.need))
 		}
@@ -204,6 +206,9 @@ func (j *judge) hint(f finding) Hint {
 	h.Fix = cut(strings.Join(fixes, "; "), 2*maxCause)
 	return h
 }
+
+// whole is where the whole of a new command line, or of a block, is to be found.
+func (j *judge) whole() string { return "`mcp-jail why " + j.ev.Server + "` prints it whole" }
 
 // inline is a need as a phrase: path = "x", read = true under [[…]].
 func (j *judge) inline(n need) string {

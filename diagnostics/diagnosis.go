@@ -23,6 +23,12 @@ type Diagnosis struct {
 	Hints   []Hint   `json:"hints,omitempty"`       // closest to the failure first
 	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant all that Hints miss
 	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given in place
+
+	// Of a server given in place: the words of the client's new line, and, where flags
+	// cannot say it, the lines that declare the server, which Grant goes below. They hold
+	// the server's arguments, so they are for the record only.
+	Line    []string `json:"line,omitempty"`
+	Declare []string `json:"declare,omitempty"`
 }
 
 // Silent reports whether there is nothing to say: no cause is known, and the jail has

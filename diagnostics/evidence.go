@@ -21,6 +21,11 @@ type Evidence struct {
 	// InPlace: the server was given as `run -- COMMAND`; advice is then made of
 	// flags, since there is no file to add a line to.
 	InPlace bool
+	// Line are the words by which the client starts such a server: mcp-jail, run, flags,
+	// --, the command. Declare makes the lines that declare it in a configuration, flags
+	// included. nil: not known, and then no new line is told.
+	Line    []string
+	Declare func() []string
 	// Stateless: every call has a process of its own. Profile.Tool says which
 	// tool's; with "" it is the discovery process, which no table can grant to.
 	Stateless bool

@@ -237,15 +237,25 @@ func (a advice) display(path string) string {
 	return path
 }
 
-// flags writes needs as flags of `mcp-jail run`, for a server given in place.
-// ok is false when one of them has no flag.
+// flags writes needs as flags of `mcp-jail run`, for a server given in place, as they
+// are typed into a shell. ok is false when one of them has no flag.
 func (a advice) flags(needs []need) (flags []string, ok bool) {
+	words, ok := a.words(needs)
+	for _, w := range words {
+		flags = append(flags, shellWord(w))
+	}
+	return flags, ok
+}
+
+// words are the same flags as a program is given them.
+func (a advice) words(needs []need) (flags []string, ok bool) {
 	needs = merged(needs)
 	if len(needs) == 0 || !a.ev.InPlace {
 		return nil, len(needs) == 0
 	}
 	for i, n := range needs {
-		// --read, --write and --net replace the default policy; --env only adds.
+		// --read, --write, --execute and --net replace the default policy; --env and
+		// --limit only add.
 		if n.workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(needs), i, i+1), func(m need) bool { return m.path != "" || m.host != "" }) {
 			continue
 		}
@@ -261,19 +271,17 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 		}
 		switch {
 		case n.workspace:
-			flags = append(flags, "--workspace", shellWord(a.display(n.path)))
-		case n.path != "" && n.rights.Has(policy.Execute):
-			return nil, false
-		case n.path != "" && n.rights&policy.Write != 0:
-			flags = append(flags, "--write", shellWord(a.short(n)))
+			flags = append(flags, "--workspace", a.display(n.path))
 		case n.path != "":
-			flags = append(flags, "--read", shellWord(a.short(n)))
+			flags = append(flags, n.pathFlags(a.short(n))...)
 		case n.host != "" && n.prefix+n.methods != "":
 			return nil, false
 		case n.host != "":
-			flags = append(flags, "--net", shellWord(n.endpoint()))
+			flags = append(flags, "--net", n.endpoint())
 		case n.variable != "":
-			flags = append(flags, "--env", shellWord(n.variable))
+			flags = append(flags, "--env", n.variable)
+		case n.limit != "":
+			flags = append(flags, "--limit", n.limit+"="+strconv.Itoa(n.value))
 		default:
 			return nil, false
 		}
@@ -284,6 +292,20 @@ func (a advice) flags(needs []need) (flags []string, ok bool) {
 		}
 	}
 	return flags, true
+}
+
+// pathFlags are the flags that give the rights of a need to its path. Each reads, too.
+func (n need) pathFlags(path string) (flags []string) {
+	if n.rights&policy.Write != 0 {
+		flags = append(flags, "--write", path)
+	}
+	if n.rights.Has(policy.Execute) {
+		flags = append(flags, "--execute", path)
+	}
+	if flags == nil {
+		flags = []string{"--read", path}
+	}
+	return flags
 }
 
 // endpoint is the host with the port where it is not one that a scheme implies.

@@ -29,6 +29,9 @@ type Record struct {
 	// the end of this one could not be written: why.
 	Newer      *Unrecorded `json:"newer,omitempty"`
 	Incomplete string      `json:"incomplete,omitempty"`
+	// Failed is the last session before this one in which something failed, where in this
+	// one nothing did.
+	Failed *Record `json:"failed,omitempty"`
 }
 
 // Unrecorded is a session that has no record.
@@ -126,6 +129,9 @@ func (r Record) Words() string {
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
 	}
+	if r.Failed != nil {
+		b.WriteString("\nThe last session before it in which something failed:\n\n" + r.Failed.Words())
+	}
 	return b.String()
 }
 
@@ -205,8 +211,9 @@ func (d Diagnosis) words(b *strings.Builder) {
 	}
 	if len(d.Grant) > 0 {
 		b.WriteString("  lines to add:\n\n")
-		for _, l := range d.Grant {
+		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
 			b.WriteString(clean(l) + "\n")
 		}
 	}
+	writeLine(b, d.Line)
 }

@@ -45,6 +45,9 @@ func (d Diagnosis) Text() string {
 	if len(d.Flags) > 0 {
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
+	if len(d.Line) > 0 {
+		line("  the client's whole new line: `mcp-jail why ", d.Server, "`")
+	}
 	said := d.Said
 	if len(said) == 0 {
 		said = last(d.Stderr, textStderr)

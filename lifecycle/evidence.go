@@ -27,6 +27,8 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 		Server:     i.Profile.Server,
 		Profile:    i.Profile,
 		InPlace:    i.InPlace,
+		Line:       i.Line,
+		Declare:    i.Declare,
 		Stateless:  i.stateless,
 		Stderr:     i.tail.Lines(tailLines),
 		Heard:      i.tail.Heard(tailLines),

@@ -181,7 +181,7 @@ func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.D
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.Profile.Server, whose, f.Size/mb, f.Err)
 	} else {
 		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.Profile.Server, whose, (f.Size+mb-1)/mb, i.limit()/mb)
-		d.Fix = fmt.Sprintf("declare the server in a configuration file, with limits.message_mb = %d", f.Size/mb+1)
+		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
 		if !i.InPlace {
 			d.Grant = []string{"[servers." + i.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]

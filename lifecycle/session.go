@@ -36,6 +36,8 @@ type Session struct {
 
 	// What only the caller knows of the evidence: see diagnostics.Evidence.
 	InPlace    bool
+	Line       []string
+	Declare    func() []string
 	Unset      []string
 	UserHome   string
 	SearchPath string

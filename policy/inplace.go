@@ -10,15 +10,17 @@ import (
 	"strings"
 )
 
-// InPlaceOptions are the flags of `run -- COMMAND`. With any of Read, Write and
-// Net they are an access table; Env is not part of it.
+// InPlaceOptions are the flags of `run -- COMMAND`. With any of Read, Write, Execute and
+// Net they are an access table; Env and Limit are not part of it.
 type InPlaceOptions struct {
 	Command   []string // the program and its arguments
 	Workspace string   // --workspace; "" is the working directory
 	Read      []string // --read PATH
 	Write     []string // --write PATH, which also reads
+	Execute   []string // --execute PATH, which also reads
 	Net       []string // --net HOST[:PORT]
 	Env       []string // --env NAME
+	Limit     []string // --limit KEY=NUMBER
 	Home      string   // --home: "", "private" or "real"
 	Name      string   // --name; "" derives one from Command
 	Startup   string   // --startup-timeout, in seconds; "" is the default
@@ -29,6 +31,37 @@ type InPlaceOptions struct {
 // InPlace builds the policy of a server that is given on the command line. The
 // error is [Problems], whose File is the flag.
 func InPlace(o InPlaceOptions) (*Policy, error) {
+	s, err := o.server()
+	if err != nil {
+		return nil, err
+	}
+	p := s.policy()
+	p.InPlace, p.Net, p.Fs = true, s.Access.Net, s.Access.Fs
+	if len(p.Fs)+len(p.Net) == 0 {
+		p.Default, p.Fs = true, defaultFs()
+	}
+	return p, p.validate()
+}
+
+// Declare returns the lines of a configuration that declare the same server, with the
+// same policy, by the same name.
+func (o InPlaceOptions) Declare() []string {
+	s, err := o.server()
+	if err != nil {
+		return nil
+	}
+	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
+		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
+	}
+	if len(s.Access.Fs)+len(s.Access.Net) == 0 {
+		s.Access = nil
+	}
+	c := Config{Servers: map[string]*Server{s.Name: s}}
+	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
+}
+
+// server is what the flags say, with an access table that may be empty.
+func (o InPlaceOptions) server() (*Server, error) {
 	var ps Problems
 	bad := func(flag, format string, args ...any) {
 		ps = append(ps, Problem{File: flag, Message: fmt.Sprintf(format, args...)})
@@ -71,20 +104,38 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 		}
 		s.Variables = append(s.Variables, r)
 	}
+	for _, l := range o.Limit {
+		table, problems := limitFlag(l)
+		for _, p := range problems {
+			bad("--limit "+clip(l), "%s", p.Message)
+		}
+		s.Limits.overlay(table)
+	}
 	var fs []FsRule
-	rule := func(flag, p string, write bool) {
+	// One path may be given to several flags: it has the rights of all of them.
+	rule := func(flag, p string, write, execute bool) {
 		if err := checkPath(p); err != nil {
 			bad(flag+" "+clip(p), "%s", err)
 		}
-		fs = append(fs, FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Where: flag + " " + p})
+		r := FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Execute: execute, Where: flag + " " + p}
+		if i := slices.IndexFunc(fs, func(e FsRule) bool { return e.Path == p }); i >= 0 {
+			write = write || fs[i].Update
+			r.Create, r.Update, r.Delete, r.Execute = write, write, write, execute || fs[i].Execute
+			if fs[i].Where != r.Where {
+				r.Where = fs[i].Where + " " + r.Where
+			}
+			fs = slices.Delete(fs, i, i+1)
+		}
+		fs = append(fs, r)
 	}
-	// A user who gives one path to both flags means the wider, and the later rule
-	// decides.
 	for _, p := range o.Read {
-		rule("--read", p, false)
+		rule("--read", p, false, false)
 	}
 	for _, p := range o.Write {
-		rule("--write", p, true)
+		rule("--write", p, true, false)
+	}
+	for _, p := range o.Execute {
+		rule("--execute", p, false, true)
 	}
 	net := []NetRule{}
 	for _, n := range o.Net {
@@ -97,12 +148,19 @@ func InPlace(o InPlaceOptions) (*Policy, error) {
 	if err := ps.err(); err != nil {
 		return nil, err
 	}
-	p := s.policy()
-	p.InPlace, p.Net, p.Fs = true, net, fs
-	if len(fs)+len(net) == 0 {
-		p.Default, p.Fs = true, defaultFs()
+	s.Access = &Access{Fs: fs, Net: net}
+	return s, nil
+}
+
+// limitFlag reads KEY=NUMBER as the limits table of a file is read.
+func limitFlag(s string) (l LimitsTable, problems Problems) {
+	if key, value, ok := strings.Cut(s, "="); !ok || key == "" || strings.Trim(value, "0123456789") != "" || value == "" {
+		return l, Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
-	return p, p.validate()
+	root, problems := parseDocument([]byte(s), "")
+	d := &decoder{problems: problems}
+	l = d.limits(root, "")
+	return l, d.problems
 }
 
 // DefaultName names a server that was given in place: the base name of the
@@ -177,6 +235,15 @@ func baseOf(argv []string) string {
 		}
 	}
 	return program
+}
+
+// PackageName is the begin of the name that DefaultName gives to a server of a package,
+// written with scope and version or without.
+func PackageName(spec string) string {
+	if strings.Trim(spec, "@/.") == "" {
+		return ""
+	}
+	return safeName(packageName(spec))
 }
 
 // packageName drops scope and version: "@scope/server-github@1.2.3" is

@@ -78,6 +78,9 @@ func Load(o LoadOptions) (*Config, []Warning, error) {
 	return merged, nil, nil
 }
 
+// UserConfigFile is the configuration that is the user's own.
+func UserConfigFile(h Host) string { return filepath.Join(h.ConfigDir, "config.toml") }
+
 type layer struct {
 	path           string
 	named, project bool

@@ -16,10 +16,12 @@ import (
 // policyFlags are the policy of a server that is given in place.
 type policyFlags struct {
 	Workspace string   `long:"workspace" value-name:"DIR" unquote:"false" description:"Root of relative paths, and what the default policy grants. Default: the working directory."`
-	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. --read, --write and --net replace the default policy."`
+	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. --read, --write, --execute and --net replace the default policy."`
 	Write     []string `long:"write" value-name:"PATH" unquote:"false" description:"Grant reading and writing. Repeatable."`
+	Execute   []string `long:"execute" value-name:"PATH" unquote:"false" description:"Grant reading and starting a program, or those in a directory. Repeatable; --write too, to change it."`
 	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant a host. Repeatable."`
 	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Forward a variable (NAME, or PREFIX*). Repeatable; adds to the policy."`
+	Limit     []string `long:"limit" value-name:"KEY=NUMBER" unquote:"false" description:"Set a limit, as memory_mb=8192. Repeatable; adds to the policy."`
 	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): a HOME of the server's own; real: the variable names yours."`
 	Startup   string   `long:"startup-timeout" value-name:"SECS" unquote:"false" description:"How long the first answer may take, in seconds. Default: 60; 0 waits for ever."`
 	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"Name of the server: its private HOME and its records. Default: from the command."`
@@ -30,8 +32,8 @@ func (f policyFlags) given() string {
 		name string
 		set  bool
 	}{
-		{"--read", f.Read != nil}, {"--write", f.Write != nil}, {"--net", f.Net != nil},
-		{"--env", f.Env != nil}, {"--home", f.Home != ""}, {"--name", f.Name != ""},
+		{"--read", f.Read != nil}, {"--write", f.Write != nil}, {"--execute", f.Execute != nil}, {"--net", f.Net != nil},
+		{"--env", f.Env != nil}, {"--limit", f.Limit != nil}, {"--home", f.Home != ""}, {"--name", f.Name != ""},
 		{"--startup-timeout", f.Startup != ""},
 	} {
 		if c.set {
@@ -122,6 +124,7 @@ type formatFlag struct {
 type command struct {
 	argv  []string
 	given bool
+	line  []string // all of the words, mcp-jail's first
 }
 
 // run is the program without its process: arguments in, exit status out, and the signal
@@ -144,10 +147,19 @@ func (c console) endAs(exit confine.Exit) error {
 	return silent(exit.Code)
 }
 
+// itself is how this program was called.
+func itself() string {
+	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "mcp-jail" {
+		return os.Args[0]
+	}
+	return "mcp-jail"
+}
+
 func (c console) dispatch(args []string) int {
 	var server command
 	if i := slices.Index(args, "--"); i >= 0 {
-		args, server = args[:i], command{args[i+1:], true}
+		server = command{args[i+1:], true, append([]string{itself()}, args...)}
+		args = args[:i]
 	}
 	c = c.withColours()
 	switch { // what people type first

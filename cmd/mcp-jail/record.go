@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,6 +22,7 @@ type recorder struct {
 	mark    mark
 	refused error // why nothing is written there
 	err     error // of the last keep
+	kept    bool  // one was: what is there is of this session
 }
 
 func newRecorder(host policy.Host, server string) *recorder {
@@ -32,11 +30,11 @@ func newRecorder(host policy.Host, server string) *recorder {
 	return &recorder{file: file, mark: markBeside(file), refused: checkRecord(host, server)}
 }
 
-// checkRecord checks that another user has no say in a record and the mark beside it, nor
+// checkRecord checks that another user has no say in a record and what is beside it, nor
 // by a link in which file is written.
 func checkRecord(host policy.Host, server string) error {
 	file := recordFile(host, server)
-	for _, name := range []string{file, string(markBeside(file))} {
+	for _, name := range []string{file, string(markBeside(file)), failedFile(file)} {
 		below, err := filepath.Rel(host.StateDir, name)
 		if err == nil {
 			err = policy.CheckPrivate(host.StateDir, below)
@@ -98,12 +96,33 @@ func (k *recorder) write(r diagnostics.Record) error {
 		err = closeErr
 	}
 	if err == nil {
+		k.keepFailure()
 		err = os.Rename(tmp.Name(), k.file)
 	}
 	if err != nil {
 		os.Remove(tmp.Name())
 	}
+	k.kept = k.kept || err == nil
 	return err
+}
+
+// failedFile is the record of the last session that had a failure, before the one that
+// has its record in file.
+func failedFile(file string) string { return filepath.Join(filepath.Dir(file), "failed.json") }
+
+// keepFailure keeps the record of an earlier session that failed, which this session's
+// is about to replace.
+func (k *recorder) keepFailure() {
+	if k.kept {
+		return
+	}
+	if r, ok := readRecord(k.file); !ok || len(r.Diagnoses) == 0 {
+		return
+	}
+	os.Remove(failedFile(k.file))
+	if os.Link(k.file, failedFile(k.file)) != nil { // not on every filesystem
+		os.Rename(k.file, failedFile(k.file))
+	}
 }
 
 // recordOf reads the record of a server's last session.
@@ -112,106 +131,16 @@ func recordOf(host policy.Host, server string) func() (diagnostics.Record, bool)
 		if checkRecord(host, server) != nil {
 			return diagnostics.Record{}, false
 		}
-		b, err := os.ReadFile(recordFile(host, server))
-		if err != nil {
-			return diagnostics.Record{}, false
-		}
-		r, err := diagnostics.DecodeRecord(b)
-		return r, err == nil
+		return readRecord(recordFile(host, server))
 	}
 }
 
-type whyCmd struct {
-	formatFlag
-	endedArg `positional-args:"yes"`
-}
-
-// endedArg names the server that why is about.
-type endedArg struct {
-	Server string `positional-arg-name:"<server>" description:"The server. Default: the one whose session ended last."`
-}
-
-func (*whyCmd) Help() string {
-	return `    mcp-jail why
-    mcp-jail why github
-
-A session is recorded when a server fails or is refused something, and at its
-end. The record holds names and the last lines of the server's stderr, with the
-values of granted variables taken out. Where a later session has no record,
-that is said first.`
-}
-
-func (w *whyCmd) Run(c console) error {
-	host, err := policy.LocalHost()
-	if err != nil {
-		return err
-	}
-	file := recordFile(host, w.Server)
-	if w.Server == "" {
-		if file, err = newestRecord(host); err != nil {
-			return err
-		}
-	} else if w.Server != filepath.Base(w.Server) {
-		return usageErrorf("%q is not the name of a server", w.Server)
-	}
-	if err := checkRecord(host, filepath.Base(filepath.Dir(file))); err != nil {
-		return err
-	}
-	newer, marked := markBeside(file).read()
+// readRecord reads a record; ok is false where there is none that can be read.
+func readRecord(file string) (r diagnostics.Record, ok bool) {
 	b, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		server := filepath.Base(filepath.Dir(file))
-		if marked {
-			return fmt.Errorf("server %q: %s", server, newer.Words())
-		}
-		return fmt.Errorf("there is no record of a session of server %q", server)
-	}
 	if err != nil {
-		return err
+		return r, false
 	}
-	record, err := diagnostics.DecodeRecord(b)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
-		record.Newer = &newer.Unrecorded
-	}
-	if record.Incomplete = ""; newer.Session.Equal(record.Time) {
-		record.Incomplete = newer.Why
-	}
-	if w.Format == "json" {
-		if record.Newer != nil || record.Incomplete != "" {
-			if b, err = record.Encode(); err != nil {
-				return err
-			}
-		}
-		c.printf("%s", b)
-		return nil
-	}
-	c.printf("%s", record.Words())
-	return nil
-}
-
-// newestRecord is where the record is of the session that ended last, or that began
-// since and has none.
-func newestRecord(host policy.Host) (newest string, err error) {
-	var latest time.Time
-	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
-	for _, dir := range dirs {
-		file := filepath.Join(dir, filepath.Base(recordFile(host, "")))
-		var at time.Time
-		if st, err := os.Stat(file); err == nil {
-			at = st.ModTime()
-		}
-		if m, ok := markBeside(file).read(); ok && m.latest().After(at) {
-			at = m.latest()
-		}
-		if at.After(latest) {
-			newest, latest = file, at
-		}
-	}
-	if newest == "" {
-		return "", errors.New("there is no record yet: no server was run")
-	}
-	return newest, nil
+	r, err = diagnostics.DecodeRecord(b)
+	return r, err == nil
 }

@@ -34,7 +34,7 @@ func (*runCmd) Help() string {
     mcp-jail run -- npx -y @modelcontextprotocol/server-memory
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
 
-Without --read, --write or --net the server gets the default policy: the
+Without --read, --write, --execute or --net the server gets the default policy: the
 workspace, read and write, and no network. Standard output carries MCP and
 nothing else. It ends as the server does, with its exit status or by its signal.`
 }
@@ -97,6 +97,8 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		Out:        c.out,
 		Err:        c.err,
 		InPlace:    t.policy.InPlace,
+		Line:       t.line,
+		Declare:    t.declare,
 		UserHome:   t.host.Home,
 		SearchPath: os.Getenv("PATH"),
 		Exists:     exists,

@@ -14,6 +14,8 @@ import (
 type target struct {
 	config   *policy.Config                            // nil for a command given in place
 	of       func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
+	inPlace  policy.InPlaceOptions                     // of one given in place
+	line     []string                                  // by which that is started
 	policy   *policy.Policy
 	profile  *policy.Profile
 	warnings []policy.Warning
@@ -41,7 +43,7 @@ func (t *target) warned() []string {
 // evidence is what a diagnosis has to know of the server and its host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace,
+		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace, Line: t.line, Declare: t.declare,
 		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: exists, Executable: executable, Canonical: canonical,
 	}
 }
@@ -50,6 +52,11 @@ func (t *target) evidence() diagnostics.Evidence {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o111 != 0
+}
+
+// declare are the lines that declare a server given in place, and where.
+func (t *target) declare() []string {
+	return append([]string{"# " + policy.UserConfigFile(t.host)}, t.inPlace.Declare()...)
 }
 
 // exists tells whether there is anything at path, outside of the jail.
@@ -81,10 +88,12 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	case server.given && common.Config != nil:
 		return nil, usageErrorf("--config %s would not be used: a command behind -- gets its policy from the flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
-		t.policy, err = policy.InPlace(policy.InPlaceOptions{
-			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write,
-			Net: flags.Net, Env: flags.Env, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
-		})
+		t.inPlace = policy.InPlaceOptions{
+			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
+			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
+		}
+		t.policy, err = policy.InPlace(t.inPlace)
+		t.line = server.line
 	default:
 		if given := flags.given(); given != "" {
 			return nil, usageErrorf("%s is for a command behind --; the policy of server %s stands in its configuration", given, name)

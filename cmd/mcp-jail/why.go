@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+type whyCmd struct {
+	formatFlag
+	List     bool `long:"list" description:"List the servers that have a record, the latest session first."`
+	endedArg `positional-args:"yes"`
+}
+
+// endedArg names the server that why is about.
+type endedArg struct {
+	Server string `positional-arg-name:"<server>" description:"The server: its name, the begin of it, or its package. Default: the one whose session ended last."`
+}
+
+func (*whyCmd) Help() string {
+	return `    mcp-jail why
+    mcp-jail why github
+    mcp-jail why @modelcontextprotocol/server-filesystem
+    mcp-jail why --list
+
+A session is recorded when a server fails or is refused something, and at its
+end. The record holds names, the last lines of the server's stderr and, where a
+line for the client is proposed, the server's arguments, with the values of
+granted variables taken out. Where a later session has no record, that is said
+first; of a session in which nothing failed, the last failure before it is told
+too.`
+}
+
+func (w *whyCmd) Run(c console) error {
+	host, err := policy.LocalHost()
+	if err != nil {
+		return err
+	}
+	sessions := recorded(host)
+	if w.List {
+		if w.Server != "" {
+			return usageErrorf("--list lists all servers; leave %s out", w.Server)
+		}
+		return w.list(c, host, sessions)
+	}
+	s, others, err := find(sessions, w.Server)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(c.err, "the latest of %d servers that %q may mean; the others: %s\n", len(others)+1, w.Server, printable(strings.Join(others, ", ")))
+	}
+	if err := checkRecord(host, s.Server); err != nil {
+		return err
+	}
+	record, err := s.record()
+	if err != nil {
+		return err
+	}
+	if w.Format == "json" {
+		b, err := record.Encode()
+		if err != nil {
+			return err
+		}
+		c.printf("%s", b)
+		return nil
+	}
+	c.printf("%s", record.Words())
+	return nil
+}
+
+// sessions is what is recorded of a server.
+type sessions struct {
+	Server string     `json:"server"`
+	Last   time.Time  `json:"last"`             // when the last session ended, or one began that has no record
+	Failed *time.Time `json:"failed,omitempty"` // the begin of the last that had a failure
+
+	file string
+}
+
+// recorded are the servers that have a record, the latest session first.
+func recorded(host policy.Host) (all []sessions) {
+	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
+	for _, dir := range dirs {
+		s := sessions{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(recordFile(host, "")))}
+		if st, err := os.Stat(s.file); err == nil {
+			s.Last = st.ModTime()
+		}
+		if m, ok := markBeside(s.file).read(); ok && m.latest().After(s.Last) {
+			s.Last = m.latest()
+		}
+		if !s.Last.IsZero() {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sessions) int { return b.Last.Compare(a.Last) })
+	return all
+}
+
+// find is the server that is meant: the one of that name, else the latest whose name
+// begins so, or that was named after that package; others are those too.
+func find(all []sessions, name string) (found sessions, others []string, err error) {
+	switch {
+	case len(all) == 0 && name == "":
+		return found, nil, errors.New("there is no record yet: no server was run")
+	case name == "":
+		return all[0], nil, nil
+	}
+	var names []string
+	for _, s := range all {
+		if s.Server == name {
+			return s, nil, nil
+		}
+		names = append(names, s.Server)
+	}
+	for _, begin := range []string{name, policy.PackageName(name)} {
+		for _, s := range all {
+			switch {
+			case begin == "" || !strings.HasPrefix(s.Server, begin):
+			case found.Server == "":
+				found = s
+			default:
+				others = append(others, s.Server)
+			}
+		}
+		if found.Server != "" {
+			return found, others, nil
+		}
+	}
+	hint := ""
+	if near := policy.Nearest(name, append(slices.Clone(names), withoutHash(names)...)); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else if len(names) > 0 {
+		hint = "; mcp-jail why --list  lists those that there are"
+	}
+	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
+}
+
+// withoutHash are names as policy.DefaultName makes them, without what tells one command
+// from another.
+func withoutHash(names []string) (out []string) {
+	for _, n := range names {
+		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
+			out = append(out, n[:i])
+		}
+	}
+	return out
+}
+
+// record reads the record of the last session, with what is known of others.
+func (s sessions) record() (record diagnostics.Record, err error) {
+	newer, marked := markBeside(s.file).read()
+	b, err := os.ReadFile(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if marked {
+			return record, fmt.Errorf("server %q: %s", s.Server, newer.Words())
+		}
+		return record, fmt.Errorf("there is no record of a session of server %q", s.Server)
+	}
+	if err != nil {
+		return record, err
+	}
+	if record, err = diagnostics.DecodeRecord(b); err != nil {
+		return record, fmt.Errorf("%s: %w", s.file, err)
+	}
+	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
+		record.Newer = &newer.Unrecorded
+	}
+	if record.Incomplete = ""; newer.Session.Equal(record.Time) {
+		record.Incomplete = newer.Why
+	}
+	if record.Failed = nil; len(record.Diagnoses) == 0 {
+		if failed, ok := readRecord(failedFile(s.file)); ok {
+			failed.Failed, failed.Newer, failed.Incomplete = nil, nil, ""
+			record.Failed = &failed
+		}
+	}
+	return record, nil
+}
+
+// list prints what is recorded.
+func (w *whyCmd) list(c console, host policy.Host, all []sessions) error {
+	for i, s := range all {
+		if checkRecord(host, s.Server) != nil {
+			continue // asked for, it is refused with the reason
+		}
+		for _, file := range []string{s.file, failedFile(s.file)} {
+			if r, ok := readRecord(file); ok && len(r.Diagnoses) > 0 {
+				all[i].Failed = &r.Time
+				break
+			}
+		}
+	}
+	if w.Format == "json" {
+		b, _ := json.MarshalIndent(append([]sessions{}, all...), "", "  ")
+		c.printf("%s\n", diagnostics.EscapeJSON(b))
+		return nil
+	}
+	if len(all) == 0 {
+		c.printf("no server was run yet\n")
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		failed := "no failure on record"
+		if s.Failed != nil {
+			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", printable(s.Server), s.Last.Local().Format(time.DateTime), failed)
+	}
+	t.Flush()
+	c.printf("%s", b.String())
+	return nil
+}
