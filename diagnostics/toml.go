@@ -61,7 +61,7 @@ func expressible(path string) bool {
 // quotes: mcp-jail and the shell both know it.
 func shellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@%+,*~", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@%+=,*~", r))
 	}) < 0 && !strings.Contains(s, "*") && !strings.Contains(s[1:], "~") {
 		return s
 	}
