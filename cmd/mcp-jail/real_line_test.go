@@ -62,7 +62,7 @@ func TestRealLine(t *testing.T) {
 		if got := s.tool("read_text_file", note); got.IsError || !strings.Contains(got.texts(), "in the docs") {
 			t.Errorf("%q: %s", args, got.texts())
 		}
-		if status := s.close(); status != 0 || strings.Contains(s.stderr.String(), "mcp-jail: ") {
+		if status := s.close(); status != 0 || strings.Contains(s.stderr.String(), "not granted") {
 			t.Errorf("status %d, %s", status, &s.stderr)
 		}
 	}
