@@ -59,5 +59,8 @@ func TestCauseFiles(t *testing.T) {
 		{name: "sed -i", rules: readRule("."), before: anIn, script: "sed -i s/in/out/ in.txt", want: `[[access.fs]] path = ".", read, write`},
 		{name: "a program that is not listed", rules: writeRule(".") + "[access.commands.sh]\n[access.commands.\"/usr/bin/python3\"]\n", before: anIn, script: "wc -l in.txt", want: `[access.commands.wc]`},
 		{name: "a socket", rules: writeRule("."), before: aSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("$W/home/run/s")`), want: `[[access.fs]] path = "~/run/s", update`},
+		{name: "a socket in the workspace", flags: "", before: aSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `--write .; --write s`},
+		{name: "a script", flags: "--write .", before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: "--write run.sh; --execute run.sh"},
+		{name: "a program of one's own", flags: "--write .", before: aProgramAtHome, script: "$W/home/bin/mine", want: "--execute ~/bin/mine"},
 	})
 }

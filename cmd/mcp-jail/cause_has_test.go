@@ -55,6 +55,13 @@ func serving(status int, body string) func(*testing.T) string {
 	}
 }
 
+// aProgramAtHome is one that the user has installed.
+func aProgramAtHome(t *testing.T, w *world) {
+	t.Helper()
+	w.plant(t, w.home, map[string]string{"bin/mine": "#!/bin/sh\necho mine\n"})
+	must(t, os.Chmod(filepath.Join(w.home, "bin", "mine"), 0o755))
+}
+
 // aRepository is the workspace.
 func aRepository(t *testing.T, w *world) { repository(t, w, w.work) }
 

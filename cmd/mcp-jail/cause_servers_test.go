@@ -20,5 +20,10 @@ func TestCauseServers(t *testing.T) {
 		}, server: func(*world) []string { return []string{"node", server(memory)} }, use: func(_ *testing.T, _ *world, s *session) toolResult {
 			return s.tool("create_entities", remember)
 		}, want: "--write ~/logs"},
+		{name: "filesystem, an argument", needs: []string{"npm"}, flags: "", before: aNote, server: filesystemAt("$W/home/notes"), use: reading("home/notes/a.md"), want: "--write .; --read ~/notes"},
+		{name: "filesystem, one of two arguments", needs: []string{"npm"}, flags: "", before: aNote, server: filesystemAt("$W/work", "$W/home/notes"), use: reading("home/notes/a.md"), want: "--write .; --read ~/notes"},
+		{name: "filesystem, an argument, rules", needs: []string{"npm"}, rules: writeRule("."), before: aNote, server: filesystemAt("$W/home/notes"), use: reading("home/notes/a.md"), want: `[[access.fs]] path = "~/notes", read`},
+		{name: "an error of the protocol", flags: "--write .", before: aNote, server: execErrors, script: "cat $W/home/notes/a.md", want: "--read ~/notes/a.md"},
+		{name: "an error of the protocol, write", rules: readRule("."), before: anIn, server: execErrors, argv: node(`require("fs").writeFileSync("g", "x")`), want: `[[access.fs]] path = ".", read, write`},
 	})
 }
