@@ -3,6 +3,7 @@ package confine
 import (
 	"errors"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -79,11 +80,20 @@ func (b *builder) limitOf(resource int) (limit unix.Rlimit, err error) {
 func emptyDumps(t *stub.Task) error {
 	outcome := t.Try(func() error { return writeAt(t, -1, "/proc/self/coredump_filter", "0") })
 	return t.Then(func() error {
-		if err := outcome(); err != nil && !errors.Is(err, unix.ENOENT) { // of a kernel without dumps
-			return on("coredump_filter", err)
+		err := outcome()
+		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: a kernel without dumps
+			return nil
 		}
-		return nil
+		return on("coredump_filter", err)
 	})
+}
+
+// dumpsAreEmpty reports whether this process already has the filter that emptyDumps
+// writes. The task inherited it from this process. In a jail the file cannot be written,
+// and the outer jail has set it to 0.
+func dumpsAreEmpty() bool {
+	filter, err := os.ReadFile("/proc/self/coredump_filter")
+	return err == nil && len(filter) > 0 && strings.Trim(string(filter), "0\n") == ""
 }
 
 func (b *builder) enterDir() error { return on(b.order.Dir, b.server.Chdir(b.order.Dir)) }
