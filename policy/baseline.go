@@ -39,7 +39,7 @@ func systemFiles(os string) []string {
 		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
 		"/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/os-release",
 		"/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies",
-		"/etc/alternatives", "/etc/mime.types", "/etc/fonts",
+		"/etc/alternatives", "/etc/mime.types", "/etc/fonts", "/etc/locale.alias",
 		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/php", "/etc/R", "/etc/chromium", "/etc/chromium.d",
 	}
 }

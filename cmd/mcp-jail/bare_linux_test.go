@@ -208,3 +208,22 @@ func TestBarePrograms(t *testing.T) {
 		})
 	}
 }
+
+// Without namespaces refused reads are on record: what programs read of the system all
+// the time must not be among them, or it is blamed for every failure.
+func TestBareInnocent(t *testing.T) {
+	need(t, "jail", "/usr/bin/python3")
+	t.Parallel()
+	w := newWorld(t)
+	argv := []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
+	failing := map[string]any{"argv": []string{"cat", "absent"}}
+	s := open(t, w.plain(argv...), nil)
+	plain := s.tool("run", failing)
+	s.close()
+	s = open(t, bare(w.jail(append(append(waiveAll[:6:6], "--"), argv...)...)), nil)
+	jailed := s.tool("run", failing)
+	s.close()
+	if !plain.IsError || string(plain.raw) != string(jailed.raw) {
+		t.Errorf("the jail makes a difference:\n plain  %s\n jailed %s", plain.raw, jailed.raw)
+	}
+}
