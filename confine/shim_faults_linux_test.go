@@ -202,7 +202,7 @@ func (f *fault) install() error {
 
 // strike has the stub meet the fault from its first call on.
 func (f *fault) strike(b *jailBuilder, steps []buildStep) []buildStep {
-	if steps[2].name != "parent" {
+	if steps[0].name != b.first()[0].name {
 		return steps // it has by now
 	}
 	return append([]buildStep{{"fault", b.outer, func() error {

@@ -43,9 +43,9 @@ type Profile struct {
 	// other spellings as well. Sorted.
 	Folded []Folded
 
-	// Reach is where this server, in all of its processes, and others may write. It is
+	// reach is where this server, in all of its processes, and others may write. It is
 	// part of no output.
-	Reach *Reach
+	reach *Reach
 
 	// Programs are the files that may be started; nil means any that Entries
 	// lets execute. CommandArgs is set when a command rule constrains arguments

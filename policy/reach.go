@@ -72,10 +72,10 @@ func (p *Profile) Named(dir string, rights Rights) bool {
 			return true
 		}
 	}
-	if p.Reach == nil {
+	if p.reach == nil {
 		return false
 	}
-	for _, w := range p.Reach.writers {
+	for _, w := range p.reach.writers {
 		for at, place := range w.places {
 			if place.rights&rights != 0 && Within(at, dir) {
 				return true
@@ -88,8 +88,8 @@ func (p *Profile) Named(dir string, rights Rights) bool {
 // Writer finds what may write to a path: see [Reach]. A profile that Resolve has not
 // made knows of itself alone.
 func (p *Profile) Writer(path string, rights Rights) (Writer, bool) {
-	if p.Reach != nil {
-		return p.Reach.Writer(path, rights)
+	if p.reach != nil {
+		return p.reach.Writer(path, rights)
 	}
 	e, _ := p.Find(path)
 	return Writer{"the server", e.Rule}, e.Rights&rights != 0

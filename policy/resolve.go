@@ -113,7 +113,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	if b.reach.kept == nil && slices.ContainsFunc(out.Net, NetRule.Terminates) {
 		b.keep() // what ends TLS is looked for
 	}
-	out.Reach = b.reach
+	out.reach = b.reach
 	return out, b.warnings, nil
 }
 
