@@ -245,6 +245,8 @@ func runSecret(ctx context.Context, s policy.Secret) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case err != nil && s.Unset != nil:
+		return "", fmt.Errorf("%w; it ran without %s, which lead to where a server may write", err, strings.Join(s.Unset, ", "))
 	case err != nil:
 		return "", err // without what it said, which could have the value in it
 	case len(out) > maxSecret:

@@ -60,8 +60,8 @@ func TestRunSecret(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	s.Command, s.Path = []string{"sh", "-c", "planted"}, t.TempDir()
-	if got, err := runSecret(t.Context(), s); err == nil {
-		t.Errorf("%q", got)
+	if got, err := runSecret(t.Context(), s); err == nil || !strings.HasSuffix(err.Error(), "; it ran without PLANTED_LIB, which lead to where a server may write") {
+		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := runSecret(t.Context(), policy.Secret{Env: "T", Command: []string{"sh"}}); err == nil || !strings.Contains(err.Error(), "sh was not found") {
 		t.Errorf("%q, %v", got, err)

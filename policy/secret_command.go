@@ -3,6 +3,8 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -10,59 +12,67 @@ import (
 
 // The command of a secret runs outside of every jail, with all of the user's rights, and
 // what it prints is sent. So nothing of it may be what a server could write: neither
-// the program nor what interprets it, nor what its arguments name. What those read
-// beyond that (modules, settings in the home directory) is not known from here.
+// the program nor what interprets it, nor what its arguments or variables name. What those
+// read beyond that (modules, settings in the home directory) is not known from here.
+
+// commandCheck looks at one command of a secret.
+type commandCheck struct {
+	*builder
+	c    *commands
+	s    *Secret
+	dirs []string // of PATH
+	safe []string // those of dirs that the command gets: what it starts by name is there
+}
 
 // command finds the program of a secret's command, and what it may be started with. A
 // program that is not there stays "": the start fails.
 func (b *builder) command(s *Secret) error {
-	c := &commands{f: b.f, h: b.h}
 	dirs := searchPath(b.h)
-	program, err := b.program(c, s, s.Command[0], dirs)
+	safe := slices.DeleteFunc(slices.Clone(dirs), b.free)
+	k := &commandCheck{b, &commands{f: b.f, h: b.h}, s, dirs, safe}
+	program, err := k.program(s.Command[0], dirs)
 	if err != nil || program == "" {
 		return err
 	}
-	if err := b.interprets(c, s, program, dirs, 0); err != nil {
+	if err := k.interprets(program, 0); err != nil {
 		return err
 	}
 	for _, arg := range s.Command[1:] {
-		if err := b.reads(s, arg); err != nil {
+		if err := k.reads(arg, 0); err != nil {
 			return err
 		}
 	}
-	s.Program = program
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return b.free(dir) })
-	s.Path = strings.Join(dirs, ":")
+	s.Program, s.Path = program, strings.Join(safe, ":")
 	for _, e := range b.h.Environ {
 		name, value, _ := strings.Cut(e, "=")
-		if Dangerous(name) && slices.ContainsFunc(pathsIn(value), b.free) {
+		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.free) {
 			s.Unset = append(s.Unset, name)
 		}
 	}
 	return nil
 }
 
-// program is the canonical file of a word that is a path or a name in PATH, "" where
+// program is the canonical file of a word that is a path or a name in dirs, "" where
 // there is none.
-func (b *builder) program(c *commands, s *Secret, word string, dirs []string) (string, error) {
+func (k *commandCheck) program(word string, dirs []string) (string, error) {
 	if strings.Contains(word, "/") {
-		if err := b.refuse(s, word); err != nil { // it may come to be before it is started
+		if err := k.refuse(word); err != nil { // it may come to be before it is started
 			return "", err
 		}
 		dirs = []string{"/"}
 	}
 	for _, dir := range dirs {
-		p, _ := b.expand(word, dir)
-		if at, err := b.f.find(p); err == nil && c.executable(p) == "" {
-			return at.path, b.refuse(s, p)
+		p, _ := k.expand(word, dir)
+		if at, err := k.f.find(p); err == nil && k.c.executable(p) == "" {
+			return at.path, k.refuse(p)
 		}
 	}
 	return "", nil
 }
 
 // interprets follows the #! lines of a program.
-func (b *builder) interprets(c *commands, s *Secret, program string, dirs []string, depth int) error {
-	head, err := b.h.ReadHead(program, 4096)
+func (k *commandCheck) interprets(program string, depth int) error {
+	head, err := k.h.ReadHead(program, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
 	if err != nil || !script || depth > maxChain {
 		return nil // the kernel says what is wrong
@@ -73,7 +83,7 @@ func (b *builder) interprets(c *commands, s *Secret, program string, dirs []stri
 		return nil
 	}
 	for _, word := range words[1:] {
-		if err := b.reads(s, word); err != nil {
+		if err := k.reads(word, depth+1); err != nil {
 			return err
 		}
 	}
@@ -85,9 +95,9 @@ func (b *builder) interprets(c *commands, s *Secret, program string, dirs []stri
 		if word == "" {
 			continue
 		}
-		found, err := b.program(c, s, word, dirs)
+		found, err := k.program(word, k.dirs)
 		if err == nil && found != "" {
-			err = b.interprets(c, s, found, dirs, depth+1)
+			err = k.interprets(found, depth+1)
 		}
 		if err != nil {
 			return err
@@ -96,11 +106,20 @@ func (b *builder) interprets(c *commands, s *Secret, program string, dirs []stri
 	return nil
 }
 
-// reads refuses an argument in which a path is that a server could write: whether it is
-// run, read or sent is up to the program.
-func (b *builder) reads(s *Secret, arg string) error {
-	for _, p := range pathsIn(arg) {
-		if err := b.refuse(s, p); err != nil {
+// reads refuses an argument in which a path is, or the name of a program, that leads to
+// what a server could write: whether it is run, read or sent is up to the command.
+func (k *commandCheck) reads(arg string, depth int) error {
+	for _, p := range k.pathsIn(arg) {
+		if err := k.refuse(p); err != nil {
+			return err
+		}
+	}
+	for _, word := range append(k.pathsIn(arg), k.namesIn(arg)...) {
+		program, err := k.program(word, k.safe)
+		if err == nil && program != "" {
+			err = k.interprets(program, depth)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -108,17 +127,17 @@ func (b *builder) reads(s *Secret, arg string) error {
 }
 
 // refuse is the error of a path that a server could write.
-func (b *builder) refuse(s *Secret, p string) error {
-	abs, _ := b.expand(p, "/")
-	at, err := b.f.find(abs)
+func (k *commandCheck) refuse(p string) error {
+	abs, _ := k.expand(p, "/")
+	at, err := k.f.find(abs)
 	if err != nil {
-		return &RuleError{s.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
+		return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
 	}
-	why := b.chosen(at)
+	why := k.chosen(at)
 	if why == "" {
 		return nil
 	}
-	return &RuleError{s.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
+	return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
 // free tells whether a server could write what is at a path.
@@ -128,22 +147,61 @@ func (b *builder) free(p string) bool {
 	return err != nil || b.chosen(at) != ""
 }
 
-// pathsIn lists what in a word a program could take for a path: it may be a list, the
-// value of an option, or a line for a shell. The command runs in "/", so what is relative
-// begins there.
-func pathsIn(word string) (paths []string) {
-	word = strings.NewReplacer("${HOME}", "~", "$HOME", "~").Replace(word)
-	for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
-		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-			i := strings.Index(part, "/")
-			if i < 0 {
-				continue
-			}
-			if i > 0 && part[i-1] == '~' {
-				i--
-			}
-			paths = append(paths, part[i:], path.Join("/", part))
+// pathsIn lists what in a word a program could take for a path. The command runs in "/",
+// so what is relative begins there.
+func (b *builder) pathsIn(word string) (paths []string) {
+	for part := range b.partsOf(word) {
+		i := strings.Index(part, "/")
+		if i < 0 {
+			continue
 		}
+		begin := part[i:]
+		if user := strings.TrimSuffix(part[:i], b.h.User); strings.HasSuffix(part[:i], "~") || strings.HasSuffix(user, "~") {
+			begin = "~" + begin
+		}
+		paths = append(paths, begin, path.Join("/", part))
 	}
 	return paths
+}
+
+// namesIn lists what in a word could be the name of a program.
+func (b *builder) namesIn(word string) (names []string) {
+	for part := range b.partsOf(word) {
+		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
+			names = append(names, part)
+		}
+	}
+	return names
+}
+
+// partsOf takes a word for a list, for the value of an option, and for a line for a shell,
+// with the variables in it.
+func (b *builder) partsOf(word string) iter.Seq[string] {
+	word = os.Expand(word, func(name string) string {
+		switch value, set := b.h.getenv(name); {
+		case name == "HOME":
+			return b.h.Home
+		case name == "PWD":
+			return "/"
+		case set:
+			return value
+		}
+		return "${" + name + "}"
+	})
+	return func(yield func(string) bool) {
+		for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
+			for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+		for _, apart := range [...]bool{false, true} {
+			for _, w := range commandWords(word, b.h.Home, apart) {
+				if !yield(w.text) {
+					return
+				}
+			}
+		}
+	}
 }

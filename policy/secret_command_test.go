@@ -13,13 +13,17 @@ func TestSecretCommand(t *testing.T) {
 	const rules = "\n[[servers.s.access.fs]]\npath = \"~/grant\"\nread = true\nwrite = true\n"
 	files := "x /opt/op\nx /opt/sh #!/usr/bin/bash\\n\nf /opt/get.py\nx /home/u/grant/op\nx /home/u/grant/py\nf /home/u/grant/get.py\nd /home/u/grant/bin\n" +
 		"x /opt/by #!/home/u/grant/py -u\\n\nx /opt/byenv #!/usr/bin/env -S A=b py\\n\nx /opt/deep #!/opt/by\\n\nx /opt/with #!/usr/bin/env -S python3 /home/u/grant/get.py\\n\n" +
-		"l /opt/link /home/u/grant/op\nl /home/u/grant/back /opt/op\nx /home/u/bin/tool"
+		"l /opt/link /home/u/grant/op\nl /home/u/grant/back /opt/op\nx /home/u/bin/tool\n" +
+		"x /usr/bin/env\nl /usr/local/bin/get-token /home/u/grant/py\nx /usr/local/bin/safe"
 	for _, tt := range []struct{ name, command, path, program, err string }{
 		{"a program", `"/opt/op", "read", "op://vault/item"`, "", "/opt/op", ""},
 		{"by name", `"op"`, "/opt", "/opt/op", ""},
 		{"of the home directory", `"~/bin/tool"`, "", "/home/u/bin/tool", ""},
 		{"a shell", `"sh", "-c", "op read 'op://a/b' | tr -d x > /dev/null"`, "/opt", "/opt/sh", ""},
 		{"its script", `"python3", "/opt/get.py"`, "", "/usr/bin/python3.11", ""},
+		{"by env", `"env", "A=b", "safe"`, "/usr/local/bin", "/usr/bin/env", ""},
+		{"a word that has a file in the grant", `"op", "show", "grant/op"`, "/opt", "/opt/op", ""},
+		{"a name that is in the grant alone", `"env", "get.py"`, "/home/u/grant", "/usr/bin/env", ""},
 		{"absent", `"nothing"`, "", "", ""},
 		{"absent by path", `"/opt/nothing"`, "", "", ""},
 
@@ -30,6 +34,14 @@ func TestSecretCommand(t *testing.T) {
 		{"a script", `"python3", "/home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
 		{"a script by ~", `"sh", "-c", "exec ~/grant/get.py"`, "/opt", "", "the command needs /home/u/grant/get.py"},
 		{"a script by $HOME", `"sh", "-c", "x=\"$HOME/grant/get.py\"; $x"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a script by a quoted $HOME", `"sh", "-c", "\"$HOME\"/grant/get.py"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a script by ~user", `"sh", "-c", "~u/grant/get.py"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a script by a variable", `"sh", "-c", "${PROJECT}/get.py"`, "/opt", "", "the command needs /home/u/grant"},
+		{"a script in quotes and escapes", `"sh", "-c", "/home/'u'/gr\\ant/get.py"`, "/opt", "", "the command needs /home/u/grant/get.py"},
+		{"a name that leads there, by env", `"env", "A=b", "get-token"`, "/usr/local/bin", "", "the command needs /usr/local/bin/get-token, and the server may write to /home/u/grant/py"},
+		{"a name that leads there, by a shell", `"sh", "-c", "get-token|tr a b"`, "/opt:/usr/local/bin", "", "the command needs /usr/local/bin/get-token"},
+		{"the interpreter of an argument", `"env", "/opt/by"`, "", "", "the command needs /home/u/grant/py"},
+		{"the interpreter of a name among the arguments", `"env", "by"`, "/opt", "", "the command needs /home/u/grant/py"},
 		{"a script that is not there yet", `"python3", "/home/u/grant/later.py"`, "", "", "the command needs /home/u/grant/later.py"},
 		{"relative to /", `"python3", "home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
 		{"by dots", `"python3", "/opt/../home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
@@ -45,7 +57,7 @@ func TestSecretCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			host := func(h *Host) {
-				h.Environ = append(h.Environ, "PATH="+last("/usr/bin:relative", tt.path), "LD_LIBRARY_PATH=/opt:/home/u/grant/lib", "PYTHONPATH=/opt", "EDITOR=/home/u/grant/ed", "XDG_RUNTIME_DIR=/home/u/grant")
+				h.Environ = append(h.Environ, "PATH="+last("/usr/bin:relative", tt.path), "LD_LIBRARY_PATH=/opt:/home/u/grant/lib", "PYTHONPATH=/opt", "EDITOR=/home/u/grant/ed", "PROJECT=/home/u/grant", "AWS_CONFIG_FILE=/home/u/grant/aws")
 			}
 			p, _, err := resolveFake(t, newFake(aSystem, files), api+`{ env = "T", command = [`+tt.command+`] }`+rules, host)
 			var re *RuleError
@@ -69,7 +81,7 @@ func TestSecretCommand(t *testing.T) {
 			if strings.Contains(s.Path, "grant") || strings.Contains(s.Path, "relative") || !strings.Contains(s.Path, "/usr/bin") {
 				t.Errorf("PATH is %s", s.Path)
 			}
-			if slices.Sort(s.Unset); !slices.Equal(s.Unset, []string{"EDITOR", "LD_LIBRARY_PATH"}) {
+			if slices.Sort(s.Unset); !slices.Equal(s.Unset, []string{"AWS_CONFIG_FILE", "EDITOR", "LD_LIBRARY_PATH", "PROJECT"}) {
 				t.Errorf("unset is %s", s.Unset)
 			}
 		})
