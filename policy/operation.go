@@ -93,9 +93,10 @@ func (p *Profile) removable(path string) bool {
 // is how programs save, and what `git config` does to .git/config.
 func (p *Profile) Distinct() []Entry { return slices.DeleteFunc(slices.Clone(p.Entries), p.loose) }
 
+// ofFiles are the rights of a file: making and removing it is its directory's business.
+const ofFiles = Read | Update | Execute
+
 func (p *Profile) loose(e Entry) bool {
-	// Making and removing a file is its directory's business.
-	const ofFiles = Read | Update | Execute
 	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&ofFiles == 0 {
 		return false
 	}

@@ -146,6 +146,24 @@ func (b *builder) makeReach(out *Profile) {
 			places[l.at.path] = l.reached
 		}
 	}
+	for _, w := range b.reach.writers {
+		b.loosen(w)
+	}
+}
+
+// loosen gives to a file whose rule says of it what is around it ([Profile.Distinct]) the
+// rule of its directory: it can be replaced like those beside it.
+func (b *builder) loosen(w reacher) {
+	for p, place := range w.places {
+		at, err := b.f.find(p)
+		if err != nil || p == "/" || at.path != p || !at.info.Mode.IsRegular() {
+			continue
+		}
+		if _, around := w.find(path.Dir(p)); place.rights&ofFiles != 0 && place.rights&ofFiles == around.rights&ofFiles {
+			place.rights, place.rule = place.rights|around.rights, around.rule
+			w.places[p] = place
+		}
+	}
 }
 
 // spaceOf is the workspace of a policy, for its relative rules.
