@@ -157,7 +157,7 @@ func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
 	}
 	p.Out.Trailer = p.In.Trailer // it is filled in when the body has been read
 	passing := p.In.Context().Value(passingKey{}).(*passing)
-	t.secrets.put(p.Out.Header, passing.secrets)
+	t.secrets.put(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
 	if p.Out.Body == nil {
 		passing.body.end()
 		return

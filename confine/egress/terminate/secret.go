@@ -25,8 +25,9 @@ func checkSecrets(values map[string]string) (secrets, error) {
 }
 
 // put replaces the placeholders of the named secrets, each in the fields that it may stand
-// in. What could make a host carry the values on to another one goes then.
-func (s secrets) put(header http.Header, named []policy.Secret) {
+// in. What could make a host carry the values on to another one goes then, behind the body
+// as well.
+func (s secrets) put(header http.Header, named []policy.Secret, behind ...http.Header) {
 	sent := false
 	for name, values := range header {
 		replacer := s.replacer(named, func(n policy.Secret) bool { return standsIn(n, name) })
@@ -35,10 +36,8 @@ func (s secrets) put(header http.Header, named []policy.Secret) {
 			sent = sent || values[i] != v
 		}
 	}
-	for name := range header {
-		if sent && policy.TellsHost(plain(name)) {
-			delete(header, name)
-		}
+	for _, fields := range append(behind, header) {
+		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.TellsHost(plain(name)) })
 	}
 }
 

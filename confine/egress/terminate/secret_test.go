@@ -131,18 +131,27 @@ func TestSecretAlone(t *testing.T) {
 	}
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		var got http.Header
-		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) { got = r.Header })
+		var behind http.Header
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			got, behind = r.Header, r.Trailer
+		})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": token}})
 		c := w.client(t, http2)
 		for _, authorization := range []string{policy.Placeholder("T"), "another"} {
-			do(t, c, "GET", w.url("/x"), func(r *http.Request) {
+			do(t, c, "POST", w.url("/x"), func(r *http.Request) {
 				r.Header.Set("Authorization", authorization)
 				r.Header.Set("X-Other", "x")
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader("abc")), -1
+				r.Trailer = http.Header{"X-Forwarded-Host": {"evil.example"}, "X-Sum": {"42"}}
 				for _, f := range fields {
 					r.Header[http.CanonicalHeaderKey(f)] = []string{"evil.example"}
 				}
 			})
 			travels := kind == "http" || authorization == "another"
+			if _, ok := behind["X-Forwarded-Host"]; ok != travels || behind.Get("X-Sum") != "42" {
+				t.Errorf("behind the body, with %q: %v", authorization, behind)
+			}
 			for _, f := range append(fields, "X-Other") {
 				if _, ok := got[http.CanonicalHeaderKey(f)]; ok != (travels || f == "X-Other") {
 					t.Errorf("%s with %q: %v", f, authorization, ok)
