@@ -20,13 +20,14 @@ var gitRuns = map[string][]string{
 	"filter": {"clean", "smudge", "process"}, "diff": {"external", "command", "textconv"}, "merge": {"driver"}, "interactive": {"difffilter"},
 	"mergetool": {"cmd", "path"}, "difftool": {"cmd", "path"}, "guitool": {"cmd"}, "browser": {"cmd", "path"}, "man": {"cmd", "path"}, "instaweb": {"httpd"},
 	"hook": {"command"}, "trailer": {"command", "cmd"}, "submodule": {"update"}, "remote": {"uploadpack", "receivepack"}, "uploadpack": {"packobjectshook"},
+	"tar": {"command"}, "gc": {"recentobjectshook"}, "imap": {"tunnel"}, "svn": {"authorsprog"},
 	"sendemail": {"tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"}, "lfs": {"path", "clean", "smudge"},
 }
 
 // gitBelieves are those whose value is a file or directory that decides what is run, or
 // what is true.
 var gitBelieves = map[string][]string{
-	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath"},
+	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath", "proxysslcainfo"},
 }
 
 // gitHooks are the names that git looks for in core.hooksPath.
@@ -80,12 +81,26 @@ func (b *builder) protectNamedBy(git, top string) {
 
 // namedBy does it for one working tree, with the user's own and the system's configuration.
 func (b *builder) namedBy(configs []string, tree gitTree) {
+	for _, config := range append(configs, b.gitConfigsOf()...) {
+		b.protectNamed(config, tree, 0)
+	}
+}
+
+// gitConfigsOf are the user's own and the system's configuration, which git reads in every
+// repository.
+func (b *builder) gitConfigsOf() []string {
 	user, _ := b.h.getenv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
 		user = path.Join(b.h.Home, ".config")
 	}
-	for _, config := range append(configs, path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig") {
-		b.protectNamed(config, tree, 0)
+	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
+}
+
+// protectNamedEverywhere protects what these name by absolute paths: it is run in
+// repositories that no grant has.
+func (b *builder) protectNamedEverywhere() {
+	if b.writes() {
+		b.namedBy(nil, gitTree{})
 	}
 }
 
@@ -119,6 +134,8 @@ func (b *builder) protectNamed(config string, tree gitTree, depth int) {
 			}
 		case slices.Contains(gitBelieves[s.section], s.key):
 			b.protectBelieved(s, tree, named)
+		case s.section == "remote" && (s.key == "url" || s.key == "pushurl"):
+			b.protectRemote(s, tree, named)
 		case runs(s):
 			words := append(commandWords(s.value, b.h.Home, false), commandWords(s.value, b.h.Home, true)...)
 			for _, word := range append(words, commandWord{text: s.value}) {
@@ -142,19 +159,44 @@ func runs(s gitSetting) bool {
 }
 
 // protectBelieved protects a file or directory that a setting names. Of hooks in the working
-// tree's own directory, which a grant of it does name, it protects each.
+// tree's own directory, which a grant of it does name, it protects each. What is pushed to a
+// repository has hooks run in its git directory.
 func (b *builder) protectBelieved(s gitSetting, tree gitTree, named string) {
-	p := b.gitPath(s.value, tree.top)
+	for _, base := range []string{tree.top, tree.git} {
+		p := b.gitPath(s.value, base)
+		if p == "" {
+			continue
+		}
+		if at, err := b.f.find(p); err == nil && base != "" && s.key == "hookspath" && Within(b.real(base), at.path) {
+			for _, hook := range gitHooks {
+				b.protectPath(path.Join(at.path, hook), named)
+			}
+			continue
+		}
+		b.protectPath(p, named)
+	}
+}
+
+// protectRemote protects what decides in a repository of this host that is pushed to and
+// fetched from: its hooks are run here.
+func (b *builder) protectRemote(s gitSetting, tree gitTree, named string) {
+	value, isFile := strings.CutPrefix(s.value, "file://")
+	if before, _, scp := strings.Cut(value, ":"); !isFile && scp && !strings.Contains(before, "/") {
+		return // of another host, or a scheme
+	}
+	p := b.gitPath(value, tree.top)
 	if p == "" {
 		return
 	}
-	if at, err := b.f.find(p); err == nil && s.key == "hookspath" && Within(b.real(tree.top), at.path) {
-		for _, hook := range gitHooks {
-			b.protectPath(path.Join(at.path, hook), named)
+	for _, dir := range []string{p, p + ".git"} { // p/.git is found by its name
+		if b.f.exists(path.Join(dir, "HEAD")) {
+			for _, n := range gitParts {
+				b.protectPath(path.Join(dir, n), named)
+			}
+			b.protectLinked(dir)
+			b.protectNamedBy(dir, "")
 		}
-		return
 	}
-	b.protectPath(p, named)
 }
 
 // protectWord protects the file that a word of a command names, or will when it is made.
@@ -167,7 +209,7 @@ func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
 		return
 	}
 	places := []string{b.gitPath(text, tree.top)}
-	if w.behind {
+	if w.behind && tree.top != "" {
 		places = []string{path.Join(tree.top, text), path.Join(tree.git, text)}
 	}
 	for _, p := range places {
@@ -181,8 +223,8 @@ func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
 	}
 }
 
-// gitPath is a path of a configuration, made absolute; "" where it is another user's, or
-// of git's installation.
+// gitPath is a path of a configuration, made absolute; "" where it is another user's, of
+// git's installation, or relative without a base.
 func (b *builder) gitPath(p, base string) string {
 	switch {
 	case p == "" || strings.HasPrefix(p, "%(prefix)") || strings.ContainsRune(p, 0):
@@ -193,6 +235,9 @@ func (b *builder) gitPath(p, base string) string {
 		return ""
 	case p[0] == '/':
 		return path.Clean(p)
+	}
+	if base == "" {
+		return "" // in each repository another
 	}
 	return path.Join(base, p)
 }

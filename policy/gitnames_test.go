@@ -41,6 +41,11 @@ func TestGitNames(t *testing.T) {
 		{"[init]\n\ttemplateDir = template", "template"},
 		{"[remote \"o\"]\n\turl = x\n\tuploadpack = tools/watch.sh", "tools/watch.sh"},
 		{"[extensions]\n\tworktreeConfig = true", "by-worktree"},
+		{"[core]\n\thooksPath = .githooks # of what is pushed here", ".git/.githooks .git/.githooks/pre-receive"},
+		{"[tar \"x\"]\n\tcommand = ./tools/absent\n[gc]\n\trecentObjectsHook = tools/watch.sh", "tools/absent tools/watch.sh"},
+		{"[remote \"o\"]\n\turl = bare", "bare.git/config bare.git/hooks/pre-receive bare.git/remotes"},
+		{"[remote \"o\"]\n\turl = https://x.test/y\n\tpushurl = file:///home/u/proj/bare.git", "bare.git/config bare.git/hooks/pre-receive"},
+		{"# no remote", ".git/remotes/origin .git/branches/origin"},
 	} {
 		for name, write := range map[string]string{"the repository": ".:rw", "home": "~:rw", "within it": "~/proj/tools:rw"} {
 			t.Run(name+" "+c.config, func(t *testing.T) {
@@ -56,6 +61,9 @@ func TestGitNames(t *testing.T) {
 					f /home/u/proj/ssh/config
 					f /home/u/proj/my%20tools/edit
 					f /home/u/proj/clean.py
+					f /home/u/proj/bare.git/HEAD
+					f /home/u/proj/bare.git/hooks/pre-receive
+					d /home/u/proj/.git/branches
 					f /home/u/proj/main.c`)
 				h["/home/u/proj/.git/config"] = fakeFile{mode: 0o644, text: c.config + "\n"}
 				p, ws := mustResolve(t, h, fsRules(write))
@@ -113,6 +121,57 @@ func TestGitNamesElsewhere(t *testing.T) {
 	p, _ := mustResolve(t, h, fsRules(".:rw", ".everywhere:rw", "m/edit:rw"))
 	if !p.Allows(OpWrite, "/home/u/proj/m/edit") {
 		t.Error("what a rule names is not granted")
+	}
+}
+
+// TestGitNamesOfTheUser: what the user's own configuration names is run in every repository,
+// so it needs none in the grant.
+func TestGitNamesOfTheUser(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/.gitconfig [core]\nhooksPath=~/hooks-of-all\neditor=./relative\n[includeIf "gitdir:~/work/"]\npath=~/work/.gitwork\n[init]\ntemplateDir=/data/template\n
+		f /home/u/work/.gitwork [core]\nsshCommand=/home/u/work/bin/ssh.sh -v\n
+		f /home/u/work/bin/ssh.sh
+		f /home/u/work/main.c
+		d /data/template`)
+	for write, named := range map[string]string{
+		"~:rw":      "/home/u/hooks-of-all /home/u/hooks-of-all/pre-commit /home/u/work/.gitwork /home/u/work/bin/ssh.sh",
+		"~/work:rw": "/home/u/work/.gitwork /home/u/work/bin/ssh.sh",
+		"/data:rw":  "/data/template /data/template/hooks/post-checkout",
+	} {
+		p, _ := mustResolve(t, h, fsRules(write))
+		for _, file := range strings.Fields(named) {
+			if p.Allows(OpWrite, file) || p.Allows(OpCreate, file) {
+				t.Errorf("%s: %s: %s", write, file, p.RightsAt(file))
+			}
+		}
+		for _, file := range []string{"/home/u/work/main.c", "/home/u/work/relative", "/home/u/relative"} {
+			if rights := p.RightsAt(file); rights != 0 && !p.Allows(OpCreate, file) {
+				t.Errorf("%s: %s is out of reach", write, file)
+			}
+		}
+	}
+}
+
+// TestGitDirectoryElsewhere: a git directory that a link or a file named .git leads to has
+// worktrees and submodules like others.
+func TestGitDirectoryElsewhere(t *testing.T) {
+	for name, git := range map[string]string{"a link": "l /home/u/proj/.git ../proj/store", "a file": "f /home/u/proj/.git gitdir: store\\n"} {
+		h := newFake(aSystem, git, `
+			f /home/u/proj/store/HEAD
+			f /home/u/proj/store/config
+			f /home/u/proj/store/modules/m/HEAD
+			f /home/u/proj/store/modules/m/config [core]\nworktree=../../../m\neditor=./edit\n
+			f /home/u/proj/store/worktrees/w/commondir ../..\n
+			f /home/u/proj/store/worktrees/w/gitdir /home/u/w/.git\n`)
+		p, _ := mustResolve(t, h, fsRules(".:rw"))
+		for _, n := range []string{"store/config", "store/hooks/x", "store/remotes/o", "store/modules/m/config", "store/modules/m/hooks/x", "store/worktrees/w/commondir", "store/worktrees/w/gitdir", "m/edit"} {
+			if file := "/home/u/proj/" + n; p.Allows(OpWrite, file) || p.Allows(OpCreate, file) {
+				t.Errorf("%s: %s: %s", name, file, p.RightsAt(file))
+			}
+		}
+		if file := "/home/u/proj/store/modules/m/refs/remotes/o/main"; !p.Allows(OpCreate, file) {
+			t.Errorf("%s: %s is out of reach", name, file)
+		}
 	}
 }
 

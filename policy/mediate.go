@@ -166,13 +166,13 @@ func linked(names []string) bool {
 		return false
 	}
 	for i, name := range names[min(2, len(names)):] {
-		if slices.Contains(parts, name) {
-			return true
-		}
 		if name == "heads" || name == "remotes" || name == "tags" {
 			if names[i+1] == "refs" {
 				return false // the name of a branch
 			}
+		}
+		if slices.Contains(parts, name) {
+			return true
 		}
 	}
 	return false

@@ -22,8 +22,9 @@ func protectedNames(name string) (below []string, protected bool) {
 }
 
 // gitParts are what decides in a git directory which programs git starts:
-// commondir says where the others are, in every git directory that has one.
-var gitParts = []string{"hooks", "config", "config.worktree", "commondir"}
+// commondir says where the others are, in every git directory that has one, remotes and
+// branches where a push goes, and so whose hooks it runs, where the configuration does not.
+var gitParts = []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"}
 
 // linkParts are what of a worktree says where its git directory and its settings are.
 var linkParts = []string{"commondir", "gitdir", "config.worktree"}
@@ -59,6 +60,7 @@ func (b *builder) protect() {
 			b.protectPath(abs, s)
 		}
 	}
+	b.protectNamedEverywhere()
 	for _, own := range b.own() {
 		b.protectPath(own, own)
 	}
@@ -165,6 +167,7 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 			b.protectPath(path.Join(at.path, n), path.Join(name, n))
 		}
 		if name == ".git" {
+			b.protectLinked(at.path)
 			b.protectNamedBy(at.path, dir)
 		}
 	case name == ".git":
@@ -222,9 +225,10 @@ func (b *builder) protectGitFile(file string) {
 		b.namedBy(configs, tree)
 	}
 	for _, d := range dirs {
-		for _, n := range gitParts[:3] {
+		for _, n := range gitParts {
 			b.protectPath(path.Join(d, n), ".git/"+n)
 		}
+		b.protectLinked(d)
 	}
 	// What says where the hooks are must stay as it is.
 	for _, n := range []string{"commondir", "gitdir"} {
