@@ -74,7 +74,7 @@ func (d *destination) asksNames(p protocol) bool { return d.named || d.rules[p].
 func (g *Gate) literal(addr netip.Addr, port int) string {
 	name := addr.String()
 	if isLocal(addr) && !slices.ContainsFunc(g.o.Rules, func(r policy.NetRule) bool {
-		return r.Host == name && slices.Contains(r.Ports(), port)
+		return r.Host == name && r.Covers(name, port)
 	}) {
 		return "localhost"
 	}
