@@ -222,9 +222,10 @@ func (l limit) loosens() bool { return *l.value != nil && l.preset != 0 && **l.v
 // LayerGrant is what a file says of one server, in words: what is started, and what it gets
 // beyond what every program gets.
 type LayerGrant struct {
-	Server string
-	Starts []string // nil where the file has rules alone
-	Gets   []string
+	Server    string
+	Starts    []string // nil where the file names no program
+	Arguments []string // for a program that is named elsewhere
+	Gets      []string
 }
 
 // LayerGrants lists what the content of one file grants by itself, without other layers.
@@ -232,30 +233,39 @@ func LayerGrants(data []byte, file string) (all []LayerGrant) {
 	layer, _ := decodeLayer(data, file)
 	for _, name := range sortedKeys(layer.Servers) {
 		s := layer.Servers[name]
-		g := LayerGrant{Server: name, Gets: s.grants()}
+		g := LayerGrant{Server: name, Gets: s.grants(), Arguments: s.Arguments}
 		if s.Command != "" {
-			g.Starts = append([]string{s.Command}, s.Arguments...)
+			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
 		}
-		if s.Access == nil && len(s.Tools) == 0 && s.Command != "" {
-			g.Gets = append(g.Gets, "the default policy: the workspace (read write)")
+		const byDefault = "the default policy: the workspace (read write)"
+		if s.runsOther(nil) && !s.Access.replaces() { // what others grant to it does not count
+			g.Gets = append(g.Gets, byDefault)
 		}
 		g.Gets = append(g.Gets, s.Access.outside()...)
 		for _, tool := range sortedKeys(s.Tools) {
-			g.Gets = append(g.Gets, s.Tools[tool].Access.outside()...)
+			a := s.Tools[tool].Access
+			if a.declared() && !a.replaces() {
+				g.Gets = append(g.Gets, "tool "+tool+": "+byDefault)
+			}
+			g.Gets = append(g.Gets, a.outside()...)
 		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// outside are the programs that an access table has run outside of every jail.
+// outside are the programs that an access table has run, and the files that it has read,
+// outside of every jail.
 func (a *Access) outside() (out []string) {
 	if a == nil {
 		return nil
 	}
 	for _, r := range a.Net {
 		for _, s := range r.Secrets {
-			if s.Command != nil {
+			switch {
+			case s.File != "":
+				out = append(out, fmt.Sprintf("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File))
+			case s.Command != nil:
 				out = append(out, fmt.Sprintf("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " ")))
 			}
 		}

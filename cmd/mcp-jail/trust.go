@@ -90,6 +90,8 @@ func grantedWords(all []policy.LayerGrant) string {
 	for _, g := range all {
 		if g.Starts != nil {
 			fmt.Fprintf(&b, "Server %s starts  %s  with", g.Server, printable(shellWords(g.Starts)))
+		} else if g.Arguments != nil {
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", g.Server, printable(shellWords(g.Arguments)))
 		} else {
 			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", g.Server)
 		}
