@@ -72,7 +72,11 @@ func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, c
 	}
 	v = j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
 	if !expressible(dir) || j.tooWide(dir) {
-		v.fix = "what is written beside a file needs its directory, and " + j.show(dir) + " is not the server's alone: have it keep the file in a directory of its own"
+		why := " is not the server's alone"
+		if place := j.held(dir); place != "" {
+			why = " holds " + j.show(place) + ", a program that the server is made of"
+		}
+		v.fix = "what is written beside a file needs its directory, and " + j.show(dir) + why + ": have it keep the file in a directory of its own; its documentation names the argument, or the variable to grant"
 		return v, true
 	}
 	v.need, _ = j.pathNeed(dir, missing, false)

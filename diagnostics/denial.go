@@ -24,6 +24,12 @@ type Denial struct {
 	Usual bool `json:"usual,omitempty"`
 }
 
+// lookup is what was attempted where Denial.nameless.
+const lookup = "to look up the name of a host"
+
+// nameless tells a look-up of which the jail has not seen the name.
+func (d Denial) nameless() bool { return d.Operation == "resolve" && d.Target == "" }
+
 // Latest is when it was refused the last time.
 func (d Denial) Latest() time.Time {
 	if d.Last.IsZero() {

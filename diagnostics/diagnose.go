@@ -1,6 +1,8 @@
 package diagnostics
 
 import (
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,6 +88,7 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 		return all.ordered(own), nil
 	}
 	likely, cleared := j.fromText(lines)
+	likely = slices.DeleteFunc(likely, j.bySocket)
 	if v := j.uprooted(lines); v.blamed {
 		likely = append(likely, finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
 	}
@@ -101,6 +104,20 @@ func (j *judge) collect(lines []string) (findings, *verdict) {
 		}
 	}
 	return all.ordered(own), cleared
+}
+
+// bySocket tells a host that was never looked for: the text has its name because a
+// connection to a socket was made in that name, and the jail has refused that one. Every
+// look-up of a name is on record.
+func (j *judge) bySocket(f finding) bool {
+	host, _, _, _ := splitEndpoint(f.hint.Target)
+	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
+		return false
+	}
+	has := func(axis policy.Axis) bool {
+		return slices.ContainsFunc(j.ev.Denials, func(d Denial) bool { return d.Axis == axis })
+	}
+	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
 // blame fills in the cause that is known.

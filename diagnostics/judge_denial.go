@@ -152,7 +152,7 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v.need, v.hint.Warning = need{}, ""
 		v.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + j.plan()
 	}
-	return j.withheld(connected(v, m.dials), m.dials)
+	return j.withheld(j.connected(v, m.dials), m.dials)
 }
 
 func (j *judge) deniedProgram(d Denial, cause string) verdict {

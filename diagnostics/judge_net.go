@@ -25,10 +25,13 @@ const (
 
 // deniedNet judges what the jail's network refused.
 func (j *judge) deniedNet(d Denial, cause string) verdict {
-	if d.Operation == "resolve" && d.Target == "" {
+	if d.nameless() {
 		// Which name, the jail has not seen: nobody was there to be asked.
-		v := j.blame(Certain, d.Axis, "", d.Operation, "the jail refused to look up the name of a host"+d.details(), need{})
-		v.fix = "grant the host that the server needs; which one, its documentation says, or its error"
+		v := j.blame(Certain, d.Axis, "", d.Operation, "the jail refused "+lookup+d.details(), need{})
+		v.fix = "grant the host that the server needs, which its documentation or its error names"
+		if flags, ok := j.advice.flags([]need{{host: "HOST"}}); ok && len(flags) > 0 {
+			v.fix += ", with " + strings.Join(flags, " ")
+		}
 		return v
 	}
 	host, port, scheme, ok := splitEndpoint(d.Target)

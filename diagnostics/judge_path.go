@@ -13,8 +13,16 @@ func (j *judge) path(m mention) verdict {
 	if !ok {
 		return verdict{}
 	}
+	link := path
 	path = j.canonical(path)
-	return j.withheld(connected(j.named(path, m), m.dials), m.dials)
+	if m.bare && (j.exists(path) != present || path == link) {
+		return verdict{} // a word of the sentence, for all that is known
+	}
+	v := j.withheld(j.connected(j.named(path, m), m.dials), m.dials)
+	if v.blamed && path != link && j.inWorkspace(link) {
+		v.hint.Cause += "; " + j.show(link) + " leads there"
+	}
+	return v
 }
 
 // named judges what the path of a text leads to.
@@ -66,8 +74,11 @@ func (j *judge) named(path string, m mention) verdict {
 }
 
 // connected narrows the line for a socket, which takes `update` and nothing else of what
-// `write` is short for.
-func connected(v verdict, dials bool) verdict {
+// `write` is short for, and says what it gives away.
+func (j *judge) connected(v verdict, dials bool) verdict {
+	if dials && v.need.path != "" && v.hint.Warning == "" {
+		v.hint.Warning = j.hostSocket(v.need.path)
+	}
 	if dials && v.need.path != "" && v.need.rights&policy.Write != 0 {
 		v.need.rights = v.need.rights&^policy.Write | policy.Update
 	}
@@ -128,6 +139,9 @@ func (j *judge) absentPath(path string, m mention, here existence, missing polic
 					"the server did not find "+j.show(path)+", which exists on the host: the jail has a "+private+" of its own")
 			}
 			return verdict{}
+		}
+		if m.shell && missing == policy.Read && j.ev.Executable != nil && j.ev.Executable(path) && j.exists(path+"/.") != present {
+			missing |= policy.Execute // a program by its path is there to be started
 		}
 		return j.blamePath(Likely, path, missing, m.makes,
 			"the server did not find "+j.show(path)+", which exists on the host but is not granted")

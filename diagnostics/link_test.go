@@ -1,6 +1,9 @@
 package diagnostics
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestLinkByItsName: a file of the working directory that is named without a slash is no
 // program, and a link leads where it leads.
@@ -29,6 +32,33 @@ func TestLinkByItsName(t *testing.T) {
 		}
 		if d.Attribution != want.attribution || got != want.target {
 			t.Errorf("%s: %s %q, want %+v: %s", target, d.Attribution, got, want, d.Cause)
+		}
+	}
+}
+
+// TestLinkByABareWord: cat names a link of the working directory without quotes, dot or
+// slash. The words say where it leads; a word that is no link is one of the sentence.
+func TestLinkByABareWord(t *testing.T) {
+	for text, fault := range map[string]string{
+		"cat: key: Permission denied":         "",
+		"cat: key: No such file or directory": "",
+		"cat: out: Permission denied":         "no link",
+	} {
+		ev := evidence(text)
+		exists := ev.Exists
+		ev.Exists = func(path string) bool {
+			return path == "/home/u/work/key" || path == "/home/u/work/out" || exists(path)
+		}
+		ev.Canonical = func(path string) string {
+			if path == "/home/u/work/key" {
+				return "/home/u/work/.env"
+			}
+			return path
+		}
+		d := Diagnose(ev)
+		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" leads there`)
+		if blamed != (fault == "") || len(d.Flags)+len(d.Grant) > 0 {
+			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Grant)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,6 +19,7 @@ type mention struct {
 	makes  bool          // of a path: the attempt was to make a directory
 	dials  bool          // of a path: the attempt was to connect to a socket
 	shell  bool          // of a path: a shell says it, about a program or a redirection
+	bare   bool          // of a path: a word that may as well be one of the sentence
 	port   int           // of a host
 	scheme string        // of a host
 	strict bool          // of a variable: the text clearly asks for it
@@ -107,8 +109,8 @@ func mentions(lines []string) []mention {
 		if len(found) == 0 {
 			found = pathsIn(line, f)
 		}
-		if len(found) == 0 && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
-			found = pathsBefore(lines, i, f)
+		if !slices.ContainsFunc(found, func(m mention) bool { return !m.bare }) && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
+			found = append(found, pathsBefore(lines, i, f)...)
 		}
 		found = append(found, hostsIn(line, f)...)
 		found = append(found, programsIn(line)...)

@@ -22,6 +22,8 @@ var (
 	loadedPath = lazy{text: `(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`}
 	// unable to open database "data/app.db"   (sqlite3)
 	databasePath = lazy{text: `unable to open database (?:file )?["']([^"']+)["']`}
+	// Error: Cannot find module '/x/server.js'   (node)
+	modulePath = lazy{text: `Cannot find module '(/[^']+)'`}
 	// sh: 1: cd: can't cd to /x (dash); curl: (37) Couldn't open file /x
 	wordedPath = lazy{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
 	// connect EACCES /run/docker.sock, spawn /x EACCES
@@ -81,6 +83,9 @@ func pathsIn(line string, f fault) []mention {
 	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
 		add(faultAbsent, "read", m[1])
 	}
+	if m := modulePath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
+	}
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
 	}
@@ -97,6 +102,10 @@ func pathsIn(line string, f fault) []mention {
 	}
 	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
 		addShell(add, line, f, m)
+		if len(found) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
+			pf, _ := signatureOf(m[4])
+			return []mention{{kind: mentionPath, name: m[3], fault: pf, bare: true}}
+		}
 	}
 	if len(found) > 0 {
 		return found

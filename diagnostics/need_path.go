@@ -53,6 +53,9 @@ func (j *judge) pathNeed(path string, missing policy.Rights, makes bool) (need, 
 	}
 	n.make = true
 	n.rights |= policy.Read
+	if makes {
+		return n, "mcp-jail makes it, before it starts the server"
+	}
 	return n, ""
 }
 

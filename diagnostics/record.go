@@ -126,6 +126,10 @@ func (r Record) Words() string {
 	for _, d := range r.Diagnoses {
 		d.words(&b)
 	}
+	if all := r.together(); all != nil {
+		b.WriteString("\nTo grant all of this at once:\n")
+		writeLine(&b, all)
+	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
 	}
@@ -170,6 +174,9 @@ func (h Hint) words(b *strings.Builder) {
 // words is a denial in one line.
 func (d Denial) words() string {
 	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
+	if d.nameless() {
+		words = string(d.Axis) + ": " + lookup + d.details()
+	}
 	if d.Tool != "" {
 		words += ", tool " + quote(d.Tool)
 	}

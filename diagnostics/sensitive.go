@@ -16,7 +16,7 @@ func (j *judge) risk(path string, rights policy.Rights) string {
 	writes := rights&policy.Write != 0
 	switch {
 	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
-		return j.show(path) + " is a socket of the host: whoever listens there is outside of the jail"
+		return j.hostSocket(path)
 	case entry.Origin == policy.OriginSensitive || sensitiveName(path, home):
 		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
 	case writes && (entry.Origin == policy.OriginProtected || j.unmade(path) || besidesGit(path) || protectedName(path)):
@@ -40,6 +40,10 @@ func (j *judge) risk(path string, rights policy.Rights) string {
 		return j.show(path) + " holds what other programs keep, all of it"
 	}
 	return ""
+}
+
+func (j *judge) hostSocket(path string) string {
+	return j.show(path) + " is a socket of the host: the program that listens there is outside of the jail"
 }
 
 func (j *judge) inWorkspace(path string) bool {

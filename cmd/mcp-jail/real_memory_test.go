@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,13 +38,13 @@ func TestRealMemory(t *testing.T) {
 	}
 }
 
-// Without MEMORY_FILE_PATH the server writes beside its own code. The failure
-// says what to write into a configuration, and that works.
+// Without MEMORY_FILE_PATH the server writes beside its own code, which no line may grant:
+// the failure says that the file has to lie elsewhere, and that works.
 func TestRealMemoryDiagnosed(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	// A copy of the package: the grant at the end makes it writable.
+	// A copy of the package, which an ordinary user may write to.
 	pkg := filepath.Join(w.base, "node_modules")
 	if out, err := w.plain("cp", "-R", filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"), pkg).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -62,16 +61,18 @@ func TestRealMemoryDiagnosed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "memory.jsonl")); err == nil {
 		t.Fatal("it wrote beside its own code")
 	}
-	grant := lastGrant(t, w, "memory")
-	config := filepath.Join(w.base, "c.toml")
-	head := "version = 1\n[servers.memory]\ncommand = \"node\"\narguments = [" + strconv.Quote(program) + "]\n"
-	must(t, os.WriteFile(config, []byte(head+grant), 0o644))
-	s = open(t, w.jail("--config", config, "memory"), nil)
+	// It renames a new file to the old one, which takes the directory of its program: no
+	// line grants that, and what the words say in its place works.
+	if d := w.why(t, "memory"); len(d.Grant)+len(d.Flags) > 0 || !strings.Contains(d.Fix, "in a directory of its own") || !strings.Contains(d.Fix, filepath.Base(program)) {
+		t.Fatalf("it proposes %q %q: %s", d.Grant, d.Flags, d.Fix)
+	}
+	w.env = append(w.env, "MEMORY_FILE_PATH="+filepath.Join(w.work, "memory.jsonl"))
+	s = open(t, w.jail("--name", "memory", "--env", "MEMORY_FILE_PATH", "--", "node", program), nil)
 	if r := s.tool("create_entities", remember); r.IsError {
-		t.Fatalf("with\n%s\nit still fails: %s\nstderr: %s", head+grant, r.texts(), &s.stderr)
+		t.Fatalf("it still fails: %s\nstderr: %s", r.texts(), &s.stderr)
 	}
 	s.close()
-	if got := read(t, filepath.Join(dir, "memory.jsonl")); !strings.Contains(got, "it holds") {
+	if got := read(t, filepath.Join(w.work, "memory.jsonl")); !strings.Contains(got, "it holds") {
 		t.Errorf("the file holds %q", got)
 	}
 }

@@ -1,0 +1,65 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+)
+
+// together is one line for the client with the flags of all diagnoses: each has its own,
+// and to take one would be to leave the others out. nil where there is one line only, or
+// where they do not go together.
+func (r Record) together() []string {
+	var first, flags, command []string
+	several := false
+	for _, d := range r.Diagnoses {
+		if len(d.Line) == 0 || len(d.Declare) > 0 {
+			continue
+		}
+		at := slices.Index(d.Line, "--")
+		if at < 2 || command != nil && !slices.Equal(command, d.Line[at:]) {
+			return nil
+		}
+		if first == nil {
+			first, flags, command = d.Line, slices.Clone(d.Line[:at]), d.Line[at:]
+			continue
+		}
+		several = several || !slices.Equal(first, d.Line)
+		if flags = addFlags(flags, d.Line[2:at]); flags == nil {
+			return nil
+		}
+	}
+	if !several {
+		return nil
+	}
+	return slices.Concat(flags, command)
+}
+
+// addFlags adds the flags that are not there. nil where one that is said once has two
+// values.
+func addFlags(flags, more []string) []string {
+	for len(more) > 0 {
+		n := 1
+		if len(more) > 1 && !strings.Contains(more[0], "=") {
+			n = 2
+		}
+		word := more[:n]
+		more = more[n:]
+		switch i := slices.Index(flags, word[0]); {
+		case i >= 0 && word[0] == "--workspace" && !slices.Equal(flags[i:min(i+n, len(flags))], word):
+			return nil
+		case !holds(flags, word):
+			flags = append(flags, word...)
+		}
+	}
+	return flags
+}
+
+// holds tells whether words stand in all, one behind the other.
+func holds(all, words []string) bool {
+	for i := range all {
+		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {
+			return true
+		}
+	}
+	return false
+}
