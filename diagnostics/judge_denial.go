@@ -118,6 +118,16 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 	}
 	m := mention{name: path, want: want, fault: faultRefused, makes: strings.HasPrefix(d.Operation, "mkdir")}
 	missing := j.missing(path, m, j.exists(path))
+	m.dials = d.Axis == policy.AxisIPC
+	private := ""
+	if m.dials {
+		private, _ = j.own(path)
+	}
+	if missing == 0 && private != "" {
+		// The jail's own directory may be written, and has no such socket.
+		missing = policy.Update
+		cause += ", which exists on the host: the jail has a " + private + " of its own"
+	}
 	if missing == 0 {
 		// The profile allows what the jail refused: no line would change that.
 		v := j.blame(Certain, d.Axis, path, word(want), cause, need{})
@@ -138,7 +148,6 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v.fix = j.show(path) + " does not exist on this host either"
 		return v
 	}
-	m.dials = d.Axis == policy.AxisIPC
 	v, beside := j.blameBeside(Certain, path, missing, cause)
 	switch {
 	case beside && !m.dials:
@@ -148,7 +157,7 @@ func (j *judge) deniedPath(d Denial, cause string) verdict {
 		v = j.blamePath(Certain, path, missing, m.makes, cause)
 	}
 	v.hint.Axis = d.Axis
-	if n := v.need; n.path != "" && n.with == "" && !n.make && n.rights&^j.profile.RightsAt(n.path) == 0 && !j.reserved(n.path) {
+	if n := v.need; n.path != "" && n.with == "" && !n.make && private == "" && n.rights&^j.profile.RightsAt(n.path) == 0 && !j.reserved(n.path) {
 		v.need, v.hint.Warning = need{}, ""
 		v.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + j.plan()
 	}

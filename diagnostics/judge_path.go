@@ -76,7 +76,7 @@ func (j *judge) named(path string, m mention) verdict {
 // connected narrows the line for a socket, which takes `update` and nothing else of what
 // `write` is short for, and says what it gives away.
 func (j *judge) connected(v verdict, dials bool) verdict {
-	if dials && v.need.path != "" && v.hint.Warning == "" {
+	if dials && v.need.path != "" {
 		v.hint.Warning = j.hostSocket(v.need.path)
 	}
 	if dials && v.need.path != "" && v.need.rights&policy.Write != 0 {
