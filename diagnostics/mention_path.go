@@ -71,21 +71,7 @@ func pathsIn(line string, f fault) []mention {
 		sf, _ := signatureOf(m[2])
 		add(sf, "connect", m[1])
 	}
-	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
-		add(faultRefused, "exec", m[1])
-	}
-	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
-		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
-		d := pathMention(faultRefused, "open", name)
-		d.database = true
-		found = append(found, d)
-	}
-	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
-		add(faultAbsent, "read", m[1])
-	}
-	if m := modulePath.re().FindStringSubmatch(line); m != nil {
-		add(faultAbsent, "read", m[1])
-	}
+	found = append(found, wordedPaths(line)...)
 	if len(found) > 0 || f == faultNone || f == faultNetwork {
 		return found
 	}
@@ -111,6 +97,27 @@ func pathsIn(line string, f fault) []mention {
 		return found
 	}
 	return vaguePaths(line, f)
+}
+
+// wordedPaths are the paths of sentences that one kind of program prints.
+func wordedPaths(line string) (found []mention) {
+	add := func(f fault, verb, path string) { found = append(found, pathMention(f, verb, path)) }
+	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
+		add(faultRefused, "exec", m[1])
+	}
+	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
+		d := pathMention(faultRefused, "open", name)
+		d.database = true
+		found = append(found, d)
+	}
+	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
+	}
+	if m := modulePath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
+	}
+	return found
 }
 
 // wordsBefore are words of a sentence before a path that begins as such: "temporary file
