@@ -11,26 +11,32 @@ func startupFiles(os string) []string {
 		"~/.zshenv", "~/.zprofile", "~/.zshrc", "~/.zlogin", "~/.zlogout", "~/.zsh", "~/.oh-my-zsh", "~/.config/zsh", "~/.config/bash",
 		"~/.kshrc", "~/.mkshrc", "~/.cshrc", "~/.tcshrc", "~/.login", "~/.logout", "~/.shrc", "~/.inputrc",
 		"~/.config/fish", "~/.config/nushell", "~/.config/powershell", "~/.config/starship.toml", "~/.config/direnv", "~/.direnvrc",
+		"~/.bash_completion.d", "~/.local/share/bash-completion", "~/.oh-my-bash", "~/.bash_it", "~/.zcompdump", "~/.p10k.zsh", "~/.zim", "~/.zimrc", "~/.antigen", "~/.zplug", "~/.zinit", "~/.local/share/zinit",
+		"~/.fzf", "~/.fzf.bash", "~/.fzf.zsh", "~/.local/share/fish", "~/.local/share/nushell", "~/.local/share/powershell", "~/.selected_editor",
 		// The session: environment, services, what starts with the desktop.
 		"~/.pam_environment", "~/.environment", "~/.config/environment.d", "~/.config/systemd", "~/.local/share/systemd", "~/.local/share/dbus-1",
 		"~/.config/autostart", "~/.config/autostart-scripts", "~/.config/plasma-workspace", "~/.local/share/applications",
 		"~/.xprofile", "~/.xinitrc", "~/.xsession", "~/.xsessionrc", "~/.xserverrc", "~/.Xresources", "~/.Xdefaults",
 		"~/.config/i3", "~/.config/sway", "~/.config/hypr", "~/.config/awesome", "~/.config/openbox", "~/.config/bspwm", "~/.config/sxhkd",
+		"~/.config/labwc", "~/.config/niri", "~/.config/river", "~/.config/qtile", "~/.config/xmonad", "~/.xmonad", "~/.config/herbstluftwm", "~/.fluxbox", "~/.icewm", "~/.config/lxsession", "~/.config/uwsm", "~/.config/waybar", "~/.config/polybar",
+		"~/.config/user-dirs.dirs", "~/.config/locale.conf", "~/.config/dconf", "~/.config/xfce4", "~/.config/mimeapps.list", "~/.config/wireplumber", "~/.config/pulse/default.pa", "~/.config/pulse/client.conf", "~/.asoundrc", "~/.config/vulkan", "~/.local/share/vulkan",
+		"~/.local/share/gnome-shell", "~/.local/share/cinnamon", "~/.local/share/plasma", "~/.local/share/kwin", "~/.local/share/kio", "~/.local/share/thumbnailers", "~/.local/share/nautilus", "~/.local/share/nautilus-python", "~/.local/share/flatpak",
 		"~/.forward", "~/.procmailrc", "~/.rhosts", "~/.shosts",
 		// Programs by their names.
-		"~/bin", "~/.local/bin", "~/.cargo/bin", "~/.docker/cli-plugins",
+		"~/bin", "~/.local/bin", "~/.cargo/bin", "~/.docker/cli-plugins", "~/.local/sbin", "~/go/bin", "~/.deno/bin", "~/.bun/bin", "~/.volta", "~/.pyenv", "~/.rbenv", "~/.asdf", "~/.nvm/versions", "~/.sdkman", "~/.rustup",
+		"~/.local/share/mise", "~/.local/share/fnm", "~/.local/share/pipx", "~/.npm-global", "~/.dotnet/tools", "~/.krew/bin", "~/.ghcup/bin", "~/.cabal/bin", "~/.cache/pre-commit",
 		// Version control.
-		"~/.gitconfig", "~/.config/git", "~/.hgrc", "~/.config/hg", "~/.config/jj", "~/.subversion",
+		"~/.gitconfig", "~/.config/git", "~/.hgrc", "~/.config/hg", "~/.config/jj", "~/.subversion", "~/.tigrc", "~/.gitk", "~/.config/lazygit",
 		// Terminals and pagers.
-		"~/.tmux.conf", "~/.config/tmux", "~/.screenrc", "~/.config/kitty", "~/.config/alacritty", "~/.config/wezterm", "~/.wezterm.lua", "~/.config/ghostty", "~/.config/foot", "~/.lesskey", "~/.lessfilter",
+		"~/.tmux.conf", "~/.tmux", "~/.config/tmux", "~/.byobu", "~/.config/zellij", "~/.screenrc", "~/.config/kitty", "~/.config/alacritty", "~/.config/wezterm", "~/.wezterm.lua", "~/.config/ghostty", "~/.config/foot", "~/.lesskey", "~/.lessfilter",
 		// Editors.
-		"~/.vimrc", "~/.gvimrc", "~/.vim", "~/.exrc", "~/.config/vim", "~/.config/nvim", "~/.local/share/nvim", "~/.ideavimrc", "~/.emacs", "~/.emacs.d", "~/.config/emacs", "~/.doom.d", "~/.config/doom",
+		"~/.vimrc", "~/.gvimrc", "~/.vim", "~/.exrc", "~/.config/vim", "~/.config/nvim", "~/.local/share/nvim", "~/.ideavimrc", "~/.emacs", "~/.emacs.el", "~/.emacs.d", "~/.spacemacs", "~/.spacemacs.d", "~/.config/emacs", "~/.doom.d", "~/.config/doom",
 		"~/.nanorc", "~/.config/nano", "~/.config/helix", "~/.config/kak", "~/.config/micro", "~/.config/sublime-text", "~/.config/JetBrains", "~/.config/zed",
 		"~/.config/Code/User", "~/.config/Code - Insiders/User", "~/.config/VSCodium/User", "~/.config/Cursor/User", "~/.config/Windsurf/User",
-		"~/.vscode-server", "~/.vscode-oss", "~/.cursor-server", "~/.windsurf-server",
+		"~/.local/share/JetBrains", "~/.local/share/zed", "~/.local/share/code-server", "~/.vscode-server", "~/.vscode-oss", "~/.cursor-server", "~/.windsurf-server",
 		// Languages, their package managers and debuggers.
 		"~/.local/lib", "~/.config/pip", "~/.pip", "~/.condarc", "~/.config/uv", "~/.pdbrc", "~/.pythonrc", "~/.node_modules", "~/.node_libraries", "~/.yarnrc", "~/.yarnrc.yml", "~/.config/pnpm", "~/.bunfig.toml",
-		"~/.cargo/env", "~/.cargo/config", "~/.cargo/config.toml", "~/.gemrc", "~/.irbrc", "~/.pryrc", "~/.Rprofile", "~/.ghci", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit",
+		"~/.cargo/env", "~/.cargo/config", "~/.cargo/config.toml", "~/.gemrc", "~/.irbrc", "~/.pryrc", "~/.Rprofile", "~/.Renviron", "~/.julia/config", "~/.iex.exs", "~/.ipython/profile_default/startup", "~/.ipython/profile_default/ipython_config.py", "~/.ipython/extensions", "~/.jupyter", "~/.local/share/jupyter/kernels", "~/.ghci", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit",
 		"~/.config/go", "~/.gradle/init.gradle", "~/.gradle/init.d", "~/.gradle/gradle.properties", "~/.m2/settings.xml", "~/.sbt",
 		"~/.nvm/nvm.sh", "~/.asdfrc", "~/.tool-versions", "~/.config/mise", "~/.sqliterc", "~/.psqlrc", "~/.my.cnf", "~/.curlrc", "~/.config/curlrc", "~/.wgetrc", "~/.mailcap", "~/.ansible.cfg", "~/.terraformrc",
 	}
