@@ -268,6 +268,9 @@ func (b *jailBuilder) limitServer() error {
 			return on("open_files", err)
 		}
 	}
+	if err := b.limitSignals(); err != nil {
+		return err
+	}
 	return b.limits()
 }
 

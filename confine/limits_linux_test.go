@@ -57,6 +57,38 @@ func TestJailTerminals(t *testing.T) {
 	expect(t, "more", inJail(t, jailProfile(t), more)[0], fmt.Sprint(maxTerminals, " ENOSPC"))
 }
 
+// TestJailQueuedSignals: a user has so many signals and timers in all processes.
+func TestJailQueuedSignals(t *testing.T) {
+	needsJail(t)
+	testQueuedSignals(t)
+}
+
+// TestBareQueuedSignals is the same without namespaces.
+func TestBareQueuedSignals(t *testing.T) {
+	needsBare(t)
+	testQueuedSignals(t)
+}
+
+func testQueuedSignals(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil || limit.Cur > 1<<20 {
+		t.Skipf("%v, or more than can be tried: %d", err, limit.Cur)
+	}
+	quarter := int(limit.Cur / 4)
+	more := try("timers", fmt.Sprint(quarter+1))
+	expect(t, "unconfined", unconfined(t, "/", more)[0], succeeded)
+	got, err := runJail(t, Launcher{Waive: allGaps.Waive}, jailProfile(t), []attempt{try("limit", fmt.Sprint(unix.RLIMIT_SIGPENDING)), more})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "raising it again", got[0], fmt.Sprintf("ok %d %d", quarter, quarter))
+	n, why, _ := strings.Cut(got[1], " ")
+	// Without namespaces what the user's other processes have counts, too.
+	if count, _ := strconv.Atoi(n); why != "EAGAIN" || count > quarter || count < quarter/2 {
+		t.Errorf("%s, of a quarter of %d", got[1], limit.Cur)
+	}
+}
+
 func TestJailFileSize(t *testing.T) {
 	needsJail(t)
 	dir := plant(t)

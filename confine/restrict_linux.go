@@ -61,6 +61,18 @@ func (b *builder) limits() error {
 	return nil
 }
 
+// limitSignals gives the server a quarter of the signals that may be queued for its user:
+// those of all of the user's processes are counted together, a timer (timer_create(2)) is
+// one of them for as long as there is it, and without any the user's programs get none.
+func (b *builder) limitSignals() error {
+	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
+	if err == nil {
+		quarter := old.Cur / 4
+		err = b.server.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: quarter, Max: quarter})
+	}
+	return on("queued signals", err)
+}
+
 // limitOf is a limit of the server's. While calls are only noted down it is this process's,
 // which the stub was born with.
 func (b *builder) limitOf(resource int) (limit unix.Rlimit, err error) {

@@ -32,6 +32,7 @@ func (s *shim) steps() []buildStep {
 		{"landlock rules", nil, s.openRuleset},
 		{"directory", nil, s.enterDir},
 		{stepCapabilities, nil, s.dropCapabilities},
+		{"limits", nil, s.limitSignals}, // of which that takes one for each thread
 		{"descriptors", nil, s.hideDescriptors},
 		{"parent", nil, s.adoptOrphans}, // changing credentials has undone a part of it
 		{"no_new_privs", nil, func() error { return noNewPrivileges(s.server) }},
