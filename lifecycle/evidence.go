@@ -133,7 +133,7 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
-		i.keep(d)
+		i.keepFor(d)
 		return d
 	}
 	return i.noteFor(d)
@@ -145,6 +145,13 @@ func (i *instance) noteFor(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 		return d
 	}
 	return i.note(d)
+}
+
+// keepFor puts a diagnosis on record, unless no request waits for the process.
+func (i *instance) keepFor(d diagnostics.Diagnosis) {
+	if !i.quiet.Load() {
+		i.keep(d)
+	}
 }
 
 // note tells stderr and the record about a diagnosis.

@@ -99,7 +99,7 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() {
-		i.keep(d)
+		i.keepFor(d)
 		return
 	}
 	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Usual }) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -32,7 +33,7 @@ func FuzzTell(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		r := &run{instance: instance{front: &front{}, roots: rootsOff}}
+		r := &run{instance: instance{front: &front{}, roots: rootsOff, tail: diagnostics.NewTail(nil)}}
 		r.asked.c = make(chan struct{})
 		if advertise {
 			r.statement = []byte(`{"version":1}`)
