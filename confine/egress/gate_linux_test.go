@@ -189,7 +189,7 @@ func TestSecondRequest(t *testing.T) {
 	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	to := resolve(t, g, "api.test").String() + ":80"
 	good := "POST /a HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n\r\nGET /"
-	chunked := "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: api.test\r\n\r\n4;x=y\r\nabcd\r\n0\r\nT: 1\r\n\r\n"
+	chunked := "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: api.test\r\n\r\n4\r\nabcd\r\n0\r\nT: 1\r\n\r\n"
 	for _, first := range []string{good, chunked, get + "api.test\r\nUpgrade: websocket\r\n\r\n"} {
 		before := len(got.String())
 		c := client(t, g, to)
