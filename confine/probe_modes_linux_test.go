@@ -26,7 +26,14 @@ var verbsOnModes = map[string]func(args []string) (string, error){
 	"lchown": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
 	"xattr":  silent(func(a []string) error { return unix.Setxattr(a[0], "user.test", []byte("x"), 0) }),
 	"set-flags": silent(func(a []string) error {
-		return onFD(a[0], func(fd int) error { return unix.IoctlSetPointerInt(fd, fsSetFlags, 0) })
+		const noDump = 0x40 // of the flags in chattr(1), one that every owner may set
+		return onFD(a[0], func(fd int) error {
+			flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+			if err != nil {
+				return err
+			}
+			return unix.IoctlSetPointerInt(fd, fsSetFlags, flags|noDump)
+		})
 	}),
 }
 
