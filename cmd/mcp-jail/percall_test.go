@@ -151,7 +151,13 @@ const twinsSecret = "planted for one of the twins"
 // what the other has left.
 func (w *world) bareTwins(t *testing.T, program string, arg map[string]any) {
 	t.Helper()
-	cmd, tmp, home := w.plain(program), t.TempDir(), t.TempDir()
+	cmd, tmp, home := w.plain(program), filepath.Join(w.base, "bare-tmp"), filepath.Join(w.base, "bare-home")
+	for _, dir := range []string{tmp, home} {
+		must(t, os.Mkdir(dir, 0o700))
+		if w.as != nil {
+			must(t, os.Chown(dir, int(w.as.Uid), int(w.as.Gid)))
+		}
+	}
 	cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "HOME="+home)
 	s := open(t, cmd, nil)
 	if text := s.tool("other", arg).texts(); !strings.Contains(text, twinsSecret) {
