@@ -201,6 +201,18 @@ func (b *builder) writer(path string, rights Rights) (Writer, bool) {
 	return w, ok
 }
 
+// inside finds what may write to a canonical path, or to something in it.
+func (b *builder) inside(dir string, rights Rights) (Writer, bool) {
+	for _, w := range b.reach.writers {
+		for _, at := range sortedKeys(w.places) {
+			if w.places[at].rights&rights != 0 && Within(at, dir) {
+				return Writer{w.who, w.places[at].rule}, true
+			}
+		}
+	}
+	return b.writer(dir, rights)
+}
+
 // keep lists what is hidden or protected in every policy that does not name it. It is
 // for what seems to be within reach: most starts have no such thing.
 func (b *builder) keep() {

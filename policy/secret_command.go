@@ -24,6 +24,14 @@ type commandCheck struct {
 	safe []string // those of dirs that the command gets: what it starts by name is there
 }
 
+// settings are the sensitive paths that programs which print secrets read of their own
+// accord: they say what is printed, and most what is run for it.
+var settings = map[string][]string{
+	"aws": {"~/.aws"}, "az": {"~/.azure"}, "gcloud": {"~/.config/gcloud"}, "gh": {"~/.config/gh"}, "op": {"~/.config/op"},
+	"pass": {"~/.password-store", "~/.gnupg"}, "gopass": {"~/.password-store", "~/.gnupg"}, "gpg": {"~/.gnupg"},
+	"kubectl": {"~/.kube"}, "docker": {"~/.docker/config.json"}, "npm": {"~/.npmrc"}, "ssh": {"~/.ssh"}, "git": {"~/.git-credentials", "~/.config/git/credentials"},
+}
+
 // command finds the program of a secret's command, and what it may be started with. A
 // program that is not there stays "": the start fails.
 func (b *builder) command(s *Secret) error {
@@ -35,6 +43,9 @@ func (b *builder) command(s *Secret) error {
 		return err
 	}
 	if err := k.interprets(program, 0); err != nil {
+		return err
+	}
+	if err := k.configures(s.Command[0]); err != nil {
 		return err
 	}
 	for _, arg := range s.Command[1:] {
@@ -119,8 +130,22 @@ func (k *commandCheck) reads(arg string, depth int) error {
 		if err == nil && program != "" {
 			err = k.interprets(program, depth)
 		}
+		if err == nil && program != "" {
+			err = k.configures(word)
+		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// configures refuses a program where a rule has a server write its settings.
+func (k *commandCheck) configures(program string) error {
+	for _, p := range settings[path.Base(program)] {
+		abs, _ := k.expand(p, "/")
+		if w, ok := k.inside(k.real(abs), Write); ok {
+			return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Who, w.Rule)}
 		}
 	}
 	return nil

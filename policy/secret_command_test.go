@@ -88,6 +88,31 @@ func TestSecretCommand(t *testing.T) {
 	}
 }
 
+// A program that prints secrets is refused where a rule lets a server write its settings,
+// and not where these are hidden in a wider grant.
+func TestSecretSettings(t *testing.T) {
+	h := newFake(aSystem, "x /opt/aws\nx /opt/gh\nf /home/u/.aws/config\nf /home/u/.config/gh/hosts.yml")
+	for _, tt := range []struct{ command, path, rights, err string }{
+		{`"aws", "sts"`, "~/.aws", "write", `the command runs aws, which reads /home/u/.aws, and the server "o" may write there (c.toml:9: path = "~/.aws")`},
+		{`"aws", "sts"`, "~/.aws/config", "write", "the command runs aws"},
+		{`"bash", "-c", "x=$(aws sts); echo $x"`, "~/.aws", "write", "the command runs aws"},
+		{`"aws", "sts"`, "~/.aws", "read", ""},
+		{`"aws", "sts"`, "~", "write", ""},
+		{`"gh", "auth", "token"`, "~/.aws", "write", ""},
+		{`"gh", "auth", "token"`, "~/.config", "write", ""},
+		{`"gh", "auth", "token"`, "~/.config/gh", "write", "the command runs gh"},
+	} {
+		text := api + `{ env = "T", command = [` + tt.command + "] }\n[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\nread = true\npath = \"" + tt.path + "\"\n" + tt.rights + " = true\n"
+		if tt.rights == "read" {
+			text = strings.Replace(text, "\nread = true\n", "\n", 1)
+		}
+		_, _, err := resolveFake(t, h, text, func(h *Host) { h.Environ = append(h.Environ, "PATH=/opt:/usr/bin") })
+		if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%s with %s: %v", tt.command, tt.path, err)
+		}
+	}
+}
+
 // The fields of a secret: where one can stand, and where none can.
 func TestSecretHeader(t *testing.T) {
 	for header, want := range map[string]string{
