@@ -108,7 +108,7 @@ func (j *judge) signal() (v verdict, ok bool) {
 	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && j.ev.Timeout == 0:
 		v := j.raise(keyMemory)
 		v.note = "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
-		v.fix = "if it needs more memory"
+		v.fix = "it may need more memory"
 		return v, true
 	case signalName(sig) == "SIGSYS":
 		return verdict{note: "it was ended for a system call that a filter forbids: the jail's, or one of its own"}, true
