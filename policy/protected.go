@@ -13,6 +13,8 @@ func protectedNames(name string) (below []string, protected bool) {
 	switch name {
 	case ".git":
 		return gitParts, true
+	case ".hg":
+		return []string{"hgrc", "hgrc-not-shared", "sharedpath"}, true
 	case ".github":
 		return []string{"workflows"}, true
 	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":

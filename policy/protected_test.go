@@ -27,16 +27,19 @@ func TestProtected(t *testing.T) {
 		f /home/u/proj/.git/modules/lib/away/HEAD
 		f /home/u/proj/.git/modules/lib/away/config
 		f /home/u/proj/.git/worktrees/far/commondir ../..\n
-		f /home/u/proj/.git/worktrees/far/HEAD`)
+		f /home/u/proj/.git/worktrees/far/HEAD
+		f /home/u/proj/hg/.hg/hgrc
+		f /home/u/proj/hg/.hg/dirstate
+		d /home/u/proj/hg2/.hg`)
 	p, _ := mustResolve(t, h, aServer)
 	for _, path := range []string{".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "a/b/.envrc", ".github/workflows/x", "shared/mcp.json", "sub/.git/config", "mod/.git", ".git/modules/mod/config", ".git/modules/mod/hooks/x",
-		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir"} {
+		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir", "hg/.hg/hgrc"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(OpRead, path) || p.Allows(OpWrite, path) || p.Allows(OpTruncate, path) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
 	}
-	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir", ".git/worktrees/new/commondir", ".git/modules/new"} {
+	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir", ".git/worktrees/new/commondir", ".git/modules/new", "hg2/.hg/hgrc", "new/.hg/hgrc", "hg2/.hg/sharedpath"} {
 		if p.Allows(OpCreate, "/home/u/proj/"+path) {
 			t.Errorf("%s can be made", path)
 		}
@@ -47,7 +50,7 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s can be moved away", path)
 		}
 	}
-	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/HEAD", "a/b/c", ".github/x", "elsewhere/.gitx"} {
+	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/HEAD", "hg/.hg/dirstate", "a/b/c", ".github/x", "elsewhere/.gitx"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(OpCreate, path) || !p.Allows(OpWrite, path) || !p.Allows(OpRemove, path) {
 			t.Errorf("%s is out of reach", path)
@@ -78,6 +81,11 @@ func TestProtected(t *testing.T) {
 		if p.RightsAt(path) != Read {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
+	}
+	// A grant of the directory itself.
+	p, _ = mustResolve(t, h, fsRules("~/proj/hg2/.hg:rw"))
+	if p.Allows(OpCreate, "/home/u/proj/hg2/.hg/hgrc") || !p.Allows(OpCreate, "/home/u/proj/hg2/.hg/dirstate") {
+		t.Error("the settings in a granted .hg")
 	}
 	// A rule for the name itself.
 	p, _ = mustResolve(t, h, fsRules(".:rw", ".vscode:rw", ".git/hooks:rw", "a/b/.envrc:rw"))

@@ -77,7 +77,7 @@ func (b *builder) search() {
 			continue
 		}
 		switch path.Base(e.Path) { // a grant of .git itself
-		case ".git", ".github":
+		case ".git", ".github", ".hg":
 			b.protectName(path.Dir(e.Path), path.Base(e.Path), fs.ModeDir)
 		}
 		for _, name := range everyProtected() {
