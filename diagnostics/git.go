@@ -109,7 +109,7 @@ func (j *judge) gitDir(path string) (dir string, ok bool) {
 	if !found {
 		return "", false
 	}
-	for _, name := range []string{"hooks", "config", "config.worktree", "commondir"} {
+	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"} {
 		if policy.Within("/"+after, "/"+name) {
 			return "", false
 		}

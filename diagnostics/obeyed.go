@@ -90,7 +90,7 @@ func protectedName(path string) bool {
 			return true
 		}
 	}
-	for _, part := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".github/workflows"} {
+	for _, part := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/remotes", ".git/branches", ".github/workflows", ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath"} {
 		if strings.Contains(path+"/", "/"+part+"/") {
 			return true
 		}
