@@ -75,17 +75,23 @@ func accountOf(uid int) string {
 }
 
 // unmapped tells whether uid is what the kernel shows for every user that this user
-// namespace does not know, and root is one of them.
+// namespace does not know, and the root of the namespace around it is one of them.
 func unmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
 		return false
 	}
 	known, err := os.ReadFile("/proc/self/uid_map")
-	for _, line := range strings.Split(string(known), "\n") {
-		if f := strings.Fields(line); len(f) > 0 && f[0] == "0" {
-			return false
+	return err == nil && !mapsRoot(string(known))
+}
+
+// mapsRoot reports whether a map of users (user_namespaces(7)) knows the outer root. Its
+// lines are the first number inside, the first number outside, and how many.
+func mapsRoot(uidMap string) bool {
+	for _, line := range strings.Split(uidMap, "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[1] == "0" {
+			return true
 		}
 	}
-	return err == nil
+	return false
 }
