@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -25,6 +27,9 @@ func replace(t *testing.T, file string) {
 // grant lie in the test's own place.
 func changing(t *testing.T, keys string) (program, grant string, found *target) {
 	t.Helper()
+	// A session hides the memory of its process, which is that of the tests here: other
+	// tests could make no user namespace any more.
+	t.Cleanup(func() { must(t, unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) })
 	w := newWorld(t)
 	program, grant = w.copied(t, "victim"), filepath.Join(w.base, "grant")
 	w.plant(t, grant, map[string]string{"inner": "inside"})
