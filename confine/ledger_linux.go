@@ -185,9 +185,14 @@ func (v *supervisor) witnessSocket(r *request, name string) {
 	}
 }
 
+// outsideWalker resolves names as the caller of a request would.
+func (v *supervisor) outsideWalker(r *request) *walker {
+	return &walker{tid: int(r.n.tid), open: openOutside, process: func() int { tgid, _, _ := statusOf(int(r.n.tid)); return tgid }}
+}
+
 // resolve finds what a name leads the caller to, and its mode.
 func (v *supervisor) resolve(r *request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
-	w := &walker{tid: int(r.n.tid), open: openOutside, process: func() int { tgid, _, _ := statusOf(int(r.n.tid)); return tgid }}
+	w := v.outsideWalker(r)
 	at, errno := w.find(base, name)
 	defer at.close()
 	if errno != 0 {

@@ -63,7 +63,7 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 		o.close()
 		fd, errno := w.advance(at)
 		if errno != 0 {
-			return -1, v.lostLink(r, at, errno)
+			return -1, v.lostLink(r, policy.OpWrite, at, errno)
 		}
 		if fd >= 0 { // a magic link led to an object
 			return v.openFound(r, fd, flags)
@@ -76,7 +76,7 @@ func (v *supervisor) openPlace(r *request, w *walker, at *place, flags int) (int
 }
 
 // lostLink is lost of where the link at a place leads.
-func (v *supervisor) lostLink(r *request, at *place, errno syscall.Errno) syscall.Errno {
+func (v *supervisor) lostLink(r *request, op policy.Op, at *place, errno syscall.Errno) syscall.Errno {
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(at.dir, at.name, b[:])
 	dir, e := pathOf(at.dir)
@@ -88,7 +88,7 @@ func (v *supervisor) lostLink(r *request, at *place, errno syscall.Errno) syscal
 		target = path.Join(dir, target)
 	}
 	if _, covered := v.profile.Find(path.Clean(target)); !covered {
-		v.ledger.report(r, policy.AxisFs, policy.OpWrite.String(), path.Clean(target), true)
+		v.ledger.report(r, policy.AxisFs, op.String(), path.Clean(target), true)
 	}
 	return errno
 }

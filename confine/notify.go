@@ -108,12 +108,16 @@ const (
 // difference but that a socket which is not there goes unrecorded.
 var internetLengths = []uint32{16, 28}
 
-// hooks is the part of the filter that hands calls over.
-func hooks(connects watchedConnects) []seccompNotify {
+// hooks is the part of the filter that hands calls over. With reads it hands over every
+// open: see supervisor.witnessRead.
+func hooks(connects watchedConnects, reads bool) []seccompNotify {
 	calls := hookedCalls()
 	out := make([]seccompNotify, 0, len(calls))
 	for _, h := range calls {
 		n := seccompNotify{Call: h.call, When: h.when}
+		if reads && h.op == hookOpen {
+			n.When = nil
+		}
 		if h.op == hookConnect {
 			switch connects {
 			case watchNone:
@@ -146,13 +150,7 @@ func attributeCalls() []hookedCall {
 // bareHooks is hooks for a jail without mounts: attributes, and with reads every
 // open.
 func bareHooks(reads bool) []seccompNotify {
-	out := hooks(watchNone)
-	for i := range out {
-		if reads && (out[i].Call == "open" || out[i].Call == "openat") {
-			out[i].When = nil
-		}
-	}
-	return append(out, attributeHooks()...)
+	return append(hooks(watchNone, reads), attributeHooks()...)
 }
 
 func attributeHooks() []seccompNotify {

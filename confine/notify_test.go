@@ -19,7 +19,7 @@ func TestWatchedConnects(t *testing.T) {
 			{"all", watchAll, verdictNotify, verdictNotify},
 			{"UNIX", watchUnix, verdictAllow, verdictNotify},
 		} {
-			raw, err := compileListener(arch, seccompOptions{}, hooks(c.watched))
+			raw, err := compileListener(arch, seccompOptions{}, hooks(c.watched, false))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -183,7 +183,7 @@ func (c *compiler) processes(o *order) {
 		if o.Gate.Open {
 			connects = watchUnix
 		}
-		calls := hooks(connects)
+		calls := hooks(connects, c.p.LinksAstray)
 		if passed(c.p.Folded) {
 			calls = append(calls, attributeHooks()...)
 		}

@@ -142,7 +142,7 @@ func inDir(name string, f func(dir int) error) error {
 // lets go of the listener.
 func probeUnanswered(a []string) error {
 	arch, _ := archOf(runtime.GOARCH)
-	prog, err := compileListener(arch, seccompOptions{}, hooks(watchAll))
+	prog, err := compileListener(arch, seccompOptions{}, hooks(watchAll, false))
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,13 @@ func TestJailRecordsSocketsAndLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, target := range map[string]string{"key": out + "/key", "config": ".env", "alias": "plain", "nowhere": "missing"} {
+	for name, target := range map[string]string{"key": out + "/key", "config": ".env", "chain": "key", "alias": "plain", "nowhere": "missing"} {
 		if err := os.Symlink(target, dir+"/"+name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := jailProfile(t, grant{dir, policy.Read | policy.Write}, grant{dir + "/hidden", 0}, grant{dir + "/named", policy.Read | policy.Write}, grant{dir + "/.env", 0})
-	p.Dir = dir
+	p.Dir, p.LinksAstray = dir, true
 	for _, c := range []struct {
 		try  attempt
 		want string // what came of it
@@ -43,6 +43,13 @@ func TestJailRecordsSocketsAndLinks(t *testing.T) {
 		{try("write", dir+"/key"), "ENOENT", "fs write " + out + "/key"},
 		{try("write", "key"), "ENOENT", "fs write " + out + "/key"},
 		{try("write", dir+"/config"), "EACCES", "fs write " + dir + "/.env"},
+		{try("read", dir+"/alias"), succeeded, ""},
+		{try("read", dir+"/nowhere"), "ENOENT", ""},
+		{try("read", dir+"/key"), "ENOENT", "fs read " + out + "/key"},
+		{try("read", "key"), "ENOENT", "fs read " + out + "/key"},
+		{try("read", "chain"), "ENOENT", "fs read " + out + "/key"},
+		{try("read", dir+"/config"), "EACCES", "fs read " + dir + "/.env"},
+		{try("read", out+"/key"), "ENOENT", ""},
 	} {
 		got, denials := attemptIn(t, p, c.try)
 		told := ""

@@ -60,7 +60,7 @@ func seccompVM(t testing.TB, arch Arch, opts seccompOptions) func(data []byte) u
 	}
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
-		second, err := compileListener(arch, opts, hooks(watchAll))
+		second, err := compileListener(arch, opts, hooks(watchAll, false))
 		if err != nil {
 			t.Fatal(err)
 		}

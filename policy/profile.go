@@ -43,6 +43,11 @@ type Profile struct {
 	// other spellings as well. Sorted.
 	Folded []Folded
 
+	// LinksAstray reports whether a symbolic link inside of a grant leads to a sensitive
+	// path that is not granted. The opens that read are then looked at, so that a refusal
+	// is on record.
+	LinksAstray bool
+
 	// reach is where this server, in all of its processes, and others may write. It is
 	// part of no output.
 	reach *Reach

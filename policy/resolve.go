@@ -105,6 +105,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 		}
 	}
 	out.Folded = b.folded(out.Unprotected)
+	out.LinksAstray = b.astray
 	out.Dir = b.workdir(out)
 	if err := b.environ(out, c); err != nil {
 		return nil, b.warnings, err
@@ -174,6 +175,7 @@ type builder struct {
 	folding  map[string]bool // directories: see folds
 	missing  []missingRule
 	wide     []string
+	astray   bool // see Profile.LinksAstray
 	builtin  []sensitivePath
 	secret   []string
 	links    []Link

@@ -20,7 +20,10 @@ const HostSocket = "**/socket"
 // not keep anybody from writing into it.
 const hostFifo = "**/fifo"
 
-// hit is a name that the search found: sensitive by a pattern, or protected.
+// symlink is the pattern of a hit that is a symbolic link.
+const symlink = "**/link"
+
+// hit is a name that the search found: sensitive by a pattern, protected, or a link.
 type hit struct {
 	dir, name string
 	typ       fs.FileMode
@@ -59,10 +62,11 @@ func (b *builder) search() {
 		b.shut(dir)
 	}
 	for _, h := range hits {
-		if h.pattern != "" {
+		if h.pattern != "" && h.pattern != symlink {
 			b.sensitiveName(h)
 		}
 	}
+	b.follow(hits)
 	var entries []Entry
 	for _, h := range hits {
 		if entries == nil {
@@ -269,6 +273,10 @@ next:
 			if _, protected := protectedNames(e.Name); protected {
 				hits = append(hits, hit{j.dir, e.Name, typ, ""})
 			}
+		}
+		if typ&fs.ModeSymlink != 0 && !j.pkg && path.Base(j.dir) != ".bin" { // of npm's packages
+			hits = append(hits, hit{j.dir, e.Name, typ, symlink})
+			continue
 		}
 		if typ&fs.ModeSocket != 0 {
 			hits = append(hits, hit{j.dir, e.Name, typ, HostSocket})
