@@ -80,7 +80,9 @@ func (a advice) keeps() []need {
 	if !a.fallback || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
 		return nil
 	}
-	return []need{{path: p.Workspace, rights: p.RightsAt(p.Workspace)}}
+	// The default policy lets nothing in the workspace be executed. What a script's own
+	// directory has of that, the baseline gives with any policy.
+	return []need{{path: p.Workspace, rights: p.RightsAt(p.Workspace) &^ policy.Execute}}
 }
 
 // merged joins needs for the same path and drops repetitions, in order.
