@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -8,8 +9,9 @@ import (
 
 // Arguments warns, before a start, of paths among a server's arguments that exist on the
 // host and that its policy does not let it read, with what would grant them. It is ""
-// where there are none. Of the evidence it reads the profile and the host.
-func Arguments(ev Evidence) string {
+// where there are none. Of the evidence it reads the profile and the host. tools are the
+// profiles of a stateless server's tools: what one of them lets it read is not warned of.
+func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Profile == nil || len(ev.Profile.Argv) < 2 {
 		return ""
 	}
@@ -18,7 +20,7 @@ func Arguments(ev Evidence) string {
 	var needs []need
 	for _, arg := range ev.Profile.Argv[1:] {
 		path := j.argument(arg)
-		if path == "" {
+		if path == "" || slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
 		}
 		names = append(names, j.show(path))
@@ -39,6 +41,9 @@ func Arguments(ev Evidence) string {
 		return ""
 	}
 	said := "the server cannot reach what its arguments name, since that is not granted: " + strings.Join(names, ", ")
+	if ev.Stateless {
+		return said + "; grant it to the tools that need it, in [[servers." + tomlKey(ev.Server) + ".tools.TOOL.access.fs]]"
+	}
 	for _, part := range append([]string{j.granting(needs)}, careful...) {
 		if part != "" {
 			said += "; " + part

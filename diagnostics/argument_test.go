@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestArguments: what is there on the host and not granted is warned of, with what
@@ -15,6 +17,14 @@ func TestArguments(t *testing.T) {
 		want      []string // "": nothing is said
 	}{
 		{"a directory", "/home/u/notes", defaults, []string{`not granted: "~/notes"`, "start it with --write . --read ~/notes (or --write, where"}},
+		{"where the server's own script makes its directory executable", "/home/u/notes", func(ev *Evidence) {
+			defaults(ev)
+			for i, e := range ev.Profile.Entries {
+				if e.Path == ev.Profile.Workspace {
+					ev.Profile.Entries[i].Rights |= policy.Execute
+				}
+			}
+		}, []string{"start it with --write . --read ~/notes (or"}},
 		{"of a configured server", "/home/u/notes", nil, []string{`path = "~/notes", read = true under [[servers.github.access.fs]] (or write = true`}},
 		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, []string{`add path = ".", read = true, write = true under`, `, and path = "~/notes", read = true under`}},
 		{"the value of an option", "--root=/home/u/notes/a.md", defaults, []string{"--read ~/notes/a.md"}},

@@ -20,6 +20,7 @@ type target struct {
 	profile  *policy.Profile
 	warnings []policy.Warning
 	host     policy.Host
+	ofTool   bool // of one tool, or of those without a table
 }
 
 // warned are the warnings in words.
@@ -31,19 +32,35 @@ func (t *target) warned() []string {
 		}
 		out[i] = printable(out[i]) // names of files stand in it
 	}
-	if t.profile == nil || !t.policy.Stateful { // no table is for all processes of a stateless one
-		return out
-	}
-	if w := diagnostics.Arguments(t.evidence()); w != "" {
+	if w := t.unreachable(); w != "" {
 		out = append(out, printable(w))
 	}
 	return out
 }
 
+// unreachable warns of arguments that the server cannot reach: of a stateless one, with
+// none of its processes.
+func (t *target) unreachable() string {
+	if t.profile == nil || t.ofTool {
+		return ""
+	}
+	w := diagnostics.Arguments(t.evidence())
+	if w == "" || t.policy.Stateful {
+		return w
+	}
+	var tools []*policy.Profile
+	for _, name := range t.config.Declared(t.policy.Server) {
+		if tool, err := t.tool(name); err == nil {
+			tools = append(tools, tool.profile)
+		}
+	}
+	return diagnostics.Arguments(t.evidence(), tools...)
+}
+
 // evidence is what a diagnosis has to know of the server and its host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace, Line: t.line, Declare: t.declare,
+		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace, Stateless: !t.policy.Stateful, Line: t.line, Declare: t.declare,
 		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: exists, Executable: executable, Canonical: canonical,
 	}
 }

@@ -36,7 +36,7 @@ func (t *target) tool(name string) (*target, error) {
 }
 
 func (t *target) toolThrough(name string, host policy.Host) (*target, error) {
-	tool := &target{config: t.config, of: t.of, host: t.host}
+	tool := &target{config: t.config, of: t.of, host: t.host, ofTool: true}
 	var err error
 	if tool.policy, err = t.of(name); err != nil {
 		return tool, err
