@@ -28,7 +28,8 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 		}
 		exit, _ := proc.Wait()
 		wait()
-		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && exit != (Exit{Code: 3}) || out.Len()+errs.Len() > 0 {
+		// The calls of a struck one may fail with ENOSYS before it is ended, and it may say so.
+		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && (exit != (Exit{Code: 3}) || out.Len()+errs.Len() > 0) {
 			t.Errorf("struck %v: %+v, %s%s", struck, exit, out.String(), errs.String())
 		}
 	}
