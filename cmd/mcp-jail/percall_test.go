@@ -47,7 +47,12 @@ func (w *world) copied(t *testing.T, name string) string {
 	must(t, err)
 	file := filepath.Join(w.base, "bin", name)
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	must(t, os.WriteFile(file, b, 0o755))
+	// A child that another test forks meanwhile would hold the file open for writing until
+	// it executes, and the file could not be executed for as long (ETXTBSY).
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(file, b, 0o755)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
 	return file
 }
 
