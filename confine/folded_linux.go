@@ -25,8 +25,8 @@ func foldedObjects(names []policy.Folded) map[inode]string {
 }
 
 // spelled is a path in the spelling that it is judged by, which is that of the object
-// itself or of the nearest directory that the profile knows: whatever name led there. fd
-// is the object, or -1 where it has to be looked for.
+// itself or of the nearest directory that the profile knows, whichever spelling the caller
+// used. fd is the object, or -1 where it has to be looked for.
 func (v *supervisor) spelled(full string, fd int) string {
 	if len(v.profile.Folded) == 0 {
 		return full

@@ -159,7 +159,7 @@ func (v *supervisor) mayRead(r *request, full string, flags int) syscall.Errno {
 	return unix.EACCES
 }
 
-// ttyDevice is /dev/tty, which is whatever terminal controls the caller.
+// ttyDevice is /dev/tty. The kernel opens the controlling terminal of the caller for it.
 const ttyDevice = 5 << 8
 
 // terminalOf names the terminal that controls a thread, from the seventh field of

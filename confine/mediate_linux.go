@@ -28,7 +28,7 @@ func (v *supervisor) carryOut(r *request) (answered bool) {
 	case hookTruncate:
 		errno := v.truncate(r, w)
 		if errno == unix.EAGAIN {
-			return false // somebody has a lease on it, and has been asked for it
+			return false // a process of the host holds a lease; the kernel has asked for it back
 		}
 		v.listener.finish(r.n.id, errno)
 	case hookMode, hookOwner, hookTimes:

@@ -11,8 +11,8 @@ import (
 
 // openFile opens for the caller and hands the descriptor over. What does not exist is
 // made with O_EXCL. What exists is looked at first, through a descriptor that opens
-// nothing (O_PATH), and it is that object which is judged and opened: whatever stands at
-// the name by then.
+// nothing (O_PATH), and that object is judged and opened, also if the name leads to another
+// one by then.
 func (v *supervisor) openFile(r *request, w *walker) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.find(r.bases[0], r.names[0])

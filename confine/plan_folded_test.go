@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestPlanFolded: what another spelling leads past the mount of is a gap where nobody
-// decides about it, each by its name.
+// TestPlanFolded: if another spelling of a name bypasses its mount and the supervisor does
+// not decide the call either, the plan has a gap that names the path.
 func TestPlanFolded(t *testing.T) {
 	profile := func(passed bool) *policy.Profile {
 		p := planProfile()

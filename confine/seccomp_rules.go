@@ -203,8 +203,8 @@ func seccompRules(opts seccompOptions) []seccompRule {
 		btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy, btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2,
 	}
 	if !opts.Attributes {
-		// Whoever preserves attributes does without, when there are none. Landlock asks
-		// for no right to read them either.
+		// Programs that preserve attributes go on without them on this errno. Landlock
+		// does not restrict reading them either.
 		add(errnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
 			"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
 		add(enosys, "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")

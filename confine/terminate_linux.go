@@ -214,7 +214,7 @@ func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, err
 func readSecret(ctx context.Context, s policy.Secret) (string, error) {
 	switch {
 	case s.File != "":
-		// Of a canonical path, whatever has been put in its way since.
+		// The path is canonical: openPlain refuses a link that was put into it since.
 		f, err := openPlain(s.File)
 		if err != nil {
 			return "", err

@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestJailWaitsAlone: a call that has to wait for something of the host holds up nobody
-// else, however many of them there are.
+// TestJailWaitsAlone: calls that wait for a lease or a fifo of the host delay no other call
+// of the jail, however many of them wait.
 func TestJailWaitsAlone(t *testing.T) {
 	needsJail(t)
 	testLeased(t)
@@ -85,7 +85,7 @@ func testLeased(t *testing.T) {
 	})
 }
 
-// testFifos: nobody reads from the fifos that the server opens for writing.
+// testFifos: the server opens fifos for writing, and no process opens them for reading.
 func testFifos(t *testing.T) {
 	t.Run("fifos", func(t *testing.T) {
 		run := func(begin func(dir string) (finish func() outcome)) outcome {
@@ -168,8 +168,8 @@ func inBackground(t *testing.T, a attempt) (finish func() outcome) {
 	return func() outcome { return <-got }
 }
 
-// TestJailRaceForObjects: what is opened is what was judged, whatever stands at the name
-// by then. Exchanging a file and a directory gives no write to the file's old content.
+// TestJailRaceForObjects: the supervisor opens the object that it judged, also if the name
+// leads to another object by then. Exchanging a file and a directory gives no write to the file's old content.
 func TestJailRaceForObjects(t *testing.T) {
 	needsJail(t)
 	testExchange(t)

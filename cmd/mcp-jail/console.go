@@ -23,7 +23,7 @@ type console struct {
 	out, err *os.File
 	colour   bool // of out
 	errTTY   bool
-	lost     *error          // the first thing that kept output from being written; nil where nobody asks
+	lost     *error          // the first error of a write to the terminal; nil if the caller does not want it
 	umask    *int            // the caller's, where this process has another
 	by       *syscall.Signal // by which this process is to end; 0: none
 }
