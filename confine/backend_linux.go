@@ -35,7 +35,7 @@ func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, er
 	}
 	order := plan.order
 	if order.Bare {
-		order.setTmp(path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
+		setTmp(&order, path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
 		s.process.bare(order.Tmp)
 	}
 	terminator, err := startTerminator(ctx, plan, &order)

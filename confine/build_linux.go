@@ -20,16 +20,15 @@ type builder struct {
 	init   *stub.Task // builds the jail, and is its init afterwards
 	server *stub.Task // gives up what the server is not to have, and becomes it
 
-	order      *order
-	say        func(message)
-	root       rootBuilder
-	ruleset    int
-	making     int         // the ruleset of the supervisor's workers
-	supervisor *supervisor // nil where no call is handed over
-	bare       bool        // without namespaces
-	umask      int         // the program's
-	pid        int         // of the server, in the jail
-	end        func()      // of the jail
+	order   *order
+	say     func(message)
+	root    rootBuilder
+	ruleset int
+	making  int    // the ruleset of the supervisor's workers
+	bare    bool   // without namespaces
+	umask   int    // the program's
+	pid     int    // of the server, in the jail
+	end     func() // of the jail
 }
 
 // A buildStep is one part of building the jail; its name is what a StartError tells.
@@ -60,7 +59,8 @@ const (
 // What they do in parallel is told by the lists that their steps go on.
 type jailBuilder struct {
 	builder
-	process *Process
+	control *os.File     // the stub's socket
+	serve   func() error // has what was handed over served
 	altered alteration
 	outer   *stub.Task
 	stub    *stub.Stub

@@ -129,7 +129,7 @@ func (b *jailBuilder) takeStdio() error {
 	if fds == nil {
 		return nil
 	}
-	err := unix.Sendmsg(int(b.process.control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	err := unix.Sendmsg(int(b.control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(b.stdio)
 	if err == unix.EPIPE || err == unix.ECONNRESET {
 		return endedEarly()

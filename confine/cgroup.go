@@ -25,7 +25,7 @@ type cgroupPlace struct {
 func (p cgroupPlace) none() bool { return p.Parent == "" && p.Manager == "" }
 
 // feature is the place as a report shows it.
-func (p cgroupPlace) feature() Feature {
+func cgroupFeature(p cgroupPlace) Feature {
 	switch {
 	case p.Parent != "":
 		return yes("below " + p.Parent)

@@ -59,7 +59,7 @@ func (b *rootBuilder) overlay(op *mountOp, source int) (int, error) {
 	if err := b.t.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	return newFs(b.t, "overlay", int(op.attributes().Attr_set), "userxattr", "index=off", "xino=off",
+	return newFs(b.t, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
 		"lowerdir="+scratchPlace+"/lower", "upperdir="+scratchPlace+"/upper", "workdir="+scratchPlace+"/work")
 }
 

@@ -22,7 +22,7 @@ func Probe() Features {
 	f.UserNamespaces = probed.get("userns", probeUserNamespaces)
 	f.GetFD = probed.get("pidfd_getfd", probeGetFD)
 	f.MountAPI = probed.get("mount_api", probeMountAPI)
-	f.Cgroup = cgroupHere().feature()
+	f.Cgroup = cgroupFeature(cgroupHere())
 	filesystems, _ := os.ReadFile("/proc/filesystems")
 	f.Overlay = overlayFeature(f.Kernel, string(filesystems))
 	return f

@@ -45,7 +45,7 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 	}
 	p.leaves = s.cgroup != nil // before anybody hears its init
 	defer s.watchCgroup()()
-	b.take(todo)
+	b.take(todo.order, todo.stdio)
 	b.order.Shared = int(shared)
 	if todo.order.Program == "" {
 		return s.tryCopies(b)
@@ -64,15 +64,15 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 	p.words = words
 	p.mu.Unlock()
 	s.started <- nil
-	go b.tellOrder(status)
+	go tellOrder(b, status)
 	heard := make(chan struct{})
 	go func() { defer close(heard); words.listen() }()
 	if exit, err := b.reap(); err == nil {
-		b.relieve(heard)
+		p.relieve(heard)
 		p.record(exit)
 	} else {
 		hearOut(heard) // who ended it may have said why
-		p.lost(b.whyLost())
+		p.lost(whyLost(b))
 	}
 	return true, nil
 }
@@ -93,7 +93,7 @@ func (s *Shim) tryCopies(b *jailBuilder) (used bool, err error) {
 }
 
 func (s *Shim) builder() *jailBuilder {
-	b := &jailBuilder{process: s.process, altered: s.altered, stub: s.stub, listener: -1, outer: s.stub.First()}
+	b := &jailBuilder{control: s.process.control, serve: func() error { return s.process.openGate(func() {}) }, altered: s.altered, stub: s.stub, listener: -1, outer: s.stub.First()}
 	b.builder = builder{
 		init: b.outer.Child(1), server: b.outer.Child(2), say: s.process.record, end: func() { s.process.Kill() }, umask: unknownUmask,
 	}
@@ -112,9 +112,8 @@ type alteration struct {
 }
 
 // take takes an order. The plan is not this start's alone.
-func (b *jailBuilder) take(todo *instruction) {
-	order := todo.order
-	b.stdio, b.order = todo.stdio, &order
+func (b *jailBuilder) take(o order, stdio Stdio) {
+	b.stdio, b.order = stdio, &o
 	b.order.Mounts = append([]mountOp(nil), b.order.Mounts...)
 	b.root.order = b.order
 }
@@ -129,7 +128,7 @@ func (b *jailBuilder) build() error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	return b.process.openGate(func() {})
+	return b.serve()
 }
 
 // begin has the server executed, and the supervisor some time later. From here on all is
@@ -263,12 +262,12 @@ func (b *jailBuilder) reap() (message, error) {
 const lastWords = time.Second
 
 // relieve has a supervisor tell what it has not told yet.
-func (b *jailBuilder) relieve(heard <-chan struct{}) {
-	b.process.words.catchUp()
-	if !b.process.isSupervised() {
+func (p *Process) relieve(heard <-chan struct{}) {
+	p.words.catchUp()
+	if !p.isSupervised() {
 		return
 	}
-	unix.Shutdown(int(b.process.control.Fd()), unix.SHUT_WR)
+	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
 	hearOut(heard)
 }
 
@@ -281,7 +280,7 @@ func hearOut(heard <-chan struct{}) {
 
 // whyLost is why there is no jail any more, where the kernel did not refuse a call of the
 // supervisor to be.
-func (b *jailBuilder) whyLost() string {
+func whyLost(b *jailBuilder) string {
 	var call *stub.CallError
 	if errors.As(b.outer.Fatal(), &call) {
 		return (&StartError{Step: stepSupervision, Errno: call.Errno}).Error()
@@ -292,7 +291,7 @@ func (b *jailBuilder) whyLost() string {
 const lostJail = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
 
 // tellOrder tells the supervisor what it is to do, when there is one.
-func (b *jailBuilder) tellOrder(status *os.File) {
+func tellOrder(b *jailBuilder, status *os.File) {
 	if b.listener < 0 {
 		b.order.Hooks = nil
 	}

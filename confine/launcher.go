@@ -52,7 +52,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	if f.UserNamespaces.Answer == Yes {
 		f.Copies = l.askCopies(p)
 	}
-	f.findTerminator(p)
+	findTerminator(&f, p)
 	return l.compile(p, f)
 }
 
@@ -107,7 +107,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The same goes for copies.
 	shim, f := l.shimFor(), hostFacts()
 	f.Copies = knownCopies(p)
-	f.findTerminator(p)
+	findTerminator(&f, p)
 	process, err := l.start(ctx, shim, p, f, stdio)
 	if refused := refusedCopies(p, err); refused.Answer == No {
 		f.Copies = refused

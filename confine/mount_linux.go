@@ -242,13 +242,13 @@ func (b *rootBuilder) attachOp(op *mountOp, tree int) error {
 	}
 	defer b.t.Close(target)
 	if op.inside {
-		if err := op.sameObject(b.t, target); err != nil {
+		if err := sameObject(op, b.t, target); err != nil {
 			return err
 		}
 	}
 	switch {
 	case op.kind == mountPin:
-		if tree, err = openTree(b.t, target, "", unix.AT_EMPTY_PATH, op.attributes()); err != nil {
+		if tree, err = openTree(b.t, target, "", unix.AT_EMPTY_PATH, attributesOf(op)); err != nil {
 			return err
 		}
 		fallthrough
@@ -304,7 +304,7 @@ func (b *rootBuilder) mountPoint(op *mountOp) error {
 
 // sameObject checks that the name still leads to the object that was resolved, seen
 // through what was attached around it.
-func (op *mountOp) sameObject(t *stub.Task, target int) error {
+func sameObject(op *mountOp, t *stub.Task, target int) error {
 	return identify(t, target, func(found policy.FileID) error {
 		if !op.copied && op.id != (policy.FileID{}) && found != op.id { // which may be known since the clone
 			return errSwapped

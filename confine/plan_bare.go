@@ -73,7 +73,7 @@ func (c *compiler) bareNetwork(o *order) {
 
 // setTmp gives the jail its directory for temporary files, which is chosen at the
 // start, and a HOME in it where it must not have the server's.
-func (o *order) setTmp(dir string) {
+func setTmp(o *order, dir string) {
 	o.Tmp = dir
 	access := entryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
 	for _, rules := range []*landlockRules{&o.Landlock, &o.Making} {
@@ -85,11 +85,11 @@ func (o *order) setTmp(dir string) {
 		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
 		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	}
-	o.setVariable("TMPDIR", dir)
+	setVariable(o, "TMPDIR", dir)
 	if len(o.Files) > 0 {
 		o.Files = []madeFile{{Path: path.Join(dir, bareBundle)}}
 		for _, name := range append([]string{nodeAuthorities}, authorityVariables...) {
-			o.setVariable(name, o.Files[0].Path)
+			setVariable(o, name, o.Files[0].Path)
 		}
 	}
 	kept, home := o.Home, dir+"/home"
@@ -97,9 +97,9 @@ func (o *order) setTmp(dir string) {
 		if o.Home = home; policy.Within(o.Dir, kept) {
 			o.Dir = home
 		}
-		o.setVariable("HOME", home)
+		setVariable(o, "HOME", home)
 	}
-	o.tell(func(s *policy.Statement) {
+	tellStatement(o, func(s *policy.Statement) {
 		s.Temporary = dir
 		if kept == "" {
 			return
@@ -114,7 +114,7 @@ func (o *order) setTmp(dir string) {
 }
 
 // setVariable changes a variable that the server has.
-func (o *order) setVariable(name, value string) {
+func setVariable(o *order, name, value string) {
 	o.Env = slices.Clone(o.Env)
 	for i, v := range o.Env {
 		if strings.HasPrefix(v, name+"=") {
@@ -124,16 +124,16 @@ func (o *order) setVariable(name, value string) {
 }
 
 // putVariable is setVariable for one that may not be there.
-func (o *order) putVariable(name, value string) {
+func putVariable(o *order, name, value string) {
 	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
-		o.setVariable(name, value)
+		setVariable(o, name, value)
 		return
 	}
 	o.Env = append(slices.Clone(o.Env), name+"="+value)
 }
 
 // tell changes what the server is told of its limits.
-func (o *order) tell(change func(*policy.Statement)) {
+func tellStatement(o *order, change func(*policy.Statement)) {
 	for _, v := range o.Env {
 		text, ok := strings.CutPrefix(v, policy.StatementVar+"=")
 		var s policy.Statement
@@ -142,7 +142,7 @@ func (o *order) tell(change func(*policy.Statement)) {
 		}
 		change(&s)
 		if b, err := json.Marshal(s); err == nil {
-			o.setVariable(policy.StatementVar, string(b))
+			setVariable(o, policy.StatementVar, string(b))
 		}
 		return
 	}

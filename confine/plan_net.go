@@ -56,7 +56,7 @@ func (c *compiler) wholeNetwork(o *order, missing Feature) {
 		})
 	}
 	if slices.Contains(c.p.Waive, policy.AxisNet) {
-		o.tell(func(s *policy.Statement) { s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{} })
+		tellStatement(o, func(s *policy.Statement) { s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{} })
 	}
 }
 

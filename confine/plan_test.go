@@ -306,7 +306,7 @@ func TestBareTmp(t *testing.T) {
 	plan := compile(p, f)
 	before := planText(plan)
 	o := plan.order
-	o.setTmp("/tmp/x")
+	setTmp(&o, "/tmp/x")
 	if after := planText(plan); after != before {
 		t.Error("the plan itself has changed")
 	}

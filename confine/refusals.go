@@ -43,7 +43,7 @@ func (r *refusals) add(m message, now time.Time) {
 		}
 		i = len(r.all)
 		r.index[s] = i
-		r.all = append(r.all, refused{Denial: s.denial(now)})
+		r.all = append(r.all, refused{Denial: denialOf(s, now)})
 	}
 	d := &r.all[i]
 	d.Count += m.num
@@ -59,7 +59,7 @@ func (r *refusals) add(m message, now time.Time) {
 	}
 }
 
-func (s sighting) denial(now time.Time) Denial {
+func denialOf(s sighting, now time.Time) Denial {
 	d := Denial{Axis: s.axis, Operation: s.operation, Target: s.target, Time: now}
 	switch {
 	case s.target != others:

@@ -151,7 +151,7 @@ func (s *shim) seccomp() error {
 
 func (s *shim) landlock() error {
 	if len(s.order.Hooks) > 0 {
-		s.supervisor = newSupervisor(s)
+		s.supervisor = newSupervisor(s.supervision())
 	}
 	return restrictThread(s.server, s.ruleset)
 }

@@ -121,16 +121,25 @@ func onOtherThread(f func()) {
 // shim is the init of a jail without namespaces.
 type shim struct {
 	builder
-	status  *os.File
-	program chan int      // its process number, once it runs
-	watch   chan struct{} // closed when the limits are to be watched
-	begun   latch         // the building has
-	spare   latch         // closed when the init has all the threads that it will need, the watching one too
-	null    int           // /dev/null, for after the start; -1 until it is opened
-	pidfd   int           // of the program
-	tmp     string        // the directory that was made for it
-	asks    int           // the socket of asks.go
-	scoped  int           // the thread that can signal nobody but the jail's processes, or 0
+	supervisor *supervisor // nil where no call is handed over
+	status     *os.File
+	program    chan int      // its process number, once it runs
+	watch      chan struct{} // closed when the limits are to be watched
+	begun      latch         // the building has
+	spare      latch         // closed when the init has all the threads that it will need, the watching one too
+	null       int           // /dev/null, for after the start; -1 until it is opened
+	pidfd      int           // of the program
+	tmp        string        // the directory that was made for it
+	asks       int           // the socket of asks.go
+	scoped     int           // the thread that can signal nobody but the jail's processes, or 0
+}
+
+// supervision are the options of a supervisor in this process.
+func (s *shim) supervision() supervisorOptions {
+	return supervisorOptions{
+		order: s.order, making: s.making, umask: s.umask, asks: s.asks, say: s.say, end: s.end,
+		failed: func(step string, err error) { s.report(startError(step, err)) },
+	}
 }
 
 func (s *shim) build(steps []buildStep) {

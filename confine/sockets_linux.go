@@ -38,9 +38,9 @@ type sockets struct {
 	old      bool       // the kernel has no pidfd of threads (before Linux 6.9)
 }
 
-func newSockets(v *supervisor, channel int) *sockets {
+func newSockets(l *listener, end func(), channel int) *sockets {
 	arch, _ := archOf(runtime.GOARCH)
-	return &sockets{listener: &v.listener, asker: asker{channel, v.end}, calls: socketsByNumber(arch)}
+	return &sockets{listener: l, asker: asker{channel, end}, calls: socketsByNumber(arch)}
 }
 
 // A socketReply answers a call.

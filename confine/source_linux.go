@@ -20,7 +20,7 @@ func (b *rootBuilder) openSources() error {
 		if !op.cloned() {
 			continue
 		}
-		attr := op.attributes()
+		attr := attributesOf(op)
 		if op.kind == mountCopy { // of which this is what lies below
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
@@ -33,7 +33,7 @@ func (b *rootBuilder) openSources() error {
 }
 
 // attributes are those of the mount.
-func (op *mountOp) attributes() unix.MountAttr {
+func attributesOf(op *mountOp) unix.MountAttr {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !op.dev {
 		attr.Attr_set |= unix.MOUNT_ATTR_NODEV

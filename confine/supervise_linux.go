@@ -46,25 +46,36 @@ type supervisor struct {
 // server has taken all that there may be, the supervisor still answers.
 const maxWorkers = 4
 
+// supervisorOptions are what a supervisor needs of the process that it lives in.
+type supervisorOptions struct {
+	order  *order
+	making int // the ruleset of its workers
+	umask  int
+	asks   int // the socket of asks.go
+	say    func(message)
+	end    func() // of the jail
+	failed func(step string, err error)
+}
+
 // newSupervisor starts the receiver and the first worker too, which need nothing of the
 // steps that follow and take some of the time that they take.
-func newSupervisor(s *shim) *supervisor {
+func newSupervisor(o supervisorOptions) *supervisor {
 	arch, _ := archOf(runtime.GOARCH)
-	programs := s.order.Programs
-	if s.order.AnyProgram {
+	programs := o.order.Programs
+	if o.order.AnyProgram {
 		programs = nil
 	}
 	v := &supervisor{
-		ruleset: s.making, bare: s.bare, alone: s.bare || passed(s.order.Folded), gated: s.order.Gate.Open, end: s.end, calls: hookedByNumber(arch),
-		profile: &policy.Profile{Entries: s.order.Entries, Unprotected: s.order.Unprotected, Folded: s.order.Folded, Programs: programs},
-		objects: foldedObjects(s.order.Folded),
-		failed:  func(step string, err error) { s.report(startError(step, err)) },
-		ledger:  ledger{say: s.say, self: unix.Gettid()},
-		umask:   s.umask,
+		ruleset: o.making, bare: o.order.Bare, alone: o.order.Bare || passed(o.order.Folded), gated: o.order.Gate.Open, end: o.end, calls: hookedByNumber(arch),
+		profile: &policy.Profile{Entries: o.order.Entries, Unprotected: o.order.Unprotected, Folded: o.order.Folded, Programs: programs},
+		objects: foldedObjects(o.order.Folded),
+		failed:  o.failed,
+		ledger:  ledger{say: o.say, self: unix.Gettid()},
+		umask:   o.umask,
 		crew:    crew{hired: 1},
 	}
-	if s.order.Gate.Asked {
-		v.sockets = newSockets(v, s.asks)
+	if o.order.Gate.Asked {
+		v.sockets = newSockets(&v.listener, v.end, o.asks)
 		v.ledger.hosts = true
 	}
 	var err error

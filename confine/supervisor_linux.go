@@ -38,7 +38,7 @@ func superviseJail() {
 	s.makeThreads()
 	s.say(message{kind: saysHere})
 	if len(s.order.Hooks) > 0 {
-		s.supervisor = newSupervisor(s)
+		s.supervisor = newSupervisor(s.supervision())
 		s.supervisor.listener, s.supervisor.running = listenerFD, true
 		s.supervisor.open.close(nil)
 	}

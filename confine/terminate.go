@@ -59,7 +59,7 @@ func (c *compiler) terminate(o *order) {
 		c.plan.terminating = terminating{Program: c.f.Terminator.Detail, Bundles: []string{bareBundle}, Own: bareBundle}
 		o.Files = append(o.Files, madeFile{Path: bareBundle})
 		for _, name := range append([]string{nodeAuthorities}, authorityVariables...) {
-			o.putVariable(name, bareBundle)
+			putVariable(o, name, bareBundle)
 		}
 		c.plan.Notes = append(c.plan.Notes, "a program that asks no variable which authorities to believe, and goes by the system's file alone, cannot reach the hosts whose requests are looked at")
 		return
@@ -82,9 +82,9 @@ func (c *compiler) terminate(o *order) {
 			o.Files = append(o.Files, madeFile{Path: name, Over: c.within(name)})
 		}
 	}
-	o.putVariable(nodeAuthorities, t.Own)
+	putVariable(o, nodeAuthorities, t.Own)
 	for _, name := range authorityVariables {
-		o.putVariable(name, t.Bundles[0])
+		putVariable(o, name, t.Bundles[0])
 	}
 	c.plan.terminating = t
 }

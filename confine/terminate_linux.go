@@ -26,7 +26,7 @@ import (
 const stepRequests = "requests"
 
 // findTerminator asks what only rules about requests need to know.
-func (f *facts) findTerminator(p *policy.Profile) {
+func findTerminator(f *facts, p *policy.Profile) {
 	if !asksForRequests(p.Net) {
 		return
 	}

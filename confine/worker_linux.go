@@ -142,12 +142,15 @@ func becomeWorker(ruleset int) (step string, err error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	self := &stub.Task{}
-	for _, s := range []buildStep{
-		{"supervisor", self, blockSignals},
-		{"supervisor", self, func() error { return unix.Unshare(unix.CLONE_FS) }},
-		{"capabilities", self, func() error { return unix.Capset(&hdr, &none[0]) }},
-		{"no_new_privs", self, func() error { return noNewPrivileges(self) }},
-		{"landlock", self, func() error { return restrictThread(self, ruleset) }},
+	for _, s := range []struct {
+		name string
+		run  func() error
+	}{
+		{"supervisor", blockSignals},
+		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
+		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
+		{"no_new_privs", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
+		{"landlock", func() error { return restrictThread(self, ruleset) }},
 	} {
 		if err := s.run(); err != nil {
 			return s.name, err
