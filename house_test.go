@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/handover", module + "confine/egress/terminate"},
 	"confine/egress/terminate":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy"},
+	"internal/testkit":          {}, // for tests: no other line has it
 	"cmd/mcp-jail": {
 		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/handover", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/jessevdk/go-flags", "github.com/rs/zerolog",
@@ -144,6 +145,7 @@ func TestFaults(t *testing.T) {
 		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
 		{"cmd/mcp-jail/x.go", "package main\nimport _ \"" + module + "examples/demo\"", "may not import"},
 		{"confine/y.go", "package confine\nimport _ \"" + module + "confine/egress/egresstest\"", "may not import"},
+		{"policy/z.go", "package policy\nimport _ \"" + module + "internal/testkit\"", "may not import"},
 		{"helpers/x.go", "package helpers", "says nothing"},
 		{"newcomer/x.go", "package newcomer", "no line"},
 		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
