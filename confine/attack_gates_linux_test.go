@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // System calls by number, through each of the gates that a machine has: amd64
@@ -205,11 +207,11 @@ var i386Calls = map[string]uint32{
 func TestGateNumbers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
-		skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)
+		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)
 	}
 	f, err := os.Open(filepath.Join(strings.TrimSpace(string(out)), "unix", "zsysnum_linux_386.go"))
 	if err != nil {
-		skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
+		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
 	}
 	defer f.Close()
 	row := regexp.MustCompile(`^\s+SYS_(\w+)\s+= (\d+)$`)

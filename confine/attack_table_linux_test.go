@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const (
@@ -145,7 +147,7 @@ func compareTable(t *testing.T, table string) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has no place for the table", tableFile)
 	}
-	if *updateGolden {
+	if testkit.Update() {
 		if err := os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}

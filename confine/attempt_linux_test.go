@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -127,14 +127,4 @@ func expect(t testing.TB, what string, got, want outcome) {
 	}
 }
 
-// eventually waits for a condition that takes the kernel a moment.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for range 500 {
-		if holds() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("after five seconds still not: %s", what)
-}
+var eventually = testkit.Eventually

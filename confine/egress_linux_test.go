@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -191,7 +192,7 @@ func TestWorldClients(t *testing.T) {
 	for _, c := range clients(t) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.missing != nil {
-				skip(t, "clients", "%v", c.missing)
+				testkit.Skip(t, "clients", "%v", c.missing)
 			}
 			for _, name := range []string{"good.test", "other.test"} {
 				if out, err := c.runUnconfined(name); err != nil || !c.said(out, name) {

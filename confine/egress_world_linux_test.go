@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // The tests of granted hosts need hosts. They run in a network namespace that stands
@@ -37,7 +38,7 @@ func TestEgress(t *testing.T) {
 		t.Skip("TestEgress of root runs them as an ordinary user as well")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		skip(t, "clients", "%v", err)
+		testkit.Skip(t, "clients", "%v", err)
 	}
 	programs := worldPrograms(t)
 	for _, c := range []struct {

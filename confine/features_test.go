@@ -1,10 +1,10 @@
 package confine
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // needs skips a test where the host lacks one of the features, named as in
@@ -21,45 +21,7 @@ func needs(t testing.TB, names ...string) {
 		if f.Answer == Yes {
 			continue
 		}
-		skip(t, name, "%s: %s (%s)", name, f.Answer, f.Detail)
-	}
-}
-
-// skip skips a test for the want of something, unless MCPJAIL_REQUIRE lists it.
-func skip(t testing.TB, name, format string, args ...any) {
-	t.Helper()
-	for _, r := range strings.Split(os.Getenv("MCPJAIL_REQUIRE"), ",") {
-		if covers(strings.TrimSpace(r), name) {
-			t.Fatalf("MCPJAIL_REQUIRE lists "+r+": "+format, args...)
-		}
-	}
-	t.Skipf(format, args...)
-}
-
-// covers tells whether who requires one feature asks for another too: landlock:6
-// includes landlock:3, and landlock:2 does not.
-func covers(required, name string) bool {
-	base, level, _ := strings.Cut(required, ":")
-	wanted, least, levelled := strings.Cut(name, ":")
-	if base != wanted || base == "" {
-		return false
-	}
-	have, _ := strconv.Atoi(level)
-	want, _ := strconv.Atoi(least)
-	return !levelled || have >= want
-}
-
-func TestCovers(t *testing.T) {
-	for _, c := range []struct {
-		required, name string
-		want           bool
-	}{
-		{"landlock:6", "landlock:3", true}, {"landlock:6", "landlock:6", true}, {"landlock:2", "landlock:3", false}, {"landlock", "landlock:3", false},
-		{"landlock:2", "landlock", true}, {"userns", "userns", true}, {"userns", "seccomp", false}, {"", "", false}, {"seccomp_notify", "seccomp", false},
-	} {
-		if got := covers(c.required, c.name); got != c.want {
-			t.Errorf("%q and %q: %v", c.required, c.name, got)
-		}
+		testkit.Skip(t, name, "%s (%s)", f.Answer, f.Detail)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -44,7 +45,7 @@ func needsCopies(t testing.TB) {
 	t.Helper()
 	needsJail(t)
 	if f := (Launcher{}).askCopies(homeProfile(t, t.TempDir())); f.Answer != Yes {
-		skip(t, "overlay", "overlay: %s (%s)", f.Answer, f.Detail)
+		testkit.Skip(t, "overlay", "%s (%s)", f.Answer, f.Detail)
 	}
 }
 

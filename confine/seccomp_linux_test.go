@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestSeccompNumbers compares both tables with those of golang.org/x/sys, and
@@ -23,13 +24,13 @@ import (
 func TestSeccompNumbers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
-		skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)
+		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)
 	}
 	row := regexp.MustCompile(`^\s+SYS_(\w+)\s+= (\d+)$`)
 	for _, arch := range bothArchs {
 		f, err := os.Open(filepath.Join(strings.TrimSpace(string(out)), "unix", "zsysnum_linux_"+arch.String()+".go"))
 		if err != nil {
-			skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
+			testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
 		}
 		defer f.Close()
 		want := make(map[string]uint32)

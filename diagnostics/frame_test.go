@@ -3,36 +3,15 @@ package diagnostics
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs:\n%s", file, got)
-	}
-}
 
 // bootFailure is a server that died of a path, with everything filled in.
 func bootFailure() Diagnosis {
@@ -54,18 +33,18 @@ func bootFailure() Diagnosis {
 
 func TestGolden(t *testing.T) {
 	d := bootFailure()
-	golden(t, "boot.txt", []byte(d.Text()))
+	testkit.Golden(t, "boot.txt", []byte(d.Text()))
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, d.ErrorFrame([]byte("7")), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "boot.json", pretty.Bytes())
+	testkit.Golden(t, "boot.json", pretty.Bytes())
 
 	ev := evidence("Error: EROFS: read-only file system, open '/home/u/work/src/lib.rs'\nmcp-jail: cause: forged")
 	call := Diagnose(ev)
-	golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
-	golden(t, "config.txt", []byte(configError().Text()))
-	golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
+	testkit.Golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
+	testkit.Golden(t, "config.txt", []byte(configError().Text()))
+	testkit.Golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
 	r := Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
 		Denials: slices.Concat(d.Denials, []Denial{
@@ -77,7 +56,7 @@ func TestGolden(t *testing.T) {
 	ev.Denials = r.Denials
 	ev.Profile.Net = append(ev.Profile.Net, policy.NetRule{Host: "updates.x.com", Scheme: "https", Allow: true})
 	r.Remedies = Remedies(ev) // that of telemetry.x.com is told by the diagnosis
-	golden(t, "why.txt", []byte(r.Words()))
+	testkit.Golden(t, "why.txt", []byte(r.Words()))
 }
 
 func configError() Diagnosis {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // said is a message that the client under test has been sent.
@@ -90,15 +92,7 @@ func (p *fakeProcess) ended(t testing.TB) {
 	}
 }
 
-// eventually waits for what others do.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
+var eventually = testkit.Eventually
 
 // has reports, as an error, what a text lacks.
 func has(t testing.TB, text string, parts ...string) {

@@ -3,7 +3,6 @@
 package lifecycle
 
 import (
-	goflag "flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,10 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-var update = goflag.Bool("update", false, "rewrite the golden files")
 
 // TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server
 // NAME", "roots MODE", "advertise", "call DURATION", "startup DURATION". In talk,
@@ -70,12 +68,12 @@ func transcript(t *testing.T, file string) {
 	got := map[string]string{"talk": talk.String(), "server": saw.String(), "stderr": said.String(), "starts": fmt.Sprintln(f.starts)}
 	for i := range script.Files {
 		a := &script.Files[i]
-		if got[a.Name] != want[a.Name] && !*update {
+		if got[a.Name] != want[a.Name] && !testkit.Update() {
 			t.Errorf("%s\n got %s\nwant %s", a.Name, got[a.Name], want[a.Name])
 		}
 		a.Data = []byte(got[a.Name])
 	}
-	if *update {
+	if testkit.Update() {
 		if err := os.WriteFile(file, txtar.Format(script), 0o644); err != nil {
 			t.Fatal(err)
 		}

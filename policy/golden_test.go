@@ -1,15 +1,13 @@
 package policy
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
 
 // scenarios are hosts and configurations whose whole profile is kept in
 // testdata/*.golden: what plan would show.
@@ -123,22 +121,7 @@ func TestGolden(t *testing.T) {
 				b.WriteString("warning " + w.Code + ": " + w.String() + "\n")
 			}
 			b.WriteString(printProfile(p))
-			file := filepath.Join("testdata", s.name+".golden")
-			if *update {
-				if err := os.MkdirAll("testdata", 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != string(want) {
-				t.Errorf("differs from %s (rewrite with -update):\n%s", file, b.String())
-			}
+			testkit.Golden(t, s.name+".golden", b.String())
 			checkProfile(t, p)
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // asEnv makes the test binary behave as mcp-jail, for tests that start it
@@ -36,9 +37,7 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
-	if beside := besides[filepath.Base(os.Args[0])]; beside != nil {
-		beside()
-	}
+	testkit.Programs(besides).Dispatch()
 	if os.Getenv(asEnv) == "mcp-jail" {
 		main()
 	}
@@ -126,25 +125,13 @@ func hostCan(cond string) (bool, error) {
 			return false, err
 		}
 		if f.Answer != confine.Yes {
-			if required(name) {
+			if testkit.Required(name) {
 				return false, fmt.Errorf("MCPJAIL_REQUIRE lists %s, and this host does not have it: %s", name, f.Detail)
 			}
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-// required tells whether MCPJAIL_REQUIRE lists a feature, or a level of it that is
-// no lower: landlock:2 does not ask for landlock:6.
-func required(name string) bool {
-	base, level, levelled := strings.Cut(name, ":")
-	wanted, _ := strconv.Atoi(level)
-	return slices.ContainsFunc(strings.Split(os.Getenv("MCPJAIL_REQUIRE"), ","), func(r string) bool {
-		r, have, _ := strings.Cut(r, ":")
-		n, _ := strconv.Atoi(have)
-		return r == base && (!levelled || n >= wanted)
-	})
 }
 
 // status N PROGRAM ARG... runs a program that must end with exactly status N.

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // The tests in real_*_test.go and program_*_test.go start real servers and real
@@ -19,7 +19,7 @@ import (
 // testdata/npm.
 
 // patience bounds every wait. It is no measure of anything.
-const patience = 90 * time.Second
+const patience = testkit.Patience
 
 // need skips a test for the want of something, unless MCPJAIL_REQUIRE lists it.
 func need(t *testing.T, things ...string) {
@@ -60,13 +60,9 @@ func need(t *testing.T, things ...string) {
 				why = err.Error()
 			}
 		}
-		if why == "" {
-			continue
+		if why != "" {
+			testkit.Skip(t, thing, "%s", why)
 		}
-		if required(thing) {
-			t.Fatalf("MCPJAIL_REQUIRE lists %s: %s", thing, why)
-		}
-		t.Skipf("needs %s: %s", thing, why)
 	}
 }
 
@@ -98,15 +94,7 @@ var built = sync.OnceValue(func() string {
 	return file
 })
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if done() {
-			return
-		}
-	}
-	t.Fatalf("it never came to this: %s", what)
-}
+var eventually = testkit.Eventually
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -72,12 +72,12 @@ func Eventually(t testing.TB, condition string, holds func() bool) {
 
 // Skip skips a test that needs a feature or a program which this host does not have. If
 // MCPJAIL_REQUIRE lists it, the test fails.
-func Skip(t testing.TB, feature, why string) {
+func Skip(t testing.TB, feature, format string, args ...any) {
 	t.Helper()
 	if Required(feature) {
-		t.Fatalf("MCPJAIL_REQUIRE lists %s: %s", feature, why)
+		t.Fatalf("MCPJAIL_REQUIRE lists "+feature+": "+format, args...)
 	}
-	t.Skipf("needs %s: %s", feature, why)
+	t.Skipf("needs "+feature+": "+format, args...)
 }
 
 // Required reports whether MCPJAIL_REQUIRE lists a feature, or a higher level of it:

@@ -51,7 +51,7 @@ func TestSkip(t *testing.T) {
 	for required, want := range map[string]string{"": "skip: needs npm: gone", "userns,npm": "fatal: MCPJAIL_REQUIRE lists npm: gone"} {
 		t.Setenv("MCPJAIL_REQUIRE", required)
 		r := &recorder{TB: t}
-		if Skip(r, "npm", "gone"); !strings.HasPrefix(r.said, want) {
+		if Skip(r, "npm", "%s", "gone"); !strings.HasPrefix(r.said, want) {
 			t.Errorf("with %q: %q, want %q", required, r.said, want)
 		}
 	}

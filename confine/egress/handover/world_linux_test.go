@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
 	"github.com/mcp-jail/mcp-jail/confine/egress/terminate"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -182,13 +183,4 @@ func fetch(t testing.TB, c *http.Client, method string, body io.Reader) (int, st
 	return res.StatusCode, string(out)
 }
 
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("never came: " + what)
-}
+var waitFor = testkit.Eventually

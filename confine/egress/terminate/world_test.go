@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -301,13 +302,4 @@ func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
 	return l.Addr()
 }
 
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("never came: " + what)
-}
+var waitFor = testkit.Eventually
