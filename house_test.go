@@ -18,17 +18,20 @@ import (
 
 const module = "github.com/mcp-jail/mcp-jail/"
 
+// landlockCalls is go-landlock's package of constants, structures and system calls.
+const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":         {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
-	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/handover", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/handover", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
 
-	"confine/stub":              {"golang.org/x/sys/unix"},
+	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/handover":   {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/handover", module + "confine/egress/terminate"},

@@ -300,7 +300,7 @@ var initGuard = sync.OnceValue(func() []byte {
 	return filterRecords(filter)
 })
 
-func (b *jailBuilder) landlock() error { return restrictThread(b.server, b.ruleset) }
+func (b *jailBuilder) landlock() error { return b.server.LandlockRestrict(b.ruleset) }
 
 func (b *jailBuilder) filter(t *stub.Task) error {
 	_, err := applySeccomp(t, b.order.Seccomp, 0)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -97,7 +98,7 @@ func kernelRelease() string {
 }
 
 func probeLandlock() (errata uint32, effective int, f Feature) {
-	abi, err := landlockVersion()
+	abi, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.ENOSYS):
 		return 0, 0, no("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
@@ -108,7 +109,9 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 	case err != nil:
 		return 0, 0, unknown("the kernel answers " + err.Error())
 	}
-	errata = landlockErrata()
+	if fixed, err := ll.LandlockGetErrata(); err == nil { // an older kernel answers EINVAL
+		errata = uint32(fixed)
+	}
 	return errata, effectiveABI(abi, errata), landlockFeature(abi, errata)
 }
 

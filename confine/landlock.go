@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,51 +23,17 @@ import (
 // There is no best effort. The set of handled rights is the whole of what the
 // ABI has, and every right that it lacks is named in landlockPlan.Unhandled.
 
-// Rights of the kernel, LANDLOCK_ACCESS_FS_*.
 const (
-	llExecute uint64 = 1 << iota
-	llWriteFile
-	llReadFile
-	llReadDir
-	llRemoveDir
-	llRemoveFile
-	llMakeChar
-	llMakeDir
-	llMakeReg
-	llMakeSock
-	llMakeFifo
-	llMakeBlock
-	llMakeSym
-	llRefer       // ABI 2
-	llTruncate    // ABI 3
-	llIoctlDev    // ABI 5
-	llResolveUnix // ABI 9
-)
-
-// LANDLOCK_ACCESS_NET_* and LANDLOCK_SCOPE_*.
-const (
-	llBindTCP    uint64 = 1 << iota // ABI 4
-	llConnectTCP                    // ABI 4
-	llBindUDP                       // ABI 10
-	llSendUDP                       // ABI 10: connect and send
-)
-
-const (
-	llScopeAbstractUnix uint64 = 1 << iota // ABI 6
-	llScopeSignal                          // ABI 6
-)
-
-const (
-	// newestLandlock is the highest ABI whose rights are known here. A newer
-	// kernel is asked for no more than these.
+	// newestLandlock is the highest ABI whose rights are known here and in go-landlock.
+	// On a newer kernel only the rights of this ABI are handled.
 	newestLandlock = 11
 	// scopeErratum is the erratum that repairs the scoping of signals between
 	// threads of one process (landlock(7), LANDLOCK_CREATE_RULESET_ERRATA).
 	scopeErratum = 1 << (2 - 1)
 
-	// llFileRights are the rights that a rule on something that is not a
+	// landlockFileRights are the rights that a rule on something that is not a
 	// directory may hold; others are EINVAL.
-	llFileRights = llExecute | llWriteFile | llReadFile | llTruncate | llIoctlDev | llResolveUnix
+	landlockFileRights = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
 )
 
 // landlockRights says which kernel rights make up a right of the policy.
@@ -73,11 +41,11 @@ var landlockRights = [...]struct {
 	right  policy.Rights
 	access uint64
 }{
-	{policy.Read, llReadFile | llReadDir},
-	{policy.Create, llMakeReg | llMakeDir | llMakeSym | llMakeSock | llMakeFifo | llRefer},
-	{policy.Update, llWriteFile | llTruncate},
-	{policy.Delete, llRemoveFile | llRemoveDir | llRefer},
-	{policy.Execute, llExecute},
+	{policy.Read, ll.AccessFSReadFile | ll.AccessFSReadDir},
+	{policy.Create, ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSMakeSym | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSRefer},
+	{policy.Update, ll.AccessFSWriteFile | ll.AccessFSTruncate},
+	{policy.Delete, ll.AccessFSRemoveFile | ll.AccessFSRemoveDir | ll.AccessFSRefer},
+	{policy.Execute, ll.AccessFSExecute},
 }
 
 // A landlockRight is one right of the kernel with what its absence means.
@@ -92,19 +60,19 @@ type landlockRight struct {
 
 var landlockAdditions = [...]landlockRight{
 	{Name: "files", Since: 1, Axis: policy.AxisFs, fs: 1<<13 - 1, What: "every right on files and directories"},
-	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: llRefer,
+	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: ll.AccessFSRefer,
 		What: "moving and linking between directories (refused everywhere, also where it is granted)"},
-	{Name: "truncate", Since: 3, Axis: policy.AxisFs, fs: llTruncate,
+	{Name: "truncate", Since: 3, Axis: policy.AxisFs, fs: ll.AccessFSTruncate,
 		What: "truncating files without the right to update them"},
-	{Name: "bind_tcp", Since: 4, Axis: policy.AxisNet, net: llBindTCP, What: "listening on TCP ports"},
-	{Name: "connect_tcp", Since: 4, Axis: policy.AxisNet, net: llConnectTCP, What: "connecting to TCP ports"},
-	{Name: "ioctl_dev", Since: 5, Axis: policy.AxisProcess, fs: llIoctlDev, What: "device commands on devices that are not granted"},
-	{Name: "scope_abstract_unix_socket", Since: 6, Axis: policy.AxisIPC, scope: llScopeAbstractUnix,
+	{Name: "bind_tcp", Since: 4, Axis: policy.AxisNet, net: ll.AccessNetBindTCP, What: "listening on TCP ports"},
+	{Name: "connect_tcp", Since: 4, Axis: policy.AxisNet, net: ll.AccessNetConnectTCP, What: "connecting to TCP ports"},
+	{Name: "ioctl_dev", Since: 5, Axis: policy.AxisProcess, fs: ll.AccessFSIoctlDev, What: "device commands on devices that are not granted"},
+	{Name: "scope_abstract_unix_socket", Since: 6, Axis: policy.AxisIPC, scope: ll.ScopeAbstractUnixSocket,
 		What: "abstract UNIX sockets of other processes"},
-	{Name: "scope_signal", Since: 6, Axis: policy.AxisProcess, scope: llScopeSignal, What: "signals to other processes"},
-	{Name: "resolve_unix", Since: 9, Axis: policy.AxisIPC, fs: llResolveUnix, What: "UNIX sockets of other processes by path, without a mount that hides them"},
-	{Name: "bind_udp", Since: 10, Axis: policy.AxisNet, net: llBindUDP, What: "receiving on UDP ports"},
-	{Name: "send_udp", Since: 10, Axis: policy.AxisNet, net: llSendUDP, What: "sending to UDP ports"},
+	{Name: "scope_signal", Since: 6, Axis: policy.AxisProcess, scope: ll.ScopeSignal, What: "signals to other processes"},
+	{Name: "resolve_unix", Since: 9, Axis: policy.AxisIPC, fs: ll.AccessFSResolveUnix, What: "UNIX sockets of other processes by path, without a mount that hides them"},
+	{Name: "bind_udp", Since: 10, Axis: policy.AxisNet, net: ll.AccessNetBindUDP, What: "receiving on UDP ports"},
+	{Name: "send_udp", Since: 10, Axis: policy.AxisNet, net: ll.AccessNetConnectSendUDP, What: "sending to UDP ports"},
 }
 
 // effectiveABI is the level to compile for. A kernel with scopes that lacks the
@@ -182,7 +150,7 @@ func compileLandlock(in landlockInput) landlockPlan {
 		}
 	}
 	for _, file := range in.Programs {
-		p.Rules = append(p.Rules, landlockRule{Path: file, Access: llExecute})
+		p.Rules = append(p.Rules, landlockRule{Path: file, Access: ll.AccessFSExecute})
 	}
 	p.Rules = oneRuleEach(p.Rules, p.FS)
 	p.Carved = carved(slices.Concat(in.Own, in.Entries))
@@ -223,15 +191,15 @@ func entryAccess(e policy.Entry, listedPrograms bool) uint64 {
 	// Devices: terminals and what a rule below /dev names. Elsewhere mounts carry
 	// nodev, and a device in a granted directory stays without commands.
 	if e.Rights&(policy.Read|policy.Update) != 0 && (e.Kind == policy.KindSpecial || policy.Within(e.Path, "/dev")) {
-		a |= llIoctlDev
+		a |= ll.AccessFSIoctlDev
 	}
 	// A daemon's socket must be named itself. Sockets that were made inside the
 	// jail need no rule.
 	if e.Kind == policy.KindSpecial && e.Rights.Has(policy.Update) {
-		a |= llResolveUnix
+		a |= ll.AccessFSResolveUnix
 	}
 	if e.Kind != policy.KindDir {
-		a &= llFileRights
+		a &= landlockFileRights
 	}
 	return a
 }

@@ -3,31 +3,11 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
-
-// landlockVersion returns the ABI; 0 where Landlock is not there, with the
-// reason: ENOSYS (not built in) or EOPNOTSUPP (not enabled at boot).
-func landlockVersion() (int, error) { return landlockQuery(unix.LANDLOCK_CREATE_RULESET_VERSION) }
-
-// landlockErrata returns the repairs that the kernel has; 0 where it is too old
-// to tell (EINVAL).
-func landlockErrata() uint32 {
-	n, _ := landlockQuery(unix.LANDLOCK_CREATE_RULESET_ERRATA)
-	return uint32(n)
-}
-
-func landlockQuery(flag uintptr) (int, error) {
-	r, _, errno := syscall.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, flag)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(r), nil
-}
 
 // ruleError says which rule could not be added.
 type ruleError struct {
@@ -51,7 +31,8 @@ func createRuleset(t *stub.Task, rules *landlockRules, open func(landlockRule) (
 	if rules.FS == 0 && rules.Net == 0 && rules.Scoped == 0 {
 		return -1, errNothingHandled
 	}
-	if ruleset, err = t.LandlockRuleset(rules.FS, rules.Net, rules.Scoped); err != nil {
+	attr := ll.RulesetAttr{HandledAccessFS: rules.FS, HandledAccessNet: rules.Net, Scoped: rules.Scoped}
+	if ruleset, err = t.LandlockRuleset(&attr); err != nil {
 		return -1, err
 	}
 	for _, rule := range rules.Rules {
@@ -70,13 +51,4 @@ func addRule(t *stub.Task, ruleset int, rule landlockRule, open func(landlockRul
 	}
 	defer t.Close(fd)
 	return t.LandlockAddPath(ruleset, fd, rule.Access)
-}
-
-// restrictThread puts the task's thread, which must be locked where it is this one, and
-// all that it starts from now on under the ruleset. no_new_privs must be set. Refusals
-// are logged as the kernel does by default: those of programs that this one starts
-// are not, unless they ask for it.
-func restrictThread(t *stub.Task, ruleset int) error {
-	_, err := t.Call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0)
-	return err
 }

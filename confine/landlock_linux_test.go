@@ -10,10 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -73,10 +74,15 @@ func landlockChild(args []string) string {
 		if err != nil {
 			return err.Error()
 		}
-		if how == "process" {
+		switch how {
+		case "library":
+			err = restrictByLibrary(&p.landlockRules)
+		case "process":
 			err = restrictProcess(fd)
-		} else if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-			err = restrictThread(&stub.Task{}, fd)
+		default:
+			if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
+				err = new(stub.Task).LandlockRestrict(fd)
+			}
 		}
 		if err != nil {
 			return err.Error()
@@ -94,17 +100,24 @@ func landlockChild(args []string) string {
 	return fmt.Sprint(err)
 }
 
-// restrictProcess is restrictThread for every thread of the process, and sets
-// no_new_privs on them. In programs with cgo Go cannot reach threads that it did not
-// make: ENOTSUP.
+// restrictProcess sets no_new_privs on every thread of the process and restricts them all.
+// It cannot be used in programs with cgo: there libpsx reads /proc/self/task after the
+// first thread is restricted, and the ruleset refuses that.
 func restrictProcess(ruleset int) error {
-	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
-		return errno
+	if err := ll.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
 	}
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
-		return errno
+	return ll.AllThreadsLandlockRestrictSelf(ruleset, 0)
+}
+
+// restrictByLibrary restricts the process with go-landlock alone. Tests expect the same
+// refusals as from our own ruleset.
+func restrictByLibrary(r *landlockRules) error {
+	var rules []landlock.Rule
+	for _, rule := range r.Rules {
+		rules = append(rules, landlock.PathAccess(landlock.AccessFSSet(rule.Access), rule.Path))
 	}
-	return nil
+	return landlock.MustConfig(landlock.AccessFSSet(r.FS), landlock.AccessNetSet(r.Net), landlock.ScopedSet(r.Scoped)).Restrict(rules...)
 }
 
 func errnoName(e syscall.Errno) string {
@@ -118,9 +131,9 @@ func errnoName(e syscall.Errno) string {
 // with which a whole process cannot be restricted.
 func restrictions() []string {
 	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0); errno == syscall.ENOTSUP {
-		return []string{"thread"}
+		return []string{"thread", "library"}
 	}
-	return []string{"thread", "process"}
+	return []string{"thread", "process", "library"}
 }
 
 func landlockDir(t *testing.T) string {
@@ -216,7 +229,7 @@ func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
 	}
 	dir := landlockDir(t)
 	for path, want := range map[string]error{dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {
-		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{Path: dir, Access: llReadFile}, {Path: path, Access: llReadDir}}}
+		rules := landlockRules{FS: 1<<13 - 1, Rules: []landlockRule{{Path: dir, Access: ll.AccessFSReadFile}, {Path: path, Access: ll.AccessFSReadDir}}}
 		fd, err := createRuleset(&stub.Task{}, &rules, openPath)
 		if e, ok := err.(*ruleError); !ok || e.Err != want || e.Rule.Path != path {
 			t.Errorf("%s: %v, want %v", path, err, want)

@@ -3,7 +3,11 @@ package confine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -100,7 +104,7 @@ func TestLandlockRulesAreTakenByTheKernel(t *testing.T) {
 				t.Errorf("ABI %d: %s has a rule without rights", abi, r.Path)
 			case r.Access&^p.FS != 0:
 				t.Errorf("ABI %d: %s has rights that are not handled", abi, r.Path)
-			case kinds[r.Path] != policy.KindDir && r.Access&^llFileRights != 0:
+			case kinds[r.Path] != policy.KindDir && r.Access&^landlockFileRights != 0:
 				t.Errorf("ABI %d: %s is a file with rights of a directory", abi, r.Path)
 			}
 		}
@@ -114,13 +118,13 @@ func TestLandlockNeverGrantsMoreThanTheEntry(t *testing.T) {
 			bits uint64
 			need policy.Rights // any of
 		}{
-			{llExecute, policy.Execute},
-			{llWriteFile | llTruncate, policy.Update},
-			{llReadFile | llReadDir, policy.Read},
-			{llRemoveDir | llRemoveFile, policy.Delete},
-			{llMakeDir | llMakeReg | llMakeSock | llMakeFifo | llMakeSym, policy.Create},
-			{llRefer, policy.Create | policy.Delete},
-			{llMakeChar | llMakeBlock | llIoctlDev | llResolveUnix, 0},
+			{ll.AccessFSExecute, policy.Execute},
+			{ll.AccessFSWriteFile | ll.AccessFSTruncate, policy.Update},
+			{ll.AccessFSReadFile | ll.AccessFSReadDir, policy.Read},
+			{ll.AccessFSRemoveDir | ll.AccessFSRemoveFile, policy.Delete},
+			{ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym, policy.Create},
+			{ll.AccessFSRefer, policy.Create | policy.Delete},
+			{ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix, 0},
 		} {
 			granted := a & c.bits
 			if want := r&c.need != 0; want && granted != c.bits || !want && granted != 0 {
@@ -146,6 +150,28 @@ func TestEffectiveABI(t *testing.T) {
 	}
 }
 
+// TestLandlockRightsMatchGoLandlock checks that for each ABI we handle exactly the rights
+// that go-landlock knows, under the same names.
+func TestLandlockRightsMatchGoLandlock(t *testing.T) {
+	known := []landlock.Config{
+		{}, landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
+		landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
+	}
+	if len(known) != newestLandlock+1 {
+		t.Errorf("the library's newest is %d, ours %d", len(known)-1, newestLandlock)
+	}
+	for abi, want := range known {
+		p := compileLandlock(landlockInput{ABI: abi, DenyPorts: true})
+		got := landlock.Config{HandledAccessFS: landlock.AccessFSSet(p.FS), HandledAccessNet: landlock.AccessNetSet(p.Net), Scoped: landlock.ScopedSet(p.Scoped)}
+		if got.String() != want.String() {
+			t.Errorf("ABI %d: %v, want %v", abi, got, want)
+		}
+		if names := "{" + strings.ReplaceAll(accessNames(p.FS), " ", ",") + "}"; abi > 0 && names != want.HandledAccessFS.String() {
+			t.Errorf("ABI %d: %s, want %v", abi, names, want.HandledAccessFS)
+		}
+	}
+}
+
 // TestOwnPlaceThatIsGranted: where one of the jail's own places is an entry too, one
 // rule holds the rights of both, and the object of the entry.
 func TestOwnPlaceThatIsGranted(t *testing.T) {
@@ -162,7 +188,7 @@ func TestOwnPlaceThatIsGranted(t *testing.T) {
 	var paths []string
 	for _, r := range rules {
 		paths = append(paths, r.Path)
-		if want := uint64(llReadFile | llReadDir | llWriteFile | llExecute); r.Path == "/tmp" && (r.Access&want != want || r.ID != id) {
+		if want := uint64(ll.AccessFSReadFile | ll.AccessFSReadDir | ll.AccessFSWriteFile | ll.AccessFSExecute); r.Path == "/tmp" && (r.Access&want != want || r.ID != id) {
 			t.Errorf("%+v", r)
 		}
 	}

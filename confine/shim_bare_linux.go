@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -153,7 +154,7 @@ func (s *shim) landlock() error {
 	if len(s.order.Hooks) > 0 {
 		s.supervisor = newSupervisor(s.supervision())
 	}
-	return restrictThread(s.server, s.ruleset)
+	return s.server.LandlockRestrict(s.ruleset)
 }
 
 // handOver puts the filter that hands calls over on this thread alone, from which the
@@ -177,7 +178,7 @@ func (s *shim) handOver() error {
 // keeps it from signalling whom it does not know: the launcher has the same user,
 // so that nothing else would.
 func (s *shim) checkScope() error {
-	if s.order.Landlock.Scoped&llScopeSignal == 0 {
+	if s.order.Landlock.Scoped&ll.ScopeSignal == 0 {
 		return nil
 	}
 	if err := unix.Kill(s.order.HostPID, 0); !errors.Is(err, unix.EPERM) {
@@ -215,11 +216,11 @@ func (b *builder) bareProbes() []probe {
 			return err
 		}},
 	}
-	if b.order.Landlock.FS&llResolveUnix == 0 {
+	if b.order.Landlock.FS&ll.AccessFSResolveUnix == 0 {
 		probes = append(probes, probe{what: "make a UNIX socket", try: func() error { return socketProbe(b.server, unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
 	switch {
-	case b.order.Gate.Asked && b.order.Landlock.Net&llConnectTCP != 0:
+	case b.order.Gate.Asked && b.order.Landlock.Net&ll.AccessNetConnectTCP != 0:
 		probes = append(probes, probe{what: "connect a TCP socket by itself", try: connectProbe})
 	case !b.order.Gate.Asked && !b.order.HostNames:
 		probes = append(probes,

@@ -1,29 +1,45 @@
 package stub
 
 import (
-	"encoding/binary"
+	"unsafe"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
-// LandlockRuleset makes a ruleset that handles these accesses (struct
-// landlock_ruleset_attr, as of ABI 6). What an ABI does not have is zero, and the kernel
-// takes zeroes beyond its own size.
-func (t *Task) LandlockRuleset(fs, net, scoped uint64) (int, error) {
-	t.begin()
-	attr := t.space(24)
-	for i, v := range []uint64{fs, net, scoped} {
-		binary.NativeEndian.PutUint64(attr[8*i:], v)
+// The zero Task makes Landlock's calls through go-landlock. A stub makes them with
+// go-landlock's structures.
+
+// LandlockRuleset creates a ruleset that handles the accesses in attr. Fields that the
+// kernel's ABI does not have must be zero: the kernel accepts a longer structure whose
+// surplus is zero.
+func (t *Task) LandlockRuleset(attr *ll.RulesetAttr) (int, error) {
+	if t.stub == nil {
+		return ll.LandlockCreateRuleset(attr, 0)
 	}
-	return t.call(unix.SYS_LANDLOCK_CREATE_RULESET, address(attr), uintptr(len(attr)), 0)
+	t.begin()
+	return t.call(unix.SYS_LANDLOCK_CREATE_RULESET, object(t, attr), unsafe.Sizeof(*attr), 0)
 }
 
-// LandlockAddPath allows accesses below an object (struct landlock_path_beneath_attr,
-// which is packed).
+// LandlockAddPath allows accesses to an object and to everything below it.
 func (t *Task) LandlockAddPath(ruleset, object int, access uint64) error {
+	attr := ll.PathBeneathAttr{AllowedAccess: access, ParentFd: object}
+	if t.stub == nil {
+		return ll.LandlockAddPathBeneathRule(ruleset, &attr, 0)
+	}
 	t.begin()
-	attr := t.space(12)
-	binary.NativeEndian.PutUint64(attr, access)
-	t.put32(attr[8:], object)
-	return t.do(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, address(attr), 0)
+	at := t.space(int(unsafe.Sizeof(attr)))
+	*(*ll.PathBeneathAttr)(unsafe.Pointer(unsafe.SliceData(at))) = attr
+	t.put32(at[unsafe.Offsetof(attr.ParentFd):], object) // a recorded descriptor gets its number later
+	return t.do(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), ll.RuleTypePathBeneath, address(at), 0)
+}
+
+// LandlockRestrict restricts the task's thread, and every process that it starts later,
+// with a ruleset. The thread must have no_new_privs. The caller of a zero Task must have
+// locked its goroutine to its thread.
+func (t *Task) LandlockRestrict(ruleset int) error {
+	if t.stub == nil {
+		return ll.LandlockRestrictSelf(ruleset, 0)
+	}
+	return t.do(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0)
 }
