@@ -12,7 +12,7 @@ const metaPolicy = "dev.mcp-jail/policy"
 // request looks at a request on its way to the server. With the defaults nothing
 // of it is changed.
 func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r.asked.set()
+	r.client.asked.set()
 	if !r.answered.isSet() {
 		select {
 		case r.asks <- struct{}{}:
@@ -20,10 +20,10 @@ func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		}
 	}
 	if string(e.Method) == "tools/call" {
-		r.begun.CompareAndSwap(0, int64(r.tail.Mark()))
-		r.called.set()
+		r.server.begun.CompareAndSwap(0, int64(r.server.tail.Mark()))
+		r.server.called.set()
 	}
-	r.tellLimits(f, e)
+	r.server.tellLimits(f, e)
 }
 
 // tellLimits puts into a request what the server is to be told of its limits.
@@ -57,7 +57,7 @@ func (i *instance) tellLimits(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // message sees the same.
 func (i *instance) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.Strict() || e.Params.Present() && e.Params.Kind != '{' {
-		i.Log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
+		i.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
 		return false
 	}
 	return true

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -17,7 +19,9 @@ import (
 // front is the client's side of a session under way: what there is one of, however
 // many processes stand behind it.
 type front struct {
-	Session
+	config  Session
+	times   times
+	log     zerolog.Logger
 	started time.Time
 	proxy   *mcpproxy.Proxy
 	errs    *errQueue
@@ -43,19 +47,20 @@ type front struct {
 
 // newFront returns the front of a session whose denials denied will tell.
 func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *front {
-	c := &front{Session: s.withDefaults(), started: time.Now(), denied: denied, said: map[string]bool{}}
+	s = s.withDefaults()
+	c := &front{config: s, times: s.times, log: s.Log, started: time.Now(), denied: denied, said: map[string]bool{}}
 	c.habits.earlier = s.Earlier
 	c.unsaved, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.asked.c, c.gone.c, c.hurried.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	c.errs = newErrQueue(c.Err)
-	c.written.dst = patient{c.Out}
-	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{c.In}, &c.written, c.limit()), hooks)
+	c.errs = newErrQueue(c.config.Err)
+	c.written.dst = patient{c.config.Out}
+	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{c.config.In}, &c.written, c.limit()), hooks)
 	c.record = diagnostics.Record{
-		Version: diagnostics.RecordVersion, Time: c.started, Server: c.Profile.Server, Tool: c.Profile.Tool,
-		Warnings: c.Warnings,
+		Version: diagnostics.RecordVersion, Time: c.started, Server: c.config.Profile.Server, Tool: c.config.Profile.Tool,
+		Warnings: c.config.Warnings,
 	}
 	go c.saveRecords()
-	for _, line := range c.Warnings {
+	for _, line := range c.config.Warnings {
 		c.errs.Say("mcp-jail: " + line + "\n")
 	}
 	return c
@@ -90,14 +95,14 @@ func (c *front) goClient(read func() error) {
 	go func() {
 		defer close(c.clientEnded)
 		if err := read(); err != nil {
-			c.Log.Debug().Err(err).Msg("the client's stdin")
+			c.log.Debug().Err(err).Msg("the client's stdin")
 		}
 	}()
 }
 
 // limit is the largest frame.
 func (c *front) limit() int64 {
-	if mb := c.Profile.Limits.MessageMB; mb > 0 {
+	if mb := c.config.Profile.Limits.MessageMB; mb > 0 {
 		return int64(mb) << 20
 	}
 	return mcpproxy.DefaultLimit
@@ -149,13 +154,13 @@ func (c *front) untilStuck(ctx context.Context, ends <-chan os.Signal, done <-ch
 // clientLeft reports whether the client has closed its end of our stdin, also
 // while nobody reads that.
 func (c *front) clientLeft() bool {
-	return c.clientEnded == nil || isClosed(c.clientEnded) || hungUp(c.In)
+	return c.clientEnded == nil || isClosed(c.clientEnded) || hungUp(c.config.In)
 }
 
 // hearOut lets a first request of the client's, or its end, count that is there to be
 // read and that our reader has not come to. It reports whether a signal came instead.
 func (c *front) hearOut(ends <-chan os.Signal) bool {
-	if c.asked.isSet() || c.clientEnded == nil || !readable(c.In) {
+	if c.asked.isSet() || c.clientEnded == nil || !readable(c.config.In) {
 		return false
 	}
 	timer := time.NewTimer(c.remaining(c.times.idle))
@@ -208,13 +213,13 @@ func (c *front) finish(ctx context.Context, ends <-chan os.Signal, last func()) 
 	}()
 	c.untilStuck(ctx, ends, done)
 	giveUp(done, 0, func() func() {
-		c.Out.SetWriteDeadline(time.Now())
-		return func() { c.Out.SetWriteDeadline(time.Time{}) }
+		c.config.Out.SetWriteDeadline(time.Now())
+		return func() { c.config.Out.SetWriteDeadline(time.Time{}) }
 	})
 	if c.clientEnded != nil {
 		giveUp(c.clientEnded, 0, func() func() {
-			c.In.SetReadDeadline(time.Now())
-			return func() { c.In.SetReadDeadline(time.Time{}) }
+			c.config.In.SetReadDeadline(time.Now())
+			return func() { c.config.In.SetReadDeadline(time.Time{}) }
 		})
 	}
 	last()

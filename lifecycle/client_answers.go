@@ -59,21 +59,21 @@ func (c *front) refuse(d diagnostics.Diagnosis) {
 // timedOut answers the calls that have waited longer than the profile allows,
 // and asks the server to stop working on them (MCP, "Cancellation").
 func (r *run) timedOut(now time.Time) {
-	limit := r.Profile.Call
-	calls := r.open(func(c *mcpproxy.Call) bool {
+	limit := r.server.Profile.Call
+	calls := r.client.open(func(c *mcpproxy.Call) bool {
 		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
 	})
 	if len(calls) == 0 {
 		return
 	}
-	r.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
-		ev := r.evidence(diagnostics.StageCall, c, c.Start)
+	r.client.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+		ev := r.server.evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return r.report(ev)
+		return r.server.report(ev)
 	})
 	for i := range calls {
 		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
 		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		r.tell(r.link.server.Load(), cancel)
+		r.server.tell(r.link.server.Load(), cancel)
 	}
 }

@@ -26,20 +26,20 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 		Stage:      stage,
 		Server:     i.Profile.Server,
 		Profile:    i.Profile,
-		InPlace:    i.InPlace,
-		Line:       i.Line,
-		Declare:    i.Declare,
+		InPlace:    i.client.config.InPlace,
+		Line:       i.client.config.Line,
+		Declare:    i.client.config.Declare,
 		Stateless:  i.stateless,
 		Stderr:     i.tail.Lines(tailLines),
 		Heard:      i.tail.Heard(tailLines),
 		Denials:    i.denials(since),
 		Redactor:   i.redact,
 		Unset:      i.unset,
-		UserHome:   i.UserHome,
-		SearchPath: i.SearchPath,
-		Exists:     i.Exists,
-		Executable: i.Executable,
-		Canonical:  i.Canonical,
+		UserHome:   i.client.config.UserHome,
+		SearchPath: i.client.config.SearchPath,
+		Exists:     i.client.config.Exists,
+		Executable: i.client.config.Executable,
+		Canonical:  i.client.config.Canonical,
 	}
 	if given := i.given.Load(); given != nil {
 		ev.Roots = *given
@@ -63,7 +63,7 @@ func (i *instance) denials(since time.Time) []diagnostics.Denial {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b diagnostics.Denial) int { return a.Latest().Compare(b.Latest()) })
-	i.habits.mark(out, i.called.at.Load())
+	i.client.habits.mark(out, i.called.at.Load())
 	return out
 }
 
@@ -144,20 +144,20 @@ func (i *instance) noteFor(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if i.quiet.Load() {
 		return d
 	}
-	return i.note(d)
+	return i.client.note(d)
 }
 
 // keepFor puts a diagnosis on record, unless no request waits for the process.
 func (i *instance) keepFor(d diagnostics.Diagnosis) {
 	if !i.quiet.Load() {
-		i.keep(d)
+		i.client.keep(d)
 	}
 }
 
 // note tells stderr and the record about a diagnosis.
 func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	c.errs.Say(d.Text())
-	c.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	c.log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
 	c.keep(d)
 	return d
 }
@@ -200,19 +200,19 @@ func (c *front) saveRecords() {
 // the copy is not written to. The digest takes longer than anything that a start does
 // before it, and is for the record alone.
 func (c *front) sink() {
-	if c.Sink == nil {
+	if c.config.Sink == nil {
 		return
 	}
 	c.recording.Lock()
 	record := c.record
 	c.recording.Unlock()
-	record.Profile = diagnostics.Digest(c.Profile)
+	record.Profile = diagnostics.Digest(c.config.Profile)
 	record.Denials, record.Remedies = c.denied()
-	c.Sink(record)
-	if c.Lost == nil {
+	c.config.Sink(record)
+	if c.config.Lost == nil {
 		return
 	}
-	if err := c.Lost(); err != nil && !c.toldLost {
+	if err := c.config.Lost(); err != nil && !c.toldLost {
 		c.toldLost = true
 		c.errs.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
 	}

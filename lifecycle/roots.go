@@ -110,8 +110,8 @@ func (i *instance) narrow(list []byte) (narrowed []byte, changed bool) {
 			changed = true
 			continue
 		}
-		if i.Canonical != nil {
-			dir = i.Canonical(dir)
+		if i.client.config.Canonical != nil {
+			dir = i.client.config.Canonical(dir)
 		}
 		if i.Profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)

@@ -16,7 +16,7 @@ import (
 // instance is what concerns one process of a server, or several of which one
 // follows the other.
 type instance struct {
-	*front
+	client  *front
 	Profile *policy.Profile
 
 	pipes  *pipes
@@ -38,7 +38,7 @@ type instance struct {
 }
 
 func (i *instance) init(c *front, p *policy.Profile) {
-	i.front, i.Profile, i.unset = c, p, c.Unset
+	i.client, i.Profile, i.unset = c, p, c.config.Unset
 	if i.roots = p.Roots; i.roots == "" {
 		i.roots = rootsOff
 	}
@@ -57,7 +57,7 @@ func (i *instance) build(ctx context.Context) (Process, error) {
 		atMost = fmt.Sprintf(", for at most %v", limit)
 		var cancel context.CancelFunc
 		key := "startup_timeout_secs"
-		if i.InPlace {
+		if i.client.config.InPlace {
 			key = "--startup-timeout"
 		}
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (%s)", limit, key))
@@ -65,18 +65,18 @@ func (i *instance) build(ctx context.Context) (Process, error) {
 	}
 	begun, over := time.Now(), make(chan struct{})
 	defer close(over)
-	note := time.AfterFunc(i.times.bootNote, func() {
+	note := time.AfterFunc(i.client.times.bootNote, func() {
 		for !i.quiet.Load() {
-			i.errs.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", i.Profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
+			i.client.errs.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", i.Profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
 			select {
 			case <-over:
 				return
-			case <-time.After(i.times.again):
+			case <-time.After(i.client.times.again):
 			}
 		}
 	})
 	defer note.Stop()
-	return i.Launcher.Start(ctx, i.Profile, i.pipes.theirs)
+	return i.client.config.Launcher.Start(ctx, i.Profile, i.pipes.theirs)
 }
 
 // started takes a process on, before anything of it is shown to anybody.
@@ -89,21 +89,21 @@ func (i *instance) started(proc Process) {
 // remark tells of what a jail says of itself: the user what is amiss, the log the rest.
 func (i *instance) remark(r confine.Remark) {
 	if r.Warning {
-		i.warn("warning: " + r.Text)
-		i.changed()
+		i.client.warn("warning: " + r.Text)
+		i.client.changed()
 	}
-	i.Log.Info().Str("server", i.Profile.Server).Msg(r.Text)
+	i.client.log.Info().Str("server", i.Profile.Server).Msg(r.Text)
 }
 
 // accepted tells, at each start, which gaps of the plan the user has accepted.
 func (i *instance) accepted(plan *confine.Plan) {
 	lines := waived(plan)
-	i.recording.Lock()
-	i.record.Waived = lines
-	i.recording.Unlock()
+	i.client.recording.Lock()
+	i.client.record.Waived = lines
+	i.client.recording.Unlock()
 	for _, line := range lines {
-		i.errs.Say("mcp-jail: " + line + "\n")
-		i.Log.Warn().Str("server", i.Profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
+		i.client.errs.Say("mcp-jail: " + line + "\n")
+		i.client.log.Warn().Str("server", i.Profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
 	}
 }
 
@@ -127,7 +127,7 @@ func waived(plan *confine.Plan) (lines []string) {
 // pumpStderr shows what the server writes to its stderr, while shows says so, and
 // keeps the end of it for a diagnosis.
 func (i *instance) pumpStderr(stderr io.Reader, shows func() bool) {
-	shown := diagnostics.NewForward(i.errs, i.redact)
+	shown := diagnostics.NewForward(i.client.errs, i.redact)
 	io.Copy(io.MultiWriter(i.tail, gate{shown, shows}), stderr)
 	shown.Flush()
 }

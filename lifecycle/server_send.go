@@ -15,7 +15,7 @@ func (i *instance) tell(server *mcpproxy.Conn, line []byte) {
 		i.telling.Add(-n)
 		return
 	}
-	i.tasks.Go(func() {
+	i.client.tasks.Go(func() {
 		defer i.telling.Add(-n)
 		server.Inject(line)
 	})
@@ -24,5 +24,5 @@ func (i *instance) tell(server *mcpproxy.Conn, line []byte) {
 // crowded answers a request of the server for which there is no more room.
 func (r *run) crowded(e *mcpproxy.Envelope) {
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	r.tell(r.link.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
+	r.server.tell(r.link.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
 }

@@ -33,13 +33,14 @@ func FuzzTell(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		r := &run{instance: instance{front: &front{}, roots: rootsOff, tail: diagnostics.NewTail(nil)}}
-		r.asked.c = make(chan struct{})
+		client := &front{}
+		r := &run{client: client, server: instance{client: client, roots: rootsOff, tail: diagnostics.NewTail(nil)}}
+		r.client.asked.c = make(chan struct{})
 		if advertise {
-			r.statement = []byte(`{"version":1}`)
+			r.server.statement = []byte(`{"version":1}`)
 		}
 		if roots {
-			r.roots = rootsAdvertise
+			r.server.roots = rootsAdvertise
 		}
 		strict, method, modern := frame.Flaws.Strict(), string(e.Method), e.Era() == mcpproxy.Modern
 		r.request(frame, e)

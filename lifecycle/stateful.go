@@ -34,8 +34,8 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 	defer stop()
 	r := newRun(s)
 	defer r.finish(ctx, ends)
-	r.record.Server = d.Server
-	r.note(d)
+	r.client.record.Server = d.Server
+	r.client.note(d)
 	r.linger(ctx, ends, d)
 }
 
@@ -47,7 +47,7 @@ func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (exit confine.Ex
 	case sig != nil:
 		return endedBy(sig), false, nil
 	case err != nil:
-		d, status := r.startFailure(err)
+		d, status := r.server.startFailure(err)
 		r.linger(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
 	}
@@ -56,17 +56,17 @@ func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (exit confine.Ex
 
 // start starts the process. A signal that comes meanwhile ends the session.
 func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
-	if r.pipes, err = newPipes(); err != nil {
+	if r.server.pipes, err = newPipes(); err != nil {
 		return nil, err
 	}
-	defer r.pipes.closeTheirs()
+	defer r.server.pipes.closeTheirs()
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
 	var proc Process
 	go func() {
 		defer close(done)
-		proc, err = r.build(starting)
+		proc, err = r.server.build(starting)
 	}()
 	select {
 	case <-done:
@@ -76,12 +76,12 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	}
 	if sig == nil {
 		if err == nil {
-			r.started(proc)
-			r.accepted(proc.Plan())
+			r.server.started(proc)
+			r.server.accepted(proc.Plan())
 		}
 		return nil, err
 	}
-	r.hurry()
+	r.client.hurry()
 	cancel()
 	<-done
 	if err == nil {
@@ -103,7 +103,7 @@ func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, e
 		if !r.awaitMore(ctx, ends) {
 			return exit, nil
 		}
-		r.pipes.closeOurs()
+		r.server.pipes.closeOurs()
 		if exit, ok, err := r.begin(ctx, ends); !ok {
 			return exit, err
 		}
@@ -117,10 +117,10 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 	case how.silent != nil:
 		r.linger(ctx, ends, *how.silent)
 		return confine.Exit{Code: statusFailed}
-	case how.signalled, r.gone.isSet(): // nobody waits for answers
+	case how.signalled, r.client.gone.isSet(): // nobody waits for answers
 		return exit
 	case !r.answered.isSet():
-		if how.byClient && r.proxy.Requests.Len() == 0 {
+		if how.byClient && r.client.proxy.Requests.Len() == 0 {
 			return exit // a session without a question
 		}
 		if how.byClient && !how.untouched && r.onProbe() {
@@ -128,25 +128,25 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 			r.answerProbe("did not answer server/discover", true)
 			return exit
 		}
-		ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
+		ev := r.server.evidence(diagnostics.StageBoot, nil, time.Time{})
 		ev.Exit = &ended
-		r.linger(ctx, ends, r.report(ev))
+		r.linger(ctx, ends, r.server.report(ev))
 		return exit
 	}
 
-	ev := r.evidence(diagnostics.StageCall, nil, time.Now().Add(-r.times.kill))
+	ev := r.server.evidence(diagnostics.StageCall, nil, time.Now().Add(-r.client.times.kill))
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
-	calls := r.open(everything)
+	calls := r.client.open(everything)
 	r.link.fail(d)
-	calls = append(calls, r.open(everything)...) // came in between
+	calls = append(calls, r.client.open(everything)...) // came in between
 	if len(calls) == 0 {
 		if !how.byClient && exit.Code != 0 {
-			r.note(d)
+			r.client.note(d)
 		}
 		return exit
 	}
-	tell := r.report
+	tell := r.server.report
 	if how.byClient && (exit.Code == 0 || how.pushed) {
 		// A client that leaves in the middle of a request (2026-07-28,
 		// subscriptions/listen, always is) gets its answer, but nothing failed.
@@ -154,8 +154,8 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 	}
 	type request struct{ method, tool string }
 	said := map[request]diagnostics.Diagnosis{}
-	r.tasks.Go(func() {
-		r.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+	r.client.tasks.Go(func() {
+		r.client.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 			key := request{string(c.Method), string(c.Tool)}
 			d, ok := said[key]
 			if !ok {
@@ -163,7 +163,7 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 				if isDiscovery(key.method) {
 					stage = diagnostics.StageList
 				}
-				ev := r.evidence(stage, c, c.Start)
+				ev := r.server.evidence(stage, c, c.Start)
 				ev.Exit = &ended
 				d = tell(ev)
 				said[key] = d

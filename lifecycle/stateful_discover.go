@@ -179,17 +179,17 @@ func isReply(f *mcpproxy.Frame) bool {
 func (r *run) answerProbe(why string, dead bool) {
 	s := &r.link.shield
 	if dead {
-		r.proxy.Reverse.Answer(everything)
+		r.client.proxy.Reverse.Answer(everything)
 	}
-	for _, c := range r.open(s.isProbe) {
-		r.Log.Info().Str("server", r.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
-		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.Profile.Server, why)
+	for _, c := range r.client.open(s.isProbe) {
+		r.client.log.Info().Str("server", r.server.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
+		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.server.Profile.Server, why)
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
-			c.ID, quoted(text), quoted(r.Profile.Server))
+			c.ID, quoted(text), quoted(r.server.Profile.Server))
 		if dead {
-			r.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
+			r.client.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		}
-		r.tasks.Go(func() { r.proxy.Client.Inject(frame) })
+		r.client.tasks.Go(func() { r.client.proxy.Client.Inject(frame) })
 	}
 	s.settle()
 }
@@ -198,7 +198,7 @@ func (r *run) answerProbe(why string, dead bool) {
 // that was not even reading fails at its start, whatever it was sent; and of a
 // client that has ended something else has to be open.
 func (r *run) shielded(how ending) bool {
-	return !how.signalled && !how.untouched && how.silent == nil && !r.answered.isSet() && !r.gone.isSet() &&
+	return !how.signalled && !how.untouched && how.silent == nil && !r.answered.isSet() && !r.client.gone.isSet() &&
 		(!how.byClient || r.waiting() > 0 && !r.onProbe()) && r.link.shield.struck()
 }
 
@@ -215,7 +215,7 @@ func (r *run) awaitMore(ctx context.Context, ends <-chan os.Signal) bool {
 	select {
 	case <-s.more:
 		return true
-	case <-r.clientEnded:
+	case <-r.client.clientEnded:
 		select {
 		case <-s.more: // and then it ended
 			return true
@@ -225,7 +225,7 @@ func (r *run) awaitMore(ctx context.Context, ends <-chan os.Signal) bool {
 	case <-ends:
 	case <-ctx.Done():
 	}
-	r.hurry()
+	r.client.hurry()
 	return false
 }
 
@@ -243,7 +243,7 @@ func (r *run) onProbe() bool {
 
 // waiting counts the requests that nobody has answered.
 func (r *run) waiting() (n int) {
-	r.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
+	r.client.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n
 }
 
@@ -256,8 +256,8 @@ func (r *run) watchProbe(quit <-chan struct{}) <-chan struct{} {
 	if s.over.Load() {
 		return ignored
 	}
-	stdin, limit := r.pipes.stdin, r.times.probe
-	r.tasks.Go(func() {
+	stdin, limit := r.server.pipes.stdin, r.client.times.probe
+	r.client.tasks.Go(func() {
 		select {
 		case <-s.probed:
 		case <-quit:

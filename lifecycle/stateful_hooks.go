@@ -16,14 +16,14 @@ const burst = 5 * time.Second
 func (r *run) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		Request:     r.request,
-		Reply:       r.reply,
-		Asked:       func(e *mcpproxy.Envelope) bool { return r.ownAnswer(e, r.link.server.Load()) },
+		Reply:       r.server.reply,
+		Asked:       func(e *mcpproxy.Envelope) bool { return r.server.ownAnswer(e, r.link.server.Load()) },
 		Crowded:     r.crowded,
 		FirstAnswer: r.firstAnswer,
 		Forged:      forged,
 		Response:    r.response,
 		Oversized:   r.oversized,
-		Junk:        r.junk,
+		Junk:        r.server.junk,
 	}
 }
 
@@ -52,19 +52,19 @@ func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call
 	method := string(c.Method)
 	if method != "initialize" && !r.heardStart {
 		r.heardStart = true
-		stderr := r.pipes.stderr.file
-		r.tasks.Go(func() { r.complaint(stderr) })
+		stderr := r.server.pipes.stderr.file
+		r.client.tasks.Go(func() { r.complaint(stderr) })
 	}
 	if method == "server/discover" && r.link.shield.isProbe(c) {
 		r.link.shield.settle()
 	}
 	switch {
 	case method == "tools/call":
-		r.callAnswered(f, e, c)
+		r.server.callAnswered(f, e, c)
 	case e.Error.Present() && isDiscovery(method) && !isProbeAnswer(method, string(e.Code)):
-		ev := r.evidence(diagnostics.StageList, c, time.Time{})
+		ev := r.server.evidence(diagnostics.StageList, c, time.Time{})
 		ev.Text = textOf(f, e)
-		r.report(ev)
+		r.server.report(ev)
 	}
 }
 
@@ -77,8 +77,8 @@ func (r *run) complaint(stderr *os.File) {
 			break
 		}
 	}
-	if d, ok := diagnostics.Complaint(r.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
-		r.note(d)
+	if d, ok := diagnostics.Complaint(r.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
+		r.client.note(d)
 	}
 }
 
@@ -106,7 +106,7 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		i.noteFor(d) // what is usual was told before
 	}
 	if !failed {
-		i.habits.note(ev.Denials)
+		i.client.habits.note(ev.Denials)
 	}
 	if e.Error.Present() {
 		addToError(f, e, d.ErrorData())
@@ -180,9 +180,9 @@ func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.D
 	if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.Profile.Server, whose, f.Size/mb, f.Err)
 	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.Profile.Server, whose, (f.Size+mb-1)/mb, i.limit()/mb)
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.Profile.Server, whose, (f.Size+mb-1)/mb, i.client.limit()/mb)
 		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
-		if !i.InPlace {
+		if !i.client.config.InPlace {
 			d.Grant = []string{"[servers." + i.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]
 		}
@@ -194,8 +194,8 @@ func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.D
 // oversized answers in place of a message beyond the limit, for its id alone: the
 // session goes on.
 func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
-	d := r.tooLarge(from, f)
-	back := r.proxy.Client // where the error goes: to whoever asked
+	d := r.server.tooLarge(from, f)
+	back := r.client.proxy.Client // where the error goes: to whoever asked
 	var call mcpproxy.Call
 	told := false
 	for i := range f.Messages {
@@ -206,7 +206,7 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		kind := e.Kind()
 		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
 			r.answered.set()
-			if !r.proxy.Requests.Take(e.ID, &call) {
+			if !r.client.proxy.Requests.Take(e.ID, &call) {
 				continue
 			}
 			told = true
@@ -214,29 +214,29 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 				continue
 			}
 			d.Tool = string(call.Tool)
-			r.note(d)
+			r.client.note(d)
 			back.Inject(d.ErrorFrame(call.ID))
 			continue
 		}
 		switch {
 		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
 			told = true
-			r.note(d)
+			r.client.note(d)
 			back.Inject(d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Request:
 			told = true
-			r.note(d)
-			r.tell(r.link.server.Load(), d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Response && r.proxy.Reverse.Take(e.ID, &call):
+			r.client.note(d)
+			r.server.tell(r.link.server.Load(), d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Response && r.client.proxy.Reverse.Take(e.ID, &call):
 			if server := r.link.server.Load(); server != nil {
 				told = true
-				r.note(d)
+				r.client.note(d)
 				server.Inject(d.ErrorFrame(e.ID))
 			}
 		}
 	}
 	if !told { // nobody waits for it
-		r.errs.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
+		r.client.errs.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
 	}
 }
 
@@ -245,18 +245,18 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 func (i *instance) junk(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(i.lastJunk) > burst && !f.Blank() {
-		i.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.Profile.Server))
+		i.client.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.Profile.Server))
 	}
 	if !f.Blank() {
 		i.lastJunk = now
 	}
 	line := f.Bytes()
 	if line == nil {
-		i.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		i.client.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
 		return
 	}
 	i.tail.Write(line)
-	shown := diagnostics.NewForward(i.errs, i.redact)
+	shown := diagnostics.NewForward(i.client.errs, i.redact)
 	shown.Write(line)
 	shown.Flush()
 }

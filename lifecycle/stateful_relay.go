@@ -17,27 +17,27 @@ import (
 // live relays until the process has ended. drained: all that it has said has been
 // relayed, and nobody reads it any more.
 func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit confine.Exit, drained bool) {
-	pipes, proc := r.pipes, r.procs.now
-	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, r.limit())
+	pipes, proc := r.server.pipes, r.server.procs.now
+	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, r.client.limit())
 	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
-	r.tasks.Go(func() {
+	r.client.tasks.Go(func() {
 		defer close(serverEnded)
-		if err := r.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
-			r.gone.set()
-			r.tasks.Go(func() { io.Copy(io.Discard, pipes.stdout) })
+		if err := r.client.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
+			r.client.gone.set()
+			r.client.tasks.Go(func() { io.Copy(io.Discard, pipes.stdout) })
 		}
 	})
-	r.tasks.Go(func() {
+	r.client.tasks.Go(func() {
 		defer close(stderrEnded)
-		r.pumpStderr(pipes.stderr, func() bool { return true })
+		r.server.pumpStderr(pipes.stderr, func() bool { return true })
 	})
 	replayed := make(chan struct{})
-	if r.clientEnded == nil {
+	if r.client.clientEnded == nil {
 		close(replayed)
 		r.link.server.Store(server)
-		r.goClient(func() error { return r.proxy.RunClient(&r.link) })
+		r.client.goClient(func() error { return r.client.proxy.RunClient(&r.link) })
 	} else {
-		r.tasks.Go(func() {
+		r.client.tasks.Go(func() {
 			defer close(replayed)
 			r.link.shield.replay(server, &r.link.server)
 		})
@@ -48,13 +48,13 @@ func (r *run) live(ctx context.Context, ends <-chan os.Signal) (how ending, exit
 
 	proc.Kill() // whatever the program has left behind
 	exit, err := proc.Wait()
-	r.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
+	r.client.log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	pipes.stdin.Close()
-	idle, total := r.remaining(r.times.idle), r.remaining(r.times.drain)
+	idle, total := r.client.remaining(r.client.times.idle), r.client.remaining(r.client.times.drain)
 	pipes.stderr.finish(idle, total)
 	pipes.stdout.finish(idle, total)
-	r.untilStuck(ctx, ends, serverEnded)
-	r.untilStuck(ctx, ends, stderrEnded)
+	r.client.untilStuck(ctx, ends, serverEnded)
+	r.client.untilStuck(ctx, ends, stderrEnded)
 	return how, exit, isClosed(serverEnded) && isClosed(stderrEnded)
 }
 
@@ -79,32 +79,32 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 	ignored := r.watchProbe(quit)
 	// A server that does not read keeps us from seeing the end of a client that
 	// has died: nobody would ever signal.
-	stuck := time.NewTicker(r.times.term)
+	stuck := time.NewTicker(r.client.times.term)
 	defer stuck.Stop()
 	var sent int64
 	look := func() { // while there is something to look at
 		if !how.byClient && !how.untouched {
-			how.untouched = r.link.shield.untouched(unread(r.pipes.stdin))
+			how.untouched = r.link.shield.untouched(unread(r.server.pipes.stdin))
 		}
 	}
-	dead, stopHangup := watchHangup(r.In, r.Out)
+	dead, stopHangup := watchHangup(r.client.config.In, r.client.config.Out)
 	defer stopHangup()
 	abandoned := func() { // nobody is left who could grant it time
 		if how.signalled || how.pushed {
 			return
 		}
-		r.gone.set()
+		r.client.gone.set()
 		how.byClient, how.pushed = true, true
-		r.pipes.stdin.Close()
+		r.server.pipes.stdin.Close()
 		proc.Signal(syscall.SIGTERM)
-		term, kill = nil, time.After(r.times.kill)
+		term, kill = nil, time.After(r.client.times.kill)
 	}
 	forward := func(sig os.Signal) {
 		proc.Signal(sig)
 		if !how.signalled {
 			how.signalled = true
-			r.hurry()
-			term, kill = nil, time.After(r.times.signal)
+			r.client.hurry()
+			term, kill = nil, time.After(r.client.times.signal)
 		}
 	}
 	for {
@@ -113,32 +113,32 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			select { // what came first counts, and select does not know
 			case <-ends:
 				how.signalled = true
-				r.hurry()
+				r.client.hurry()
 			default:
 			}
-			how.signalled = r.hearOut(ends) || how.signalled
-			how.byClient = how.byClient || isClosed(r.clientEnded)
+			how.signalled = r.client.hearOut(ends) || how.signalled
+			how.byClient = how.byClient || isClosed(r.client.clientEnded)
 			look()
 			return how
 		case <-replayed:
-			replayed, clientEnded = nil, r.clientEnded
+			replayed, clientEnded = nil, r.client.clientEnded
 		case <-clientEnded: // everything the client has sent was written
 			clientEnded, how.byClient = nil, true
-			r.pipes.stdin.Close()
+			r.server.pipes.stdin.Close()
 			if !how.signalled && !how.pushed {
-				term = time.After(r.times.term)
+				term = time.After(r.client.times.term)
 			}
-			if r.gone.isSet() {
+			if r.client.gone.isSet() {
 				abandoned()
 			}
 		case <-serverEnded: // nothing can be relayed any more: the same
 			serverEnded = nil
 			look()
-			r.pipes.stdin.Close()
+			r.server.pipes.stdin.Close()
 			if term == nil && kill == nil {
-				term = time.After(r.times.term)
+				term = time.After(r.client.times.term)
 			}
-			if how.byClient && r.gone.isSet() {
+			if how.byClient && r.client.gone.isSet() {
 				abandoned()
 			}
 		case <-dead:
@@ -152,21 +152,21 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 		case <-term:
 			how.pushed = true
 			proc.Signal(syscall.SIGTERM)
-			term, kill = nil, time.After(r.times.kill)
+			term, kill = nil, time.After(r.client.times.kill)
 		case <-kill:
 			kill = nil
 			proc.Kill()
 
 		case <-stuck.C:
-			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.In) {
+			if r.link.stuck(&sent) && clientEnded != nil && kill == nil && hungUp(r.client.config.In) {
 				how.pushed = true
 				proc.Signal(syscall.SIGTERM)
-				how.byClient, kill = true, time.After(r.times.kill)
+				how.byClient, kill = true, time.After(r.client.times.kill)
 			}
 
 		case <-ignored:
 			ignored = nil
-			r.answerProbe(fmt.Sprintf("has ignored server/discover for %v", r.times.probe), false)
+			r.answerProbe(fmt.Sprintf("has ignored server/discover for %v", r.client.times.probe), false)
 			r.link.shield.over.Store(true)
 			boot.declined()
 		case <-r.asks:
@@ -183,9 +183,9 @@ func (r *run) attend(ctx context.Context, ends <-chan os.Signal, proc Process, r
 			if r.answered.isSet() || r.waiting() == 0 {
 				break
 			}
-			ev := r.evidence(diagnostics.StageBoot, nil, time.Time{})
-			ev.Timeout = r.Profile.Startup
-			d := r.report(ev)
+			ev := r.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+			ev.Timeout = r.server.Profile.Startup
+			d := r.server.report(ev)
 			how.silent = &d
 			r.link.fail(d)
 			proc.Kill()

@@ -19,8 +19,9 @@ const (
 
 // run is the session of a stateful server under way.
 type run struct {
-	instance
-	link link
+	client *front
+	server instance
+	link   link
 
 	asks     chan struct{} // the client has sent a request before the first answer
 	declined chan struct{} // the server has answered server/discover with an error
@@ -37,9 +38,10 @@ func newRun(s Session) *run {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.init(newFront(s, r.hooks(), r.refused), s.Profile)
+	r.client = newFront(s, r.hooks(), r.server.refused)
+	r.server.init(r.client, s.Profile)
 	r.link.refused = func(d diagnostics.Diagnosis) {
-		r.refuse(d)
+		r.client.refuse(d)
 		select {
 		case r.again <- struct{}{}:
 		default:
@@ -51,9 +53,9 @@ func newRun(s Session) *run {
 // finish ends the session: see front.finish.
 func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
 	r.link.shield.up.set()
-	r.front.finish(ctx, ends, func() {
-		if r.pipes != nil {
-			r.pipes.closeOurs()
+	r.client.finish(ctx, ends, func() {
+		if r.server.pipes != nil {
+			r.server.pipes.closeOurs()
 		}
 	})
 }
@@ -63,33 +65,33 @@ func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
 // dual-era clients, so the next request needs the same answer.
 func (r *run) linger(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
 	r.link.fail(d)
-	if r.clientEnded == nil {
-		r.goClient(func() error { return r.proxy.RunClient(&r.link) })
+	if r.client.clientEnded == nil {
+		r.client.goClient(func() error { return r.client.proxy.RunClient(&r.link) })
 	}
-	r.tasks.Go(func() { r.refuse(d) })
-	if info, err := r.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	r.client.tasks.Go(func() { r.client.refuse(d) })
+	if info, err := r.client.config.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		return // somebody at a terminal has read it on stderr
 	}
-	wait := r.Linger
-	if r.asked.isSet() {
-		wait = r.times.quiet
+	wait := r.client.config.Linger
+	if r.client.asked.isSet() {
+		wait = r.client.times.quiet
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		select {
-		case <-r.clientEnded:
+		case <-r.client.clientEnded:
 			return
 		case <-ends:
-			r.hurry()
+			r.client.hurry()
 			return
 		case <-ctx.Done():
-			r.hurry()
+			r.client.hurry()
 			return
 		case <-timer.C:
 			return
 		case <-r.again:
-			timer.Reset(r.times.quiet)
+			timer.Reset(r.client.times.quiet)
 		}
 	}
 }

@@ -21,8 +21,8 @@ func (b *bootWatch) arm() {
 		return
 	}
 	b.since = time.Now()
-	b.slow = time.After(b.r.times.bootNote)
-	if limit := b.r.Profile.Startup; limit > 0 {
+	b.slow = time.After(b.r.client.times.bootNote)
+	if limit := b.r.server.Profile.Startup; limit > 0 {
 		b.silent = time.After(limit)
 	}
 }
@@ -41,13 +41,13 @@ func (b *bootWatch) note() {
 	r := b.r
 	if b.held < 2 && r.link.shield.open() {
 		b.held++
-		b.slow = time.After(r.times.bootNote)
+		b.slow = time.After(r.client.times.bootNote)
 		return
 	}
 	limit := ""
-	if r.Profile.Startup > 0 {
-		limit = fmt.Sprintf(", for at most %v", r.Profile.Startup)
+	if r.server.Profile.Startup > 0 {
+		limit = fmt.Sprintf(", for at most %v", r.server.Profile.Startup)
 	}
-	r.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", r.Profile.Server, limit, time.Since(b.since).Round(100*time.Millisecond)))
-	b.slow = time.After(r.times.again)
+	r.client.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", r.server.Profile.Server, limit, time.Since(b.since).Round(100*time.Millisecond)))
+	b.slow = time.After(r.client.times.again)
 }

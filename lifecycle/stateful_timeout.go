@@ -9,12 +9,12 @@ import (
 
 // watchCalls answers calls that take too long. The function it returns ends that.
 func (r *run) watchCalls() (stop func()) {
-	limit := r.Profile.Call
+	limit := r.server.Profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
 	quit := make(chan struct{})
-	r.tasks.Go(func() {
+	r.client.tasks.Go(func() {
 		ticker := time.NewTicker(min(max(limit/20, 5*time.Millisecond), time.Second))
 		defer ticker.Stop()
 		for {
@@ -32,11 +32,11 @@ func (r *run) watchCalls() (stop func()) {
 
 // noteSlow says once of a call that half of its time has passed.
 func (r *run) noteSlow(now time.Time) {
-	limit := r.Profile.Call
-	r.proxy.Requests.Each(func(c *mcpproxy.Call) {
+	limit := r.server.Profile.Call
+	r.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
 		if waited := now.Sub(c.Start); !c.Noted && string(c.Method) == "tools/call" && 2*waited >= limit && waited < limit {
 			c.Noted = true
-			r.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", r.Profile.Server, c.Tool, limit))
+			r.client.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", r.server.Profile.Server, c.Tool, limit))
 		}
 	})
 }

@@ -57,10 +57,10 @@ func (p *perCall) run(ctx context.Context) confine.Exit {
 	ends, stop := listen()
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer p.finish(ctx, ends, func() {})
+	defer p.client.finish(ctx, ends, func() {})
 	defer cancel()
-	p.goClient(func() error { return p.readClient(working) })
-	p.tasks.Go(func() { p.background(working) })
+	p.client.goClient(func() error { return p.readClient(working) })
+	p.client.tasks.Go(func() { p.background(working) })
 	return p.attend(ctx, ends)
 }
 
@@ -70,8 +70,8 @@ func (p *perCall) run(ctx context.Context) confine.Exit {
 // only who has claimed it answers. So each is answered once, or, when the client has
 // cancelled it, not at all.
 type perCall struct {
-	*front
-	Stateless
+	client  *front
+	options Stateless
 	name    string // of the server
 	private string // how the ids of our own requests begin
 
@@ -112,14 +112,14 @@ func newPerCall(s Session, o Stateless) *perCall {
 		o.MaxCalls = policy.DefaultMaxConcurrentCalls
 	}
 	p := &perCall{
-		Stateless: o, name: s.Profile.Server, private: "mcp-jail/" + rand.Text() + "/",
+		options: o, name: s.Profile.Server, private: "mcp-jail/" + rand.Text() + "/",
 		requests: map[string]*request{}, reversed: map[int64]*reverse{}, children: map[*child]bool{},
 		ending: make(chan struct{}, o.MaxCalls), wake: make(chan struct{}, 1),
 	}
 	p.idle.L = &p.mu
 	p.lists.tools = map[string]bool{}
 	p.spares.tools = map[string]*spareTool{}
-	p.front = newFront(s, mcpproxy.Hooks{}, p.allDenials)
+	p.client = newFront(s, mcpproxy.Hooks{}, p.allDenials)
 	return p
 }
 
@@ -127,43 +127,43 @@ func newPerCall(s Session, o Stateless) *perCall {
 // its end have the time that a server would have.
 func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
-	dead, stopHangup := watchHangup(p.In, p.Out)
+	dead, stopHangup := watchHangup(p.client.config.In, p.client.config.Out)
 	defer stopHangup()
 	select {
-	case <-p.clientEnded:
-		p.tasks.Go(p.endListens)
+	case <-p.client.clientEnded:
+		p.client.tasks.Go(p.endListens)
 		answered := make(chan struct{})
-		p.tasks.Go(func() {
+		p.client.tasks.Go(func() {
 			defer close(answered)
 			p.untilAnswered()
 		})
-		timer := time.NewTimer(p.times.term)
+		timer := time.NewTimer(p.client.times.term)
 		defer timer.Stop()
 		select {
 		case <-answered:
 		case <-timer.C:
 			last = &diagnostics.Diagnosis{
 				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.name,
-				What: "the client closed its end, and there was no answer within " + p.times.term.String(),
+				What: "the client closed its end, and there was no answer within " + p.client.times.term.String(),
 			}
-		case <-p.gone.c:
+		case <-p.client.gone.c:
 		case <-dead:
-			p.gone.set()
+			p.client.gone.set()
 		case sig := <-ends:
 			exit = endedBy(sig)
 		case <-ctx.Done():
 			exit = endedBy(syscall.SIGTERM)
 		}
-	case <-p.gone.c:
+	case <-p.client.gone.c:
 	case <-dead:
-		p.gone.set()
+		p.client.gone.set()
 	case sig := <-ends:
 		exit = endedBy(sig)
 	case <-ctx.Done():
 		exit = endedBy(syscall.SIGTERM)
 	}
-	if exit.Signal != 0 || p.gone.isSet() {
-		p.hurry()
+	if exit.Signal != 0 || p.client.gone.isSet() {
+		p.client.hurry()
 	}
 	p.leaveOpen(last)
 	if exit.Signal != 0 {
@@ -183,7 +183,7 @@ func (p *perCall) begin(task func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
-		p.tasks.Go(task)
+		p.client.tasks.Go(task)
 	}
 }
 
@@ -204,7 +204,7 @@ func (p *perCall) leaveOpen(d *diagnostics.Diagnosis) {
 	p.over = true
 	p.mu.Unlock()
 	open := slices.DeleteFunc(p.unanswered(), func(rq *request) bool { return !p.claim(rq) })
-	p.tasks.Go(func() {
+	p.client.tasks.Go(func() {
 		for _, rq := range open {
 			if d != nil {
 				p.deliver(rq, d.ErrorFrame(rq.id))
@@ -227,12 +227,12 @@ func (p *perCall) unanswered() (all []*request) {
 // accepted tells, once, which gaps the user has accepted.
 func (p *perCall) accepted(plan *confine.Plan) {
 	for _, line := range waived(plan) {
-		p.recording.Lock()
-		if !slices.Contains(p.record.Waived, line) {
-			p.record.Waived = append(p.record.Waived, line)
+		p.client.recording.Lock()
+		if !slices.Contains(p.client.record.Waived, line) {
+			p.client.record.Waived = append(p.client.record.Waived, line)
 		}
-		p.recording.Unlock()
-		p.say(line)
+		p.client.recording.Unlock()
+		p.client.say(line)
 	}
 }
 
@@ -246,7 +246,7 @@ func (p *perCall) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
 	children := slices.Collect(maps.Keys(p.children))
 	p.mu.Unlock()
 	for _, c := range children { // a jail may take its time to tell
-		denials, more := c.instance.refused()
+		denials, more := c.server.refused()
 		all, remedies = append(all, denials...), added(remedies, more)
 	}
 	return all, remedies
@@ -254,7 +254,7 @@ func (p *perCall) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
 
 // forget takes out a process.
 func (p *perCall) forget(c *child) {
-	denials, remedies := c.instance.refused()
+	denials, remedies := c.server.refused()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.children, c)

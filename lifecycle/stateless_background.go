@@ -18,7 +18,7 @@ func (p *perCall) poke() {
 // background does what no request waits for: it keeps spares ready, verifies what the
 // catalogue has answered, and ends what is idle.
 func (p *perCall) background(ctx context.Context) {
-	ticker := time.NewTicker(p.times.tick)
+	ticker := time.NewTicker(p.client.times.tick)
 	defer ticker.Stop()
 	for {
 		select {
@@ -32,7 +32,7 @@ func (p *perCall) background(ctx context.Context) {
 		case <-p.wake:
 			p.keepSpares(ctx, time.Now())
 		}
-		p.tasks.Go(func() {
+		p.client.tasks.Go(func() {
 			p.verify(ctx, mcpproxy.Legacy)
 			p.verify(ctx, mcpproxy.Modern)
 		})

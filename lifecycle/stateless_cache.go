@@ -78,16 +78,16 @@ func (l *listing) of(p *perCall, h *hello) *listed {
 		l.entries = map[string]*listed{}
 	}
 	l.entries[id] = known
-	if p.Catalog == nil {
+	if p.options.Catalog == nil {
 		return known
 	}
-	print, err := catalog.Fingerprint(p.Session.Profile)
+	print, err := catalog.Fingerprint(p.client.config.Profile)
 	if err != nil {
-		p.Log.Info().Err(err).Msg("what the server lists is not kept for other sessions")
+		p.client.log.Info().Err(err).Msg("what the server lists is not kept for other sessions")
 		return known
 	}
-	known.key = catalog.Key(catalog.Facts{Version: p.Version, Profile: p.Session.Profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
-	if entry, ok := p.Catalog.Get(p.name, known.key); ok {
+	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: p.client.config.Profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
+	if entry, ok := p.options.Catalog.Get(p.name, known.key); ok {
 		known.entry = entry
 	}
 	return known
@@ -108,7 +108,7 @@ func (l *listing) get(p *perCall, h *hello, rq *request) (kept, bool) {
 		return kept{}, false
 	}
 	l.learn(rq.method, a.Result)
-	if !a.HasTTL && a.Stored.Before(p.front.started) && a.Error == nil {
+	if !a.HasTTL && a.Stored.Before(p.client.started) && a.Error == nil {
 		known.doubt(name)
 		p.poke()
 	}
@@ -181,7 +181,7 @@ func (l *listing) store(p *perCall, known *listed, name string, a catalog.Answer
 	known.unsaved = true
 	if !known.saving {
 		known.saving = true
-		p.tasks.Go(func() { l.save(p, known) })
+		p.client.tasks.Go(func() { l.save(p, known) })
 	}
 }
 
@@ -198,8 +198,8 @@ func (l *listing) save(p *perCall, known *listed) {
 		known.unsaved = false
 		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
 		l.mu.Unlock()
-		if err := p.Catalog.Put(p.name, known.key, entry); err != nil {
-			p.Log.Info().Err(err).Msg("what the server lists could not be kept for other sessions")
+		if err := p.options.Catalog.Put(p.name, known.key, entry); err != nil {
+			p.client.log.Info().Err(err).Msg("what the server lists could not be kept for other sessions")
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (p *perCall) enqueue(ctx context.Context, rq *request) {
 	context.AfterFunc(ctx, p.limitTime(rq))
 	p.mu.Lock()
 	switch {
-	case p.running < p.MaxCalls:
+	case p.running < p.options.MaxCalls:
 		p.running++
 		p.mu.Unlock()
 		p.begin(func() { p.call(ctx, rq) })
@@ -36,9 +36,9 @@ func (p *perCall) enqueue(ctx context.Context, rq *request) {
 		return
 	}
 	p.mu.Unlock()
-	p.fail(rq, p.note(diagnostics.Diagnosis{
+	p.fail(rq, p.client.note(diagnostics.Diagnosis{
 		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name, Tool: rq.tool,
-		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", p.name, p.MaxCalls),
+		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", p.name, p.options.MaxCalls),
 		Fix:  "raise max_concurrent_calls, or send fewer at a time",
 	}))
 }
@@ -68,7 +68,7 @@ func (p *perCall) next() {
 	}
 	w := p.queue[0]
 	p.unqueue(w.rq)
-	p.tasks.Go(func() { p.call(w.ctx, w.rq) })
+	p.client.tasks.Go(func() { p.call(w.ctx, w.rq) })
 }
 
 // call runs one call in a process of its own.
@@ -88,7 +88,7 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 		}
 		again := p.serve(ctx, c, rq)
 		p.ending <- struct{}{} // there are never more on their way out than may run
-		p.tasks.Go(func() {
+		p.client.tasks.Go(func() {
 			c.rest()
 			c.end()
 			<-p.ending
@@ -104,7 +104,7 @@ func (p *perCall) call(ctx context.Context, rq *request) {
 // else a new one, past its handshake.
 func (p *perCall) process(ctx context.Context, rq *request, spare bool) (*child, *diagnostics.Diagnosis) {
 	if rq.tool == "" { // which stands for the discovery and its policy
-		d := p.note(diagnostics.Diagnosis{
+		d := p.client.note(diagnostics.Diagnosis{
 			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name,
 			What: fmt.Sprintf("server %q: a call of a tool without a name", p.name),
 			Fix:  "have the client name the tool",
@@ -142,13 +142,13 @@ func (p *perCall) process(ctx context.Context, rq *request, spare bool) (*child,
 
 // resolve finds the policy of a tool on the host as it is now.
 func (p *perCall) resolve(tool string) (Tool, *diagnostics.Diagnosis) {
-	t, err := p.Tool(tool)
+	t, err := p.options.Tool(tool)
 	if err == nil {
 		return t, nil
 	}
 	d := diagnostics.ConfigFailure(p.name, err.Error())
 	d.Tool = tool
-	p.note(d)
+	p.client.note(d)
 	return t, &d
 }
 
@@ -170,10 +170,10 @@ func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool)
 	if c.spare && c.unheard(at) && !isClosed(rq.done) {
 		return true
 	}
-	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	ev := c.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Exit = (*diagnostics.Exit)(&c.exit)
 	if !isClosed(rq.done) {
-		p.fail(rq, c.report(ev))
+		p.fail(rq, c.server.report(ev))
 	}
 	return false
 }
@@ -181,7 +181,7 @@ func (p *perCall) serve(ctx context.Context, c *child, rq *request) (again bool)
 // limitTime answers a call when it has taken longer than it may. The function that it
 // returns ends that.
 func (p *perCall) limitTime(rq *request) (stop func()) {
-	limit := p.Session.Profile.Call
+	limit := p.client.config.Profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
@@ -191,7 +191,7 @@ func (p *perCall) limitTime(rq *request) (stop func()) {
 		}
 	})
 	slow := time.AfterFunc(limit/2, func() {
-		p.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", p.name, rq.tool, limit))
+		p.client.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", p.name, rq.tool, limit))
 	})
 	return func() { late.Stop(); slow.Stop() }
 }
@@ -207,13 +207,13 @@ func (p *perCall) late(rq *request, limit time.Duration) diagnostics.Diagnosis {
 		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: p.name, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
 		if queued {
-			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.MaxCalls)
+			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.options.MaxCalls)
 		}
-		return p.note(d)
+		return p.client.note(d)
 	}
 	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
 	c.out.offer(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
-	ev := c.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	ev := c.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
-	return c.report(ev)
+	return c.server.report(ev)
 }

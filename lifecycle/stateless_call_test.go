@@ -205,7 +205,7 @@ func TestGone(t *testing.T) {
 			// A process that is being forked has the other end of it for a moment.
 			eventually(p.t, "it is noticed", func() bool {
 				p.in.WriteString(legacy("9", "ping", "{}") + "\n")
-				return p.session.gone.isSet()
+				return p.session.client.gone.isSet()
 			})
 		},
 		"stdin": func(p *play) { p.in.Close() },

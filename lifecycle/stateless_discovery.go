@@ -42,7 +42,7 @@ func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*
 			c.touch()
 			return c, d.greeting, nil
 		}
-		p.tasks.Go(c.retire)
+		p.client.tasks.Go(c.retire)
 		d.child = nil
 	}
 	if f := &d.failed; f.why != nil && f.at.After(since) && f.hello.same(h) {
@@ -71,7 +71,7 @@ func (p *perCall) startDiscovery(ctx context.Context, h *hello) (*child, *mcppro
 	c.touch()
 	greeting, why := c.greet(ctx)
 	if why != nil {
-		p.tasks.Go(c.end)
+		p.client.tasks.Go(c.end)
 		return nil, greeting, why
 	}
 	return c, greeting, nil
@@ -103,9 +103,9 @@ func (p *perCall) endIdle(now time.Time) {
 		if !d.mu.TryLock() {
 			continue // it is being started
 		}
-		if c := d.child; c != nil && c.idleSince(now) > p.times.discovery {
+		if c := d.child; c != nil && c.idleSince(now) > p.client.times.discovery {
 			d.child = nil
-			p.tasks.Go(c.end)
+			p.client.tasks.Go(c.end)
 		}
 		d.mu.Unlock()
 	}
@@ -125,7 +125,7 @@ func (c *child) retire() {
 func (p *perCall) endDiscoveries() {
 	for i := range p.discoveries {
 		d := &p.discoveries[i]
-		p.tasks.Go(func() {
+		p.client.tasks.Go(func() {
 			d.mu.Lock()
 			c := d.child
 			d.child = nil
@@ -199,29 +199,29 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 		return
 	}
 	f := mcpproxy.Parse(line)
-	c.tellLimits(f, &f.Messages[0])
+	c.server.tellLimits(f, &f.Messages[0])
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quit := make(chan struct{})
 	defer close(quit)
 	ignored := c.whenIgnored(quit)
-	p.tasks.Go(func() {
+	p.client.tasks.Go(func() {
 		select {
 		case <-ignored:
 			cancel()
 		case <-quit:
 		}
 	})
-	answer, err := c.ask(asking, f, c.Profile.Startup)
+	answer, err := c.ask(asking, f, c.server.Profile.Startup)
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
 		p.lists.put(p, h, rq, answer, e)
 		if e.Error.Present() {
 			if !isProbeAnswer("server/discover", string(e.Code)) {
-				ev := c.evidence(diagnostics.StageList, rq.call(), time.Time{})
+				ev := c.server.evidence(diagnostics.StageList, rq.call(), time.Time{})
 				ev.Text = textOf(answer, e)
-				c.report(ev)
+				c.server.report(ev)
 			}
 			p.result(rq, "error", answer.Slice(e.Error))
 			return
@@ -233,7 +233,7 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 		p.shield(rq, fmt.Sprintf("ended on server/discover (%s)", exitWords(c.exit)))
 	case asking.Err() != nil:
 		p.leave(c)
-		p.shield(rq, fmt.Sprintf("has ignored server/discover for %v", p.times.probe))
+		p.shield(rq, fmt.Sprintf("has ignored server/discover for %v", p.client.times.probe))
 		c.kill()
 	default:
 		p.fail(rq, *c.bootFailure(ctx, err))
@@ -242,7 +242,7 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 
 // shield answers the probe in the server's name.
 func (p *perCall) shield(rq *request, why string) {
-	p.Log.Info().Str("server", p.name).Str("why", why).Msg("answered server/discover in the server's name")
+	p.client.log.Info().Str("server", p.name).Str("why", why).Msg("answered server/discover in the server's name")
 	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", p.name, why)
 	p.result(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, quoted(text), quoted(p.name)))
 }
@@ -291,9 +291,9 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 		if isDiscovery(rq.method) {
 			stage = diagnostics.StageList
 		}
-		ev := c.evidence(stage, rq.call(), rq.start)
+		ev := c.server.evidence(stage, rq.call(), rq.start)
 		ev.Exit = (*diagnostics.Exit)(&c.exit)
-		p.fail(rq, c.report(ev))
+		p.fail(rq, c.server.report(ev))
 		return
 	}
 }

@@ -12,7 +12,7 @@ import (
 // readClient reads the client until it ends, which is no error.
 func (p *perCall) readClient(ctx context.Context) error {
 	for {
-		f, err := p.proxy.Client.Next()
+		f, err := p.client.proxy.Client.Next()
 		switch {
 		case err == io.EOF:
 			return nil
@@ -32,13 +32,13 @@ func (p *perCall) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
 	case f.Junk():
-		p.say(fmt.Sprintf("the client has sent what is no MCP message, and with stateful = false there is no server %q to pass it to; it was dropped", p.name))
+		p.client.say(fmt.Sprintf("the client has sent what is no MCP message, and with stateful = false there is no server %q to pass it to; it was dropped", p.name))
 	case f.Flaws.Ambiguous():
 		p.refuseAmbiguous(f)
 	case f.Batch:
 		parts, stray := f.Split()
 		if stray > 0 {
-			p.say("the client has sent a batch with what is no message; that was dropped")
+			p.client.say("the client has sent a batch with what is no message; that was dropped")
 		}
 		requests := 0
 		for _, part := range parts {
@@ -46,7 +46,7 @@ func (p *perCall) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 				requests++
 			}
 		}
-		batch := mcpproxy.NewBatch(p.proxy.Client.Writer, requests, p.limit())
+		batch := mcpproxy.NewBatch(p.client.proxy.Client.Writer, requests, p.client.limit())
 		for _, part := range parts {
 			p.message(ctx, part, batch)
 		}
@@ -65,12 +65,12 @@ func (p *perCall) message(ctx context.Context, f *mcpproxy.Frame, batch *mcpprox
 	switch e.Kind() {
 	case mcpproxy.Request:
 		if !e.Trackable() {
-			p.say(fmt.Sprintf("the client has sent a request %q whose id is null, which cannot be answered; it was dropped", e.Method))
+			p.client.say(fmt.Sprintf("the client has sent a request %q whose id is null, which cannot be answered; it was dropped", e.Method))
 			break
 		}
 		rq, working, ok := p.open(ctx, f, batch)
 		if !ok {
-			p.say(fmt.Sprintf("the client has used the id %s for a second request before the first was answered; the second was dropped", e.ID))
+			p.client.say(fmt.Sprintf("the client has used the id %s for a second request before the first was answered; the second was dropped", e.ID))
 			if batch != nil {
 				p.sent(batch.Drop())
 			}
@@ -126,7 +126,7 @@ func (p *perCall) request(ctx context.Context, rq *request) {
 // when the client cancels it.
 func (p *perCall) listen(rq *request) {
 	ack := append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`), rq.id...)
-	p.sent(p.proxy.Client.Inject(append(ack, `},"notifications":{}}}`...)))
+	p.sent(p.client.proxy.Client.Inject(append(ack, `},"notifications":{}}}`...)))
 }
 
 // endListens ends the subscriptions when the client has closed its end: it waits for
@@ -154,7 +154,7 @@ func (p *perCall) notified(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		f.Close()
 	default: // such as that the roots have changed: to everybody whom it may concern
 		if !strings.HasPrefix(string(e.Method), "notifications/") { // a call without an id, say
-			p.say(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered; it was dropped", e.Method))
+			p.client.say(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered; it was dropped", e.Method))
 			f.Close()
 			return
 		}

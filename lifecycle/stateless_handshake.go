@@ -129,22 +129,22 @@ func (c *child) greet(ctx context.Context) (answer *mcpproxy.Frame, d *diagnosti
 		return nil, nil
 	}
 	f := mcpproxy.Parse(h.line)
-	c.tellLimits(f, &f.Messages[0])
-	slow := time.AfterFunc(c.times.bootNote, func() {
-		if c.quiet.Load() {
+	c.server.tellLimits(f, &f.Messages[0])
+	slow := time.AfterFunc(c.client.times.bootNote, func() {
+		if c.server.quiet.Load() {
 			return
 		}
-		c.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", c.session.name, c.forTool(), c.times.bootNote))
+		c.client.errs.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", c.session.name, c.forTool(), c.client.times.bootNote))
 	})
 	defer slow.Stop()
-	answer, err := c.ask(ctx, f, c.Profile.Startup)
+	answer, err := c.ask(ctx, f, c.server.Profile.Startup)
 	if err != nil {
 		return nil, c.bootFailure(ctx, err)
 	}
 	if e := &answer.Messages[0]; e.Error.Present() {
-		ev := c.evidence(diagnostics.StageBoot, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(c.tool)}, time.Time{})
+		ev := c.server.evidence(diagnostics.StageBoot, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(c.tool)}, time.Time{})
 		ev.Text = textOf(answer, e)
-		failed := c.report(ev)
+		failed := c.server.report(ev)
 		return answer, &failed
 	}
 	c.post(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")))
@@ -178,21 +178,21 @@ func (c *child) forTool() string {
 func (c *child) bootFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer told
 	if errors.As(err, &answer) {
-		c.noteFor(*answer.unfit)
+		c.server.noteFor(*answer.unfit)
 		return answer.unfit
 	}
-	ev := c.evidence(diagnostics.StageBoot, nil, time.Time{})
+	ev := c.server.evidence(diagnostics.StageBoot, nil, time.Time{})
 	ev.Tool = c.tool
 	switch {
 	case ctx.Err() != nil:
 		d := diagnostics.Diagnose(ev)
 		return &d
 	case err == errSilent:
-		ev.Timeout = c.Profile.Startup
+		ev.Timeout = c.server.Profile.Startup
 	default:
 		ev.Exit = (*diagnostics.Exit)(&c.exit)
 	}
-	d := c.report(ev)
+	d := c.server.report(ev)
 	return &d
 }
 

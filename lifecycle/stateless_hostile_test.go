@@ -94,9 +94,9 @@ func TestReadyStuffed(t *testing.T) {
 	}
 	defer errors.Close()
 	p := newPerCall(Session{Launcher: f, Err: errors}, Stateless{})
-	defer close(p.finished)
-	c := &child{session: p, hello: &hello{era: mcpproxy.Legacy}, tool: "echo"}
-	c.init(p.front, p.Session.Profile)
+	defer close(p.client.finished)
+	c := &child{session: p, client: p.client, hello: &hello{era: mcpproxy.Legacy}, tool: "echo"}
+	c.server.init(p.client, p.client.config.Profile)
 	c.out.init(&progress{})
 	c.out.size = outboxMax
 	killed := &killed{}
@@ -130,7 +130,7 @@ func TestLongID(t *testing.T) {
 // room again when it was answered.
 func TestManyQuestions(t *testing.T) {
 	p := newPerCall(Session{}, Stateless{})
-	defer close(p.finished)
+	defer close(p.client.finished)
 	pass := func(c *child, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
 		return p.pass(c, f, &f.Messages[0])
@@ -159,7 +159,7 @@ func TestManyQuestions(t *testing.T) {
 // whether it has spares.
 func TestManyTools(t *testing.T) {
 	p := newPerCall(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
-	defer close(p.finished)
+	defer close(p.client.finished)
 	for n := range 3 {
 		list := []string{`{"name":"echo"}`}
 		for i := range maxTools / 2 {

@@ -47,7 +47,7 @@ func (p *perCall) setLevelTo(c *child) *mcpproxy.Frame {
 // work on requests in any order, and the client has had its answer before it went on.
 // One that does not answer within times.probe is not waited for.
 func (c *child) settle(ctx context.Context) {
-	soon := time.NewTimer(c.times.probe)
+	soon := time.NewTimer(c.client.times.probe)
 	defer soon.Stop()
 	select {
 	case <-c.level.done():

@@ -41,7 +41,7 @@ func (p *perCall) offer(tools []string) {
 	s.mu.Lock()
 	now := time.Now()
 	for _, name := range tools {
-		if s.tools[name] == nil && p.Warm != nil && p.Warm(name) > 0 {
+		if s.tools[name] == nil && p.options.Warm != nil && p.options.Warm(name) > 0 {
 			s.tools[name] = &spareTool{used: now}
 			s.order = append(s.order, name)
 		}
@@ -75,11 +75,11 @@ func (p *perCall) takeSpare(tool string, h *hello, profile *policy.Profile) (spa
 		if spare != nil || c.tool != tool || !c.hello.same(h) || isClosed(c.proc.Done()) {
 			return false
 		}
-		if key == "" && c.Profile != profile {
+		if key == "" && c.server.Profile != profile {
 			key = profile.Key()
 		}
-		if c.Profile != profile && c.Profile.Key() != key {
-			p.tasks.Go(c.kill)
+		if c.server.Profile != profile && c.server.Profile.Key() != key {
+			p.client.tasks.Go(c.kill)
 			return true
 		}
 		spare = c
@@ -91,17 +91,17 @@ func (p *perCall) takeSpare(tool string, h *hello, profile *policy.Profile) (spa
 // keepSpares ends the spares that are of no use any more and starts those that are
 // wanted.
 func (p *perCall) keepSpares(ctx context.Context, now time.Time) {
-	if p.Warm == nil || p.booting.Load() > 0 { // what somebody waits for comes first
+	if p.options.Warm == nil || p.booting.Load() > 0 { // what somebody waits for comes first
 		return
 	}
-	useless, wanted := p.spares.plan(now, p.MaxCalls, p.times.spare, p.Warm, func(c *child) bool {
+	useless, wanted := p.spares.plan(now, p.options.MaxCalls, p.client.times.spare, p.options.Warm, func(c *child) bool {
 		return c.hello.same(p.handshakeFor(c.hello.eraOf()))
 	})
 	for _, c := range useless {
-		p.tasks.Go(c.kill)
+		p.client.tasks.Go(c.kill)
 	}
 	for _, tool := range wanted {
-		p.tasks.Go(func() { p.startSpare(ctx, tool) })
+		p.client.tasks.Go(func() { p.startSpare(ctx, tool) })
 	}
 }
 
@@ -162,7 +162,7 @@ func (p *perCall) startSpare(ctx context.Context, tool string) {
 		t.failures = 0
 		// What the policy means on this host may have changed since the others.
 		s.ready = slices.DeleteFunc(s.ready, func(other *child) bool {
-			if other.tool == tool && other.Profile.Key() != c.Profile.Key() {
+			if other.tool == tool && other.server.Profile.Key() != c.server.Profile.Key() {
 				old = append(old, other)
 				return true
 			}
@@ -181,7 +181,7 @@ func (p *perCall) startSpare(ctx context.Context, tool string) {
 // cannot be.
 func (p *perCall) newSpare(ctx context.Context, tool string) *child {
 	h := p.latest()
-	t, err := p.Tool(tool)
+	t, err := p.options.Tool(tool)
 	if err != nil || h == nil {
 		return nil
 	}
@@ -192,8 +192,8 @@ func (p *perCall) newSpare(ctx context.Context, tool string) *child {
 	if _, d = c.greet(ctx); d == nil && h.era == mcpproxy.Modern {
 		// There is no handshake to be past. That it answers shows that it is loaded.
 		f := mcpproxy.Parse(h.line)
-		c.tellLimits(f, &f.Messages[0])
-		_, err = c.ask(ctx, f, c.Profile.Startup)
+		c.server.tellLimits(f, &f.Messages[0])
+		_, err = c.ask(ctx, f, c.server.Profile.Startup)
 	}
 	if d != nil || err != nil {
 		c.kill()
@@ -211,6 +211,6 @@ func (p *perCall) endSpares() {
 	s.ready = nil
 	s.mu.Unlock()
 	for _, c := range ready {
-		p.tasks.Go(c.kill)
+		p.client.tasks.Go(c.kill)
 	}
 }

@@ -256,13 +256,13 @@ func TestFailingSpares(t *testing.T) {
 			p.send(callOf(fmt.Sprint(10+i), "fail", "{}"))
 			p.answer(fmt.Sprint(10 + i))
 		}
-		p.session.recording.Lock()
-		for _, d := range p.session.record.Diagnoses {
+		p.session.client.recording.Lock()
+		for _, d := range p.session.client.record.Diagnoses {
 			if d.Tool == "echo" {
 				t.Errorf("%s: a failure that nobody waits for: %q", option, d.What)
 			}
 		}
-		p.session.recording.Unlock()
+		p.session.client.recording.Unlock()
 		if n := f.started("echo"); n > 2 {
 			t.Errorf("%s: %d starts", option, n)
 		}
@@ -308,7 +308,7 @@ func TestSpareProfiles(t *testing.T) {
 		defer p.session.spares.mu.Unlock()
 		n := 0
 		for _, c := range p.session.spares.ready {
-			if len(c.Profile.Env) == 1 {
+			if len(c.server.Profile.Env) == 1 {
 				n++
 			}
 		}

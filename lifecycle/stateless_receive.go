@@ -13,7 +13,7 @@ import (
 func (c *child) read() {
 	hooks := mcpproxy.Hooks{
 		Junk:      c.printed,
-		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) { c.unfit(f, c.tooLarge(mcpproxy.FromServer, f)) },
+		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) { c.unfit(f, c.server.tooLarge(mcpproxy.FromServer, f)) },
 	}
 	hooks.Receive(c.conn.Reader, func(f *mcpproxy.Frame) error {
 		switch {
@@ -48,12 +48,12 @@ func (c *child) shows() bool {
 // alike while it starts is told once.
 func (c *child) printed(f *mcpproxy.Frame) {
 	if c.shows() {
-		c.junk(f)
+		c.server.junk(f)
 		return
 	}
 	if line := f.Bytes(); !f.Blank() && line != nil {
-		c.tail.Write(line)
-		c.session.say(fmt.Sprintf("server %q writes to its stdout what is no MCP message, such as %s", c.session.name, c.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
+		c.server.tail.Write(line)
+		c.session.client.say(fmt.Sprintf("server %q writes to its stdout what is no MCP message, such as %s", c.session.name, c.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *child) unfit(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		e := &f.Messages[i]
 		if e.Kind() == mcpproxy.Request && e.Trackable() {
 			said = true
-			c.note(d)
+			c.client.note(d)
 			c.post(mcpproxy.Parse(d.ErrorFrame(e.ID)))
 			continue
 		}
@@ -76,13 +76,13 @@ func (c *child) unfit(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 			} else if rq := c.take(e); rq != nil {
 				said = true
 				d.Tool = rq.tool
-				c.note(d)
+				c.client.note(d)
 				c.session.fail(rq, d)
 			}
 		}
 	}
 	if !said {
-		c.errs.Say("mcp-jail: " + d.What + "; it was dropped\n")
+		c.client.errs.Say("mcp-jail: " + d.What + "; it was dropped\n")
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *child) take(e *mcpproxy.Envelope) *request {
 // heard takes one message of the process.
 func (c *child) heard(f *mcpproxy.Frame) {
 	if f.Oversized { // a part of a batch that could not be read again
-		c.unfit(f, c.tooLarge(mcpproxy.FromServer, f))
+		c.unfit(f, c.server.tooLarge(mcpproxy.FromServer, f))
 		return
 	}
 	e := &f.Messages[0]
@@ -111,7 +111,7 @@ func (c *child) heard(f *mcpproxy.Frame) {
 	case mcpproxy.Response:
 		c.answered(f, e)
 	case mcpproxy.Request:
-		if c.ownAnswer(e, c.conn) {
+		if c.server.ownAnswer(e, c.conn) {
 			return
 		}
 		switch {
@@ -153,7 +153,7 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	rq := c.take(e)
 	if rq == nil || isClosed(rq.done) {
-		c.Log.Debug().Str("id", string(e.ID)).Msg("an answer that nobody waits for")
+		c.client.log.Debug().Str("id", string(e.ID)).Msg("an answer that nobody waits for")
 		return
 	}
 	if rq.keep != nil {
@@ -162,11 +162,11 @@ func (c *child) answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	call := rq.call()
 	switch {
 	case rq.method == "tools/call":
-		c.callAnswered(f, e, call)
+		c.server.callAnswered(f, e, call)
 	case e.Error.Present() && isDiscovery(rq.method) && !isProbeAnswer(rq.method, string(e.Code)):
-		ev := c.evidence(diagnostics.StageList, call, time.Time{})
+		ev := c.server.evidence(diagnostics.StageList, call, time.Time{})
 		ev.Text = textOf(f, e)
-		c.report(ev)
+		c.server.report(ev)
 	}
 	c.session.answer(rq, f)
 }

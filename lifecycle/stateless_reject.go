@@ -22,7 +22,7 @@ func (p *perCall) refuseAmbiguous(f *mcpproxy.Frame) {
 // oversized refuses a message of the client beyond the limit.
 func (p *perCall) oversized(f *mcpproxy.Frame) {
 	var i instance
-	i.init(p.front, p.Session.Profile)
+	i.init(p.client, p.client.config.Profile)
 	p.refuse(f, i.tooLarge(mcpproxy.FromClient, f))
 }
 
@@ -53,11 +53,11 @@ func (p *perCall) refuse(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	case len(answers) == 0 && !told:
 		d.What += "; it was dropped"
 	case len(answers) > 0 && f.Batch:
-		p.sent(p.proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
+		p.sent(p.client.proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
 	case len(answers) > 0:
-		p.sent(p.proxy.Client.Inject(answers[0]))
+		p.sent(p.client.proxy.Client.Inject(answers[0]))
 	}
-	p.note(d)
+	p.client.note(d)
 }
 
 // idsOf are the ids that readers could see in a message, as raw tokens. Of a message

@@ -124,7 +124,7 @@ func (p *perCall) reply(rq *request, line []byte) {
 func (p *perCall) deliver(rq *request, line []byte) {
 	defer p.close(rq)
 	if rq.batch == nil {
-		p.sent(p.proxy.Client.Inject(line))
+		p.sent(p.client.proxy.Client.Inject(line))
 		return
 	}
 	p.sent(rq.batch.Inject(line))
@@ -158,14 +158,14 @@ func (p *perCall) result(rq *request, name string, value []byte) {
 // send sends the client a frame of a process. It ends in a line end even if that was
 // the last of the process: the session goes on.
 func (p *perCall) send(f *mcpproxy.Frame) {
-	p.sent(p.proxy.Client.Send(f))
-	p.sent(p.proxy.Client.End())
+	p.sent(p.client.proxy.Client.Send(f))
+	p.sent(p.client.proxy.Client.End())
 }
 
 // sent notices a client that no longer reads.
 func (p *perCall) sent(err error) {
 	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // which is about the frame
-		p.gone.set()
+		p.client.gone.set()
 	}
 }
 

@@ -19,7 +19,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	l := &p.lists
 	l.mu.Lock()
 	known := l.of(p, h)
-	known.recheck(time.Now(), p.times.tick)
+	known.recheck(time.Now(), p.client.times.tick)
 	todo := known.doubted
 	known.doubted = nil
 	l.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 		answer := greeting
 		if name != "initialize" {
 			// Without an answer nothing is known to be true.
-			answer, _ = c.ask(ctx, h.request(name), c.Profile.Startup)
+			answer, _ = c.ask(ctx, h.request(name), c.server.Profile.Startup)
 		}
 		if ctx.Err() != nil {
 			return
@@ -46,7 +46,7 @@ func (p *perCall) verify(ctx context.Context, era mcpproxy.Era) {
 	}
 	for _, kind := range []string{"tools", "prompts"} { // that is what is offered: see pruned
 		if changed[kind] && era != mcpproxy.Modern {
-			p.sent(p.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
+			p.sent(p.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (p *perCall) changed(era mcpproxy.Era) {
 	l.mu.Lock()
 	known := l.of(p, h)
 	known.changed = true
-	soon := time.Since(known.rechecked) >= p.times.tick
+	soon := time.Since(known.rechecked) >= p.client.times.tick
 	l.mu.Unlock()
 	if soon {
 		p.poke()

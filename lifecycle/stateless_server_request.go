@@ -52,7 +52,7 @@ func (p *perCall) replied(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		f.Close()
 		return
 	}
-	r.child.instance.reply(f, e, &r.call)
+	r.child.server.reply(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
 	r.child.post(f) // it would wait for this, and we for it
 }
@@ -120,6 +120,6 @@ func (p *perCall) withdrawAll(c *child) {
 	p.mu.Unlock()
 	for _, n := range open {
 		line := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), n, 10)
-		p.sent(p.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
+		p.sent(p.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
 	}
 }

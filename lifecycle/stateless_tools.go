@@ -59,9 +59,9 @@ func (p *perCall) listedPage(result []byte, first bool) (next string) {
 	}
 	l.paged = nil
 	l.mu.Unlock()
-	for _, name := range p.Declared {
+	for _, name := range p.options.Declared {
 		if !slices.Contains(tools, name) {
-			p.warn("warning: [servers." + p.name + ".tools." + name + "] is for a tool that the server does not offer")
+			p.client.warn("warning: [servers." + p.name + ".tools." + name + "] is for a tool that the server does not offer")
 		}
 	}
 	p.offer(tools)
@@ -85,7 +85,7 @@ func (p *perCall) unlisted(ctx context.Context, rq *request) *diagnostics.Diagno
 		return p.lists.tools[rq.tool]
 	}
 	h, cursor := rq.hello, ""
-	if known() || slices.Contains(p.Declared, rq.tool) {
+	if known() || slices.Contains(p.options.Declared, rq.tool) {
 		return nil
 	}
 	c, _, d := p.discoverer(ctx, rq.era, h)
@@ -97,15 +97,15 @@ func (p *perCall) unlisted(ctx context.Context, rq *request) *diagnostics.Diagno
 		if n > 0 {
 			name += ` {"cursor":` + string(quoted(cursor)) + "}"
 		}
-		answer, err := c.ask(ctx, h.request(name), c.Profile.Startup)
+		answer, err := c.ask(ctx, h.request(name), c.server.Profile.Startup)
 		if err != nil {
 			return c.bootFailure(ctx, err)
 		}
 		e := &answer.Messages[0]
 		if e.Error.Present() {
-			ev := c.evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, c.began)
+			ev := c.server.evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, c.began)
 			ev.Text = textOf(answer, e)
-			d := c.report(ev)
+			d := c.server.report(ev)
 			return &d
 		}
 		if cursor = p.listedPage(answer.Slice(e.Result), n == 0); cursor == "" {
@@ -117,7 +117,7 @@ func (p *perCall) unlisted(ctx context.Context, rq *request) *diagnostics.Diagno
 	}
 	// Not even a process that would only say so: one that reads names loosely would run
 	// a tool that has a policy of its own under this one.
-	unknown := p.note(diagnostics.Diagnosis{
+	unknown := p.client.note(diagnostics.Diagnosis{
 		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.name, Tool: rq.tool,
 		What: fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", p.name, rq.tool),
 		Fix:  "if it has one all the same, give it a table among the tools of the server",

@@ -14,7 +14,8 @@ import (
 
 // child is one process of a stateless server, from its start to its end.
 type child struct {
-	instance
+	client  *front
+	server  instance
 	session *perCall
 	proc    Process
 	conn    *mcpproxy.Conn
@@ -42,18 +43,18 @@ type child struct {
 
 // spawn starts a process. When it cannot be started the client is to be told d.
 func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spare bool) (c *child, d *diagnostics.Diagnosis) {
-	c = &child{session: p, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan told{}, ended: make(chan struct{})}
-	c.init(p.front, t.Profile)
+	c = &child{session: p, client: p.client, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan told{}, ended: make(chan struct{})}
+	c.server.init(p.client, t.Profile)
 	c.freed.L = &c.mu
-	c.stateless, c.unset = true, t.Unset
-	c.quiet.Store(spare)
+	c.server.stateless, c.server.unset = true, t.Unset
+	c.server.quiet.Store(spare)
 	for _, w := range t.Warnings {
-		p.warn(w)
+		p.client.warn(w)
 	}
 	pipes, err := newPipes()
 	if err == nil {
-		c.pipes = pipes
-		c.proc, err = c.build(ctx)
+		c.server.pipes = pipes
+		c.proc, err = c.server.build(ctx)
 		pipes.closeTheirs()
 		if err != nil {
 			pipes.closeOurs()
@@ -68,21 +69,21 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 		}
 		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: p.name, Tool: tool, What: "nobody waits for it any more"}
 	case err != nil:
-		failed, status := c.startFailure(err)
+		failed, status := c.server.startFailure(err)
 		p.mu.Lock()
 		p.status = status
 		p.mu.Unlock()
 		return nil, &failed
 	}
-	c.started(c.proc)
+	c.server.started(c.proc)
 	p.accepted(c.proc.Plan())
 	written := &progress{dst: pipes.stdin}
-	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.limit())
+	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.client.limit())
 	c.out.init(written)
 	p.mu.Lock()
 	p.children[c] = true
 	p.mu.Unlock()
-	p.tasks.Go(c.live)
+	p.client.tasks.Go(c.live)
 	return c, nil
 }
 
@@ -95,21 +96,21 @@ func (c *child) live() {
 		defer close(said)
 		c.read()
 	})
-	pumps.Go(func() { c.pumpStderr(c.pipes.stderr, c.shows) })
+	pumps.Go(func() { c.server.pumpStderr(c.server.pipes.stderr, c.shows) })
 	pumps.Go(func() {
 		c.out.write(c.conn)
-		c.pipes.stdin.Close()
+		c.server.pipes.stdin.Close()
 	})
 	c.watch(said)
 	c.proc.Kill() // whatever the program has left behind
 	exit, err := c.proc.Wait()
-	c.Log.Debug().Str("tool", c.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
-	c.exit, c.left = exit, unread(c.pipes.stdin)
+	c.client.log.Debug().Str("tool", c.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
+	c.exit, c.left = exit, unread(c.server.pipes.stdin)
 	c.out.close()
-	c.pipes.stderr.finish(p.times.idle, p.times.drain)
-	c.pipes.stdout.finish(p.times.idle, p.times.drain)
+	c.server.pipes.stderr.finish(p.client.times.idle, p.client.times.drain)
+	c.server.pipes.stdout.finish(p.client.times.idle, p.client.times.drain)
 	pumps.Wait()
-	c.pipes.closeOurs()
+	c.server.pipes.closeOurs()
 	p.withdrawAll(c)
 	p.forget(c)
 	c.mu.Lock()
@@ -127,7 +128,7 @@ func (c *child) watch(said <-chan struct{}) {
 		return
 	case <-said:
 	}
-	soon := time.NewTimer(c.times.rest)
+	soon := time.NewTimer(c.client.times.rest)
 	defer soon.Stop()
 	select {
 	case <-c.proc.Done():
@@ -135,10 +136,10 @@ func (c *child) watch(said <-chan struct{}) {
 	case <-soon.C:
 	}
 	if !c.out.isClosed() { // else it is being ended
-		if !c.quiet.Load() {
-			c.errs.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.name, c.forTool()))
+		if !c.server.quiet.Load() {
+			c.client.errs.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.name, c.forTool()))
 		}
-		c.tasks.Go(c.end)
+		c.client.tasks.Go(c.end)
 	}
 	<-c.proc.Done()
 }
@@ -153,7 +154,7 @@ func (c *child) post(f *mcpproxy.Frame) {
 
 // deaf ends a process that has asked for more than it takes.
 func (c *child) deaf() {
-	c.session.say(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.name, c.forTool()))
+	c.session.client.say(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.name, c.forTool()))
 	c.proc.Kill()
 }
 
@@ -173,9 +174,9 @@ func (c *child) assign(ctx context.Context, rq *request) (at *place) {
 	c.active = true
 	c.mu.Unlock()
 	p.mu.Unlock()
-	c.quiet.Store(false)
-	c.called.set()
-	c.tellLimits(f, &f.Messages[0])
+	c.server.quiet.Store(false)
+	c.server.called.set()
+	c.server.tellLimits(f, &f.Messages[0])
 	at = new(place)
 	c.out.put(ctx, f, at)
 	return at
@@ -195,11 +196,11 @@ func (c *child) release(rq *request) {
 // rest waits a moment for what the process of a call has still to say of it: some
 // libraries send notifications on the side, and forget them when their input ends.
 func (c *child) rest() {
-	soon := time.NewTimer(c.times.rest / 25)
+	soon := time.NewTimer(c.client.times.rest / 25)
 	defer soon.Stop()
 	select {
 	case <-c.ended:
-	case <-c.session.hurried.c:
+	case <-c.session.client.hurried.c:
 	case <-soon.C:
 	}
 }
@@ -209,16 +210,16 @@ func (c *child) rest() {
 func (c *child) end() {
 	p := c.session
 	c.out.close()
-	soon := time.NewTimer(p.times.rest)
+	soon := time.NewTimer(p.client.times.rest)
 	defer soon.Stop()
 	select {
 	case <-c.ended:
 		return
-	case <-p.hurried.c:
+	case <-p.client.hurried.c:
 	case <-soon.C:
 	}
 	c.proc.Signal(syscall.SIGTERM)
-	soon.Reset(p.times.signal)
+	soon.Reset(p.client.times.signal)
 	select {
 	case <-c.ended:
 	case <-soon.C:
@@ -243,9 +244,9 @@ func (c *child) unheard(at *place) bool {
 // for so long that it must have ignored it. One that is still being loaded ignores
 // nothing.
 func (c *child) whenIgnored(quit <-chan struct{}) <-chan struct{} {
-	limit := c.times.probe
+	limit := c.client.times.probe
 	ignored := make(chan struct{})
-	c.tasks.Go(func() {
+	c.client.tasks.Go(func() {
 		ticker := time.NewTicker(max(limit/40, time.Millisecond))
 		defer ticker.Stop()
 		var read time.Time
@@ -254,7 +255,7 @@ func (c *child) whenIgnored(quit <-chan struct{}) <-chan struct{} {
 			case now := <-ticker.C:
 				switch {
 				case read.IsZero():
-					if !c.out.waits() && unread(c.pipes.stdin) == 0 {
+					if !c.out.waits() && unread(c.server.pipes.stdin) == 0 {
 						read = now
 					}
 				case now.Sub(read) >= limit:
