@@ -9,53 +9,53 @@ import (
 // metaPolicy is the member by which messages tell a server what it may use.
 const metaPolicy = "dev.mcp-jail/policy"
 
-// request looks at a request on its way to the server. With the defaults nothing
+// onRequest looks at a request on its way to the server. With the defaults nothing
 // of it is changed.
-func (r *run) request(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r.client.asked.set()
+func (r *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	r.client.requested.set()
 	if !r.answered.isSet() {
 		select {
-		case r.asks <- struct{}{}:
+		case r.requestSent <- struct{}{}:
 		default:
 		}
 	}
 	if string(e.Method) == "tools/call" {
-		r.server.begun.CompareAndSwap(0, int64(r.server.tail.Mark()))
-		r.server.called.set()
+		r.server.firstCallMark.CompareAndSwap(0, int64(r.server.tail.Mark()))
+		r.server.firstCall.set()
 	}
-	r.server.tellLimits(f, e)
+	r.server.advertise(f, e)
 }
 
-// tellLimits puts into a request what the server is to be told of its limits.
-func (i *instance) tellLimits(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if i.statement == nil && i.roots == rootsOff {
+// advertise puts into a request what the server is to be told of its limits.
+func (i *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if i.statement == nil && i.rootsMode == rootsOff {
 		return
 	}
 	switch string(e.Method) {
 	case "initialize":
-		i.rootsOurs.Store(false)
-		if i.splices(f, e) {
-			i.tellInitialize(f, e)
+		i.declaredRoots.Store(false)
+		if i.canSplice(f, e) {
+			i.advertiseInitialize(f, e)
 		}
 	case "server/discover", "tools/call":
 		// 2026-07-28 has no handshake: every request stands for itself.
-		if i.statement != nil && e.Era() == mcpproxy.Modern && i.splices(f, e) {
+		if i.statement != nil && e.Era() == mcpproxy.Modern && i.canSplice(f, e) {
 			f.Cut(e.Own, &e.ParamsMeta)
 			if !e.Params.Present() {
-				f.AddMember(&e.Self, "params", object("_meta", object(metaPolicy, i.statement)))
+				f.AddMember(&e.Self, "params", jsonObject("_meta", jsonObject(metaPolicy, i.statement)))
 			} else {
 				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
 			}
 		}
 	}
-	if i.roots != rootsOff && e.Inputs.Present() && i.splices(f, e) {
+	if i.rootsMode != rootsOff && e.Inputs.Present() && i.canSplice(f, e) {
 		i.narrowInputs(f, e)
 	}
 }
 
-// splices reports whether something can be added such that every reader of the
+// canSplice reports whether something can be added such that every reader of the
 // message sees the same.
-func (i *instance) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+func (i *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.Strict() || e.Params.Present() && e.Params.Kind != '{' {
 		i.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
 		return false
@@ -63,16 +63,16 @@ func (i *instance) splices(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	return true
 }
 
-// tellInitialize splices an initialize (2025-11-25, "Lifecycle, Initialization"):
+// advertiseInitialize splices an initialize (2025-11-25, "Lifecycle, Initialization"):
 // _meta, which is legal but which SDKs hide from servers, an experimental
 // capability, which all of them show, and the capability roots when the client
 // has none and we answer for it.
-func (i *instance) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	ours := i.roots == rootsAdvertise && !e.Roots.Present()
+func (i *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := i.rootsMode == rootsAdvertise && !e.Roots.Present()
 	var experimental, capabilities []byte
 	if i.statement != nil {
-		experimental = object(metaPolicy, i.statement)
-		capabilities = object("experimental", experimental)
+		experimental = jsonObject(metaPolicy, i.statement)
+		capabilities = jsonObject("experimental", experimental)
 	}
 	switch {
 	case ours && capabilities == nil:
@@ -93,14 +93,14 @@ func (i *instance) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			params = append(append(params, `,"_meta":`...), experimental...)
 		}
 		f.AddMember(&e.Self, "params", append(params, '}'))
-		i.rootsOurs.Store(ours)
+		i.declaredRoots.Store(ours)
 		return
 	case i.statement != nil:
 		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
 	}
 	if !e.Capabilities.Present() {
 		f.AddMember(&e.Params, "capabilities", capabilities)
-		i.rootsOurs.Store(ours)
+		i.declaredRoots.Store(ours)
 		return
 	}
 	switch {
@@ -111,17 +111,17 @@ func (i *instance) tellInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		f.AddMember(&e.Capabilities, "experimental", experimental)
 	}
 	if ours {
-		i.rootsOurs.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+		i.declaredRoots.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
 	}
 }
 
-// object is {"name":value}.
-func object(name string, value []byte) []byte {
-	b := append(quoted(name), ':')
+// jsonObject is {"name":value}.
+func jsonObject(name string, value []byte) []byte {
+	b := append(jsonString(name), ':')
 	return append(append(append([]byte{'{'}, b...), value...), '}')
 }
 
-func quoted(s string) []byte {
+func jsonString(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // a string

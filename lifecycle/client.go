@@ -16,84 +16,84 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// front is the client's side of a session under way: what there is one of, however
+// client is the client's side of a session under way: what there is one of, however
 // many processes stand behind it.
-type front struct {
+type client struct {
 	config  Session
 	times   times
 	log     zerolog.Logger
 	started time.Time
 	proxy   *mcpproxy.Proxy
-	errs    *errQueue
-	written progress // to the client
+	stderr  *stderrQueue
+	written countingWriter // to the client
 
-	asked       flag          // the client has sent a request
-	gone        flag          // the client no longer reads
-	clientEnded chan struct{} // the client's stdin was read to its end; nil before that was started
-	tasks       sync.WaitGroup
-	leaveBy     time.Time // zero: nobody is in a hurry
-	hurried     flag      // leaveBy is set
+	requested  event         // the client has sent a request
+	gone       event         // the client no longer reads
+	inputEnded chan struct{} // the client's stdin was read to its end; nil before that was started
+	tasks      sync.WaitGroup
+	deadline   time.Time // zero: nobody is in a hurry
+	shutdown   event     // leaveBy is set
 
-	recording sync.Mutex
-	record    diagnostics.Record
-	said      map[string]bool                                   // see say
-	denied    func() ([]diagnostics.Denial, []diagnostics.Hint) // all of the session's, for the record
-	habits    habits
-	unsaved   chan struct{} // record has something new
-	finished  chan struct{}
-	saved     chan struct{} // closed after the last time
-	toldLost  bool          // of saveRecords
+	recordMu      sync.Mutex
+	record        diagnostics.Record
+	saidLines     map[string]bool                                   // see say
+	allDenials    func() ([]diagnostics.Denial, []diagnostics.Hint) // all of the session's, for the record
+	usual         usualHosts
+	unsavedRecord chan struct{} // record has something new
+	finished      chan struct{}
+	saved         chan struct{} // closed after the last time
+	warnedLost    bool          // of saveRecords
 }
 
-// newFront returns the front of a session whose denials denied will tell.
-func newFront(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *front {
+// newClient returns the front of a session whose denials denied will tell.
+func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *client {
 	s = s.withDefaults()
-	c := &front{config: s, times: s.times, log: s.Log, started: time.Now(), denied: denied, said: map[string]bool{}}
-	c.habits.earlier = s.Earlier
-	c.unsaved, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	c.asked.c, c.gone.c, c.hurried.c = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	c.errs = newErrQueue(c.config.Err)
-	c.written.dst = patient{c.config.Out}
-	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(patient{c.config.In}, &c.written, c.limit()), hooks)
+	c := &client{config: s, times: s.times, log: s.Log, started: time.Now(), allDenials: denied, saidLines: map[string]bool{}}
+	c.usual.earlier = s.Earlier
+	c.unsavedRecord, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	c.requested.done, c.gone.done, c.shutdown.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	c.stderr = newStderrQueue(c.config.Err)
+	c.written.dst = blockingFile{c.config.Out}
+	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.config.In}, &c.written, c.limit()), hooks)
 	c.record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: c.started, Server: c.config.Profile.Server, Tool: c.config.Profile.Tool,
 		Warnings: c.config.Warnings,
 	}
 	go c.saveRecords()
 	for _, line := range c.config.Warnings {
-		c.errs.Say("mcp-jail: " + line + "\n")
+		c.stderr.Say("mcp-jail: " + line + "\n")
 	}
 	return c
 }
 
 // warn is say, for what belongs into the record too.
-func (c *front) warn(line string) {
-	c.recording.Lock()
+func (c *client) warn(line string) {
+	c.recordMu.Lock()
 	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
 		c.record.Warnings = append(slices.Clip(c.record.Warnings), line)
 	}
-	c.recording.Unlock()
-	c.say(line)
+	c.recordMu.Unlock()
+	c.sayOnce(line)
 }
 
-// say tells a line once in a session: many processes have the same to say.
-func (c *front) say(line string) {
-	c.recording.Lock()
-	known := c.said[line]
-	if len(c.said) < maxRecords {
-		c.said[line] = true
+// sayOnce tells a line once in a session: many processes have the same to say.
+func (c *client) sayOnce(line string) {
+	c.recordMu.Lock()
+	known := c.saidLines[line]
+	if len(c.saidLines) < maxRecords {
+		c.saidLines[line] = true
 	}
-	c.recording.Unlock()
+	c.recordMu.Unlock()
 	if !known {
-		c.errs.Say("mcp-jail: " + line + "\n")
+		c.stderr.Say("mcp-jail: " + line + "\n")
 	}
 }
 
-// goClient starts to read the client.
-func (c *front) goClient(read func() error) {
-	c.clientEnded = make(chan struct{})
+// startReading starts to read the client.
+func (c *client) startReading(read func() error) {
+	c.inputEnded = make(chan struct{})
 	go func() {
-		defer close(c.clientEnded)
+		defer close(c.inputEnded)
 		if err := read(); err != nil {
 			c.log.Debug().Err(err).Msg("the client's stdin")
 		}
@@ -101,49 +101,49 @@ func (c *front) goClient(read func() error) {
 }
 
 // limit is the largest frame.
-func (c *front) limit() int64 {
+func (c *client) limit() int64 {
 	if mb := c.config.Profile.Limits.MessageMB; mb > 0 {
 		return int64(mb) << 20
 	}
 	return mcpproxy.DefaultLimit
 }
 
-// hurry makes everything that is left to do fit into the time of a client that
+// shortenDeadline makes everything that is left to do fit into the time of a client that
 // has signalled.
-func (c *front) hurry() {
-	if c.leaveBy.IsZero() {
-		c.leaveBy = time.Now().Add(c.times.leave)
+func (c *client) shortenDeadline() {
+	if c.deadline.IsZero() {
+		c.deadline = time.Now().Add(c.times.leave)
 	}
-	c.hurried.set()
+	c.shutdown.set()
 }
 
 // remaining shortens a wait when the session is in a hurry.
-func (c *front) remaining(d time.Duration) time.Duration {
-	if !c.leaveBy.IsZero() {
-		d = min(d, time.Until(c.leaveBy))
+func (c *client) remaining(d time.Duration) time.Duration {
+	if !c.deadline.IsZero() {
+		d = min(d, time.Until(c.deadline))
 	}
 	return max(d, 0)
 }
 
-// untilStuck waits for done as long as the client takes what it is sent, or can
+// waitUnlessStalled waits for done as long as the client takes what it is sent, or can
 // be expected to: one that has neither left nor signalled may be stopped or busy,
 // and the server itself would have waited for it.
-func (c *front) untilStuck(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
+func (c *client) waitUnlessStalled(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
 	cancelled := ctx.Done()
 	for {
 		before := c.written.n.Load()
-		timer := time.NewTimer(c.remaining(c.times.drain))
+		timer := time.NewTimer(c.remaining(c.times.drainTotal))
 		select {
 		case <-done:
 			timer.Stop()
 			return
 		case <-ends:
-			c.hurry()
+			c.shortenDeadline()
 		case <-cancelled:
 			cancelled = nil
-			c.hurry()
+			c.shortenDeadline()
 		case <-timer.C:
-			if !c.leaveBy.IsZero() || c.written.n.Load() == before && c.clientLeft() {
+			if !c.deadline.IsZero() || c.written.n.Load() == before && c.hasLeft() {
 				return
 			}
 		}
@@ -151,36 +151,36 @@ func (c *front) untilStuck(ctx context.Context, ends <-chan os.Signal, done <-ch
 	}
 }
 
-// clientLeft reports whether the client has closed its end of our stdin, also
+// hasLeft reports whether the client has closed its end of our stdin, also
 // while nobody reads that.
-func (c *front) clientLeft() bool {
-	return c.clientEnded == nil || isClosed(c.clientEnded) || hungUp(c.config.In)
+func (c *client) hasLeft() bool {
+	return c.inputEnded == nil || isClosed(c.inputEnded) || peerClosed(c.config.In)
 }
 
-// hearOut lets a first request of the client's, or its end, count that is there to be
+// readLastRequest lets a first request of the client's, or its end, count that is there to be
 // read and that our reader has not come to. It reports whether a signal came instead.
-func (c *front) hearOut(ends <-chan os.Signal) bool {
-	if c.asked.isSet() || c.clientEnded == nil || !readable(c.config.In) {
+func (c *client) readLastRequest(ends <-chan os.Signal) bool {
+	if c.requested.isSet() || c.inputEnded == nil || !readable(c.config.In) {
 		return false
 	}
-	timer := time.NewTimer(c.remaining(c.times.idle))
+	timer := time.NewTimer(c.remaining(c.times.drainIdle))
 	defer timer.Stop()
 	select {
-	case <-c.asked.c:
-	case <-c.clientEnded:
+	case <-c.requested.done:
+	case <-c.inputEnded:
 	case <-timer.C: // no request
 	case <-ends:
-		c.hurry()
+		c.shortenDeadline()
 		return true
 	}
 	return false
 }
 
-// listen takes SIGPIPE, before anything is written, and the signals that end a session,
+// listenForSignals takes SIGPIPE, before anything is written, and the signals that end a session,
 // aside: each is a turn of two threads, and the start need not wait for them. One that
 // comes before ends this process, and the kernel what it has started. An ignored signal
 // would stay ignored in the server.
-func listen() (ends chan os.Signal, stop func()) {
+func listenForSignals() (ends chan os.Signal, stop func()) {
 	dropped := make(chan os.Signal, 1)
 	if pipe := pipeSignals(); len(pipe) > 0 { // Notify with none would take all
 		signal.Notify(dropped, pipe...)
@@ -205,19 +205,19 @@ func listen() (ends chan os.Signal, stop func()) {
 // finish waits for every goroutine of the session. Those that are stuck in a
 // descriptor of the client's are interrupted, if it can be: see the package
 // comment. done: the last thing that is of use to anybody.
-func (c *front) finish(ctx context.Context, ends <-chan os.Signal, last func()) {
+func (c *client) finish(ctx context.Context, ends <-chan os.Signal, last func()) {
 	done := make(chan struct{})
 	go func() {
 		c.tasks.Wait()
 		close(done)
 	}()
-	c.untilStuck(ctx, ends, done)
-	giveUp(done, 0, func() func() {
+	c.waitUnlessStalled(ctx, ends, done)
+	waitOrInterrupt(done, 0, func() func() {
 		c.config.Out.SetWriteDeadline(time.Now())
 		return func() { c.config.Out.SetWriteDeadline(time.Time{}) }
 	})
-	if c.clientEnded != nil {
-		giveUp(c.clientEnded, 0, func() func() {
+	if c.inputEnded != nil {
+		waitOrInterrupt(c.inputEnded, 0, func() func() {
 			c.config.In.SetReadDeadline(time.Now())
 			return func() { c.config.In.SetReadDeadline(time.Time{}) }
 		})
@@ -225,17 +225,17 @@ func (c *front) finish(ctx context.Context, ends <-chan os.Signal, last func()) 
 	last()
 	close(c.finished)
 	<-c.saved
-	c.errs.close(c.remaining(300 * time.Millisecond))
+	c.stderr.close(c.remaining(300 * time.Millisecond))
 }
 
-// progress counts what the client has taken.
-type progress struct {
+// countingWriter counts what the client has taken.
+type countingWriter struct {
 	dst io.Writer
 	n   atomic.Int64
 }
 
 // Write implements io.Writer, in pieces that a slow reader takes one by one.
-func (p *progress) Write(b []byte) (n int, err error) {
+func (p *countingWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var m int
 		m, err = p.dst.Write(b[:min(len(b), 64<<10)])

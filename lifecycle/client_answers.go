@@ -9,19 +9,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// open takes the requests that match out of the client's reach: they will be
+// claimRequests takes the requests that match out of the client's reach: they will be
 // answered by us. The oldest comes first.
-func (c *front) open(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
+func (c *client) claimRequests(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
 	calls := c.proxy.Requests.Answer(match)
 	slices.SortStableFunc(calls, func(a, b mcpproxy.Call) int { return a.Start.Compare(b.Start) })
 	return calls
 }
 
-func everything(*mcpproxy.Call) bool { return true }
+func anyCall(*mcpproxy.Call) bool { return true }
 
-// answer sends the client one error for each call. JSON-RPC 2.0, "Batch": the
+// answerCalls sends the client one error for each call. JSON-RPC 2.0, "Batch": the
 // answers to a batch stand in one array.
-func (c *front) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
+func (c *client) answerCalls(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
 	for len(calls) > 0 {
 		first := &calls[0]
 		if first.Batch == 0 {
@@ -51,29 +51,29 @@ func (c *front) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diag
 	}
 }
 
-// refuse answers everything that is open with one diagnosis.
-func (c *front) refuse(d diagnostics.Diagnosis) {
-	c.answer(c.open(everything), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
+// refuseAll answers everything that is open with one diagnosis.
+func (c *client) refuseAll(d diagnostics.Diagnosis) {
+	c.answerCalls(c.claimRequests(anyCall), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
 }
 
-// timedOut answers the calls that have waited longer than the profile allows,
+// answerTimedOut answers the calls that have waited longer than the profile allows,
 // and asks the server to stop working on them (MCP, "Cancellation").
-func (r *run) timedOut(now time.Time) {
-	limit := r.server.Profile.Call
-	calls := r.client.open(func(c *mcpproxy.Call) bool {
+func (r *statefulSession) answerTimedOut(now time.Time) {
+	limit := r.server.profile.Call
+	calls := r.client.claimRequests(func(c *mcpproxy.Call) bool {
 		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
 	})
 	if len(calls) == 0 {
 		return
 	}
-	r.client.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+	r.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		ev := r.server.evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return r.server.report(ev)
+		return r.server.diagnose(ev)
 	})
 	for i := range calls {
 		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
 		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		r.server.tell(r.link.server.Load(), cancel)
+		r.server.sendAsync(r.upstream.server.Load(), cancel)
 	}
 }

@@ -29,15 +29,15 @@ func TestAddToError(t *testing.T) {
 	} {
 		f := mcpproxy.Parse([]byte(in + "\n"))
 		e := &f.Messages[0]
-		forged(f, e)
-		addToError(f, e, []byte(diagnosis))
+		stripReserved(f, e)
+		addDiagnosisToError(f, e, []byte(diagnosis))
 		got, _ := f.AppendTo(nil)
 		if string(got) != want+"\n" || !json.Valid(got) {
 			t.Errorf("%.200s\n got %.300s\nwant %.300s", in, got, want)
 		}
 	}
 	f := mcpproxy.Parse([]byte(`{"id":1,"error":{"code":-1,"data":"x"}}`))
-	if addToError(f, &f.Messages[0], nil); f.Amended() {
+	if addDiagnosisToError(f, &f.Messages[0], nil); f.Amended() {
 		t.Error("nothing to say, and said")
 	}
 }

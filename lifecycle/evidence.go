@@ -21,11 +21,11 @@ const (
 
 // evidence is what is known at this moment about a failure. c is nil when no
 // request is concerned; since is when the failing thing began.
-func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
+func (i *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage:      stage,
-		Server:     i.Profile.Server,
-		Profile:    i.Profile,
+		Server:     i.profile.Server,
+		Profile:    i.profile,
 		InPlace:    i.client.config.InPlace,
 		Line:       i.client.config.Line,
 		Declare:    i.client.config.Declare,
@@ -41,7 +41,7 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 		Executable: i.client.config.Executable,
 		Canonical:  i.client.config.Canonical,
 	}
-	if given := i.given.Load(); given != nil {
+	if given := i.clientRoots.Load(); given != nil {
 		ev.Roots = *given
 	}
 	if c != nil {
@@ -51,52 +51,52 @@ func (i *instance) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since tim
 }
 
 // denials returns what the jail refused from since on, the latest last.
-func (i *instance) denials(since time.Time) []diagnostics.Denial {
+func (i *server) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
-	for _, d := range i.procs.denials() {
+	for _, d := range i.processes.denials() {
 		told := diagnostics.Denial{
 			Axis: d.Axis, Operation: d.Operation, Target: d.Target, Reason: d.Reason, Detail: d.Detail,
-			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: i.Profile.Tool,
+			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: i.profile.Tool,
 		}
 		if !told.Latest().Before(since) {
 			out = append(out, told)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b diagnostics.Denial) int { return a.Latest().Compare(b.Latest()) })
-	i.client.habits.mark(out, i.called.at.Load())
+	i.client.usual.classify(out, i.firstCall.at.Load())
 	return out
 }
 
-// refused is what the record keeps of a process: its denials, and what would grant them.
-func (i *instance) refused() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
+// recordedDenials is what the record keeps of a process: its denials, and what would grant them.
+func (i *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
 	ev := i.evidence(diagnostics.StageCall, nil, time.Time{})
 	return i.redact.Denials(ev.Denials), diagnostics.Remedies(ev)
 }
 
 // startFailure is the diagnosis of a failed start, and the exit status for it.
-func (i *instance) startFailure(err error) (diagnostics.Diagnosis, int) {
+func (i *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		d := gapFailure(i.Profile.Server, gaps)
-		d.Tool = i.Profile.Tool
-		return i.noteFor(d), statusJail
+		d := gapFailure(i.profile.Server, gaps)
+		d.Tool = i.profile.Tool
+		return i.announce(d), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
-		d := diagnostics.JailFailure(i.Profile.Server, err.Error(), nil)
+		d := diagnostics.JailFailure(i.profile.Server, err.Error(), nil)
 		if fix := diagnostics.BuildFix(err); fix != "" {
 			d.Fix = fix
 		}
-		d.Tool = i.Profile.Tool
-		return i.noteFor(d), statusJail
+		d.Tool = i.profile.Tool
+		return i.announce(d), statusJail
 	}
 	ev := i.evidence(diagnostics.StageExec, nil, time.Time{})
-	ev.Tool = i.Profile.Tool
+	ev.Tool = i.profile.Tool
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
 	if start.Step == confine.StepExec {
-		return i.report(ev), statusFailed
+		return i.diagnose(ev), statusFailed
 	}
-	return i.report(ev), statusJail
+	return i.diagnose(ev), statusJail
 }
 
 // gapFailure names the first gap as the cause, since a client shows one line, and
@@ -128,99 +128,99 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	return d
 }
 
-// report diagnoses, and tells stderr and the record; the record alone where the server
+// diagnose diagnoses, and tells stderr and the record; the record alone where the server
 // has answered, and there is nothing to say of it.
-func (i *instance) report(ev diagnostics.Evidence) diagnostics.Diagnosis {
+func (i *server) diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
-		i.keepFor(d)
+		i.recordDiagnosis(d)
 		return d
 	}
-	return i.noteFor(d)
+	return i.announce(d)
 }
 
-// noteFor tells of a diagnosis, unless nobody waits for the process.
-func (i *instance) noteFor(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+// announce tells of a diagnosis, unless nobody waits for the process.
+func (i *server) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if i.quiet.Load() {
 		return d
 	}
-	return i.client.note(d)
+	return i.client.announce(d)
 }
 
-// keepFor puts a diagnosis on record, unless no request waits for the process.
-func (i *instance) keepFor(d diagnostics.Diagnosis) {
+// recordDiagnosis puts a diagnosis on record, unless no request waits for the process.
+func (i *server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !i.quiet.Load() {
-		i.client.keep(d)
+		i.client.recordDiagnosis(d)
 	}
 }
 
-// note tells stderr and the record about a diagnosis.
-func (c *front) note(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	c.errs.Say(d.Text())
+// announce tells stderr and the record about a diagnosis.
+func (c *client) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	c.stderr.Say(d.Text())
 	c.log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
-	c.keep(d)
+	c.recordDiagnosis(d)
 	return d
 }
 
-// keep puts a diagnosis on record.
-func (c *front) keep(d diagnostics.Diagnosis) {
-	c.recording.Lock()
+// recordDiagnosis puts a diagnosis on record.
+func (c *client) recordDiagnosis(d diagnostics.Diagnosis) {
+	c.recordMu.Lock()
 	if len(c.record.Diagnoses) == maxRecords {
 		c.record.Diagnoses = append(c.record.Diagnoses[:0:0], c.record.Diagnoses[1:]...)
 	}
 	c.record.Diagnoses = append(c.record.Diagnoses, d)
-	c.recording.Unlock()
-	c.changed()
+	c.recordMu.Unlock()
+	c.recordChanged()
 }
 
-// changed has the record saved, which has something new.
-func (c *front) changed() {
+// recordChanged has the record saved, which has something new.
+func (c *client) recordChanged() {
 	select {
-	case c.unsaved <- struct{}{}:
+	case c.unsavedRecord <- struct{}{}:
 	default:
 	}
 }
 
 // saveRecords hands the record out whenever there is something new, aside:
 // what is on its way to the client does not wait for a disk.
-func (c *front) saveRecords() {
+func (c *client) saveRecords() {
 	defer close(c.saved)
 	for {
 		select {
-		case <-c.unsaved:
-			c.sink()
+		case <-c.unsavedRecord:
+			c.writeRecord()
 		case <-c.finished:
-			c.sink()
+			c.writeRecord()
 			return
 		}
 	}
 }
 
-// sink hands the record out. Diagnoses is only ever appended to or replaced, so
+// writeRecord hands the record out. Diagnoses is only ever appended to or replaced, so
 // the copy is not written to. The digest takes longer than anything that a start does
 // before it, and is for the record alone.
-func (c *front) sink() {
+func (c *client) writeRecord() {
 	if c.config.Sink == nil {
 		return
 	}
-	c.recording.Lock()
+	c.recordMu.Lock()
 	record := c.record
-	c.recording.Unlock()
+	c.recordMu.Unlock()
 	record.Profile = diagnostics.Digest(c.config.Profile)
-	record.Denials, record.Remedies = c.denied()
+	record.Denials, record.Remedies = c.allDenials()
 	c.config.Sink(record)
 	if c.config.Lost == nil {
 		return
 	}
-	if err := c.config.Lost(); err != nil && !c.toldLost {
-		c.toldLost = true
-		c.errs.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
+	if err := c.config.Lost(); err != nil && !c.warnedLost {
+		c.warnedLost = true
+		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
 	}
 }
 
-// textOf returns what a failed answer says, for the diagnosis to read. Decoding
+// failureText returns what a failed answer says, for the diagnosis to read. Decoding
 // is fine here: nothing of it is sent on.
-func textOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
+func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	var b strings.Builder
 	if e.Error.Present() {
 		var failure struct {

@@ -129,7 +129,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		t.Fatal(err)
 	}
 	s.Profile.Program = program
-	s.times.idle, s.times.rest, s.times.tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
+	s.times.drainIdle, s.times.exitGrace, s.times.tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	o := Stateless{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (Tool, error) {
 		profile := *s.Profile
 		profile.Tool = name
@@ -139,7 +139,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		change(&s, &o)
 	}
 	f.dir = t.TempDir()
-	session := newPerCall(s, o)
+	session := newStatelessSession(s, o)
 	p.session = session
 	over := p.start(s, session.run)
 	t.Cleanup(func() {
@@ -168,7 +168,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		}
 		session.mu.Lock()
 		defer session.mu.Unlock()
-		if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queued, len(session.reversed), len(session.children)); left != "0 0 0 0 0 0" {
+		if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queuedBytes, len(session.serverRequests), len(session.workers)); left != "0 0 0 0 0 0" {
 			t.Error("the tables are not empty: " + left)
 		}
 	})

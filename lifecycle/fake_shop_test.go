@@ -118,7 +118,7 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "logging/setLevel":
 		if s.is("slow-level") { // and what comes meanwhile does not wait
 			time.Sleep(50 * time.Millisecond)
-			if s.in.Buffered()+unread(os.Stdin) > 0 {
+			if s.in.Buffered()+unreadBytes(os.Stdin) > 0 {
 				s.log.WriteString("hurried\n")
 			}
 		}

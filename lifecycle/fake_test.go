@@ -144,8 +144,8 @@ type play struct {
 	before int         // goroutines
 	record diagnostics.Record
 
-	stash   []said   // that the test has not asked for yet
-	session *perCall // when it is one
+	stash   []said            // that the test has not asked for yet
+	session *statelessSession // when it is one
 }
 
 // impatient makes a session signal a server soon.
@@ -212,7 +212,7 @@ func begin(t testing.TB, f *fake, change func(*Session)) *play {
 	p, s := newPlay(t, f)
 	s.Launcher = f
 	s.Linger = 2 * time.Second
-	s.times.quiet, s.times.idle = 200*time.Millisecond, 100*time.Millisecond
+	s.times.afterRefusal, s.times.drainIdle = 200*time.Millisecond, 100*time.Millisecond
 	if change != nil {
 		change(&s)
 	}

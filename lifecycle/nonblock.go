@@ -6,28 +6,28 @@ import (
 	"syscall"
 )
 
-// patient is a descriptor of the client's that somebody who shares the open file
+// blockingFile is a descriptor of the client's that somebody who shares the open file
 // (a program on the same terminal, a shell's next command) may make non-blocking
 // at any time. Of one that was so from the beginning the runtime takes care.
-type patient struct{ *os.File }
+type blockingFile struct{ *os.File }
 
 // Read implements io.Reader.
-func (p patient) Read(b []byte) (n int, err error) {
+func (p blockingFile) Read(b []byte) (n int, err error) {
 	for {
 		if n, err = p.File.Read(b); n > 0 || !errors.Is(err, syscall.EAGAIN) {
 			return n, err
 		}
-		awaitReady(p.File, false)
+		waitReady(p.File, false)
 	}
 }
 
 // Write implements io.Writer.
-func (p patient) Write(b []byte) (n int, err error) {
+func (p blockingFile) Write(b []byte) (n int, err error) {
 	for {
 		m, err := p.File.Write(b[n:])
 		if n += m; !errors.Is(err, syscall.EAGAIN) {
 			return n, err
 		}
-		awaitReady(p.File, true)
+		waitReady(p.File, true)
 	}
 }

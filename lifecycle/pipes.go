@@ -15,45 +15,45 @@ import (
 type pipes struct {
 	stdin          *os.File
 	stdout, stderr *drainable
-	theirs         confine.Stdio
+	serverEnds     confine.Stdio
 }
 
 func newPipes() (*pipes, error) {
 	var p pipes
 	var outR, errR *os.File
 	var err error
-	if p.theirs.In, p.stdin, err = os.Pipe(); err == nil {
-		if outR, p.theirs.Out, err = os.Pipe(); err == nil {
-			errR, p.theirs.Err, err = os.Pipe()
+	if p.serverEnds.In, p.stdin, err = os.Pipe(); err == nil {
+		if outR, p.serverEnds.Out, err = os.Pipe(); err == nil {
+			errR, p.serverEnds.Err, err = os.Pipe()
 		}
 	}
 	p.stdout, p.stderr = &drainable{file: outR}, &drainable{file: errR}
 	if err != nil {
-		p.closeTheirs()
-		p.closeOurs()
+		p.closeServerEnds()
+		p.closeOwnEnds()
 		return nil, err
 	}
-	for _, f := range []*os.File{p.theirs.In, p.theirs.Out, p.theirs.Err} {
+	for _, f := range []*os.File{p.serverEnds.In, p.serverEnds.Out, p.serverEnds.Err} {
 		// Fd puts the open file back into blocking mode, which programs expect of
 		// their standard descriptors. Our ends are other open files.
 		f.Fd()
 	}
-	widen(p.stdin)
-	widen(outR)
+	enlarge(p.stdin)
+	enlarge(outR)
 	return &p, nil
 }
 
-// closeTheirs closes the server's ends, so that end-of-file shows when nobody
+// closeServerEnds closes the server's ends, so that end-of-file shows when nobody
 // else holds them.
-func (p *pipes) closeTheirs() {
-	for _, f := range []*os.File{p.theirs.In, p.theirs.Out, p.theirs.Err} {
+func (p *pipes) closeServerEnds() {
+	for _, f := range []*os.File{p.serverEnds.In, p.serverEnds.Out, p.serverEnds.Err} {
 		if f != nil {
 			f.Close()
 		}
 	}
 }
 
-func (p *pipes) closeOurs() {
+func (p *pipes) closeOwnEnds() {
 	for _, f := range []*os.File{p.stdin, p.stdout.file, p.stderr.file} {
 		if f != nil {
 			f.Close()
@@ -66,18 +66,18 @@ func (p *pipes) closeOurs() {
 // end-of-file is not waited for: see drain.
 type drainable struct {
 	file  *os.File
-	drain atomic.Pointer[drain]
+	drain atomic.Pointer[drainLimits]
 }
 
-// drain bounds what is read after the end: waits of at most idle, none worth
+// drainLimits bounds what is read after the end: waits of at most idle, none worth
 // the name after until, and no more bytes than the largest pipe holds.
-type drain struct {
+type drainLimits struct {
 	idle  time.Duration
 	until time.Time
 	left  atomic.Int64
 }
 
-const pipeMax = 1 << 20 // /proc/sys/fs/pipe-max-size
+const maxPipe = 1 << 20 // /proc/sys/fs/pipe-max-size
 
 // Read implements io.Reader.
 func (d *drainable) Read(b []byte) (int, error) {
@@ -101,7 +101,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 		n, err := d.file.Read(b)
 		e.left.Add(-int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if unread(d.file) > 0 { // it was us who stood still, and not the pipe
+			if unreadBytes(d.file) > 0 { // it was us who stood still, and not the pipe
 				continue
 			}
 			err = io.EOF
@@ -110,11 +110,11 @@ func (d *drainable) Read(b []byte) (int, error) {
 	}
 }
 
-// finish lets only what is in the pipe be read, however slowly the client takes
+// startDrain lets only what is in the pipe be read, however slowly the client takes
 // it, and interrupts a read under way.
-func (d *drainable) finish(idle, total time.Duration) {
-	e := &drain{idle: idle, until: time.Now().Add(total)}
-	e.left.Store(pipeMax)
+func (d *drainable) startDrain(idle, total time.Duration) {
+	e := &drainLimits{idle: idle, until: time.Now().Add(total)}
+	e.left.Store(maxPipe)
 	d.drain.Store(e)
 	d.file.SetReadDeadline(time.Now())
 }

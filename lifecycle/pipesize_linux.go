@@ -13,10 +13,10 @@ const (
 	pipeSize = 256 << 10
 )
 
-// widen gives a pipe room for a large message, which then crosses in a few turns
+// enlarge gives a pipe room for a large message, which then crosses in a few turns
 // instead of one for every 64 KiB. A user who has used up the allowance for all
 // pipes keeps the usual size.
-func widen(f *os.File) {
+func enlarge(f *os.File) {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return

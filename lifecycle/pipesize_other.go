@@ -4,5 +4,5 @@ package lifecycle
 
 import "os"
 
-// widen does nothing here: pipes have the size that they have.
-func widen(*os.File) {}
+// enlarge does nothing here: pipes have the size that they have.
+func enlarge(*os.File) {}

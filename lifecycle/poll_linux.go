@@ -26,9 +26,9 @@ func poll(f *os.File, events int16, timeout *syscall.Timespec) (ready int16, ok 
 	return ready, ok
 }
 
-// hungUp reports whether nobody holds the other end of f any more. poll(2) says
+// peerClosed reports whether nobody holds the other end of f any more. poll(2) says
 // so even while there is unread data, which a read cannot.
-func hungUp(f *os.File) bool {
+func peerClosed(f *os.File) bool {
 	ready, ok := poll(f, 0, new(syscall.Timespec))
 	return ok && ready&(pollErr|pollHup) != 0
 }
@@ -39,8 +39,8 @@ func readable(f *os.File) bool {
 	return ok && ready != 0
 }
 
-// awaitReady waits until f can be read or written, roughly: who asks tries again.
-func awaitReady(f *os.File, write bool) {
+// waitReady waits until f can be read or written, roughly: who asks tries again.
+func waitReady(f *os.File, write bool) {
 	events := int16(pollIn)
 	if write {
 		events = pollOut
@@ -48,9 +48,9 @@ func awaitReady(f *os.File, write bool) {
 	poll(f, events, &syscall.Timespec{Sec: 1})
 }
 
-// unread returns how many bytes of a pipe, of which f is either end, nobody has
+// unreadBytes returns how many bytes of a pipe, of which f is either end, nobody has
 // read yet.
-func unread(f *os.File) int {
+func unreadBytes(f *os.File) int {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0

@@ -6,28 +6,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// procs are the processes of a session, one after the other. What the jails of
+// processHistory are the processes of a session, one after the other. What the jails of
 // the earlier ones recorded belongs to the session.
-type procs struct {
-	mu   sync.Mutex
-	now  Process // nil before the start
-	past []confine.Denial
+type processHistory struct {
+	mu          sync.Mutex
+	current     Process // nil before the start
+	pastDenials []confine.Denial
 }
 
-func (p *procs) set(proc Process) {
+func (p *processHistory) set(proc Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now != nil {
-		p.past = append(p.past, p.now.Denials()...)
+	if p.current != nil {
+		p.pastDenials = append(p.pastDenials, p.current.Denials()...)
 	}
-	p.now = proc
+	p.current = proc
 }
 
-func (p *procs) denials() []confine.Denial {
+func (p *processHistory) denials() []confine.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now == nil {
+	if p.current == nil {
 		return nil
 	}
-	return append(p.past[:len(p.past):len(p.past)], p.now.Denials()...)
+	return append(p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.current.Denials()...)
 }

@@ -19,23 +19,23 @@ const (
 	rootsAdvertise = "advertise"
 )
 
-// reply looks at an answer of the client on its way to the server.
-func (i *instance) reply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+// onReply looks at an answer of the client on its way to the server.
+func (i *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.Strict() {
 		return
 	}
-	if i.roots != rootsOff {
-		i.narrowIn(f, e.Result)
+	if i.rootsMode != rootsOff {
+		i.narrowResult(f, e.Result)
 	}
-	i.keepRoots(f)
+	i.rememberRoots(f)
 }
 
 // maxRoots bounds how many of the client's roots are remembered.
 const maxRoots = 100
 
-// keepRoots remembers which directories the client has named: a server may refuse what
+// rememberRoots remembers which directories the client has named: a server may refuse what
 // lies outside of them, in words like those of a jail.
-func (i *instance) keepRoots(f *mcpproxy.Frame) {
+func (i *server) rememberRoots(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
 		return
@@ -52,38 +52,38 @@ func (i *instance) keepRoots(f *mcpproxy.Frame) {
 			dirs = append(dirs, dir)
 		}
 	}
-	i.given.Store(&dirs)
+	i.clientRoots.Store(&dirs)
 }
 
-// ownAnswer answers a roots/list of the server from the policy, where we have
+// answerRootsList answers a roots/list of the server from the policy, where we have
 // declared the capability and not the client: who declares it has to answer
 // (2025-11-25, "Roots, Capabilities").
-func (i *instance) ownAnswer(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
-	if string(e.Method) != "roots/list" || !e.Trackable() || !i.rootsOurs.Load() {
+func (i *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !i.declaredRoots.Load() {
 		return false
 	}
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	answer = append(answer, `,"result":{"roots":`...)
-	answer = append(append(answer, rootList(grantedRoots(i.Profile, "/"))...), "}}\n"...)
-	i.tell(server, answer)
+	answer = append(append(answer, rootList(grantedRoots(i.profile, "/"))...), "}}\n"...)
+	i.sendAsync(server, answer)
 	return true
 }
 
 // narrowInputs narrows the lists of roots among the answers that a retried
 // request carries (2026-07-28, "Multi round-trip requests"): a map from names to
 // results, of which the one with roots is that of a roots/list.
-func (i *instance) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (i *server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	eachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
 			start := e.Inputs.Start + at
-			i.narrowIn(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+			i.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
 		}
 	})
 }
 
-// narrowIn narrows the roots of one result. A list of which all may be read keeps
+// narrowResult narrows the roots of one result. A list of which all may be read keeps
 // its bytes.
-func (i *instance) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
+func (i *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	eachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
 			return
@@ -97,7 +97,7 @@ func (i *instance) narrowIn(f *mcpproxy.Frame, result mcpproxy.Span) {
 
 // narrow returns the roots of list that the profile lets the server read. One
 // that is wider than what is granted becomes what is granted inside of it.
-func (i *instance) narrow(list []byte) (narrowed []byte, changed bool) {
+func (i *server) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
@@ -113,12 +113,12 @@ func (i *instance) narrow(list []byte) (narrowed []byte, changed bool) {
 		if i.client.config.Canonical != nil {
 			dir = i.client.config.Canonical(dir)
 		}
-		if i.Profile.RightsAt(dir).Has(policy.Read) {
+		if i.profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)
 			continue
 		}
 		changed = true
-		inside = append(inside, grantedRoots(i.Profile, dir)...)
+		inside = append(inside, grantedRoots(i.profile, dir)...)
 	}
 	for _, root := range inside {
 		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {
@@ -148,8 +148,8 @@ func rootPath(raw []byte) (string, bool) {
 func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
 	for _, granted := range p.Granted(dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()
-		root := append([]byte(`{"uri":`), quoted(uri)...)
-		root = append(append(root, `,"name":`...), quoted(path.Base(granted))...)
+		root := append([]byte(`{"uri":`), jsonString(uri)...)
+		root = append(append(root, `,"name":`...), jsonString(path.Base(granted))...)
 		roots = append(roots, append(root, '}'))
 	}
 	return roots

@@ -61,22 +61,22 @@ type Session struct {
 // times are the time-outs that no user needs to set: what clients grant a process
 // before they kill it, and what is left of that.
 type times struct {
-	term     time.Duration // end-of-file to SIGTERM
-	kill     time.Duration // SIGTERM to SIGKILL
-	signal   time.Duration // a signal of the client's to SIGKILL
-	leave    time.Duration // a signal of the client's to our own exit
-	idle     time.Duration // silence on stdout, after the exit, that ends the draining
-	drain    time.Duration // all of the draining
-	bootNote time.Duration // first request to the note that the server is slow
-	again    time.Duration // from one such note to the next
-	probe    time.Duration // for which a server may ignore an opening server/discover
-	quiet    time.Duration // after the last request that was refused
+	term         time.Duration // end-of-file to SIGTERM
+	kill         time.Duration // SIGTERM to SIGKILL
+	signal       time.Duration // a signal of the client's to SIGKILL
+	leave        time.Duration // a signal of the client's to our own exit
+	drainIdle    time.Duration // silence on stdout, after the exit, that ends the draining
+	drainTotal   time.Duration // all of the draining
+	slowNote     time.Duration // first request to the note that the server is slow
+	slowRepeat   time.Duration // from one such note to the next
+	discover     time.Duration // for which a server may ignore an opening server/discover
+	afterRefusal time.Duration // after the last request that was refused
 
 	// Where each call has a process of its own:
-	rest      time.Duration // for a process that has answered to end by itself
-	discovery time.Duration // of silence that ends a discovery process
-	spare     time.Duration // without a call of its tool that ends a spare
-	tick      time.Duration // of the background
+	exitGrace     time.Duration // for a process that has answered to end by itself
+	discoveryIdle time.Duration // of silence that ends a discovery process
+	warmIdle      time.Duration // without a call of its tool that ends a spare
+	tick          time.Duration // of the background
 }
 
 func (s Session) withDefaults() Session {
@@ -103,15 +103,15 @@ func (s Session) withDefaults() Session {
 		{&s.times.kill, 2 * time.Second},
 		{&s.times.signal, 600 * time.Millisecond},
 		{&s.times.leave, 800 * time.Millisecond}, // and three times giveUp's moment
-		{&s.times.idle, 250 * time.Millisecond},
-		{&s.times.drain, 3 * time.Second},
-		{&s.times.bootNote, 1500 * time.Millisecond},
-		{&s.times.again, 15 * time.Second},
-		{&s.times.probe, 2 * time.Second},
-		{&s.times.quiet, 3 * time.Second},
-		{&s.times.rest, 500 * time.Millisecond},
-		{&s.times.discovery, time.Minute},
-		{&s.times.spare, 10 * time.Minute},
+		{&s.times.drainIdle, 250 * time.Millisecond},
+		{&s.times.drainTotal, 3 * time.Second},
+		{&s.times.slowNote, 1500 * time.Millisecond},
+		{&s.times.slowRepeat, 15 * time.Second},
+		{&s.times.discover, 2 * time.Second},
+		{&s.times.afterRefusal, 3 * time.Second},
+		{&s.times.exitGrace, 500 * time.Millisecond},
+		{&s.times.discoveryIdle, time.Minute},
+		{&s.times.warmIdle, 10 * time.Minute},
 		{&s.times.tick, 5 * time.Second},
 	} {
 		if *d.to == 0 {

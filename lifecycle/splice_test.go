@@ -33,17 +33,17 @@ func FuzzTell(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		client := &front{}
-		r := &run{client: client, server: instance{client: client, roots: rootsOff, tail: diagnostics.NewTail(nil)}}
-		r.client.asked.c = make(chan struct{})
+		client := &client{}
+		r := &statefulSession{client: client, server: server{client: client, rootsMode: rootsOff, tail: diagnostics.NewTail(nil)}}
+		r.client.requested.done = make(chan struct{})
 		if advertise {
 			r.server.statement = []byte(`{"version":1}`)
 		}
 		if roots {
-			r.server.roots = rootsAdvertise
+			r.server.rootsMode = rootsAdvertise
 		}
 		strict, method, modern := frame.Flaws.Strict(), string(e.Method), e.Era() == mcpproxy.Modern
-		r.request(frame, e)
+		r.onRequest(frame, e)
 		got, _ := frame.AppendTo(nil)
 		if !strict {
 			if !bytes.Equal(got, line) {

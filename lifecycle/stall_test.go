@@ -16,7 +16,7 @@ import (
 // TestClientPauses: a client that stands still for longer than the draining takes
 // gets everything all the same, as it would without us.
 func TestClientPauses(t *testing.T) {
-	p := begin(t, &fake{server: "parting"}, func(s *Session) { s.times.drain = 50 * time.Millisecond })
+	p := begin(t, &fake{server: "parting"}, func(s *Session) { s.times.drainTotal = 50 * time.Millisecond })
 	p.send(initialize, `{"id":77,"method":"tools/call","params":{"name":"t"}}`)
 	waitFor(p)
 	<-p.fake.proc.done
@@ -43,9 +43,9 @@ func TestPauseEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, &fake{server: "parting"}, func(s *Session) {
 				if name == "stdin" {
-					s.times.drain = 50 * time.Millisecond
+					s.times.drainTotal = 50 * time.Millisecond
 				} else {
-					s.times.drain = time.Hour
+					s.times.drainTotal = time.Hour
 				}
 			})
 			p.send(initialize)
@@ -109,9 +109,9 @@ func TestOversizedRequestOfABusyServer(t *testing.T) {
 
 // TestReplayHoldsNobody: a fresh server that does not read yet.
 func TestReplayHoldsNobody(t *testing.T) {
-	var s shield
+	var s discoverGuard
 	s.init()
-	s.kept = []byte("{}\n")
+	s.replayLog = []byte("{}\n")
 	r, w := io.Pipe()
 	var to atomic.Pointer[mcpproxy.Conn]
 	done := make(chan struct{})
@@ -121,7 +121,7 @@ func TestReplayHoldsNobody(t *testing.T) {
 	}()
 	for range 50 { // until replay is in its write
 		s.mu.Lock()
-		fresh := s.fresh
+		fresh := s.restarted
 		s.mu.Unlock()
 		if fresh {
 			break
@@ -129,10 +129,10 @@ func TestReplayHoldsNobody(t *testing.T) {
 		runtime.Gosched()
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.open()
+	s.awaitsAnswer()
 	io.ReadFull(r, make([]byte, 3))
 	<-done
-	if to.Load() == nil || !s.up.isSet() {
+	if to.Load() == nil || !s.ready.isSet() {
 		t.Error("the fresh server is not the one that is used")
 	}
 }

@@ -16,11 +16,11 @@ import (
 // it could not be started or was silent, or 3 when its jail could not be built. The error is that of the launcher; the
 // client, stderr and the record have been told about it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
-	ends, stop := listen()
+	ends, stop := listenForSignals()
 	defer stop()
-	r := newRun(s)
+	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
-	if exit, ok, err := r.begin(ctx, ends); !ok {
+	if exit, ok, err := r.startOrLinger(ctx, ends); !ok {
 		return exit, err
 	}
 	return r.serve(ctx, ends)
@@ -30,43 +30,43 @@ func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) 
 // anything: for a configuration that has an error. It prints the diagnosis to
 // stderr, and needs neither a Profile nor a Launcher.
 func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
-	ends, stop := listen()
+	ends, stop := listenForSignals()
 	defer stop()
-	r := newRun(s)
+	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
 	r.client.record.Server = d.Server
-	r.client.note(d)
-	r.linger(ctx, ends, d)
+	r.client.announce(d)
+	r.answerUntilClosed(ctx, ends, d)
 }
 
-// begin starts a process. When there is none, the session is over and everything
+// startOrLinger starts a process. When there is none, the session is over and everything
 // was said.
-func (r *run) begin(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
+func (r *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
 	sig, err := r.start(ctx, ends)
 	switch {
 	case sig != nil:
 		return endedBy(sig), false, nil
 	case err != nil:
 		d, status := r.server.startFailure(err)
-		r.linger(ctx, ends, d)
+		r.answerUntilClosed(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
 	}
 	return confine.Exit{}, true, nil
 }
 
 // start starts the process. A signal that comes meanwhile ends the session.
-func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
+func (r *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
 	if r.server.pipes, err = newPipes(); err != nil {
 		return nil, err
 	}
-	defer r.server.pipes.closeTheirs()
+	defer r.server.pipes.closeServerEnds()
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
 	var proc Process
 	go func() {
 		defer close(done)
-		proc, err = r.server.build(starting)
+		proc, err = r.server.launch(starting)
 	}()
 	select {
 	case <-done:
@@ -76,12 +76,12 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 	}
 	if sig == nil {
 		if err == nil {
-			r.server.started(proc)
-			r.server.accepted(proc.Plan())
+			r.server.adopt(proc)
+			r.server.warnWaived(proc.Plan())
 		}
 		return nil, err
 	}
-	r.client.hurry()
+	r.client.shortenDeadline()
 	cancel()
 	<-done
 	if err == nil {
@@ -93,29 +93,29 @@ func (r *run) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, 
 
 // serve relays until the process has ended, and returns how it did. One that ends
 // on an opening probe is followed by another.
-func (r *run) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
+func (r *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
 	for revived := false; ; revived = true {
-		how, exit, drained := r.live(ctx, ends)
-		if revived || !drained || !r.shielded(how) {
-			return r.conclude(ctx, ends, how, exit), nil
+		how, exit, drained := r.relay(ctx, ends)
+		if revived || !drained || !r.shouldRestart(how) {
+			return r.finishRequests(ctx, ends, how, exit), nil
 		}
-		r.answerProbe("ended on server/discover ("+exitWords(exit)+")", true)
-		if !r.awaitMore(ctx, ends) {
+		r.answerDiscover("ended on server/discover ("+exitText(exit)+")", true)
+		if !r.waitForMore(ctx, ends) {
 			return exit, nil
 		}
-		r.server.pipes.closeOurs()
-		if exit, ok, err := r.begin(ctx, ends); !ok {
+		r.server.pipes.closeOwnEnds()
+		if exit, ok, err := r.startOrLinger(ctx, ends); !ok {
 			return exit, err
 		}
 	}
 }
 
-// conclude answers what is still open and returns how to end.
-func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, exit confine.Exit) confine.Exit {
+// finishRequests answers what is still open and returns how to end.
+func (r *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
 	ended := diagnostics.Exit(exit)
 	switch {
-	case how.silent != nil:
-		r.linger(ctx, ends, *how.silent)
+	case how.startupTimeout != nil:
+		r.answerUntilClosed(ctx, ends, *how.startupTimeout)
 		return confine.Exit{Code: statusFailed}
 	case how.signalled, r.client.gone.isSet(): // nobody waits for answers
 		return exit
@@ -123,31 +123,31 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 		if how.byClient && r.client.proxy.Requests.Len() == 0 {
 			return exit // a session without a question
 		}
-		if how.byClient && !how.untouched && r.onProbe() {
+		if how.byClient && !how.untouched && r.onlyDiscoverOpen() {
 			// A throw-away server that got only the probe: nobody waits for a reason.
-			r.answerProbe("did not answer server/discover", true)
+			r.answerDiscover("did not answer server/discover", true)
 			return exit
 		}
 		ev := r.server.evidence(diagnostics.StageBoot, nil, time.Time{})
 		ev.Exit = &ended
-		r.linger(ctx, ends, r.server.report(ev))
+		r.answerUntilClosed(ctx, ends, r.server.diagnose(ev))
 		return exit
 	}
 
 	ev := r.server.evidence(diagnostics.StageCall, nil, time.Now().Add(-r.client.times.kill))
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
-	calls := r.client.open(everything)
-	r.link.fail(d)
-	calls = append(calls, r.client.open(everything)...) // came in between
+	calls := r.client.claimRequests(anyCall)
+	r.upstream.fail(d)
+	calls = append(calls, r.client.claimRequests(anyCall)...) // came in between
 	if len(calls) == 0 {
 		if !how.byClient && exit.Code != 0 {
-			r.client.note(d)
+			r.client.announce(d)
 		}
 		return exit
 	}
-	tell := r.server.report
-	if how.byClient && (exit.Code == 0 || how.pushed) {
+	tell := r.server.diagnose
+	if how.byClient && (exit.Code == 0 || how.killed) {
 		// A client that leaves in the middle of a request (2026-07-28,
 		// subscriptions/listen, always is) gets its answer, but nothing failed.
 		tell = diagnostics.Diagnose
@@ -155,12 +155,12 @@ func (r *run) conclude(ctx context.Context, ends <-chan os.Signal, how ending, e
 	type request struct{ method, tool string }
 	said := map[request]diagnostics.Diagnosis{}
 	r.client.tasks.Go(func() {
-		r.client.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+		r.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 			key := request{string(c.Method), string(c.Tool)}
 			d, ok := said[key]
 			if !ok {
 				stage := diagnostics.StageCall
-				if isDiscovery(key.method) {
+				if isDiscoveryMethod(key.method) {
 					stage = diagnostics.StageList
 				}
 				ev := r.server.evidence(stage, c, c.Start)

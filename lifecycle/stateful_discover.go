@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// shield makes a server survive an opening server/discover (2026-07-28,
+// discoverGuard makes a server survive an opening server/discover (2026-07-28,
 // "Discovery": a client that speaks both eras probes with it, and takes any
 // error for a legacy server). A legacy server may end on it, or say nothing. The
 // probe is then answered in its name, and a server that ended is started afresh,
@@ -22,140 +22,140 @@ import (
 // Invariant: until over is set, every frame behind the probe is in kept before it
 // is sent, so that a fresh server can be sent what the dead one was; and who
 // sends takes the server under mu, so that no frame reaches the fresh one twice.
-type shield struct {
-	over atomic.Bool // nothing to shield (any more)
+type discoverGuard struct {
+	disabled atomic.Bool // nothing to shield (any more)
 
-	mu      sync.Mutex
-	begun   bool   // a frame of the client has come
-	id      []byte // of the probe; nil: the first frame was none
-	size    int    // of the probe as it was sent
-	kept    []byte // the frames behind it
-	written bool   // the server was sent the probe
-	settled bool   // it was answered, by the server or by us
-	down    bool   // the server has ended on it: frames wait for another
-	fresh   bool   // the other is there and being sent what was kept: answers wait, too
+	mu           sync.Mutex
+	sawFirst     bool   // a frame of the client has come
+	discoverID   []byte // of the probe; nil: the first frame was none
+	discoverSize int    // of the probe as it was sent
+	replayLog    []byte // the frames behind it
+	sent         bool   // the server was sent the probe
+	answered     bool   // it was answered, by the server or by us
+	serverEnded  bool   // the server has ended on it: frames wait for another
+	restarted    bool   // the other is there and being sent what was kept: answers wait, too
 
-	probed chan struct{} // closed when the probe has been written
-	more   chan struct{} // a frame came behind the probe
-	up     flag          // frames need not wait for a fresh server (any more)
+	discoverSent chan struct{} // closed when the probe has been written
+	moreFrames   chan struct{} // a frame came behind the probe
+	ready        event         // frames need not wait for a fresh server (any more)
 }
 
-// maxKept bounds what is kept behind a probe. Clients wait for its answer: more
+// maxReplayLog bounds what is kept behind a probe. Clients wait for its answer: more
 // than a handshake means that it is no probe.
-const maxKept = 1 << 20
+const maxReplayLog = 1 << 20
 
-func (s *shield) init() {
-	s.probed, s.more, s.up.c = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+func (s *discoverGuard) init() {
+	s.discoverSent, s.moreFrames, s.ready.done = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 }
 
-// watch sees each frame of the client before it is sent, while the shield is not
+// beforeSend sees each frame of the client before it is sent, while the shield is not
 // over, and returns the server to send it to. probe: the frame is the probe.
-func (s *shield) watch(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn]) (to *mcpproxy.Conn, probe bool) {
+func (s *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn]) (to *mcpproxy.Conn, probe bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.over.Load() || f.Blank():
-	case !s.begun:
-		s.begun = true
-		if !canProbe(f) {
-			s.over.Store(true)
+	case s.disabled.Load() || f.Blank():
+	case !s.sawFirst:
+		s.sawFirst = true
+		if !isAnswerableDiscover(f) {
+			s.disabled.Store(true)
 			break
 		}
 		sent, _ := f.AppendTo(nil)
-		s.id, s.size, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
-	case isReply(f) && !s.fresh: // to a request that only this server knows
-	case isReply(f):
-		s.wait()
+		s.discoverID, s.discoverSize, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
+	case isResponse(f) && !s.restarted: // to a request that only this server knows
+	case isResponse(f):
+		s.waitReady()
 	default:
 		select {
-		case s.more <- struct{}{}:
+		case s.moreFrames <- struct{}{}:
 		default:
 		}
-		if s.down {
-			s.wait()
+		if s.serverEnded {
+			s.waitReady()
 			break
 		}
-		kept, whole := f.AppendTo(s.kept)
-		if s.kept = kept; !whole || len(kept) > maxKept {
-			s.kept = nil
-			s.over.Store(true)
+		kept, whole := f.AppendTo(s.replayLog)
+		if s.replayLog = kept; !whole || len(kept) > maxReplayLog {
+			s.replayLog = nil
+			s.disabled.Store(true)
 		}
 	}
 	return server.Load(), probe
 }
 
-// wait waits for the fresh server without mu.
-func (s *shield) wait() {
+// waitReady waits for the fresh server without mu.
+func (s *discoverGuard) waitReady() {
 	s.mu.Unlock()
-	<-s.up.c
+	<-s.ready.done
 	s.mu.Lock()
 }
 
-// sent notes that the server was sent the probe.
-func (s *shield) sent() {
+// markSent notes that the server was sent the probe.
+func (s *discoverGuard) markSent() {
 	s.mu.Lock()
-	s.written = true
+	s.sent = true
 	s.mu.Unlock()
-	close(s.probed)
+	close(s.discoverSent)
 }
 
-// settle notes that the probe was answered.
-func (s *shield) settle() {
+// markAnswered notes that the probe was answered.
+func (s *discoverGuard) markAnswered() {
 	s.mu.Lock()
-	s.settled = true
+	s.answered = true
 	s.mu.Unlock()
 }
 
-// open reports whether a probe waits for its answer.
-func (s *shield) open() bool {
+// awaitsAnswer reports whether a probe waits for its answer.
+func (s *discoverGuard) awaitsAnswer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.written && !s.settled
+	return s.sent && !s.answered
 }
 
-// struck reports whether a server that has ended did so on the probe (unanswered,
+// diedOnDiscover reports whether a server that has ended did so on the probe (unanswered,
 // or answered with an error, and with nothing answered since). From then on
 // frames wait for another.
-func (s *shield) struck() bool {
+func (s *discoverGuard) diedOnDiscover() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.down = s.written && !s.over.Load()
-	return s.down
+	s.serverEnded = s.sent && !s.disabled.Load()
+	return s.serverEnded
 }
 
-// isProbe reports whether a request is the probe.
-func (s *shield) isProbe(c *mcpproxy.Call) bool {
+// isDiscover reports whether a request is the probe.
+func (s *discoverGuard) isDiscover(c *mcpproxy.Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.id != nil && bytes.Equal(c.ID, s.id) && string(c.Method) == "server/discover"
+	return s.discoverID != nil && bytes.Equal(c.ID, s.discoverID) && string(c.Method) == "server/discover"
 }
 
-// untouched reports whether a server that has left n bytes of its stdin unread
+// inputUntouched reports whether a server that has left n bytes of its stdin unread
 // has read nothing of what the probe began.
-func (s *shield) untouched(n int) bool {
+func (s *discoverGuard) inputUntouched(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.size > 0 && n >= s.size+len(s.kept)
+	return s.discoverSize > 0 && n >= s.discoverSize+len(s.replayLog)
 }
 
 // replay makes server the one that the client talks to, sends it what was sent
 // behind the probe, and ends the shield. It does so without mu: a server that is
 // being loaded does not read, and who attends it asks whether a probe is open.
-func (s *shield) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
+func (s *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
 	s.mu.Lock()
-	kept := s.kept
-	s.kept, s.fresh = nil, true
+	kept := s.replayLog
+	s.replayLog, s.restarted = nil, true
 	s.mu.Unlock()
 	server.Replay(kept)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over.Store(true)
+	s.disabled.Store(true)
 	to.Store(server)
-	s.up.set()
+	s.ready.set()
 }
 
-// canProbe reports whether a frame is a server/discover that can be answered.
-func canProbe(f *mcpproxy.Frame) bool {
+// isAnswerableDiscover reports whether a frame is a server/discover that can be answered.
+func isAnswerableDiscover(f *mcpproxy.Frame) bool {
 	if f.Batch || len(f.Messages) != 1 || !f.Flaws.Strict() || f.Bytes() == nil {
 		return false
 	}
@@ -163,8 +163,8 @@ func canProbe(f *mcpproxy.Frame) bool {
 	return e.Kind() == mcpproxy.Request && e.Trackable() && string(e.Method) == "server/discover"
 }
 
-// isReply reports whether a frame is an answer, or answers, of the client.
-func isReply(f *mcpproxy.Frame) bool {
+// isResponse reports whether a frame is an answer, or answers, of the client.
+func isResponse(f *mcpproxy.Frame) bool {
 	for i := range f.Messages {
 		if f.Messages[i].Kind() != mcpproxy.Response {
 			return false
@@ -173,51 +173,51 @@ func isReply(f *mcpproxy.Frame) bool {
 	return len(f.Messages) > 0
 }
 
-// answerProbe answers the probe in the server's name, unless the server has. No
+// answerDiscover answers the probe in the server's name, unless the server has. No
 // diagnosis is made of it: a legacy server that does not know the method is none.
 // dead: no late answer can come, nor are answers to its requests for another.
-func (r *run) answerProbe(why string, dead bool) {
-	s := &r.link.shield
+func (r *statefulSession) answerDiscover(why string, dead bool) {
+	s := &r.upstream.guard
 	if dead {
-		r.client.proxy.Reverse.Answer(everything)
+		r.client.proxy.Reverse.Answer(anyCall)
 	}
-	for _, c := range r.client.open(s.isProbe) {
-		r.client.log.Info().Str("server", r.server.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
-		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.server.Profile.Server, why)
+	for _, c := range r.client.claimRequests(s.isDiscover) {
+		r.client.log.Info().Str("server", r.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
+		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.server.profile.Server, why)
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
-			c.ID, quoted(text), quoted(r.server.Profile.Server))
+			c.ID, jsonString(text), jsonString(r.server.profile.Server))
 		if dead {
 			r.client.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		}
 		r.client.tasks.Go(func() { r.client.proxy.Client.Inject(frame) })
 	}
-	s.settle()
+	s.markAnswered()
 }
 
-// shielded reports whether a server that has ended is to be started afresh. One
+// shouldRestart reports whether a server that has ended is to be started afresh. One
 // that was not even reading fails at its start, whatever it was sent; and of a
 // client that has ended something else has to be open.
-func (r *run) shielded(how ending) bool {
-	return !how.signalled && !how.untouched && how.silent == nil && !r.answered.isSet() && !r.client.gone.isSet() &&
-		(!how.byClient || r.waiting() > 0 && !r.onProbe()) && r.link.shield.struck()
+func (r *statefulSession) shouldRestart(how endCause) bool {
+	return !how.signalled && !how.untouched && how.startupTimeout == nil && !r.answered.isSet() && !r.client.gone.isSet() &&
+		(!how.byClient || r.openRequests() > 0 && !r.onlyDiscoverOpen()) && r.upstream.guard.diedOnDiscover()
 }
 
-// awaitMore waits for what the client says behind a probe that has cost the
+// waitForMore waits for what the client says behind a probe that has cost the
 // server its life. Only then is there a reason to start another: clients probe
 // throw-away servers, too.
-func (r *run) awaitMore(ctx context.Context, ends <-chan os.Signal) bool {
-	s := &r.link.shield
+func (r *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
+	s := &r.upstream.guard
 	select {
-	case <-s.more:
+	case <-s.moreFrames:
 		return true
 	default:
 	}
 	select {
-	case <-s.more:
+	case <-s.moreFrames:
 		return true
-	case <-r.client.clientEnded:
+	case <-r.client.inputEnded:
 		select {
-		case <-s.more: // and then it ended
+		case <-s.moreFrames: // and then it ended
 			return true
 		default:
 			return false
@@ -225,53 +225,53 @@ func (r *run) awaitMore(ctx context.Context, ends <-chan os.Signal) bool {
 	case <-ends:
 	case <-ctx.Done():
 	}
-	r.client.hurry()
+	r.client.shortenDeadline()
 	return false
 }
 
-func exitWords(e confine.Exit) string {
+func exitText(e confine.Exit) string {
 	if e.Signal != 0 {
 		return "signal " + e.Signal.String()
 	}
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// onProbe reports whether the probe is all that the client has asked.
-func (r *run) onProbe() bool {
-	return r.link.shield.open() && r.waiting() == 1
+// onlyDiscoverOpen reports whether the probe is all that the client has asked.
+func (r *statefulSession) onlyDiscoverOpen() bool {
+	return r.upstream.guard.awaitsAnswer() && r.openRequests() == 1
 }
 
-// waiting counts the requests that nobody has answered.
-func (r *run) waiting() (n int) {
+// openRequests counts the requests that nobody has answered.
+func (r *statefulSession) openRequests() (n int) {
 	r.client.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n
 }
 
-// watchProbe tells on the channel when the server has ignored a probe for long
+// watchDiscover tells on the channel when the server has ignored a probe for long
 // enough: since it has read it, where that can be seen, because a program that
 // is still being loaded ignores nothing.
-func (r *run) watchProbe(quit <-chan struct{}) <-chan struct{} {
-	s := &r.link.shield
+func (r *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
+	s := &r.upstream.guard
 	ignored := make(chan struct{})
-	if s.over.Load() {
+	if s.disabled.Load() {
 		return ignored
 	}
-	stdin, limit := r.server.pipes.stdin, r.client.times.probe
+	stdin, limit := r.server.pipes.stdin, r.client.times.discover
 	r.client.tasks.Go(func() {
 		select {
-		case <-s.probed:
+		case <-s.discoverSent:
 		case <-quit:
 			return
 		}
 		ticker := time.NewTicker(max(limit/40, time.Millisecond))
 		defer ticker.Stop()
 		var read time.Time
-		for s.open() {
+		for s.awaitsAnswer() {
 			select {
 			case now := <-ticker.C:
 				switch {
 				case read.IsZero():
-					if !s.untouched(unread(stdin)) {
+					if !s.inputUntouched(unreadBytes(stdin)) {
 						read = now
 					}
 				case now.Sub(read) >= limit:

@@ -13,7 +13,7 @@ import (
 const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 
 // impatientWithProbes makes a session give up on an ignored probe soon.
-func impatientWithProbes(s *Session) { s.times.probe = 100 * time.Millisecond }
+func impatientWithProbes(s *Session) { s.times.discover = 100 * time.Millisecond }
 
 func isShield(t *testing.T, line string) {
 	t.Helper()

@@ -142,7 +142,7 @@ func TestClientDies(t *testing.T) {
 func TestBackPressure(t *testing.T) {
 	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
 		impatient(s)
-		s.times.drain = 200 * time.Millisecond
+		s.times.drainTotal = 200 * time.Millisecond
 	})
 	p.line()
 	p.in.Close()

@@ -13,103 +13,105 @@ import (
 // burst is the silence that separates two bursts of junk.
 const burst = 5 * time.Second
 
-func (r *run) hooks() mcpproxy.Hooks {
+func (r *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
-		Request:     r.request,
-		Reply:       r.server.reply,
-		Asked:       func(e *mcpproxy.Envelope) bool { return r.server.ownAnswer(e, r.link.server.Load()) },
-		Crowded:     r.crowded,
+		Request:     r.onRequest,
+		Reply:       r.server.onReply,
+		Asked:       func(e *mcpproxy.Envelope) bool { return r.server.answerRootsList(e, r.upstream.server.Load()) },
+		Crowded:     r.tooManyPending,
 		FirstAnswer: r.firstAnswer,
-		Forged:      forged,
-		Response:    r.response,
-		Oversized:   r.oversized,
-		Junk:        r.server.junk,
+		Forged:      stripReserved,
+		Response:    r.onResponse,
+		Oversized:   r.onOversized,
+		Junk:        r.server.showNonMessage,
 	}
 }
 
 // firstAnswer says which answer ends the start of a server. An error to
 // server/discover does not: it is how a legacy server declines the probe, and it
 // may still hang on what comes next.
-func (r *run) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (r *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
-		case r.declined <- struct{}{}:
+		case r.discoverDeclined <- struct{}{}:
 		default:
 		}
 		return false
 	}
 	r.answered.set()
-	r.link.shield.over.Store(true)
+	r.upstream.guard.disabled.Store(true)
 	return true
 }
 
-// forged takes out what a server says in our name.
-func forged(f *mcpproxy.Frame, e *mcpproxy.Envelope) { f.Cut(e.Own, &e.ResultMeta, &e.ErrorData) }
+// stripReserved takes out what a server says in our name.
+func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	f.Cut(e.Own, &e.ResultMeta, &e.ErrorData)
+}
 
-// response looks at an answer on its way to the client. Answers of a server that
+// onResponse looks at an answer on its way to the client. Answers of a server that
 // the jail did not get in the way of keep their bytes.
-func (r *run) response(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (r *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
-	if method != "initialize" && !r.heardStart {
-		r.heardStart = true
+	if method != "initialize" && !r.checkedStartup {
+		r.checkedStartup = true
 		stderr := r.server.pipes.stderr.file
-		r.client.tasks.Go(func() { r.complaint(stderr) })
+		r.client.tasks.Go(func() { r.reportStartupComplaint(stderr) })
 	}
-	if method == "server/discover" && r.link.shield.isProbe(c) {
-		r.link.shield.settle()
+	if method == "server/discover" && r.upstream.guard.isDiscover(c) {
+		r.upstream.guard.markAnswered()
 	}
 	switch {
 	case method == "tools/call":
-		r.server.callAnswered(f, e, c)
-	case e.Error.Present() && isDiscovery(method) && !isProbeAnswer(method, string(e.Code)):
+		r.server.annotateResult(f, e, c)
+	case e.Error.Present() && isDiscoveryMethod(method) && !declinesMethod(method, string(e.Code)):
 		ev := r.server.evidence(diagnostics.StageList, c, time.Time{})
-		ev.Text = textOf(f, e)
-		r.server.report(ev)
+		ev.Text = failureText(f, e)
+		r.server.diagnose(ev)
 	}
 }
 
-// complaint tells of what a server that has started says it could not reach. What it
+// reportStartupComplaint tells of what a server that has started says it could not reach. What it
 // wrote before its answer is in the pipe, or has been read.
-func (r *run) complaint(stderr *os.File) {
+func (r *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
-		if unread(stderr) == 0 {
+		if unreadBytes(stderr) == 0 {
 			break
 		}
 	}
 	if d, ok := diagnostics.Complaint(r.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
-		r.client.note(d)
+		r.client.announce(d)
 	}
 }
 
-// callAnswered adds to the result of a tool what docs/reference.md "Answers to tool
+// annotateResult adds to the result of a tool what docs/reference.md "Answers to tool
 // calls" promises, and nothing else: denials to its _meta if there are any, and a
 // block of text if it failed and there is something to say of it.
-func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (i *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(i.denials(c.Start)) == 0 {
 		return
 	}
 	ev := i.evidence(diagnostics.StageCall, c, c.Start)
-	if n := i.tail.Mark() - int(i.begun.Load()); n < tailLines { // what it said of its start was told
+	if n := i.tail.Mark() - int(i.firstCallMark.Load()); n < tailLines { // what it said of its start was told
 		ev.Stderr, ev.Heard = i.tail.Lines(n), i.tail.Heard(n)
 	}
 	if failed {
-		ev.Text = textOf(f, e)
+		ev.Text = failureText(f, e)
 	}
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() {
-		i.keepFor(d)
+		i.recordDiagnosis(d)
 		return
 	}
 	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Usual }) {
-		i.noteFor(d) // what is usual was told before
+		i.announce(d) // what is usual was told before
 	}
 	if !failed {
-		i.client.habits.note(ev.Denials)
+		i.client.usual.learn(ev.Denials)
 	}
 	if e.Error.Present() {
-		addToError(f, e, d.ErrorData())
+		addDiagnosisToError(f, e, d.ErrorData())
 		return
 	}
 	if meta := d.ResultMeta(); len(meta) > 0 {
@@ -124,9 +126,9 @@ func (i *instance) callAnswered(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 }
 
-// addToError puts a diagnosis into the data of a server's own error. Data that is no
+// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is no
 // object becomes a member of one: all of its bytes stay.
-func addToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
+func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
 	switch {
 	case diagnosis == nil:
 	case e.ErrorData.Kind == '{':
@@ -138,9 +140,9 @@ func addToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
 	}
 }
 
-// isDiscovery reports whether a client needs the answer to know what a server
+// isDiscoveryMethod reports whether a client needs the answer to know what a server
 // offers.
-func isDiscovery(method string) bool {
+func isDiscoveryMethod(method string) bool {
 	switch method {
 	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
 		return true
@@ -148,11 +150,11 @@ func isDiscovery(method string) bool {
 	return false
 }
 
-// isProbeAnswer reports whether an error is how an honest server declines:
+// declinesMethod reports whether an error is how an honest server declines:
 // "Method not found" for what it does not offer, and, to server/discover, what
 // legacy servers say to a request before initialize, or a modern one to a
 // version that it does not speak.
-func isProbeAnswer(method, code string) bool {
+func declinesMethod(method, code string) bool {
 	switch code {
 	case "-32601":
 		return true
@@ -162,13 +164,13 @@ func isProbeAnswer(method, code string) bool {
 	return false
 }
 
-// tooLarge is the diagnosis of a message beyond the limit.
-func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
+// tooLargeDiagnosis is the diagnosis of a message beyond the limit.
+func (i *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
 		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
 		// says whose it is.
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: i.Profile.Server,
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: i.profile.Server,
 	}
 	whose := "a message to it"
 	if from == mcpproxy.FromServer {
@@ -178,12 +180,12 @@ func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.D
 		}
 	}
 	if f.Err != nil {
-		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.Profile.Server, whose, f.Size/mb, f.Err)
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.profile.Server, whose, f.Size/mb, f.Err)
 	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.Profile.Server, whose, (f.Size+mb-1)/mb, i.client.limit()/mb)
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.profile.Server, whose, (f.Size+mb-1)/mb, i.client.limit()/mb)
 		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
 		if !i.client.config.InPlace {
-			d.Grant = []string{"[servers." + i.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+			d.Grant = []string{"[servers." + i.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]
 		}
 	}
@@ -191,10 +193,10 @@ func (i *instance) tooLarge(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.D
 	return d
 }
 
-// oversized answers in place of a message beyond the limit, for its id alone: the
+// onOversized answers in place of a message beyond the limit, for its id alone: the
 // session goes on.
-func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
-	d := r.server.tooLarge(from, f)
+func (r *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+	d := r.server.tooLargeDiagnosis(from, f)
 	back := r.client.proxy.Client // where the error goes: to whoever asked
 	var call mcpproxy.Call
 	told := false
@@ -214,49 +216,49 @@ func (r *run) oversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 				continue
 			}
 			d.Tool = string(call.Tool)
-			r.client.note(d)
+			r.client.announce(d)
 			back.Inject(d.ErrorFrame(call.ID))
 			continue
 		}
 		switch {
 		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
 			told = true
-			r.client.note(d)
+			r.client.announce(d)
 			back.Inject(d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Request:
 			told = true
-			r.client.note(d)
-			r.server.tell(r.link.server.Load(), d.ErrorFrame(e.ID))
+			r.client.announce(d)
+			r.server.sendAsync(r.upstream.server.Load(), d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Response && r.client.proxy.Reverse.Take(e.ID, &call):
-			if server := r.link.server.Load(); server != nil {
+			if server := r.upstream.server.Load(); server != nil {
 				told = true
-				r.client.note(d)
+				r.client.announce(d)
 				server.Inject(d.ErrorFrame(e.ID))
 			}
 		}
 	}
 	if !told { // nobody waits for it
-		r.client.errs.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
+		r.client.stderr.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
 	}
 }
 
-// junk shows what a server printed to its stdout by mistake. It also counts as
+// showNonMessage shows what a server printed to its stdout by mistake. It also counts as
 // stderr for a diagnosis: it is often the reason why nothing else follows.
-func (i *instance) junk(f *mcpproxy.Frame) {
+func (i *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(i.lastJunk) > burst && !f.Blank() {
-		i.client.errs.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.Profile.Server))
+		i.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.profile.Server))
 	}
 	if !f.Blank() {
 		i.lastJunk = now
 	}
 	line := f.Bytes()
 	if line == nil {
-		i.client.errs.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		i.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
 		return
 	}
 	i.tail.Write(line)
-	shown := diagnostics.NewForward(i.client.errs, i.redact)
+	shown := diagnostics.NewForward(i.client.stderr, i.redact)
 	shown.Write(line)
 	shown.Flush()
 }

@@ -309,16 +309,16 @@ func BenchmarkCall(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		proc, err := (&fake{server: "polite"}).Start(b.Context(), nil, pipes.theirs)
+		proc, err := (&fake{server: "polite"}).Start(b.Context(), nil, pipes.serverEnds)
 		if err != nil {
 			b.Fatal(err)
 		}
-		pipes.closeTheirs()
+		pipes.closeServerEnds()
 		p.use(pipes.stdin, pipes.stdout.file)
 		benchmark(b, p)
 		pipes.stdin.Close()
 		proc.Wait()
-		pipes.closeOurs()
+		pipes.closeOwnEnds()
 	})
 }
 

@@ -17,33 +17,33 @@ const (
 	statusJail   = 3 // no jail here that holds the policy
 )
 
-// run is the session of a stateful server under way.
-type run struct {
-	client *front
-	server instance
-	link   link
+// statefulSession is the session of a stateful server under way.
+type statefulSession struct {
+	client   *client
+	server   server
+	upstream upstream
 
-	asks     chan struct{} // the client has sent a request before the first answer
-	declined chan struct{} // the server has answered server/discover with an error
-	answered flag          // the server has given its first answer
-	again    chan struct{} // a request was refused
+	requestSent      chan struct{} // the client has sent a request before the first answer
+	discoverDeclined chan struct{} // the server has answered server/discover with an error
+	answered         event         // the server has given its first answer
+	refused          chan struct{} // a request was refused
 
-	heardStart bool // see complaint; of the goroutine that reads the server
+	checkedStartup bool // see complaint; of the goroutine that reads the server
 }
 
-func newRun(s Session) *run {
-	r := &run{again: make(chan struct{}, 1), asks: make(chan struct{}, 1), declined: make(chan struct{}, 1)}
-	r.answered.c = make(chan struct{})
-	r.link.shield.init()
+func newStatefulSession(s Session) *statefulSession {
+	r := &statefulSession{refused: make(chan struct{}, 1), requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
+	r.answered.done = make(chan struct{})
+	r.upstream.guard.init()
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.client = newFront(s, r.hooks(), r.server.refused)
+	r.client = newClient(s, r.hooks(), r.server.recordedDenials)
 	r.server.init(r.client, s.Profile)
-	r.link.refused = func(d diagnostics.Diagnosis) {
-		r.client.refuse(d)
+	r.upstream.onRefused = func(d diagnostics.Diagnosis) {
+		r.client.refuseAll(d)
 		select {
-		case r.again <- struct{}{}:
+		case r.refused <- struct{}{}:
 		default:
 		}
 	}
@@ -51,47 +51,47 @@ func newRun(s Session) *run {
 }
 
 // finish ends the session: see front.finish.
-func (r *run) finish(ctx context.Context, ends <-chan os.Signal) {
-	r.link.shield.up.set()
+func (r *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
+	r.upstream.guard.ready.set()
 	r.client.finish(ctx, ends, func() {
 		if r.server.pipes != nil {
-			r.server.pipes.closeOurs()
+			r.server.pipes.closeOwnEnds()
 		}
 	})
 }
 
-// linger answers every request with d until the client has closed its stdin, or
+// answerUntilClosed answers every request with d until the client has closed its stdin, or
 // has been silent for long enough: errors on server/discover are swallowed by
 // dual-era clients, so the next request needs the same answer.
-func (r *run) linger(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
-	r.link.fail(d)
-	if r.client.clientEnded == nil {
-		r.client.goClient(func() error { return r.client.proxy.RunClient(&r.link) })
+func (r *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
+	r.upstream.fail(d)
+	if r.client.inputEnded == nil {
+		r.client.startReading(func() error { return r.client.proxy.RunClient(&r.upstream) })
 	}
-	r.client.tasks.Go(func() { r.client.refuse(d) })
+	r.client.tasks.Go(func() { r.client.refuseAll(d) })
 	if info, err := r.client.config.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		return // somebody at a terminal has read it on stderr
 	}
 	wait := r.client.config.Linger
-	if r.client.asked.isSet() {
-		wait = r.client.times.quiet
+	if r.client.requested.isSet() {
+		wait = r.client.times.afterRefusal
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		select {
-		case <-r.client.clientEnded:
+		case <-r.client.inputEnded:
 			return
 		case <-ends:
-			r.client.hurry()
+			r.client.shortenDeadline()
 			return
 		case <-ctx.Done():
-			r.client.hurry()
+			r.client.shortenDeadline()
 			return
 		case <-timer.C:
 			return
-		case <-r.again:
-			timer.Reset(r.client.times.quiet)
+		case <-r.refused:
+			timer.Reset(r.client.times.afterRefusal)
 		}
 	}
 }

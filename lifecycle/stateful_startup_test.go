@@ -64,7 +64,7 @@ func TestSlowNotes(t *testing.T) {
 	}
 	p = begin(t, &fake{server: "silent"}, func(s *Session) {
 		s.Profile.Startup = time.Second
-		s.times.bootNote, s.times.again = 50*time.Millisecond, 100*time.Millisecond
+		s.times.slowNote, s.times.slowRepeat = 50*time.Millisecond, 100*time.Millisecond
 	})
 	p.send(initialize)
 	p.line()
@@ -116,7 +116,7 @@ func TestTimedOutInABatch(t *testing.T) {
 func TestSlowBuild(t *testing.T) {
 	p := begin(t, &fake{block: true}, func(s *Session) {
 		s.Profile.Startup = 400 * time.Millisecond
-		s.times.bootNote, s.times.again = 50*time.Millisecond, 100*time.Millisecond
+		s.times.slowNote, s.times.slowRepeat = 50*time.Millisecond, 100*time.Millisecond
 	})
 	p.send(initialize)
 	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {

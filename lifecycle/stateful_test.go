@@ -107,7 +107,7 @@ func waitFor(p *play) <-chan struct{} {
 func TestSilentAtBoot(t *testing.T) {
 	p := begin(t, &fake{server: "silent"}, func(s *Session) {
 		s.Profile.Startup = 300 * time.Millisecond
-		s.times.bootNote = 50 * time.Millisecond
+		s.times.slowNote = 50 * time.Millisecond
 	})
 	p.send(`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]`, initialize)
 	batch := p.line()

@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// watchCalls answers calls that take too long. The function it returns ends that.
-func (r *run) watchCalls() (stop func()) {
-	limit := r.server.Profile.Call
+// watchCallTimes answers calls that take too long. The function it returns ends that.
+func (r *statefulSession) watchCallTimes() (stop func()) {
+	limit := r.server.profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
@@ -20,8 +20,8 @@ func (r *run) watchCalls() (stop func()) {
 		for {
 			select {
 			case now := <-ticker.C:
-				r.noteSlow(now)
-				r.timedOut(now)
+				r.warnSlow(now)
+				r.answerTimedOut(now)
 			case <-quit:
 				return
 			}
@@ -30,13 +30,13 @@ func (r *run) watchCalls() (stop func()) {
 	return func() { close(quit) }
 }
 
-// noteSlow says once of a call that half of its time has passed.
-func (r *run) noteSlow(now time.Time) {
-	limit := r.server.Profile.Call
+// warnSlow says once of a call that half of its time has passed.
+func (r *statefulSession) warnSlow(now time.Time) {
+	limit := r.server.profile.Call
 	r.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
 		if waited := now.Sub(c.Start); !c.Noted && string(c.Method) == "tools/call" && 2*waited >= limit && waited < limit {
 			c.Noted = true
-			r.client.errs.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", r.server.Profile.Server, c.Tool, limit))
+			r.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", r.server.profile.Server, c.Tool, limit))
 		}
 	})
 }

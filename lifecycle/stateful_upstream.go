@@ -7,59 +7,59 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// link is the Upstream of a session: the server's process while there is one,
+// upstream is the Upstream of a session: the server's process while there is one,
 // then a diagnosis with which every request is answered.
 //
 // Invariant: a request is in the table before it is sent, and fail sets failed
 // before the table is emptied. So each request is answered exactly once,
 // whichever comes first.
-type link struct {
-	server  atomic.Pointer[mcpproxy.Conn]
-	shield  shield
-	failed  atomic.Pointer[diagnostics.Diagnosis]
-	refused func(diagnostics.Diagnosis) // after a frame that came when failed was set
+type upstream struct {
+	server    atomic.Pointer[mcpproxy.Conn]
+	guard     discoverGuard
+	failed    atomic.Pointer[diagnostics.Diagnosis]
+	onRefused func(diagnostics.Diagnosis) // after a frame that came when failed was set
 
-	begun, done atomic.Int64 // frames for the server: see stuck
+	sendsBegun, sendsDone atomic.Int64 // frames for the server: see stuck
 }
 
-// stuck reports whether the frame that is being sent is still the one of the
+// sendStalled reports whether the frame that is being sent is still the one of the
 // last time, in which *last says how many had been begun.
-func (l *link) stuck(last *int64) bool {
-	begun := l.begun.Load()
+func (l *upstream) sendStalled(last *int64) bool {
+	begun := l.sendsBegun.Load()
 	same := begun == *last
 	*last = begun
-	return same && l.done.Load() != begun
+	return same && l.sendsDone.Load() != begun
 }
 
-func (l *link) fail(d diagnostics.Diagnosis) {
+func (l *upstream) fail(d diagnostics.Diagnosis) {
 	l.failed.CompareAndSwap(nil, &d)
-	l.shield.up.set()
+	l.guard.ready.set()
 }
 
 // Send implements mcpproxy.Upstream. It never fails: a server that no longer
 // reads is about to end, or to be ended, and then everything open is answered.
-func (l *link) Send(f *mcpproxy.Frame) error {
+func (l *upstream) Send(f *mcpproxy.Frame) error {
 	if d := l.failed.Load(); d != nil {
-		l.refused(*d)
+		l.onRefused(*d)
 		return nil
 	}
 	var server *mcpproxy.Conn
 	probe := false
-	if l.shield.over.Load() {
+	if l.guard.disabled.Load() {
 		server = l.server.Load()
 	} else {
-		server, probe = l.shield.watch(f, &l.server)
+		server, probe = l.guard.beforeSend(f, &l.server)
 	}
 	if server != nil {
-		l.begun.Add(1)
+		l.sendsBegun.Add(1)
 		err := server.Send(f)
-		l.done.Add(1)
+		l.sendsDone.Add(1)
 		if probe && err == nil {
-			l.shield.sent()
+			l.guard.markSent()
 		}
 	}
 	if d := l.failed.Load(); d != nil {
-		l.refused(*d)
+		l.onRefused(*d)
 	}
 	return nil
 }

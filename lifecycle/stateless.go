@@ -50,92 +50,92 @@ type Tool struct {
 // when the client has left, by the signal that ended it, and, when no process could be
 // started at all, with 1 or 3 as RunStateful does.
 func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
-	return newPerCall(s, o).run(ctx)
+	return newStatelessSession(s, o).run(ctx)
 }
 
-func (p *perCall) run(ctx context.Context) confine.Exit {
-	ends, stop := listen()
+func (p *statelessSession) run(ctx context.Context) confine.Exit {
+	ends, stop := listenForSignals()
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer p.client.finish(ctx, ends, func() {})
 	defer cancel()
-	p.client.goClient(func() error { return p.readClient(working) })
+	p.client.startReading(func() error { return p.readClient(working) })
 	p.client.tasks.Go(func() { p.background(working) })
-	return p.attend(ctx, ends)
+	return p.wait(ctx, ends)
 }
 
-// perCall is the session of a stateless server under way.
+// statelessSession is the session of a stateless server under way.
 //
 // Invariant: a request of the client is in requests until somebody claims it, and
 // only who has claimed it answers. So each is answered once, or, when the client has
 // cancelled it, not at all.
-type perCall struct {
-	client  *front
-	options Stateless
-	name    string // of the server
-	private string // how the ids of our own requests begin
+type statelessSession struct {
+	client     *client
+	options    Stateless
+	serverName string // of the server
+	idPrefix   string // how the ids of our own requests begin
 
-	mu        sync.Mutex
-	idle      sync.Cond // requests and answering have become empty
-	requests  map[string]*request
-	answering int                // requests that somebody has claimed and not answered yet
-	queue     []waiting          // calls that wait for a slot
-	queued    int64              // bytes of theirs
-	running   int                // calls that have one
-	over      bool               // the session is: requests that still come are dropped
-	reversed  map[int64]*reverse // of processes, by the ids that the client sees
-	lastAsk   int64
-	lastOwn   int64
-	last      *hello               // of the two below, that which was seen last
-	legacy    *hello               // the client's handshake; nil before it
-	modern    *hello               // what its requests say of it in 2026-07-28
-	level     []byte               // of the last logging/setLevel
-	denials   []diagnostics.Denial // of processes that are gone
-	remedies  []diagnostics.Hint   // for those
-	children  map[*child]bool
-	started   bool         // a process has become ready
-	booting   atomic.Int32 // calls whose process is being started
-	status    int          // to exit with when none has
+	mu                  sync.Mutex
+	idle                sync.Cond // requests and answering have become empty
+	requests            map[string]*clientRequest
+	answering           int                      // requests that somebody has claimed and not answered yet
+	queue               []queuedCall             // calls that wait for a slot
+	queuedBytes         int64                    // bytes of theirs
+	running             int                      // calls that have one
+	ended               bool                     // the session is: requests that still come are dropped
+	serverRequests      map[int64]*serverRequest // of processes, by the ids that the client sees
+	lastServerRequest   int64
+	lastInternalRequest int64
+	latestInfo          *clientInfo          // of the two below, that which was seen last
+	legacyInfo          *clientInfo          // the client's handshake; nil before it
+	modernInfo          *clientInfo          // what its requests say of it in 2026-07-28
+	logLevel            []byte               // of the last logging/setLevel
+	pastDenials         []diagnostics.Denial // of processes that are gone
+	pastRemedies        []diagnostics.Hint   // for those
+	workers             map[*worker]bool
+	anyReady            bool         // a process has become ready
+	startingCalls       atomic.Int32 // calls whose process is being started
+	failureStatus       int          // to exit with when none has
 
-	wake        chan struct{}
+	wakeup      chan struct{}
 	discoveries [2]discovery
-	lists       listing
-	spares      spares
-	ending      chan struct{} // a place for each process that is on its way out
+	cache       listCache
+	pool        pool
+	exiting     chan struct{} // a place for each process that is on its way out
 }
 
-func newPerCall(s Session, o Stateless) *perCall {
+func newStatelessSession(s Session, o Stateless) *statelessSession {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = policy.DefaultMaxConcurrentCalls
 	}
-	p := &perCall{
-		options: o, name: s.Profile.Server, private: "mcp-jail/" + rand.Text() + "/",
-		requests: map[string]*request{}, reversed: map[int64]*reverse{}, children: map[*child]bool{},
-		ending: make(chan struct{}, o.MaxCalls), wake: make(chan struct{}, 1),
+	p := &statelessSession{
+		options: o, serverName: s.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/",
+		requests: map[string]*clientRequest{}, serverRequests: map[int64]*serverRequest{}, workers: map[*worker]bool{},
+		exiting: make(chan struct{}, o.MaxCalls), wakeup: make(chan struct{}, 1),
 	}
 	p.idle.L = &p.mu
-	p.lists.tools = map[string]bool{}
-	p.spares.tools = map[string]*spareTool{}
-	p.client = newFront(s, mcpproxy.Hooks{}, p.allDenials)
+	p.cache.tools = map[string]bool{}
+	p.pool.tools = map[string]*warmTool{}
+	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials)
 	return p
 }
 
-// attend waits for the end of the session. Calls under way when the client has closed
+// wait waits for the end of the session. Calls under way when the client has closed
 // its end have the time that a server would have.
-func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
+func (p *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
 	dead, stopHangup := watchHangup(p.client.config.In, p.client.config.Out)
 	defer stopHangup()
 	select {
-	case <-p.client.clientEnded:
-		p.client.tasks.Go(p.endListens)
+	case <-p.client.inputEnded:
+		p.client.tasks.Go(p.endSubscriptions)
 		answered := make(chan struct{})
 		p.client.tasks.Go(func() {
 			defer close(answered)
-			p.untilAnswered()
+			p.waitAnswered()
 		})
 		timer := time.NewTimer(p.client.times.term)
 		defer timer.Stop()
@@ -143,10 +143,10 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confi
 		case <-answered:
 		case <-timer.C:
 			last = &diagnostics.Diagnosis{
-				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.name,
+				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.serverName,
 				What: "the client closed its end, and there was no answer within " + p.client.times.term.String(),
 			}
-		case <-p.client.gone.c:
+		case <-p.client.gone.done:
 		case <-dead:
 			p.client.gone.set()
 		case sig := <-ends:
@@ -154,7 +154,7 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confi
 		case <-ctx.Done():
 			exit = endedBy(syscall.SIGTERM)
 		}
-	case <-p.client.gone.c:
+	case <-p.client.gone.done:
 	case <-dead:
 		p.client.gone.set()
 	case sig := <-ends:
@@ -163,33 +163,33 @@ func (p *perCall) attend(ctx context.Context, ends <-chan os.Signal) (exit confi
 		exit = endedBy(syscall.SIGTERM)
 	}
 	if exit.Signal != 0 || p.client.gone.isSet() {
-		p.client.hurry()
+		p.client.shortenDeadline()
 	}
-	p.leaveOpen(last)
+	p.abandonRequests(last)
 	if exit.Signal != 0 {
 		return exit
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.started {
+	if p.anyReady {
 		return confine.Exit{}
 	}
-	return confine.Exit{Code: p.status}
+	return confine.Exit{Code: p.failureStatus}
 }
 
-// begin starts a task for who reads the client, and is no task itself. When the
+// goTask starts a task for who reads the client, and is no task itself. When the
 // session is over nobody waits for one any more.
-func (p *perCall) begin(task func()) {
+func (p *statelessSession) goTask(task func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.over {
+	if !p.ended {
 		p.client.tasks.Go(task)
 	}
 }
 
-// untilAnswered waits until every request of the client is answered, and the answers
+// waitAnswered waits until every request of the client is answered, and the answers
 // are sent.
-func (p *perCall) untilAnswered() {
+func (p *statelessSession) waitAnswered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.requests)+p.answering > 0 {
@@ -197,25 +197,25 @@ func (p *perCall) untilAnswered() {
 	}
 }
 
-// leaveOpen ends what is open when the session is over: with d, or without an answer
+// abandonRequests ends what is open when the session is over: with d, or without an answer
 // where there is none. Only finish may wait for a client that does not read it.
-func (p *perCall) leaveOpen(d *diagnostics.Diagnosis) {
+func (p *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
 	p.mu.Lock()
-	p.over = true
+	p.ended = true
 	p.mu.Unlock()
-	open := slices.DeleteFunc(p.unanswered(), func(rq *request) bool { return !p.claim(rq) })
+	open := slices.DeleteFunc(p.openRequests(), func(rq *clientRequest) bool { return !p.claim(rq) })
 	p.client.tasks.Go(func() {
 		for _, rq := range open {
 			if d != nil {
-				p.deliver(rq, d.ErrorFrame(rq.id))
+				p.respondClaimed(rq, d.ErrorFrame(rq.id))
 			} else {
-				p.discard(rq)
+				p.dropClaimed(rq)
 			}
 		}
 	})
 }
 
-func (p *perCall) unanswered() (all []*request) {
+func (p *statelessSession) openRequests() (all []*clientRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, rq := range p.requests {
@@ -224,15 +224,15 @@ func (p *perCall) unanswered() (all []*request) {
 	return all
 }
 
-// accepted tells, once, which gaps the user has accepted.
-func (p *perCall) accepted(plan *confine.Plan) {
-	for _, line := range waived(plan) {
-		p.client.recording.Lock()
+// warnWaived tells, once, which gaps the user has accepted.
+func (p *statelessSession) warnWaived(plan *confine.Plan) {
+	for _, line := range waivedWarnings(plan) {
+		p.client.recordMu.Lock()
 		if !slices.Contains(p.client.record.Waived, line) {
 			p.client.record.Waived = append(p.client.record.Waived, line)
 		}
-		p.client.recording.Unlock()
-		p.client.say(line)
+		p.client.recordMu.Unlock()
+		p.client.sayOnce(line)
 	}
 }
 
@@ -240,32 +240,32 @@ func (p *perCall) accepted(plan *confine.Plan) {
 const maxDenials = 1000
 
 // allDenials are those of all processes, for the record.
-func (p *perCall) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
+func (p *statelessSession) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
 	p.mu.Lock()
-	all, remedies := p.denials[:len(p.denials):len(p.denials)], p.remedies[:len(p.remedies):len(p.remedies)]
-	children := slices.Collect(maps.Keys(p.children))
+	all, remedies := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.pastRemedies[:len(p.pastRemedies):len(p.pastRemedies)]
+	children := slices.Collect(maps.Keys(p.workers))
 	p.mu.Unlock()
 	for _, c := range children { // a jail may take its time to tell
-		denials, more := c.server.refused()
-		all, remedies = append(all, denials...), added(remedies, more)
+		denials, more := c.server.recordedDenials()
+		all, remedies = append(all, denials...), appendHints(remedies, more)
 	}
 	return all, remedies
 }
 
-// forget takes out a process.
-func (p *perCall) forget(c *child) {
-	denials, remedies := c.server.refused()
+// removeWorker takes out a process.
+func (p *statelessSession) removeWorker(c *worker) {
+	denials, remedies := c.server.recordedDenials()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.children, c)
-	p.denials, p.remedies = append(p.denials, denials...), added(p.remedies, remedies)
-	if n := len(p.denials) - maxDenials; n > 0 {
-		p.denials = append(p.denials[:0:0], p.denials[n:]...)
+	delete(p.workers, c)
+	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), appendHints(p.pastRemedies, remedies)
+	if n := len(p.pastDenials) - maxDenials; n > 0 {
+		p.pastDenials = append(p.pastDenials[:0:0], p.pastDenials[n:]...)
 	}
 }
 
-// added appends what is not there yet: each process of a tool is refused the same.
-func added(hints, more []diagnostics.Hint) []diagnostics.Hint {
+// appendHints appends what is not there yet: each process of a tool is refused the same.
+func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 	for _, h := range more {
 		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
 		if len(hints) < maxRecords && !slices.ContainsFunc(hints, same) {

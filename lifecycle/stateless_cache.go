@@ -14,22 +14,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// listing is what is known of a server: what it has answered to a client's handshake
+// listCache is what is known of a server: what it has answered to a client's handshake
 // and to requests for lists, in this session or an earlier one.
-type listing struct {
-	mu        sync.Mutex
-	entries   map[string]*listed
-	tools     map[string]bool // all that were ever listed: clients remember them
-	paged     []string        // of a list that is not complete; nil when its first part is not known
-	logging   bool            // the server knows logging levels
-	rechecked time.Time       // when a change of lists was last looked at, at once
+type listCache struct {
+	mu           sync.Mutex
+	entries      map[string]*cacheEntry
+	tools        map[string]bool // all that were ever listed: clients remember them
+	partialTools []string        // of a list that is not complete; nil when its first part is not known
+	logging      bool            // the server knows logging levels
+	rechecked    time.Time       // when a change of lists was last looked at, at once
 }
 
-// listed are the answers to one client.
-type listed struct {
-	key     string // "" when nothing can be kept for other sessions
-	entry   *catalog.Entry
-	doubted []string // names of answers that are to be verified
+// cacheEntry are the answers to one client.
+type cacheEntry struct {
+	key   string // "" when nothing can be kept for other sessions
+	entry *catalog.Entry
+	stale []string // names of answers that are to be verified
 
 	unsaved bool // there is something to be put to disk
 	saving  bool // somebody does it
@@ -38,21 +38,21 @@ type listed struct {
 	rechecked time.Time // when somebody has looked for that reason
 }
 
-// kept is an answer from the catalogue.
-type kept struct {
+// cached is an answer from the catalogue.
+type cached struct {
 	value   []byte
 	failure bool
 }
 
-func (a kept) member() string {
+func (a cached) member() string {
 	if a.failure {
 		return "error"
 	}
 	return "result"
 }
 
-// isListed reports whether answers to the method are kept.
-func isListed(method string) bool {
+// isCacheable reports whether answers to the method are kept.
+func isCacheable(method string) bool {
 	switch method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		return true
@@ -60,22 +60,22 @@ func isListed(method string) bool {
 	return false
 }
 
-// doubt has an answer verified.
-func (k *listed) doubt(name string) {
-	if !slices.Contains(k.doubted, name) {
-		k.doubted = append(k.doubted, name)
+// markStale has an answer verified.
+func (k *cacheEntry) markStale(name string) {
+	if !slices.Contains(k.stale, name) {
+		k.stale = append(k.stale, name)
 	}
 }
 
-// of returns what is known to one client. The caller holds mu.
-func (l *listing) of(p *perCall, h *hello) *listed {
+// entryFor returns what is known to one client. The caller holds mu.
+func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	id := h.eraName() + string(h.key)
 	if known := l.entries[id]; known != nil {
 		return known
 	}
-	known := &listed{entry: &catalog.Entry{Answers: map[string]catalog.Answer{}}}
+	known := &cacheEntry{entry: &catalog.Entry{Answers: map[string]catalog.Answer{}}}
 	if l.entries == nil {
-		l.entries = map[string]*listed{}
+		l.entries = map[string]*cacheEntry{}
 	}
 	l.entries[id] = known
 	if p.options.Catalog == nil {
@@ -87,50 +87,50 @@ func (l *listing) of(p *perCall, h *hello) *listed {
 		return known
 	}
 	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: p.client.config.Profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
-	if entry, ok := p.options.Catalog.Get(p.name, known.key); ok {
+	if entry, ok := p.options.Catalog.Get(p.serverName, known.key); ok {
 		known.entry = entry
 	}
 	return known
 }
 
-// get returns the answer to a request, if it is known. One of an earlier session is
+// lookup returns the answer to a request, if it is known. One of an earlier session is
 // verified in the background.
-func (l *listing) get(p *perCall, h *hello, rq *request) (kept, bool) {
-	name, ok := rq.name()
+func (l *listCache) lookup(p *statelessSession, h *clientInfo, rq *clientRequest) (cached, bool) {
+	name, ok := rq.cacheName()
 	if h == nil || !ok {
-		return kept{}, false
+		return cached{}, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.of(p, h)
+	known := l.entryFor(p, h)
 	a, ok := known.entry.Answers[name]
 	if !ok || !a.Fresh(time.Now()) || rq.method == "resources/list" && !a.HasTTL {
-		return kept{}, false
+		return cached{}, false
 	}
-	l.learn(rq.method, a.Result)
+	l.noteLogging(rq.method, a.Result)
 	if !a.HasTTL && a.Stored.Before(p.client.started) && a.Error == nil {
-		known.doubt(name)
-		p.poke()
+		known.markStale(name)
+		p.wake()
 	}
 	switch {
 	case a.Error != nil:
-		return kept{a.Error, true}, true
+		return cached{a.Error, true}, true
 	case a.HasTTL:
-		return kept{aged(a, time.Now()), false}, true
+		return cached{withRemainingTTL(a, time.Now()), false}, true
 	}
-	return kept{a.Result, false}, true
+	return cached{a.Result, false}, true
 }
 
-// aged is a result with what is left of its time: the client counts from when it
+// withRemainingTTL is a result with what is left of its time: the client counts from when it
 // gets it.
-func aged(a catalog.Answer, now time.Time) []byte {
+func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 	left := max(a.TTL-now.Sub(a.Stored), 0).Milliseconds()
-	return amended(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
+	return replaceMember(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
 }
 
-// put keeps an answer.
-func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	name, ok := rq.name()
+// store keeps an answer.
+func (l *listCache) store(p *statelessSession, h *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	name, ok := rq.cacheName()
 	if h == nil || !ok {
 		return
 	}
@@ -139,7 +139,7 @@ func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *m
 	case e.Result.Present():
 		a.Result = bytes.Clone(f.Slice(e.Result))
 		var store bool
-		if a.TTL, a.HasTTL, store = catalog.TTL(a.Result); !store || paged(name, a.Result) {
+		if a.TTL, a.HasTTL, store = catalog.TTL(a.Result); !store || isPartial(name, a.Result) {
 			return
 		}
 	case rq.method == "server/discover" && catalog.KeepError(f.Slice(e.Error)):
@@ -149,31 +149,31 @@ func (l *listing) put(p *perCall, h *hello, rq *request, f *mcpproxy.Frame, e *m
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.learn(rq.method, a.Result)
-	l.store(p, l.of(p, h), name, a)
+	l.noteLogging(rq.method, a.Result)
+	l.set(p, l.entryFor(p, h), name, a)
 }
 
-// forget takes nothing for known any more, in this session.
-func (l *listing) forget(p *perCall, h *hello) {
+// invalidate takes nothing for known any more, in this session.
+func (l *listCache) invalidate(p *statelessSession, h *clientInfo) {
 	if h == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(p, h).entry.Answers = map[string]catalog.Answer{}
+	l.entryFor(p, h).entry.Answers = map[string]catalog.Answer{}
 }
 
-// paged reports whether an answer is part of a list only: what a cursor means,
+// isPartial reports whether an answer is part of a list only: what a cursor means,
 // another process may not know.
-func paged(name string, result []byte) bool {
+func isPartial(name string, result []byte) bool {
 	part := strings.Contains(name, `"cursor"`)
 	eachMember(result, func(name string, _ int64, _ []byte) { part = part || name == "nextCursor" })
 	return part
 }
 
-// store puts an answer into the catalogue, and that to disk, aside. The caller holds
+// set puts an answer into the catalogue, and that to disk, aside. The caller holds
 // mu.
-func (l *listing) store(p *perCall, known *listed, name string, a catalog.Answer) {
+func (l *listCache) set(p *statelessSession, known *cacheEntry, name string, a catalog.Answer) {
 	known.entry.Answers[name] = a
 	if known.key == "" {
 		return
@@ -187,7 +187,7 @@ func (l *listing) store(p *perCall, known *listed, name string, a catalog.Answer
 
 // save puts an entry to disk until there is nothing new of it. There is one at a time,
 // so that what is older never replaces what is newer.
-func (l *listing) save(p *perCall, known *listed) {
+func (l *listCache) save(p *statelessSession, known *cacheEntry) {
 	for {
 		l.mu.Lock()
 		if !known.unsaved {
@@ -198,14 +198,14 @@ func (l *listing) save(p *perCall, known *listed) {
 		known.unsaved = false
 		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
 		l.mu.Unlock()
-		if err := p.options.Catalog.Put(p.name, known.key, entry); err != nil {
+		if err := p.options.Catalog.Put(p.serverName, known.key, entry); err != nil {
 			p.client.log.Info().Err(err).Msg("what the server lists could not be kept for other sessions")
 		}
 	}
 }
 
-// learn notes what an answer to a handshake tells of the server.
-func (l *listing) learn(method string, result []byte) {
+// noteLogging notes what an answer to a handshake tells of the server.
+func (l *listCache) noteLogging(method string, result []byte) {
 	if method != "initialize" {
 		return
 	}
@@ -217,7 +217,7 @@ func (l *listing) learn(method string, result []byte) {
 	l.logging = json.Unmarshal(result, &r) == nil && r.Capabilities.Logging != nil
 }
 
-func (l *listing) logs() bool {
+func (l *listCache) hasLogging() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.logging

@@ -184,11 +184,11 @@ func TestPages(t *testing.T) {
 		l := p.answer(fmt.Sprint(i)).line
 		has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
 	}
-	p.session.lists.mu.Lock()
-	if paged := p.session.lists.paged; paged != nil {
+	p.session.cache.mu.Lock()
+	if paged := p.session.cache.partialTools; paged != nil {
 		t.Errorf("%q are kept", paged)
 	}
-	p.session.lists.mu.Unlock()
+	p.session.cache.mu.Unlock()
 	p.send(callOf("9", "echo", "{}"))
 	p.answer("9")
 	stderr := p.nothing()

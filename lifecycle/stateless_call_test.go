@@ -37,7 +37,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 	for _, next := range []string{"2", "4", "5", "6", "", ""} {
-		p.send(reply(asks[0], "{}"))
+		p.send(replyTo(asks[0], "{}"))
 		a := p.take("an answer", func(s said) bool { return s.Result != nil })
 		if id := string(a.ID); id > next && next != "" {
 			t.Errorf("%s was answered before %s was begun", id, next)
@@ -106,7 +106,7 @@ func TestCrash(t *testing.T) {
 	}
 	has(t, l, "panic: out of luck")
 	has(t, p.answer("3").line, "tool=echo")
-	p.send(reply(ask, "{}"))
+	p.send(replyTo(ask, "{}"))
 	has(t, p.answer("1").line, "id=0 result={}")
 	has(t, p.nothing(), "panic: out of luck")
 }
@@ -249,7 +249,7 @@ func TestGone(t *testing.T) {
 // client has left.
 func TestGoneStubborn(t *testing.T) {
 	f := newShop()
-	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.rest = time.Hour })
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = time.Hour })
 	p.greet()
 	p.send(callOf("1", "deaf", "{}"), callOf("2", "deaf", "{}"))
 	for n := range 2 {
@@ -284,15 +284,15 @@ func TestClosedAtOnce(t *testing.T) {
 
 // TestOutbox: who must not wait does not, and who may is let go in the end.
 func TestOutbox(t *testing.T) {
-	var o outbox
-	o.init(&progress{})
-	o.put(t.Context(), &mcpproxy.Frame{Size: outboxMax + 1}, nil) // alone, it may be larger
-	if o.offer(&mcpproxy.Frame{Size: 1}) {
+	var o sendQueue
+	o.init(&countingWriter{})
+	o.enqueue(t.Context(), &mcpproxy.Frame{Size: maxSendQueue + 1}, nil) // alone, it may be larger
+	if o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
 		t.Error("there is room for more")
 	}
 	done := make(chan struct{})
 	go func() {
-		o.put(t.Context(), &mcpproxy.Frame{Size: 1}, nil)
+		o.enqueue(t.Context(), &mcpproxy.Frame{Size: 1}, nil)
 		close(done)
 	}()
 	select {
@@ -302,7 +302,7 @@ func TestOutbox(t *testing.T) {
 	}
 	o.close()
 	<-done
-	if len(o.frames) != 1 || !o.offer(&mcpproxy.Frame{Size: 1}) {
+	if len(o.frames) != 1 || !o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
 		t.Error("something is queued after the end")
 	}
 }

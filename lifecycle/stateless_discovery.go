@@ -14,64 +14,64 @@ import (
 // a tool: one for each era, since a server may settle for the era of what it hears
 // first. It is started when it is needed, and ends when it no longer is.
 type discovery struct {
-	mu       sync.Mutex
-	child    *child
-	greeting *mcpproxy.Frame // its answer to the handshake; nil in the modern era
-	failed   failedStart
+	mu              sync.Mutex
+	worker          *worker
+	initializeReply *mcpproxy.Frame // its answer to the handshake; nil in the modern era
+	failed          failedStart
 }
 
 // failedStart is a start that failed: those who waited for it need not wait for
 // another.
 type failedStart struct {
 	at     time.Time
-	hello  *hello
+	info   *clientInfo
 	answer *mcpproxy.Frame
 	why    *diagnostics.Diagnosis
 }
 
-// discoverer returns the running discovery process of an era, and its answer to the
+// discoveryWorker returns the running discovery process of an era, and its answer to the
 // client's handshake.
-func (p *perCall) discoverer(ctx context.Context, era mcpproxy.Era, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+func (p *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, h *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	d := &p.discoveries[eraIndex(era)]
 	since := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c := d.child; c != nil {
+	if c := d.worker; c != nil {
 		// In the modern era each request says for itself who asks.
-		if !isClosed(c.proc.Done()) && (era == mcpproxy.Modern || c.hello.same(h)) {
+		if !isClosed(c.proc.Done()) && (era == mcpproxy.Modern || c.info.matches(h)) {
 			c.touch()
-			return c, d.greeting, nil
+			return c, d.initializeReply, nil
 		}
-		p.client.tasks.Go(c.retire)
-		d.child = nil
+		p.client.tasks.Go(c.stopWhenIdle)
+		d.worker = nil
 	}
-	if f := &d.failed; f.why != nil && f.at.After(since) && f.hello.same(h) {
+	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(h) {
 		return nil, f.answer, f.why
 	}
 	c, greeting, why := p.startDiscovery(ctx, h)
 	if why == nil {
-		d.child, d.greeting = c, greeting
+		d.worker, d.initializeReply = c, greeting
 	} else if ctx.Err() == nil { // not only that nobody waits
 		d.failed = failedStart{time.Now(), h, greeting, why}
-		p.lists.forget(p, h) // before anybody hears of it: a server that does not start offers nothing
+		p.cache.invalidate(p, h) // before anybody hears of it: a server that does not start offers nothing
 	}
 	return c, greeting, why
 }
 
 // startDiscovery starts a discovery process and takes it through the handshake.
-func (p *perCall) startDiscovery(ctx context.Context, h *hello) (*child, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	t, why := p.resolve("")
+func (p *statelessSession) startDiscovery(ctx context.Context, h *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	t, why := p.resolveTool("")
 	if why != nil {
 		return nil, nil, why
 	}
-	c, why := p.spawn(ctx, "", t, h, false)
+	c, why := p.startWorker(ctx, "", t, h, false)
 	if why != nil {
 		return nil, nil, why
 	}
 	c.touch()
-	greeting, why := c.greet(ctx)
+	greeting, why := c.handshake(ctx)
 	if why != nil {
-		p.client.tasks.Go(c.end)
+		p.client.tasks.Go(c.stop)
 		return nil, greeting, why
 	}
 	return c, greeting, nil
@@ -84,111 +84,111 @@ func eraIndex(era mcpproxy.Era) int {
 	return 0
 }
 
-// leave takes out a discovery process: what comes now is for another one.
-func (p *perCall) leave(c *child) {
+// removeDiscovery takes out a discovery process: what comes now is for another one.
+func (p *statelessSession) removeDiscovery(c *worker) {
 	for i := range p.discoveries {
 		d := &p.discoveries[i]
 		d.mu.Lock()
-		if d.child == c {
-			d.child = nil
+		if d.worker == c {
+			d.worker = nil
 		}
 		d.mu.Unlock()
 	}
 }
 
-// endIdle ends discovery processes that nobody has asked anything for a while.
-func (p *perCall) endIdle(now time.Time) {
+// stopIdleDiscovery ends discovery processes that nobody has asked anything for a while.
+func (p *statelessSession) stopIdleDiscovery(now time.Time) {
 	for i := range p.discoveries {
 		d := &p.discoveries[i]
 		if !d.mu.TryLock() {
 			continue // it is being started
 		}
-		if c := d.child; c != nil && c.idleSince(now) > p.client.times.discovery {
-			d.child = nil
-			p.client.tasks.Go(c.end)
+		if c := d.worker; c != nil && c.idleTime(now) > p.client.times.discoveryIdle {
+			d.worker = nil
+			p.client.tasks.Go(c.stop)
 		}
 		d.mu.Unlock()
 	}
 }
 
-// retire ends a process when nobody waits for an answer of it any more.
-func (c *child) retire() {
+// stopWhenIdle ends a process when nobody waits for an answer of it any more.
+func (c *worker) stopWhenIdle() {
 	c.mu.Lock()
-	for len(c.work)+len(c.own) > 0 && !c.gone {
+	for len(c.requests)+len(c.waiters) > 0 && !c.removed {
 		c.freed.Wait()
 	}
 	c.mu.Unlock()
-	c.end()
+	c.stop()
 }
 
-// endDiscoveries ends them all.
-func (p *perCall) endDiscoveries() {
+// stopDiscovery ends them all.
+func (p *statelessSession) stopDiscovery() {
 	for i := range p.discoveries {
 		d := &p.discoveries[i]
 		p.client.tasks.Go(func() {
 			d.mu.Lock()
-			c := d.child
-			d.child = nil
+			c := d.worker
+			d.worker = nil
 			d.mu.Unlock()
 			if c != nil {
-				c.end()
+				c.stop()
 			}
 		})
 	}
 }
 
 // touch notes that the process is of use.
-func (c *child) touch() {
+func (c *worker) touch() {
 	c.mu.Lock()
-	c.used = time.Now()
+	c.lastUsed = time.Now()
 	c.mu.Unlock()
 }
 
-// idleSince is how long nothing has been asked of the process.
-func (c *child) idleSince(now time.Time) time.Duration {
+// idleTime is how long nothing has been asked of the process.
+func (c *worker) idleTime(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.work) > 0 || len(c.own) > 0 {
+	if len(c.requests) > 0 || len(c.waiters) > 0 {
 		return 0
 	}
-	return now.Sub(c.used)
+	return now.Sub(c.lastUsed)
 }
 
-// initialize answers a client's handshake: from the catalogue, or with what the
+// answerInitialize answers a client's handshake: from the catalogue, or with what the
 // discovery process has answered to the same.
-func (p *perCall) initialize(ctx context.Context, rq *request) {
-	h := rq.hello
+func (p *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
+	h := rq.info
 	if h == nil {
 		p.decline(rq, "the handshake is too large to be repeated to each process")
 		return
 	}
-	if a, ok := p.lists.get(p, h, rq); ok {
-		p.result(rq, a.member(), pruned(a.value, false))
+	if a, ok := p.cache.lookup(p, h, rq); ok {
+		p.respondWith(rq, a.member(), stripCapabilities(a.value, false))
 		return
 	}
-	_, greeting, d := p.discoverer(ctx, mcpproxy.Legacy, h)
+	_, greeting, d := p.discoveryWorker(ctx, mcpproxy.Legacy, h)
 	if greeting == nil {
 		p.fail(rq, *d)
 		return
 	}
 	e := &greeting.Messages[0]
 	if e.Error.Present() {
-		p.result(rq, "error", greeting.Slice(e.Error))
+		p.respondWith(rq, "error", greeting.Slice(e.Error))
 		return
 	}
-	p.lists.put(p, h, rq, greeting, e)
-	p.result(rq, "result", pruned(greeting.Slice(e.Result), false))
+	p.cache.store(p, h, rq, greeting, e)
+	p.respondWith(rq, "result", stripCapabilities(greeting.Slice(e.Result), false))
 }
 
-// discover answers server/discover, in the name of a server that ends on it or
+// answerDiscover answers server/discover, in the name of a server that ends on it or
 // ignores it, too: see shield.
-func (p *perCall) discover(ctx context.Context, rq *request) {
-	h := rq.hello
-	if a, ok := p.lists.get(p, h, rq); ok {
-		p.result(rq, a.member(), pruned(a.value, true))
+func (p *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
+	h := rq.info
+	if a, ok := p.cache.lookup(p, h, rq); ok {
+		p.respondWith(rq, a.member(), stripCapabilities(a.value, true))
 		return
 	}
-	c, _, d := p.discoverer(ctx, mcpproxy.Modern, h)
+	c, _, d := p.discoveryWorker(ctx, mcpproxy.Modern, h)
 	if d != nil {
 		p.fail(rq, *d)
 		return
@@ -199,12 +199,12 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 		return
 	}
 	f := mcpproxy.Parse(line)
-	c.server.tellLimits(f, &f.Messages[0])
+	c.server.advertise(f, &f.Messages[0])
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quit := make(chan struct{})
 	defer close(quit)
-	ignored := c.whenIgnored(quit)
+	ignored := c.watchIgnored(quit)
 	p.client.tasks.Go(func() {
 		select {
 		case <-ignored:
@@ -212,59 +212,59 @@ func (p *perCall) discover(ctx context.Context, rq *request) {
 		case <-quit:
 		}
 	})
-	answer, err := c.ask(asking, f, c.server.Profile.Startup)
+	answer, err := c.request(asking, f, c.server.profile.Startup)
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
-		p.lists.put(p, h, rq, answer, e)
+		p.cache.store(p, h, rq, answer, e)
 		if e.Error.Present() {
-			if !isProbeAnswer("server/discover", string(e.Code)) {
+			if !declinesMethod("server/discover", string(e.Code)) {
 				ev := c.server.evidence(diagnostics.StageList, rq.call(), time.Time{})
-				ev.Text = textOf(answer, e)
-				c.server.report(ev)
+				ev.Text = failureText(answer, e)
+				c.server.diagnose(ev)
 			}
-			p.result(rq, "error", answer.Slice(e.Error))
+			p.respondWith(rq, "error", answer.Slice(e.Error))
 			return
 		}
-		p.result(rq, "result", pruned(answer.Slice(e.Result), true))
+		p.respondWith(rq, "result", stripCapabilities(answer.Slice(e.Result), true))
 	case ctx.Err() != nil:
-		p.drop(rq)
-	case err == errEnded:
-		p.shield(rq, fmt.Sprintf("ended on server/discover (%s)", exitWords(c.exit)))
+		p.dropRequest(rq)
+	case err == errExited:
+		p.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", exitText(c.exit)))
 	case asking.Err() != nil:
-		p.leave(c)
-		p.shield(rq, fmt.Sprintf("has ignored server/discover for %v", p.client.times.probe))
+		p.removeDiscovery(c)
+		p.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", p.client.times.discover))
 		c.kill()
 	default:
-		p.fail(rq, *c.bootFailure(ctx, err))
+		p.fail(rq, *c.startupFailure(ctx, err))
 	}
 }
 
-// shield answers the probe in the server's name.
-func (p *perCall) shield(rq *request, why string) {
-	p.client.log.Info().Str("server", p.name).Str("why", why).Msg("answered server/discover in the server's name")
-	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", p.name, why)
-	p.result(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, quoted(text), quoted(p.name)))
+// declineDiscover answers the probe in the server's name.
+func (p *statelessSession) declineDiscover(rq *clientRequest, why string) {
+	p.client.log.Info().Str("server", p.serverName).Str("why", why).Msg("answered server/discover in the server's name")
+	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", p.serverName, why)
+	p.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, jsonString(text), jsonString(p.serverName)))
 }
 
-// ask has the discovery process answer, unless the catalogue knows.
-func (p *perCall) ask(ctx context.Context, rq *request) {
-	h := rq.hello
-	if isListed(rq.method) {
-		if a, ok := p.lists.get(p, h, rq); ok {
-			p.listed(rq, a.value)
-			p.result(rq, a.member(), a.value)
+// answerFromDiscovery has the discovery process answer, unless the catalogue knows.
+func (p *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRequest) {
+	h := rq.info
+	if isCacheable(rq.method) {
+		if a, ok := p.cache.lookup(p, h, rq); ok {
+			p.onToolsList(rq, a.value)
+			p.respondWith(rq, a.member(), a.value)
 			return
 		}
-		rq.keep = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-			p.lists.put(p, h, rq, f, e)
+		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+			p.cache.store(p, h, rq, f, e)
 			if e.Result.Present() {
-				p.listed(rq, f.Slice(e.Result))
+				p.onToolsList(rq, f.Slice(e.Result))
 			}
 		}
 	}
 	for again := false; ; again = true {
-		c, _, d := p.discoverer(ctx, rq.era, h)
+		c, _, d := p.discoveryWorker(ctx, rq.era, h)
 		if d != nil {
 			p.fail(rq, *d)
 			return
@@ -277,40 +277,40 @@ func (p *perCall) ask(ctx context.Context, rq *request) {
 		case <-rq.done:
 			return
 		case <-ctx.Done():
-			p.drop(rq)
+			p.dropRequest(rq)
 			return
 		case <-c.ended:
 		}
 		if isClosed(rq.done) {
 			return
 		}
-		if !again && c.unheard(at) { // it was on its way out
+		if !again && c.notRead(at) { // it was on its way out
 			continue
 		}
 		stage := diagnostics.StageCall
-		if isDiscovery(rq.method) {
+		if isDiscoveryMethod(rq.method) {
 			stage = diagnostics.StageList
 		}
 		ev := c.server.evidence(stage, rq.call(), rq.start)
 		ev.Exit = (*diagnostics.Exit)(&c.exit)
-		p.fail(rq, c.server.report(ev))
+		p.fail(rq, c.server.diagnose(ev))
 		return
 	}
 }
 
-// pruned is what a server says it can, without what needs a process that lives on:
+// stripCapabilities is what a server says it can, without what needs a process that lives on:
 // to tell of changes, and to work on tasks. In the legacy era we tell ourselves when
 // the lists of tools or prompts have changed.
-func pruned(result []byte, modern bool) []byte {
-	return amended(result, "capabilities", func(capabilities []byte) []byte {
-		capabilities = members(capabilities, func(name string) bool { return name != "tasks" })
-		capabilities = amended(capabilities, "resources", func(r []byte) []byte {
-			return members(r, func(name string) bool { return name != "subscribe" && name != "listChanged" })
+func stripCapabilities(result []byte, modern bool) []byte {
+	return replaceMember(result, "capabilities", func(capabilities []byte) []byte {
+		capabilities = filterMembers(capabilities, func(name string) bool { return name != "tasks" })
+		capabilities = replaceMember(capabilities, "resources", func(r []byte) []byte {
+			return filterMembers(r, func(name string) bool { return name != "subscribe" && name != "listChanged" })
 		})
 		if modern { // subscriptions/listen is acknowledged with the empty filter
 			for _, kind := range []string{"tools", "prompts"} {
-				capabilities = amended(capabilities, kind, func(r []byte) []byte {
-					return members(r, func(name string) bool { return name != "listChanged" })
+				capabilities = replaceMember(capabilities, kind, func(r []byte) []byte {
+					return filterMembers(r, func(name string) bool { return name != "listChanged" })
 				})
 			}
 		}
@@ -318,8 +318,8 @@ func pruned(result []byte, modern bool) []byte {
 	})
 }
 
-// amended is an object with the value of a member changed, where there is one.
-func amended(object []byte, member string, change func([]byte) []byte) []byte {
+// replaceMember is an object with the value of a member changed, where there is one.
+func replaceMember(object []byte, member string, change func([]byte) []byte) []byte {
 	out, found := []byte{'{'}, false
 	eachMember(object, func(name string, _ int64, value []byte) {
 		if name == member {
@@ -329,7 +329,7 @@ func amended(object []byte, member string, change func([]byte) []byte) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, quoted(name)...), ':'), value...)
+		out = append(append(append(out, jsonString(name)...), ':'), value...)
 	})
 	if !found {
 		return object

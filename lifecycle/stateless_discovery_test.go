@@ -42,13 +42,13 @@ func TestDiscoveryShared(t *testing.T) {
 func TestDiscoveryIdle(t *testing.T) {
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
-		s.times.discovery, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
+		s.times.discoveryIdle, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
 	})
 	p.greet()
 	p.send(legacy("1", "resources/read", `{"uri":"ask"}`))
 	ask := p.told("roots/list")
 	time.Sleep(300 * time.Millisecond) // three times as long as it may be idle
-	p.send(reply(ask, `{"roots":[]}`))
+	p.send(replyTo(ask, `{"roots":[]}`))
 	has(t, p.answer("1").line, `"heard":{"roots":[]}`)
 	f.of("")[f.started("")-1].ended(t)
 	p.send(legacy("2", "resources/read", `{}`))
@@ -71,7 +71,7 @@ func TestDiscoveryAbandoned(t *testing.T) {
 	f := newShop()
 	f.options = func(string, int) string { return "silent-list" }
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
-		s.times.discovery, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
+		s.times.discoveryIdle, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
 	})
 	p.greet()
 	p.send(callOf("1", "echo", "{}"))
@@ -95,7 +95,7 @@ func TestDiscoveryCrash(t *testing.T) {
 	for _, id := range []string{"1", "3"} {
 		failureOf(t, p.answer(id).line)
 	}
-	p.send(legacy("4", "resources/read", `{}`), reply(ask, "{}"))
+	p.send(legacy("4", "resources/read", `{}`), replyTo(ask, "{}"))
 	if pid := pidOf(p.answer("4")); pid != fmt.Sprint(f.of("")[1].PID()) {
 		t.Errorf("answered by %s", pid)
 	}

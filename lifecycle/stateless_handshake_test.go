@@ -102,7 +102,7 @@ func TestLevelFirst(t *testing.T) {
 			f := newShop()
 			f.options = func(string, int) string { return option }
 			p := beginStateless(t, f, func(s *Session, o *Stateless) {
-				s.times.probe = 300 * time.Millisecond
+				s.times.discover = 300 * time.Millisecond
 				o.Warm = func(string) int { return warm }
 			})
 			p.greet()

@@ -60,16 +60,16 @@ func TestStuffed(t *testing.T) {
 
 // TestOutboxGivenUp: who has given up does not wait for room.
 func TestOutboxGivenUp(t *testing.T) {
-	var o outbox
-	o.init(&progress{})
+	var o sendQueue
+	o.init(&countingWriter{})
 	ctx, cancel := context.WithCancel(t.Context())
 	frame := func() *mcpproxy.Frame {
-		return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", outboxMax/2) + `"}`))
+		return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", maxSendQueue/2) + `"}`))
 	}
-	o.put(ctx, frame(), nil)
+	o.enqueue(ctx, frame(), nil)
 	done := make(chan struct{})
 	go func() {
-		o.put(ctx, frame(), nil)
+		o.enqueue(ctx, frame(), nil)
 		close(done)
 	}()
 	select {
@@ -93,15 +93,15 @@ func TestReadyStuffed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer errors.Close()
-	p := newPerCall(Session{Launcher: f, Err: errors}, Stateless{})
+	p := newStatelessSession(Session{Launcher: f, Err: errors}, Stateless{})
 	defer close(p.client.finished)
-	c := &child{session: p, client: p.client, hello: &hello{era: mcpproxy.Legacy}, tool: "echo"}
+	c := &worker{session: p, client: p.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
 	c.server.init(p.client, p.client.config.Profile)
-	c.out.init(&progress{})
-	c.out.size = outboxMax
+	c.queue.init(&countingWriter{})
+	c.queue.size = maxSendQueue
 	killed := &killed{}
-	c.proc, p.level = killed, []byte("{}")
-	c.ready()
+	c.proc, p.logLevel = killed, []byte("{}")
+	c.markReady()
 	if !p.mu.TryLock() || !killed.yes {
 		t.Errorf("killed: %v", killed.yes)
 	}
@@ -118,10 +118,10 @@ func (k *killed) Kill() error { k.yes = true; return nil }
 func TestLongID(t *testing.T) {
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
-	p.send(callOf("1", "ask", `{"id":"`+strings.Repeat("x", maxAskedID-5)+`"}`)) // with the quotes, and those of "t"
-	p.send(reply(p.told("sampling/createMessage"), "{}"))
+	p.send(callOf("1", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-5)+`"}`)) // with the quotes, and those of "t"
+	p.send(replyTo(p.told("sampling/createMessage"), "{}"))
 	has(t, p.answer("1").line, `result={}`)
-	p.send(callOf("2", "ask", `{"id":"`+strings.Repeat("x", maxAskedID-4)+`"}`))
+	p.send(callOf("2", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-4)+`"}`))
 	has(t, p.answer("2").line, "mcp-jail: the id or the progress token is too long")
 	p.nothing()
 }
@@ -129,14 +129,14 @@ func TestLongID(t *testing.T) {
 // TestManyQuestions: a process that asks without end leaves the others room, and has
 // room again when it was answered.
 func TestManyQuestions(t *testing.T) {
-	p := newPerCall(Session{}, Stateless{})
+	p := newStatelessSession(Session{}, Stateless{})
 	defer close(p.client.finished)
-	pass := func(c *child, id int) bool {
+	pass := func(c *worker, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
-		return p.pass(c, f, &f.Messages[0])
+		return p.forwardServerRequest(c, f, &f.Messages[0])
 	}
-	one, other := &child{session: p}, &child{session: p}
-	for i := range maxAskedBy {
+	one, other := &worker{session: p}, &worker{session: p}
+	for i := range maxWorkerRequests {
 		if !pass(one, i) {
 			t.Fatalf("no room for %d", i)
 		}
@@ -144,12 +144,12 @@ func TestManyQuestions(t *testing.T) {
 	if pass(one, -1) || !pass(other, 1) {
 		t.Error("one process has taken the room of the others")
 	}
-	if p.takeReverse([]byte("1")) == nil || p.takeReverse([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+	if p.takeServerRequest([]byte("1")) == nil || p.takeServerRequest([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
 		t.Error("an answer does not make room for one")
 	}
-	for range maxAskedBy / 10 { // taken back
+	for range maxWorkerRequests / 10 { // taken back
 		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
-		if !p.withdrawn(one, f, &f.Messages[0]) || !pass(one, -1) {
+		if !p.cancelServerRequest(one, f, &f.Messages[0]) || !pass(one, -1) {
 			t.Fatal("what was taken back does not make room")
 		}
 	}
@@ -158,16 +158,16 @@ func TestManyQuestions(t *testing.T) {
 // TestManyTools: a server cannot have us remember ever more tools, nor ask for each
 // whether it has spares.
 func TestManyTools(t *testing.T) {
-	p := newPerCall(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
+	p := newStatelessSession(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
 	defer close(p.client.finished)
 	for n := range 3 {
 		list := []string{`{"name":"echo"}`}
 		for i := range maxTools / 2 {
 			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
 		}
-		p.listedPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+		p.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
 	}
-	if n, tools := len(p.lists.tools), p.spares.order; n != maxTools || !p.lists.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
+	if n, tools := len(p.cache.tools), p.pool.order; n != maxTools || !p.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
 		t.Errorf("%d tools, %d with spares", n, len(tools))
 	}
 }

@@ -12,94 +12,94 @@ import (
 )
 
 var (
-	errEnded   = errors.New("the process has ended")
-	errUnheard = errors.New("the process has ended and not read what it was asked")
-	errSilent  = errors.New("the process is silent")
+	errExited  = errors.New("the process has ended")
+	errNotRead = errors.New("the process has ended and not read what it was asked")
+	errTimeout = errors.New("the process is silent")
 )
 
-// told is what has become of a request of our own: an answer that is held in memory,
+// reply is what has become of a request of our own: an answer that is held in memory,
 // or why it cannot be used.
-type told struct {
-	frame *mcpproxy.Frame
-	unfit *diagnostics.Diagnosis
+type reply struct {
+	frame    *mcpproxy.Frame
+	rejected *diagnostics.Diagnosis
 }
 
 // Error implements error.
-func (t told) Error() string { return t.unfit.What }
+func (t reply) Error() string { return t.rejected.What }
 
-// take returns the answer, if it is one.
-func (t told) take() (*mcpproxy.Frame, error) {
-	if t.unfit != nil {
+// result returns the answer, if it is one.
+func (t reply) result() (*mcpproxy.Frame, error) {
+	if t.rejected != nil {
 		return nil, t
 	}
 	return t.frame, nil
 }
 
-// unheld is the diagnosis of an answer to us that is beyond what is held in memory.
-func (c *child) unheld(f *mcpproxy.Frame) *diagnostics.Diagnosis {
+// tooLargeToBuffer is the diagnosis of an answer to us that is beyond what is held in memory.
+func (c *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: c.session.name, Tool: c.tool,
-		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake, or to what is asked for each session, cannot be looked at", c.session.name, f.Size>>20),
+		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: c.session.serverName, Tool: c.tool,
+		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake, or to what is asked for each session, cannot be looked at", c.session.serverName, f.Size>>20),
 		Fix:  "set stateful = true: then answers pass as they are",
 	}
 }
 
-// ask sends a request of our own and waits for the answer.
-func (c *child) ask(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
+// request sends a request of our own and waits for the answer.
+func (c *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
 	p := c.session
 	p.mu.Lock()
-	p.lastOwn++
-	id := strconv.Quote(p.private + strconv.FormatInt(p.lastOwn, 10))
+	p.lastInternalRequest++
+	id := strconv.Quote(p.idPrefix + strconv.FormatInt(p.lastInternalRequest, 10))
 	p.mu.Unlock()
-	answer, key := make(chan told, 1), mcpproxy.IDKey([]byte(id))
+	answer, key := make(chan reply, 1), mcpproxy.IDKey([]byte(id))
 	c.mu.Lock()
-	c.own[key] = answer
+	c.waiters[key] = answer
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
-		delete(c.own, key)
-		c.used = time.Now()
+		delete(c.waiters, key)
+		c.lastUsed = time.Now()
 		c.freed.Broadcast()
 		c.mu.Unlock()
 	}()
 	f.Replace(f.Messages[0].IDAt, []byte(id))
-	at := new(place)
+	at := new(delivery)
 	waiting := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	c.out.put(waiting, f, at)
+	c.queue.enqueue(waiting, f, at)
 	select {
 	case got := <-answer:
-		return got.take()
+		return got.result()
 	case <-c.ended:
 		select {
 		case got := <-answer:
-			return got.take()
+			return got.result()
 		default:
 		}
-		if c.unheard(at) {
-			return nil, errUnheard
+		if c.notRead(at) {
+			return nil, errNotRead
 		}
-		return nil, errEnded
+		return nil, errExited
 	case <-waiting.Done():
 		if ctx.Err() == nil {
-			return nil, errSilent
+			return nil, errTimeout
 		}
 		return nil, ctx.Err()
 	}
 }
 
-// waits removes the place where the answer to a request of our own is waited for.
-func (c *child) waits(e *mcpproxy.Envelope) chan told {
+// waiter removes the place where the answer to a request of our own is waited for.
+func (c *worker) waiter(e *mcpproxy.Envelope) chan reply {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	waits := c.own[mcpproxy.IDKey(e.ID)]
-	delete(c.own, mcpproxy.IDKey(e.ID))
+	waits := c.waiters[mcpproxy.IDKey(e.ID)]
+	delete(c.waiters, mcpproxy.IDKey(e.ID))
 	return waits
 }

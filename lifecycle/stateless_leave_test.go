@@ -23,7 +23,7 @@ func TestUnread(t *testing.T) {
 			t.Run(name+" "+about, func(t *testing.T) {
 				f := newShop()
 				p := beginStateless(t, f, func(s *Session, _ *Stateless) {
-					s.times.term, s.times.drain = 200*time.Millisecond, 200*time.Millisecond
+					s.times.term, s.times.drainTotal = 200*time.Millisecond, 200*time.Millisecond
 				})
 				p.greet()
 				p.send(open)
@@ -36,7 +36,7 @@ func TestUnread(t *testing.T) {
 					eventually(t, "the batch has an answer", func() bool { return len(f.of("echo")) == 1 && isClosed(f.of("echo")[0].done) })
 				}
 				p.send(callOf("3", "big", "1000000"))
-				eventually(t, "there is something to read", func() bool { return unread(p.out) > 0 })
+				eventually(t, "there is something to read", func() bool { return unreadBytes(p.out) > 0 })
 				leave(p)
 				select {
 				case <-p.status:

@@ -10,61 +10,61 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// setLevel answers for the server, if it has said that it knows levels, and has each
+// setLogLevel answers for the server, if it has said that it knows levels, and has each
 // process told from then on.
-func (p *perCall) setLevel(ctx context.Context, rq *request) {
+func (p *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
-	if params == nil || !p.lists.logs() {
-		p.begin(func() { p.ask(ctx, rq) })
+	if params == nil || !p.cache.hasLogging() {
+		p.goTask(func() { p.answerFromDiscovery(ctx, rq) })
 		return
 	}
-	told := map[*child]*mcpproxy.Frame{}
+	told := map[*worker]*mcpproxy.Frame{}
 	p.mu.Lock()
-	p.level = params
-	for c := range p.children {
-		if c.greeted && c.hello != nil && c.hello.era == mcpproxy.Legacy {
-			told[c] = p.setLevelTo(c)
+	p.logLevel = params
+	for c := range p.workers {
+		if c.ready && c.info != nil && c.info.era == mcpproxy.Legacy {
+			told[c] = p.logLevelRequest(c)
 		}
 	}
 	p.mu.Unlock()
 	for c, f := range told {
-		c.out.offer(f)
+		c.queue.tryEnqueue(f)
 	}
-	p.result(rq, "result", []byte("{}"))
+	p.respondWith(rq, "result", []byte("{}"))
 }
 
-// setLevelTo is the client's logging/setLevel with an id of ours, for one process. The
+// logLevelRequest is the client's logging/setLevel with an id of ours, for one process. The
 // caller holds mu.
-func (p *perCall) setLevelTo(c *child) *mcpproxy.Frame {
-	p.lastOwn++
-	id := quoted(fmt.Sprintf("%s%d", p.private, p.lastOwn))
-	c.level.sent(id)
-	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, p.level))
+func (p *statelessSession) logLevelRequest(c *worker) *mcpproxy.Frame {
+	p.lastInternalRequest++
+	id := jsonString(fmt.Sprintf("%s%d", p.idPrefix, p.lastInternalRequest))
+	c.logLevel.sent(id)
+	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, p.logLevel))
 }
 
-// settle waits until the process has answered the last logging/setLevel: servers may
+// waitLogLevel waits until the process has answered the last logging/setLevel: servers may
 // work on requests in any order, and the client has had its answer before it went on.
 // One that does not answer within times.probe is not waited for.
-func (c *child) settle(ctx context.Context) {
-	soon := time.NewTimer(c.client.times.probe)
+func (c *worker) waitLogLevel(ctx context.Context) {
+	soon := time.NewTimer(c.client.times.discover)
 	defer soon.Stop()
 	select {
-	case <-c.level.done():
+	case <-c.logLevel.done():
 	case <-soon.C:
 	case <-c.ended:
 	case <-ctx.Done():
 	}
 }
 
-// levelled is a logging/setLevel under way. The zero one is none.
-type levelled struct {
+// logLevelUpdate is a logging/setLevel under way. The zero one is none.
+type logLevelUpdate struct {
 	mu   sync.Mutex
 	key  string
 	over chan struct{}
 }
 
-func (l *levelled) sent(id []byte) {
+func (l *logLevelUpdate) sent(id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over == nil || isClosed(l.over) {
@@ -74,7 +74,7 @@ func (l *levelled) sent(id []byte) {
 }
 
 // answered reports whether a message is the answer.
-func (l *levelled) answered(e *mcpproxy.Envelope) bool {
+func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.key == "" || e.Kind() != mcpproxy.Response || mcpproxy.IDKey(e.ID) != l.key {
@@ -85,7 +85,7 @@ func (l *levelled) answered(e *mcpproxy.Envelope) bool {
 	return true
 }
 
-func (l *levelled) done() <-chan struct{} {
+func (l *logLevelUpdate) done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over == nil {

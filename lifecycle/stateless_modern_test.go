@@ -41,7 +41,7 @@ func TestDiscover(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			f := newShop()
 			f.options = func(string, int) string { return option }
-			p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.probe = 200 * time.Millisecond })
+			p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.discover = 200 * time.Millisecond })
 			for _, id := range []string{"1", "2"} {
 				p.send(modern(id, "server/discover", ""))
 				l := p.answer(id).line

@@ -46,9 +46,9 @@ func (p *play) spare(f *fleet, tool string, n int) {
 	p.t.Helper()
 	f.ready(p.t, tool, n)
 	eventually(p.t, "the spare is known to be ready", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
-		for _, c := range p.session.spares.ready {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		for _, c := range p.session.pool.ready {
 			if c.tool == tool && c.proc.PID() == f.of(tool)[n].PID() {
 				return true
 			}
@@ -85,7 +85,7 @@ func TestSpareOnce(t *testing.T) {
 	p.spare(f, "ask", 0)
 	p.send(callOf("1", "ask", "{}"), callOf("2", "ask", "{}"))
 	for range 2 {
-		p.send(reply(p.told("sampling/createMessage"), "{}"))
+		p.send(replyTo(p.told("sampling/createMessage"), "{}"))
 	}
 	p.answer("1")
 	p.answer("2")
@@ -103,9 +103,9 @@ func TestSparesOfModern(t *testing.T) {
 	p.answer("1")
 	eventually(t, "a spare", func() bool { return f.started("echo") == 1 && strings.Contains(f.saw("echo", 0), "server/discover") })
 	eventually(t, "it is ready", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
-		return len(p.session.spares.ready) == 1
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		return len(p.session.pool.ready) == 1
 	})
 	p.send(modernBy("another", "2", "tools/call", `"name":"echo"`))
 	has(t, p.answer("2").line, "tool=echo")
@@ -129,10 +129,10 @@ func TestSpareLimits(t *testing.T) {
 	p.send(callOf("1", "fail", "{}"))
 	p.answer("1")
 	eventually(t, "spares of the tool called last", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
 		n := map[string]int{}
-		for _, c := range p.session.spares.ready {
+		for _, c := range p.session.pool.ready {
 			n[c.tool]++
 		}
 		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
@@ -158,7 +158,7 @@ func TestSpareIdle(t *testing.T) {
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
 		warm(1, "echo")(s, o)
-		s.times.spare, s.times.tick = 300*time.Millisecond, 20*time.Millisecond
+		s.times.warmIdle, s.times.tick = 300*time.Millisecond, 20*time.Millisecond
 	})
 	p.opening()
 	f.ready(t, "echo", 0)
@@ -181,18 +181,18 @@ func TestDeadSpares(t *testing.T) {
 	has(t, p.answer("1").line, "tool=echo")
 	n := f.started("echo")
 	eventually(t, "another spare", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
 		n = f.started("echo")
-		return len(p.session.spares.ready) == 1
+		return len(p.session.pool.ready) == 1
 	})
 	spare := f.of("echo")[n-1]
 	spare.Signal(syscall.SIGSTOP)                                   // so that it does not read its call
 	p.send(callOf("2", "echo", `"`+strings.Repeat("x", 5<<20)+`"`)) // more than is held in memory
 	eventually(t, "it was handed out", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
-		return len(p.session.spares.ready) == 0 || p.session.spares.ready[0].proc.PID() != spare.PID()
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		return len(p.session.pool.ready) == 0 || p.session.pool.ready[0].proc.PID() != spare.PID()
 	})
 	spare.Kill()
 	if l := p.answer("2").line; !strings.Contains(l, "calls=1 tool=echo") || len(l) < 5<<20 {
@@ -247,22 +247,22 @@ func TestFailingSpares(t *testing.T) {
 		})
 		p.opening()
 		eventually(t, "a spare has failed", func() bool {
-			p.session.spares.mu.Lock()
-			defer p.session.spares.mu.Unlock()
-			tool := p.session.spares.tools["echo"]
+			p.session.pool.mu.Lock()
+			defer p.session.pool.mu.Unlock()
+			tool := p.session.pool.tools["echo"]
 			return tool != nil && tool.failures > 0
 		})
 		for i := range 20 {
 			p.send(callOf(fmt.Sprint(10+i), "fail", "{}"))
 			p.answer(fmt.Sprint(10 + i))
 		}
-		p.session.client.recording.Lock()
+		p.session.client.recordMu.Lock()
 		for _, d := range p.session.client.record.Diagnoses {
 			if d.Tool == "echo" {
 				t.Errorf("%s: a failure that nobody waits for: %q", option, d.What)
 			}
 		}
-		p.session.client.recording.Unlock()
+		p.session.client.recordMu.Unlock()
 		if n := f.started("echo"); n > 2 {
 			t.Errorf("%s: %d starts", option, n)
 		}
@@ -304,11 +304,11 @@ func TestSpareProfiles(t *testing.T) {
 		}
 	}
 	eventually(t, "two of the new policy", func() bool {
-		p.session.spares.mu.Lock()
-		defer p.session.spares.mu.Unlock()
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
 		n := 0
-		for _, c := range p.session.spares.ready {
-			if len(c.server.Profile.Env) == 1 {
+		for _, c := range p.session.pool.ready {
+			if len(c.server.profile.Env) == 1 {
 				n++
 			}
 		}
@@ -335,7 +335,7 @@ func TestSpareAsks(t *testing.T) {
 	}
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.opening()
-	p.send(reply(p.told("roots/list"), `{"roots":[]}`))
+	p.send(replyTo(p.told("roots/list"), `{"roots":[]}`))
 	eventually(t, "it is answered", func() bool {
 		return strings.Contains(f.saw("echo", 0), `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
 	})

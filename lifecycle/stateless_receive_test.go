@@ -141,7 +141,7 @@ func TestLateAnswers(t *testing.T) {
 func TestLateLog(t *testing.T) {
 	f := newShop()
 	f.options = func(string, int) string { return "tools=chat" }
-	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.rest = 5 * time.Second })
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = 5 * time.Second })
 	p.greet()
 	p.send(callOf("1", "chat", "{}"))
 	p.answer("1")

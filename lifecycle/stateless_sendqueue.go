@@ -8,128 +8,128 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// outboxMax bounds what waits for a process that does not read. Then who sends
+// maxSendQueue bounds what waits for a process that does not read. Then who sends
 // waits, as for any server.
-const outboxMax = 64 << 20
+const maxSendQueue = 64 << 20
 
-// outbox are the frames that wait for a process, so that nobody else waits while one
+// sendQueue are the frames that wait for a process, so that nobody else waits while one
 // of them is being read.
-type outbox struct {
-	written *progress // to the process
+type sendQueue struct {
+	written *countingWriter // to the process
 	mu      sync.Mutex
-	moved   sync.Cond
-	frames  []posted
+	changed sync.Cond
+	frames  []queuedFrame
 	size    int64
 	closed  bool
 }
 
-// posted is a frame in an outbox.
-type posted struct {
-	frame *mcpproxy.Frame
-	place *place // nil: nobody will ask
+// queuedFrame is a frame in an outbox.
+type queuedFrame struct {
+	frame    *mcpproxy.Frame
+	delivery *delivery // nil: nobody will ask
 }
 
-// place is where in the stream to a process a frame begins, once it has begun.
-type place struct{ after atomic.Int64 }
+// delivery is where in the stream to a process a frame begins, once it has begun.
+type delivery struct{ startsAfter atomic.Int64 }
 
-// begun tells how many bytes stand before the frame; ok is false when none of it was
+// offset tells how many bytes stand before the frame; ok is false when none of it was
 // sent.
-func (p *place) begun() (at int64, ok bool) {
-	n := p.after.Load()
+func (p *delivery) offset() (at int64, ok bool) {
+	n := p.startsAfter.Load()
 	return n - 1, n > 0
 }
 
-func (o *outbox) init(written *progress) { o.moved.L, o.written = &o.mu, written }
+func (o *sendQueue) init(written *countingWriter) { o.changed.L, o.written = &o.mu, written }
 
-// put queues a frame, which is the outbox's from then on. It waits for room until ctx
+// enqueue queues a frame, which is the outbox's from then on. It waits for room until ctx
 // is done: a process that reads nothing must not hold who writes to it for ever.
-func (o *outbox) put(ctx context.Context, f *mcpproxy.Frame, at *place) {
+func (o *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
 	defer context.AfterFunc(ctx, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.moved.Broadcast()
+		o.changed.Broadcast()
 	})()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.full(f) && !o.closed && ctx.Err() == nil {
-		o.moved.Wait()
+		o.changed.Wait()
 	}
 	if o.full(f) && !o.closed {
 		f.Close()
 		return
 	}
-	o.take(f, at)
+	o.append(f, at)
 }
 
-// offer is put for who must not wait. It reports false when there is no room.
-func (o *outbox) offer(f *mcpproxy.Frame) bool {
+// tryEnqueue is put for who must not wait. It reports false when there is no room.
+func (o *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.full(f) && !o.closed {
 		f.Close()
 		return false
 	}
-	o.take(f, nil)
+	o.append(f, nil)
 	return true
 }
 
-func (o *outbox) full(f *mcpproxy.Frame) bool { return o.size > 0 && o.size+f.Size > outboxMax }
+func (o *sendQueue) full(f *mcpproxy.Frame) bool { return o.size > 0 && o.size+f.Size > maxSendQueue }
 
-// take queues a frame. The caller holds mu.
-func (o *outbox) take(f *mcpproxy.Frame, at *place) {
+// append queues a frame. The caller holds mu.
+func (o *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
 	if o.closed {
 		f.Close()
 		return
 	}
-	o.frames = append(o.frames, posted{f, at})
+	o.frames = append(o.frames, queuedFrame{f, at})
 	o.size += f.Size
-	o.moved.Broadcast()
+	o.changed.Broadcast()
 }
 
 // close takes nothing more. What waits is still sent.
-func (o *outbox) close() {
+func (o *sendQueue) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	o.moved.Broadcast()
+	o.changed.Broadcast()
 }
 
-func (o *outbox) isClosed() bool {
+func (o *sendQueue) isClosed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closed
 }
 
-// write sends what is queued until the outbox is closed and empty.
-func (o *outbox) write(to *mcpproxy.Conn) {
+// writeTo sends what is queued until the outbox is closed and empty.
+func (o *sendQueue) writeTo(to *mcpproxy.Conn) {
 	for {
 		o.mu.Lock()
 		for len(o.frames) == 0 && !o.closed {
-			o.moved.Wait()
+			o.changed.Wait()
 		}
 		if len(o.frames) == 0 {
 			o.mu.Unlock()
 			return
 		}
 		next := o.frames[0]
-		o.frames[0] = posted{}
+		o.frames[0] = queuedFrame{}
 		o.frames = o.frames[1:]
 		o.mu.Unlock()
-		if next.place != nil {
-			next.place.after.Store(o.written.n.Load() + 1)
+		if next.delivery != nil {
+			next.delivery.startsAfter.Store(o.written.n.Load() + 1)
 		}
 		to.Send(next.frame) // one that no longer reads is about to end
 		to.End()
 		o.mu.Lock()
 		o.size -= next.frame.Size
-		o.moved.Broadcast()
+		o.changed.Broadcast()
 		o.mu.Unlock()
 		next.frame.Close()
 	}
 }
 
-// waits reports whether anything is still to be sent.
-func (o *outbox) waits() bool {
+// isPending reports whether anything is still to be sent.
+func (o *sendQueue) isPending() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.size > 0

@@ -7,35 +7,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// reverse is a request of a process to the client. Every process counts its own from
+// serverRequest is a request of a process to the client. Every process counts its own from
 // 0, so the client sees an id of ours, and the process's comes back in the answer.
-type reverse struct {
-	child *child
-	id    []byte // the process's
-	token []byte // its progress token; nil when it wants to hear of no progress
-	call  mcpproxy.Call
+type serverRequest struct {
+	worker *worker
+	id     []byte // the process's
+	token  []byte // its progress token; nil when it wants to hear of no progress
+	call   mcpproxy.Call
 }
 
 // What bounds what processes can make us remember. A client may never answer.
 const (
-	maxAsked   = 10000 // requests
-	maxAskedBy = 1000  // of one process: the others have theirs
-	maxAskedID = 4096  // bytes of the id and the progress token of one
+	maxServerRequests = 10000 // requests
+	maxWorkerRequests = 1000  // of one process: the others have theirs
+	maxRequestIDLen   = 4096  // bytes of the id and the progress token of one
 )
 
-// pass gives a request of a process its id for the client. It reports false when too
+// forwardServerRequest gives a request of a process its id for the client. It reports false when too
 // many wait for the client already.
-func (p *perCall) pass(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	r := &reverse{child: c, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
+func (p *statelessSession) forwardServerRequest(c *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	r := &serverRequest{worker: c, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	p.mu.Lock()
-	if len(p.reversed) >= maxAsked || c.asking >= maxAskedBy {
+	if len(p.serverRequests) >= maxServerRequests || c.openRequests >= maxWorkerRequests {
 		p.mu.Unlock()
 		return false
 	}
-	c.asking++
-	p.lastAsk++
-	n := p.lastAsk
-	p.reversed[n] = r
+	c.openRequests++
+	p.lastServerRequest++
+	n := p.lastServerRequest
+	p.serverRequests[n] = r
 	p.mu.Unlock()
 	ours := strconv.AppendInt(nil, n, 10)
 	f.Replace(e.IDAt, ours)
@@ -45,60 +45,60 @@ func (p *perCall) pass(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	return true
 }
 
-// replied takes the client's answer to the process that has asked.
-func (p *perCall) replied(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r := p.takeReverse(e.ID)
+// onClientResponse takes the client's answer to the process that has asked.
+func (p *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	r := p.takeServerRequest(e.ID)
 	if r == nil { // nobody waits (any more)
 		f.Close()
 		return
 	}
-	r.child.server.reply(f, e, &r.call)
+	r.worker.server.onReply(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
-	r.child.post(f) // it would wait for this, and we for it
+	r.worker.trySend(f) // it would wait for this, and we for it
 }
 
-// takeReverse removes the request of a process that the client knows by an id.
-func (p *perCall) takeReverse(id []byte) *reverse {
+// takeServerRequest removes the request of a process that the client knows by an id.
+func (p *statelessSession) takeServerRequest(id []byte) *serverRequest {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.reversed[n]
-	p.forgetAsked(n)
+	r := p.serverRequests[n]
+	p.dropPending(n)
 	return r
 }
 
-// forgetAsked takes out a request of a process, if it is there. The caller holds mu.
-func (p *perCall) forgetAsked(n int64) {
-	if r := p.reversed[n]; r != nil {
-		r.child.asking--
-		delete(p.reversed, n)
+// dropPending takes out a request of a process, if it is there. The caller holds mu.
+func (p *statelessSession) dropPending(n int64) {
+	if r := p.serverRequests[n]; r != nil {
+		r.worker.openRequests--
+		delete(p.serverRequests, n)
 	}
 }
 
-// owner finds the process whose progress token this is, and puts its own back.
-func (p *perCall) owner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *child {
+// tokenOwner finds the process whose progress token this is, and puts its own back.
+func (p *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
 	n, err := strconv.ParseInt(string(token), 10, 64)
 	p.mu.Lock()
-	r := p.reversed[n]
+	r := p.serverRequests[n]
 	p.mu.Unlock()
 	if err != nil || r == nil || r.token == nil {
 		return nil
 	}
 	f.Replace(at, r.token)
-	return r.child
+	return r.worker
 }
 
-// withdrawn takes a process's word that it no longer waits for one of its requests,
+// cancelServerRequest takes a process's word that it no longer waits for one of its requests,
 // and puts our id into it. It reports false when the client has heard of none.
-func (p *perCall) withdrawn(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+func (p *statelessSession) cancelServerRequest(c *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for n, r := range p.reversed {
-		if r.child == c && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
-			p.forgetAsked(n)
+	for n, r := range p.serverRequests {
+		if r.worker == c && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
+			p.dropPending(n)
 			f.Replace(e.CancelsAt, strconv.AppendInt(nil, n, 10))
 			return true
 		}
@@ -106,20 +106,20 @@ func (p *perCall) withdrawn(c *child, f *mcpproxy.Frame, e *mcpproxy.Envelope) b
 	return false
 }
 
-// withdrawAll tells the client that a process which is gone waits for nothing any
+// cancelServerRequests tells the client that a process which is gone waits for nothing any
 // more: the client may be showing a question of its to somebody.
-func (p *perCall) withdrawAll(c *child) {
+func (p *statelessSession) cancelServerRequests(c *worker) {
 	p.mu.Lock()
 	var open []int64
-	for n, r := range p.reversed {
-		if r.child == c {
+	for n, r := range p.serverRequests {
+		if r.worker == c {
 			open = append(open, n)
-			p.forgetAsked(n)
+			p.dropPending(n)
 		}
 	}
 	p.mu.Unlock()
 	for _, n := range open {
 		line := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), n, 10)
-		p.sent(p.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
+		p.noteSendError(p.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
 	}
 }

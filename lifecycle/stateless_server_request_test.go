@@ -11,7 +11,7 @@ import (
 )
 
 // reply is the client's answer to a request of a process.
-func reply(ask said, result string) string {
+func replyTo(ask said, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ask.ID, result)
 }
 
@@ -30,14 +30,14 @@ func TestReverse(t *testing.T) {
 	}
 	for i := 2; i >= 0; i-- {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, asks[i].ID, i),
-			reply(asks[i], fmt.Sprintf(`{"n":%d}`, i)))
+			replyTo(asks[i], fmt.Sprintf(`{"n":%d}`, i)))
 	}
 	for i := range 3 {
 		has(t, p.answer(fmt.Sprint(i)).line, fmt.Sprintf(`id=\"a\" result={\"n\":%d}`, i))
 		has(t, f.saw("ask", i), fmt.Sprintf(`{"progressToken":"t","progress":%d}`, i))
 	}
 	for i := range 3 { // again, and to nobody
-		p.send(reply(asks[i], `{"again":1}`), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":9}}`, asks[i].ID))
+		p.send(replyTo(asks[i], `{"again":1}`), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":9}}`, asks[i].ID))
 	}
 	p.send(`{"jsonrpc":"2.0","id":"x","result":{}}`, `{"jsonrpc":"2.0","id":12345678901234567890,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`)
 	if stderr := p.nothing(); stderr != "" {
@@ -61,7 +61,7 @@ func TestProgress(t *testing.T) {
 		has(t, string(p.told("notifications/progress").Params), `"progressToken":`+token+`,"progress":1`)
 		p.answer(fmt.Sprint(10 + i))
 	}
-	p.send(reply(ask, "{}"))
+	p.send(replyTo(ask, "{}"))
 	p.answer("1")
 	p.nothing()
 }
@@ -74,7 +74,7 @@ func TestWithdrawn(t *testing.T) {
 	ask := p.told("elicitation/create")
 	has(t, string(p.told("notifications/cancelled").Params), `{"requestId":`+string(ask.ID)+`}`)
 	has(t, p.answer("1").line, "never mind")
-	p.send(reply(ask, "{}"))
+	p.send(replyTo(ask, "{}"))
 	p.nothing()
 }
 
@@ -94,13 +94,13 @@ func TestGoneAsking(t *testing.T) {
 	withdrawn := p.told("notifications/cancelled")
 	for _, ask := range asks {
 		if !strings.Contains(string(withdrawn.Params), `"requestId":`+string(ask.ID)+",") {
-			p.send(reply(ask, "{}"))
+			p.send(replyTo(ask, "{}"))
 			defer func() {
 				has(t, p.take("the other", func(s said) bool { return s.Result != nil }).line, "id=0 result={}")
 				p.nothing()
 			}()
 		} else {
-			p.send(reply(ask, "{}"))
+			p.send(replyTo(ask, "{}"))
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestSpoiltReplies(t *testing.T) {
 	p.greet()
 	p.send(callOf("1", "ask", "{}"))
 	ask := p.told("sampling/createMessage")
-	p.send(reply(ask, `{"x":"`+strings.Repeat("x", 2<<20)+`"}`))
+	p.send(replyTo(ask, `{"x":"`+strings.Repeat("x", 2<<20)+`"}`))
 	has(t, p.answer("1").line, `id=0 result= error={\"code\":-32603`, "message_mb")
 	p.send(callOf("2", "ask", "{}"))
 	ask = p.told("sampling/createMessage")
@@ -139,7 +139,7 @@ func TestRootsOfTools(t *testing.T) {
 			p.send(callOf("1", "ask", `{"method":"roots/list"}`))
 			want := `/work/a`
 			if mode != rootsAdvertise {
-				p.send(reply(p.told("roots/list"), `{"roots":[{"uri":"file:///work"}]}`))
+				p.send(replyTo(p.told("roots/list"), `{"roots":[{"uri":"file:///work"}]}`))
 			}
 			if mode == rootsOff {
 				want = `file:///work\"}`

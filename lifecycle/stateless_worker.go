@@ -12,38 +12,38 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// child is one process of a stateless server, from its start to its end.
-type child struct {
-	client  *front
-	server  instance
-	session *perCall
-	proc    Process
-	conn    *mcpproxy.Conn
-	began   time.Time
-	hello   *hello // the handshake that it goes through; nil: none
-	tool    string // "" for the discovery
-	spare   bool   // it was started before there was a call for it
-	greeted bool   // it is past its handshake; under perCall.mu
-	asking  int    // requests of its to the client that are open; under perCall.mu
+// worker is one process of a stateless server, from its start to its end.
+type worker struct {
+	client       *client
+	server       server
+	session      *statelessSession
+	proc         Process
+	conn         *mcpproxy.Conn
+	startedAt    time.Time
+	info         *clientInfo // the handshake that it goes through; nil: none
+	tool         string      // "" for the discovery
+	warm         bool        // it was started before there was a call for it
+	ready        bool        // it is past its handshake; under perCall.mu
+	openRequests int         // requests of its to the client that are open; under perCall.mu
 
-	mu     sync.Mutex
-	work   map[string]*request // by id
-	own    map[string]chan told
-	active bool      // a request of the client has been sent to it
-	level  levelled  // the last logging/setLevel that it was sent
-	used   time.Time // when something was asked last, or answered
-	freed  sync.Cond // work or own has lost one
-	gone   bool      // for who waits for that
+	mu       sync.Mutex
+	requests map[string]*clientRequest // by id
+	waiters  map[string]chan reply
+	active   bool           // a request of the client has been sent to it
+	logLevel logLevelUpdate // the last logging/setLevel that it was sent
+	lastUsed time.Time      // when something was asked last, or answered
+	freed    sync.Cond      // work or own has lost one
+	removed  bool           // for who waits for that
 
-	out   outbox
-	ended chan struct{} // it is gone, and all it said was read
-	exit  confine.Exit
-	left  int // bytes of its stdin that it has not read
+	queue       sendQueue
+	ended       chan struct{} // it is gone, and all it said was read
+	exit        confine.Exit
+	unreadInput int // bytes of its stdin that it has not read
 }
 
-// spawn starts a process. When it cannot be started the client is to be told d.
-func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spare bool) (c *child, d *diagnostics.Diagnosis) {
-	c = &child{session: p, client: p.client, tool: tool, hello: h, spare: spare, began: time.Now(), work: map[string]*request{}, own: map[string]chan told{}, ended: make(chan struct{})}
+// startWorker starts a process. When it cannot be started the client is to be told d.
+func (p *statelessSession) startWorker(ctx context.Context, tool string, t Tool, h *clientInfo, spare bool) (c *worker, d *diagnostics.Diagnosis) {
+	c = &worker{session: p, client: p.client, tool: tool, info: h, warm: spare, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
 	c.server.init(p.client, t.Profile)
 	c.freed.L = &c.mu
 	c.server.stateless, c.server.unset = true, t.Unset
@@ -54,10 +54,10 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 	pipes, err := newPipes()
 	if err == nil {
 		c.server.pipes = pipes
-		c.proc, err = c.server.build(ctx)
-		pipes.closeTheirs()
+		c.proc, err = c.server.launch(ctx)
+		pipes.closeServerEnds()
 		if err != nil {
-			pipes.closeOurs()
+			pipes.closeOwnEnds()
 		}
 	}
 	switch {
@@ -65,30 +65,30 @@ func (p *perCall) spawn(ctx context.Context, tool string, t Tool, h *hello, spar
 		if err == nil {
 			c.proc.Kill()
 			c.proc.Wait()
-			pipes.closeOurs()
+			pipes.closeOwnEnds()
 		}
-		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: p.name, Tool: tool, What: "nobody waits for it any more"}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: p.serverName, Tool: tool, What: "nobody waits for it any more"}
 	case err != nil:
 		failed, status := c.server.startFailure(err)
 		p.mu.Lock()
-		p.status = status
+		p.failureStatus = status
 		p.mu.Unlock()
 		return nil, &failed
 	}
-	c.server.started(c.proc)
-	p.accepted(c.proc.Plan())
-	written := &progress{dst: pipes.stdin}
+	c.server.adopt(c.proc)
+	p.warnWaived(c.proc.Plan())
+	written := &countingWriter{dst: pipes.stdin}
 	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.client.limit())
-	c.out.init(written)
+	c.queue.init(written)
 	p.mu.Lock()
-	p.children[c] = true
+	p.workers[c] = true
 	p.mu.Unlock()
-	p.client.tasks.Go(c.live)
+	p.client.tasks.Go(c.run)
 	return c, nil
 }
 
-// live reads what the process says until it has ended.
-func (c *child) live() {
+// run reads what the process says until it has ended.
+func (c *worker) run() {
 	p := c.session
 	var pumps sync.WaitGroup
 	said := make(chan struct{})
@@ -96,126 +96,126 @@ func (c *child) live() {
 		defer close(said)
 		c.read()
 	})
-	pumps.Go(func() { c.server.pumpStderr(c.server.pipes.stderr, c.shows) })
+	pumps.Go(func() { c.server.pumpStderr(c.server.pipes.stderr, c.showsStderr) })
 	pumps.Go(func() {
-		c.out.write(c.conn)
+		c.queue.writeTo(c.conn)
 		c.server.pipes.stdin.Close()
 	})
-	c.watch(said)
+	c.waitExit(said)
 	c.proc.Kill() // whatever the program has left behind
 	exit, err := c.proc.Wait()
 	c.client.log.Debug().Str("tool", c.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
-	c.exit, c.left = exit, unread(c.server.pipes.stdin)
-	c.out.close()
-	c.server.pipes.stderr.finish(p.client.times.idle, p.client.times.drain)
-	c.server.pipes.stdout.finish(p.client.times.idle, p.client.times.drain)
+	c.exit, c.unreadInput = exit, unreadBytes(c.server.pipes.stdin)
+	c.queue.close()
+	c.server.pipes.stderr.startDrain(p.client.times.drainIdle, p.client.times.drainTotal)
+	c.server.pipes.stdout.startDrain(p.client.times.drainIdle, p.client.times.drainTotal)
 	pumps.Wait()
-	c.server.pipes.closeOurs()
-	p.withdrawAll(c)
-	p.forget(c)
+	c.server.pipes.closeOwnEnds()
+	p.cancelServerRequests(c)
+	p.removeWorker(c)
 	c.mu.Lock()
-	c.gone = true
+	c.removed = true
 	c.freed.Broadcast()
 	c.mu.Unlock()
 	close(c.ended)
 }
 
-// watch waits until the process has ended. One that has closed its stdout, and lives,
+// waitExit waits until the process has ended. One that has closed its stdout, and lives,
 // can answer nothing any more: it is ended.
-func (c *child) watch(said <-chan struct{}) {
+func (c *worker) waitExit(said <-chan struct{}) {
 	select {
 	case <-c.proc.Done():
 		return
 	case <-said:
 	}
-	soon := time.NewTimer(c.client.times.rest)
+	soon := time.NewTimer(c.client.times.exitGrace)
 	defer soon.Stop()
 	select {
 	case <-c.proc.Done():
 		return
 	case <-soon.C:
 	}
-	if !c.out.isClosed() { // else it is being ended
+	if !c.queue.isClosed() { // else it is being ended
 		if !c.server.quiet.Load() {
-			c.client.errs.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.name, c.forTool()))
+			c.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.serverName, c.forTool()))
 		}
-		c.client.tasks.Go(c.end)
+		c.client.tasks.Go(c.stop)
 	}
 	<-c.proc.Done()
 }
 
-// post sends the process a message of ours, behind what waits already. It does not
+// trySend sends the process a message of ours, behind what waits already. It does not
 // wait: who sends may hold what others need.
-func (c *child) post(f *mcpproxy.Frame) {
-	if !c.out.offer(f) {
-		c.deaf()
+func (c *worker) trySend(f *mcpproxy.Frame) {
+	if !c.queue.tryEnqueue(f) {
+		c.onQueueFull()
 	}
 }
 
-// deaf ends a process that has asked for more than it takes.
-func (c *child) deaf() {
-	c.session.client.say(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.name, c.forTool()))
+// onQueueFull ends a process that has asked for more than it takes.
+func (c *worker) onQueueFull() {
+	c.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.serverName, c.forTool()))
 	c.proc.Kill()
 }
 
 // assign makes a request the process's, and sends it: at tells where. It is nil when
 // the request has been answered or cancelled meanwhile.
-func (c *child) assign(ctx context.Context, rq *request) (at *place) {
+func (c *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	p := c.session
 	p.mu.Lock()
 	if p.requests[rq.key()] != rq {
 		p.mu.Unlock()
 		return nil
 	}
-	rq.child = c
+	rq.worker = c
 	f := rq.frame.Clone() // while nobody can close it
 	c.mu.Lock()
-	c.work[rq.key()] = rq
+	c.requests[rq.key()] = rq
 	c.active = true
 	c.mu.Unlock()
 	p.mu.Unlock()
 	c.server.quiet.Store(false)
-	c.server.called.set()
-	c.server.tellLimits(f, &f.Messages[0])
-	at = new(place)
-	c.out.put(ctx, f, at)
+	c.server.firstCall.set()
+	c.server.advertise(f, &f.Messages[0])
+	at = new(delivery)
+	c.queue.enqueue(ctx, f, at)
 	return at
 }
 
 // release forgets a request that somebody else has answered, or that was cancelled.
-func (c *child) release(rq *request) {
+func (c *worker) release(rq *clientRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.work[rq.key()] == rq {
-		delete(c.work, rq.key())
+	if c.requests[rq.key()] == rq {
+		delete(c.requests, rq.key())
 		c.freed.Broadcast()
 	}
-	c.used = time.Now()
+	c.lastUsed = time.Now()
 }
 
-// rest waits a moment for what the process of a call has still to say of it: some
+// waitForLateMessages waits a moment for what the process of a call has still to say of it: some
 // libraries send notifications on the side, and forget them when their input ends.
-func (c *child) rest() {
-	soon := time.NewTimer(c.client.times.rest / 25)
+func (c *worker) waitForLateMessages() {
+	soon := time.NewTimer(c.client.times.exitGrace / 25)
 	defer soon.Stop()
 	select {
 	case <-c.ended:
-	case <-c.session.client.hurried.c:
+	case <-c.session.client.shutdown.done:
 	case <-soon.C:
 	}
 }
 
-// end sees to it that the process ends, and returns when it is gone: by itself now
+// stop sees to it that the process ends, and returns when it is gone: by itself now
 // that its stdin is closed, if it does so soon, or by force.
-func (c *child) end() {
+func (c *worker) stop() {
 	p := c.session
-	c.out.close()
-	soon := time.NewTimer(p.client.times.rest)
+	c.queue.close()
+	soon := time.NewTimer(p.client.times.exitGrace)
 	defer soon.Stop()
 	select {
 	case <-c.ended:
 		return
-	case <-p.client.hurried.c:
+	case <-p.client.shutdown.done:
 	case <-soon.C:
 	}
 	c.proc.Signal(syscall.SIGTERM)
@@ -228,23 +228,23 @@ func (c *child) end() {
 }
 
 // kill ends the process at once.
-func (c *child) kill() {
+func (c *worker) kill() {
 	c.proc.Kill()
 	<-c.ended
 }
 
-// unheard reports whether a process that has ended has read nothing of what it was
+// notRead reports whether a process that has ended has read nothing of what it was
 // sent there. What it has read a byte of may have been done.
-func (c *child) unheard(at *place) bool {
-	before, begun := at.begun()
-	return !begun || c.out.written.n.Load()-int64(c.left) <= before
+func (c *worker) notRead(at *delivery) bool {
+	before, begun := at.offset()
+	return !begun || c.queue.written.n.Load()-int64(c.unreadInput) <= before
 }
 
-// whenIgnored tells when the process has read what it was sent and has been silent
+// watchIgnored tells when the process has read what it was sent and has been silent
 // for so long that it must have ignored it. One that is still being loaded ignores
 // nothing.
-func (c *child) whenIgnored(quit <-chan struct{}) <-chan struct{} {
-	limit := c.client.times.probe
+func (c *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
+	limit := c.client.times.discover
 	ignored := make(chan struct{})
 	c.client.tasks.Go(func() {
 		ticker := time.NewTicker(max(limit/40, time.Millisecond))
@@ -255,7 +255,7 @@ func (c *child) whenIgnored(quit <-chan struct{}) <-chan struct{} {
 			case now := <-ticker.C:
 				switch {
 				case read.IsZero():
-					if !c.out.waits() && unread(c.server.pipes.stdin) == 0 {
+					if !c.queue.isPending() && unreadBytes(c.server.pipes.stdin) == 0 {
 						read = now
 					}
 				case now.Sub(read) >= limit:

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	queueMax    = 256 << 10 // of the server's stderr
-	queueOurMax = 64 << 10  // on top of that, for what we say ourselves
-	lineMax     = 4 << 10   // a longer line may be cut
+	maxServerStderr = 256 << 10 // of the server's stderr
+	maxOwnStderr    = 64 << 10  // on top of that, for what we say ourselves
+	maxKeptLine     = 4 << 10   // a longer line may be cut
 )
 
-// errQueue forwards to the client's stderr without ever blocking who writes to
+// stderrQueue forwards to the client's stderr without ever blocking who writes to
 // it: there are clients that do not read theirs, and the server must not hang.
 // What does not fit is dropped in whole lines, and the drop is noted where it
 // happened.
-type errQueue struct {
+type stderrQueue struct {
 	dst *os.File
 
 	mu       sync.Mutex
@@ -32,15 +32,15 @@ type errQueue struct {
 	done chan struct{} // closed when the forwarding goroutine has ended
 }
 
-func newErrQueue(dst *os.File) *errQueue {
-	q := &errQueue{dst: dst, done: make(chan struct{})}
+func newStderrQueue(dst *os.File) *stderrQueue {
+	q := &stderrQueue{dst: dst, done: make(chan struct{})}
 	q.filled.L = &q.mu
 	go q.forward()
 	return q
 }
 
 // Write takes a piece of the server's stderr. It never blocks and never fails.
-func (q *errQueue) Write(p []byte) (int, error) {
+func (q *stderrQueue) Write(p []byte) (int, error) {
 	n := len(p)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,15 +53,15 @@ func (q *errQueue) Write(p []byte) (int, error) {
 		q.skipping = false
 	}
 	var rest []byte
-	if room := max(queueMax-len(q.buf), 0); len(p) > room {
+	if room := max(maxServerStderr-len(q.buf), 0); len(p) > room {
 		keep := bytes.LastIndexByte(p[:room], '\n') + 1
-		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < lineMax {
+		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < maxKeptLine {
 			keep = end // the end of a line that has been begun
 		}
 		p, rest = p[:keep], p[keep:]
 	}
 	if len(p) > 0 {
-		q.note()
+		q.noteDropped()
 		q.append(p)
 	}
 	if len(rest) > 0 {
@@ -75,24 +75,24 @@ func (q *errQueue) Write(p []byte) (int, error) {
 }
 
 // Say queues lines of our own.
-func (q *errQueue) Say(text string) {
+func (q *stderrQueue) Say(text string) {
 	if text == "" {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.buf)+len(text) > queueMax+queueOurMax {
+	if len(q.buf)+len(text) > maxServerStderr+maxOwnStderr {
 		return
 	}
-	q.note()
+	q.noteDropped()
 	if q.midline {
 		q.append([]byte{'\n'})
 	}
 	q.append([]byte(text))
 }
 
-// note tells of lines that were dropped before this one.
-func (q *errQueue) note() {
+// noteDropped tells of lines that were dropped before this one.
+func (q *stderrQueue) noteDropped() {
 	if q.dropped == 0 {
 		return
 	}
@@ -104,7 +104,7 @@ func (q *errQueue) note() {
 	q.append(fmt.Appendf(nil, "mcp-jail: %d lines of the server's stderr were dropped here, because nobody read them\n", n))
 }
 
-func (q *errQueue) append(p []byte) {
+func (q *stderrQueue) append(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -115,7 +115,7 @@ func (q *errQueue) append(p []byte) {
 
 // forward writes what is queued until the queue is closed and empty, or nobody
 // can be written to any more.
-func (q *errQueue) forward() {
+func (q *stderrQueue) forward() {
 	defer close(q.done)
 	var out []byte
 	broken := false
@@ -131,28 +131,28 @@ func (q *errQueue) forward() {
 		out, q.buf = q.buf, out[:0]
 		q.mu.Unlock()
 		if !broken {
-			_, err := patient{q.dst}.Write(out)
+			_, err := blockingFile{q.dst}.Write(out)
 			broken = err != nil
 		}
 	}
 }
 
 // close writes what is left, for at most wait.
-func (q *errQueue) close(wait time.Duration) {
+func (q *stderrQueue) close(wait time.Duration) {
 	q.mu.Lock()
-	q.note()
+	q.noteDropped()
 	q.closed = true
 	q.filled.Signal()
 	q.mu.Unlock()
-	giveUp(q.done, wait, func() func() {
+	waitOrInterrupt(q.done, wait, func() func() {
 		q.dst.SetWriteDeadline(time.Now())
 		return func() { q.dst.SetWriteDeadline(time.Time{}) }
 	})
 }
 
-// giveUp waits for done; when wait has passed it interrupts, and waits a moment
+// waitOrInterrupt waits for done; when wait has passed it interrupts, and waits a moment
 // for that to take effect. It reports whether done was reached.
-func giveUp(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
+func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
 	if isClosed(done) {
 		return true
 	}

@@ -19,7 +19,7 @@ func TestErrQueue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := newErrQueue(w)
+		q := newStderrQueue(w)
 		var all strings.Builder
 		const lines = 20_000
 		for i := range lines {
@@ -67,7 +67,7 @@ func TestErrQueueGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	q := newErrQueue(w)
+	q := newStderrQueue(w)
 	q.Write([]byte(strings.Repeat("x\n", 100_000)))
 	q.close(10 * time.Millisecond)
 	select {

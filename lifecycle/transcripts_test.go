@@ -82,7 +82,7 @@ func transcript(t *testing.T, file string) {
 
 func setUp(t *testing.T, f *fake, s *Session, comment string) {
 	t.Helper()
-	s.times.probe = 200 * time.Millisecond
+	s.times.discover = 200 * time.Millisecond
 	s.Profile.Entries = []policy.Entry{
 		{Path: "/srv/a b", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule},
 		{Path: "/srv/notes", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},

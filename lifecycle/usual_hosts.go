@@ -10,20 +10,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// habits are the hosts that a server asks for whatever it does: telemetry, a newer
+// usualHosts are the hosts that a server asks for whatever it does: telemetry, a newer
 // version of itself. That they are refused is not why a call fails.
-type habits struct {
+type usualHosts struct {
 	mu      sync.Mutex
 	known   map[string]bool
 	tool    map[string]string // in whose process a host was refused first
 	earlier func() (diagnostics.Record, bool)
 }
 
-// mark finds out which denials are of habits: those of the session before, those of a
+// classify finds out which denials are of habits: those of the session before, those of a
 // process before its first call, and what the processes of several tools have in
 // common. first is nil before that call.
-func (h *habits) mark(denials []diagnostics.Denial, first *time.Time) {
-	if !slices.ContainsFunc(denials, ofHost) {
+func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
+	if !slices.ContainsFunc(denials, isHostDenial) {
 		return
 	}
 	h.mu.Lock()
@@ -33,13 +33,13 @@ func (h *habits) mark(denials []diagnostics.Denial, first *time.Time) {
 		if h.earlier != nil {
 			if before, ok := h.earlier(); ok {
 				for _, d := range before.Denials {
-					h.known[d.Target] = h.known[d.Target] || d.Usual && ofHost(d)
+					h.known[d.Target] = h.known[d.Target] || d.Usual && isHostDenial(d)
 				}
 			}
 		}
 	}
 	for i, d := range denials {
-		if !ofHost(d) || len(h.tool) > maxDenials {
+		if !isHostDenial(d) || len(h.tool) > maxDenials {
 			continue
 		}
 		tool, again := h.tool[d.Target]
@@ -53,23 +53,23 @@ func (h *habits) mark(denials []diagnostics.Denial, first *time.Time) {
 	}
 }
 
-// note makes habits of what was refused during a call that went well.
-func (h *habits) note(denials []diagnostics.Denial) {
+// learn makes habits of what was refused during a call that went well.
+func (h *usualHosts) learn(denials []diagnostics.Denial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range denials {
-		if ofHost(d) && h.known != nil {
+		if isHostDenial(d) && h.known != nil {
 			h.known[d.Target] = true
 		}
 	}
 }
 
-func ofHost(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
+func isHostDenial(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
 
-// moment is a time that is set once.
-type moment struct{ at atomic.Pointer[time.Time] }
+// onceTime is a time that is set once.
+type onceTime struct{ at atomic.Pointer[time.Time] }
 
-func (m *moment) set() {
+func (m *onceTime) set() {
 	if m.at.Load() == nil {
 		now := time.Now()
 		m.at.CompareAndSwap(nil, &now)

@@ -56,8 +56,8 @@ func TestHabits(t *testing.T) {
 		}
 		return out
 	}
-	usual := func(h *habits, first *time.Time, d []diagnostics.Denial) (hosts string) {
-		h.mark(d, first)
+	usual := func(h *usualHosts, first *time.Time, d []diagnostics.Denial) (hosts string) {
+		h.classify(d, first)
 		for _, d := range d {
 			if d.Usual {
 				hosts += d.Target + " "
@@ -66,7 +66,7 @@ func TestHabits(t *testing.T) {
 		return hosts
 	}
 	asked := 0
-	h := &habits{earlier: func() (diagnostics.Record, bool) {
+	h := &usualHosts{earlier: func() (diagnostics.Record, bool) {
 		asked++
 		r := diagnostics.Record{Denials: denials("", "before", "once")}
 		r.Denials[0].Usual = true
@@ -84,7 +84,7 @@ func TestHabits(t *testing.T) {
 	if got := usual(h, nil, denials("a", "a")); got != "" {
 		t.Errorf("of one tool, twice: %q", got)
 	}
-	h.note(denials("a", "a"))
+	h.learn(denials("a", "a"))
 	if got := usual(h, nil, denials("a", "a")); got != "a " || asked != 1 {
 		t.Errorf("of a call that went well: %q, asked %d times", got, asked)
 	}

@@ -41,7 +41,7 @@ func openDir(dir string) (directory, error) {
 	if !named.IsDir() { // nor a symbolic link
 		return directory{}, fmt.Errorf("%s is not a directory", dir)
 	}
-	if err := trusted(named); err != nil {
+	if err := checkTrusted(named); err != nil {
 		return directory{}, fmt.Errorf("%s %w", dir, err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -66,8 +66,8 @@ func makeDir(dir string) (directory, error) {
 	return openDir(dir)
 }
 
-// trusted is an error for what others own or may write.
-func trusted(fi os.FileInfo) error {
+// checkTrusted is an error for what others own or may write.
+func checkTrusted(fi os.FileInfo) error {
 	switch {
 	case !owned(fi):
 		return errors.New("belongs to another user")
@@ -84,7 +84,7 @@ func (d directory) read(name string, now time.Time) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := trusted(fi); err != nil {
+	if err := checkTrusted(fi); err != nil {
 		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))

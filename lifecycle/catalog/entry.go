@@ -47,13 +47,13 @@ const format = 1
 // content is the form of a file: JSON. Answers are base64 in it, since encoding
 // JSON inside of JSON would not keep their bytes.
 type content struct {
-	Format  int                `json:"format"`
-	Server  string             `json:"server"` // as in the file's name
-	Key     string             `json:"key"`
-	Answers map[string]written `json:"answers"`
+	Format  int                     `json:"format"`
+	Server  string                  `json:"server"` // as in the file's name
+	Key     string                  `json:"key"`
+	Answers map[string]storedAnswer `json:"answers"`
 }
 
-type written struct {
+type storedAnswer struct {
 	Result []byte    `json:"result,omitempty"`
 	Error  []byte    `json:"error,omitempty"`
 	Stored time.Time `json:"stored"`
@@ -62,10 +62,10 @@ type written struct {
 
 // encode writes an entry, and refuses one that decode would.
 func encode(server, key string, e *Entry) ([]byte, error) {
-	c := content{Format: format, Server: server, Key: key, Answers: map[string]written{}}
+	c := content{Format: format, Server: server, Key: key, Answers: map[string]storedAnswer{}}
 	size := 0
 	for name, a := range e.Answers {
-		w := written{Result: a.Result, Error: a.Error, Stored: a.Stored.Round(0).UTC()}
+		w := storedAnswer{Result: a.Result, Error: a.Error, Stored: a.Stored.Round(0).UTC()}
 		if a.HasTTL {
 			ms := a.TTL.Milliseconds()
 			w.TTL = &ms
@@ -96,7 +96,7 @@ func (tooLargeError) Error() string {
 	return fmt.Sprintf("the answers take more than %d MiB", MaxFile>>20)
 }
 
-func (w written) check() error {
+func (w storedAnswer) check() error {
 	object := w.Result
 	switch {
 	case (len(w.Result) == 0) == (len(w.Error) == 0):

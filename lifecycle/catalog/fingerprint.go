@@ -24,11 +24,11 @@ var ErrNotCacheable = errors.New("what the server consists of cannot be told")
 // here (a shell, a container, a language whose packages are not known), or there
 // are too many files to look at.
 func Fingerprint(p *policy.Profile) (string, error) {
-	s := newSurvey(p)
-	kinds := s.program()
-	s.variables()
-	s.arguments(kinds)
-	s.runners(kinds)
+	s := newScanner(p)
+	kinds := s.addProgram()
+	s.checkEnv()
+	s.addArguments(kinds)
+	s.addPackageManagers(kinds)
 	if s.err != nil {
 		return "", s.err
 	}
@@ -43,9 +43,9 @@ var opaque = []string{
 	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "xvfb-run", "sudo", "doas", "strace", "bwrap", "firejail",
 }
 
-// known tells the kind of a program that brings code from elsewhere; any other, "",
+// runtimeOf tells the kind of a program that brings code from elsewhere; any other, "",
 // is taken for what its own file is.
-func known(stem string) string {
+func runtimeOf(stem string) string {
 	switch stem {
 	case "node", "nodejs":
 		return "node"
@@ -61,20 +61,20 @@ func known(stem string) string {
 	return ""
 }
 
-// stem is the name of a program without its version: python3.11.
-func stem(file string) string { return strings.TrimRight(filepath.Base(file), "0123456789.-") }
+// baseName is the name of a program without its version: python3.11.
+func baseName(file string) string { return strings.TrimRight(filepath.Base(file), "0123456789.-") }
 
-// program notes the parts of the program, and returns what kinds they are of.
-func (s *survey) program() (kinds []string) {
+// addProgram notes the parts of the program, and returns what kinds they are of.
+func (s *scanner) addProgram() (kinds []string) {
 	parts := slices.Clone(s.profile.Parts)
 	if !slices.ContainsFunc(parts, func(p policy.Part) bool { return p.Path == s.profile.Program }) {
 		parts = append(parts, policy.Part{Path: s.profile.Program})
 	}
 	kind := func(file string) {
-		if slices.Contains(opaque, stem(file)) {
+		if slices.Contains(opaque, baseName(file)) {
 			s.fail("%s runs code that cannot be seen from outside", file)
 		}
-		if k := known(stem(file)); k != "" && !slices.Contains(kinds, k) {
+		if k := runtimeOf(baseName(file)); k != "" && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -83,24 +83,24 @@ func (s *survey) program() (kinds []string) {
 	}
 	var scripts []string
 	for _, part := range parts {
-		switch fi, ok := s.file(part.Path); {
+		switch fi, ok := s.addFile(part.Path); {
 		case !ok:
 			s.fail("%s is not there any more", part.Path)
 		case !fi.IsDir():
 			kind(part.Path)
 			scripts = append(scripts, part.Path)
 		case exists(filepath.Join(part.Path, "pyvenv.cfg")):
-			s.environment(part.Path)
+			s.addPythonEnv(part.Path)
 		case part.Work:
-			s.tree(part.Path)
+			s.addTree(part.Path)
 		}
 	}
 	for _, file := range scripts {
-		if known(stem(file)) == "python" {
-			s.environment(filepath.Dir(filepath.Dir(file)))
+		if runtimeOf(baseName(file)) == "python" {
+			s.addPythonEnv(filepath.Dir(filepath.Dir(file)))
 		}
 		if s.isScript(file) && !strings.Contains(file, "/node_modules/npm/") {
-			s.around(file)
+			s.addPackageOf(file)
 		}
 	}
 	return kinds
@@ -109,18 +109,18 @@ func (s *survey) program() (kinds []string) {
 // codeSuffixes are those of files that bring the files around them along.
 var codeSuffixes = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".py", ".pyz", ".jar"}
 
-func (s *survey) isScript(file string) bool {
+func (s *scanner) isScript(file string) bool {
 	if slices.Contains(codeSuffixes, filepath.Ext(file)) {
 		return true
 	}
-	text, err := s.read(file)
+	text, err := s.readFile(file)
 	return err == nil && strings.HasPrefix(string(text), "#!")
 }
 
-// around notes the package that a file belongs to, and each node_modules from
+// addPackageOf notes the package that a file belongs to, and each node_modules from
 // which it takes others. It looks neither into the home directory as a whole nor
 // above: that holds everything.
-func (s *survey) around(file string) {
+func (s *scanner) addPackageOf(file string) {
 	if i := strings.LastIndex(file, "/node_modules/"); i >= 0 {
 		modules := file[:i+len("/node_modules")]
 		parts := strings.SplitN(file[len(modules)+1:], "/", 3)
@@ -129,46 +129,46 @@ func (s *survey) around(file string) {
 			n = 2
 		}
 		if len(parts) > n {
-			s.tree(filepath.Join(modules, filepath.Join(parts[:n]...)))
+			s.addTree(filepath.Join(modules, filepath.Join(parts[:n]...)))
 		}
-		s.hoisted(filepath.Dir(file))
+		s.addHoistedModules(filepath.Dir(file))
 		return
 	}
-	if root := s.root(filepath.Dir(file)); root != "" {
-		s.tree(root)
+	if root := s.packageRoot(filepath.Dir(file)); root != "" {
+		s.addTree(root)
 	}
-	s.hoisted(filepath.Dir(file))
+	s.addHoistedModules(filepath.Dir(file))
 }
 
-// above lists a directory and those above it, up to what is everybody's.
-func (s *survey) above(dir string) (dirs []string) {
+// parents lists a directory and those above it, up to what is everybody's.
+func (s *scanner) parents(dir string) (dirs []string) {
 	for ; len(dirs) < 32 && dir != "/" && dir != "." && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
 	}
 	return dirs
 }
 
-// root is the nearest directory that is the root of a package, "" without one. A
+// packageRoot is the nearest directory that is the root of a package, "" without one. A
 // package.json without a name only says how the files beside it are to be read.
-func (s *survey) root(dir string) string {
-	for _, d := range s.above(dir) {
+func (s *scanner) packageRoot(dir string) string {
+	for _, d := range s.parents(dir) {
 		if exists(filepath.Join(d, "pyproject.toml")) || exists(filepath.Join(d, "setup.py")) {
 			return d
 		}
-		if text, err := s.read(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
+		if text, err := s.readFile(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
 			return d
 		}
 	}
 	return ""
 }
 
-// hoisted notes every node_modules that code in a directory looks into.
-func (s *survey) hoisted(dir string) {
-	for _, d := range s.above(dir) {
+// addHoistedModules notes every node_modules that code in a directory looks into.
+func (s *scanner) addHoistedModules(dir string) {
+	for _, d := range s.parents(dir) {
 		if filepath.Base(d) == "node_modules" {
-			s.modules(d)
+			s.addNodeModules(d)
 		} else {
-			s.modules(filepath.Join(d, "node_modules"))
+			s.addNodeModules(filepath.Join(d, "node_modules"))
 		}
 	}
 }

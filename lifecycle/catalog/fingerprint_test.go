@@ -266,7 +266,7 @@ func TestFingerprintSeesWhatIsHidden(t *testing.T) {
 
 func TestNotCacheable(t *testing.T) {
 	many := packaged("opt/app/")
-	for i := range maxSurvey {
+	for i := range maxScanFiles {
 		many = append(many, fmt.Sprintf("opt/app/gen/%d", i))
 	}
 	node := append(packaged("opt/app/"), "bin/node !")

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// variables refuses those that lead programs to other code.
-func (s *survey) variables() {
+// checkEnv refuses those that lead programs to other code.
+func (s *scanner) checkEnv() {
 	for _, v := range s.profile.Env {
 		if policy.Dangerous(v.Name) {
 			s.fail("the variable %s changes which code is loaded", v.Name)
@@ -18,50 +18,50 @@ func (s *survey) variables() {
 	}
 }
 
-// arguments notes what the arguments name, as the server will read them: from its
+// addArguments notes what the arguments name, as the server will read them: from its
 // working directory. A file counts with its content and, if it is code, with the
 // package around it. Of a directory, which is most often data, it counts that it
 // is the same one; those with code in them are Parts.
-func (s *survey) arguments(kinds []string) {
+func (s *scanner) addArguments(kinds []string) {
 	if len(s.profile.Argv) == 0 {
 		return
 	}
 	args := s.profile.Argv[1:]
-	if stem(s.profile.Argv[0]) == "env" {
-		args = args[slices.IndexFunc(args, func(a string) bool { return known(stem(a)) != "" })+1:]
+	if baseName(s.profile.Argv[0]) == "env" {
+		args = args[slices.IndexFunc(args, func(a string) bool { return runtimeOf(baseName(a)) != "" })+1:]
 	}
-	s.inline(kinds, args)
+	s.rejectInlineCode(kinds, args)
 	for _, a := range args {
 		_, value, _ := strings.Cut(a, "=")
 		for _, name := range [...]string{a, value} {
 			if name != "" {
-				s.argument(kinds, name)
+				s.addArgument(kinds, name)
 			}
 		}
 	}
 }
 
-func (s *survey) argument(kinds []string, name string) {
+func (s *scanner) addArgument(kinds []string, name string) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.profile.Dir, name)
 	}
 	real, err := filepath.EvalSymlinks(name)
-	if err != nil || !s.first("argument", name) {
+	if err != nil || !s.firstTime("argument", name) {
 		return // names no file that the server could read
 	}
-	switch fi, ok := s.file(name); {
+	switch fi, ok := s.addFile(name); {
 	case !ok:
 	case !fi.IsDir():
 		if s.isScript(real) {
-			s.around(real)
+			s.addPackageOf(real)
 		}
 	case exists(filepath.Join(real, "package.json")) && slices.ContainsFunc(kinds, func(k string) bool { return k == "npx" || k == "npm" || k == "bun" || k == "bunx" }):
-		s.tree(real) // npx DIR
+		s.addTree(real) // npx DIR
 	}
 }
 
-// inline refuses code that stands in the arguments: what it loads is not known.
-func (s *survey) inline(kinds, args []string) {
+// rejectInlineCode refuses code that stands in the arguments: what it loads is not known.
+func (s *scanner) rejectInlineCode(kinds, args []string) {
 	is := func(kind string) bool { return slices.Contains(kinds, kind) }
 	var flags []string
 	switch {
@@ -85,105 +85,105 @@ func (s *survey) inline(kinds, args []string) {
 			s.fail("the argument %s brings code along", a)
 		}
 		if a == "-m" && is("python") && i+1 < len(args) {
-			s.pythonModule(args[i+1])
+			s.addPythonModule(args[i+1])
 			break
 		}
 	}
 }
 
-// pythonModule notes a module in the working directory, which python -m searches
+// addPythonModule notes a module in the working directory, which python -m searches
 // before its packages.
-func (s *survey) pythonModule(name string) {
+func (s *scanner) addPythonModule(name string) {
 	top, _, _ := strings.Cut(name, ".")
 	if strings.ContainsRune(top, '/') || top == "" {
 		return
 	}
 	dir := filepath.Join(s.profile.Dir, top)
-	s.file(dir + ".py")
-	if fi, ok := s.file(dir); ok && fi.IsDir() {
-		s.tree(dir)
+	s.addFile(dir + ".py")
+	if fi, ok := s.addFile(dir); ok && fi.IsDir() {
+		s.addTree(dir)
 	}
 }
 
-// runners notes what the programs that fetch packages may run: the project that
+// addPackageManagers notes what the programs that fetch packages may run: the project that
 // they are started in, and what they have fetched into the server's HOME.
-func (s *survey) runners(kinds []string) {
+func (s *scanner) addPackageManagers(kinds []string) {
 	for _, kind := range kinds {
 		switch kind {
 		case "npx", "npm":
-			s.npm(kind == "npm")
+			s.addNPM(kind == "npm")
 		case "bun", "bunx":
-			s.project("package.json", kind == "bun")
-			s.list(filepath.Join(s.profile.Home, ".bun/install/cache"))
-			s.modules(filepath.Join(s.profile.Home, ".bun/install/global/node_modules"))
+			s.addProject("package.json", kind == "bun")
+			s.addEntries(filepath.Join(s.profile.Home, ".bun/install/cache"))
+			s.addNodeModules(filepath.Join(s.profile.Home, ".bun/install/global/node_modules"))
 		case "uv", "uvx":
-			s.uv(kind == "uv")
+			s.addUV(kind == "uv")
 		case "python":
-			s.environment(filepath.Join(s.profile.Home, ".local")) // pip install --user
+			s.addPythonEnv(filepath.Join(s.profile.Home, ".local")) // pip install --user
 		}
 	}
 }
 
-func (s *survey) npm(runs bool) {
-	s.project("package.json", runs)
+func (s *scanner) addNPM(runs bool) {
+	s.addProject("package.json", runs)
 	if i := strings.LastIndex(s.profile.Program, "/node_modules/npm/"); i >= 0 {
-		s.modules(s.profile.Program[:i+len("/node_modules")]) // what was installed with -g
+		s.addNodeModules(s.profile.Program[:i+len("/node_modules")]) // what was installed with -g
 	}
-	fetched := filepath.Join(s.variable("npm_config_cache", filepath.Join(s.profile.Home, ".npm")), "_npx")
-	for _, name := range s.names(fetched) {
-		s.file(filepath.Join(fetched, name, "package.json"))
-		s.modules(filepath.Join(fetched, name, "node_modules"))
+	fetched := filepath.Join(s.envOr("npm_config_cache", filepath.Join(s.profile.Home, ".npm")), "_npx")
+	for _, name := range s.readDir(fetched) {
+		s.addFile(filepath.Join(fetched, name, "package.json"))
+		s.addNodeModules(filepath.Join(fetched, name, "node_modules"))
 	}
 }
 
-func (s *survey) uv(runs bool) {
+func (s *scanner) addUV(runs bool) {
 	if runs {
-		s.project("pyproject.toml", true)
+		s.addProject("pyproject.toml", true)
 	}
 	home := s.profile.Home
-	cache := s.variable("UV_CACHE_DIR", filepath.Join(s.variable("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "uv"))
-	for _, name := range s.names(cache) {
+	cache := s.envOr("UV_CACHE_DIR", filepath.Join(s.envOr("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "uv"))
+	for _, name := range s.readDir(cache) {
 		if strings.HasPrefix(name, "archive-v") || strings.HasPrefix(name, "environments-v") {
-			s.list(filepath.Join(cache, name))
+			s.addEntries(filepath.Join(cache, name))
 		}
 	}
-	data := filepath.Join(s.variable("XDG_DATA_HOME", filepath.Join(home, ".local/share")), "uv")
-	s.list(filepath.Join(data, "python"))
-	tools := s.variable("UV_TOOL_DIR", filepath.Join(data, "tools"))
-	for _, name := range s.names(tools) {
-		s.environment(filepath.Join(tools, name))
+	data := filepath.Join(s.envOr("XDG_DATA_HOME", filepath.Join(home, ".local/share")), "uv")
+	s.addEntries(filepath.Join(data, "python"))
+	tools := s.envOr("UV_TOOL_DIR", filepath.Join(data, "tools"))
+	for _, name := range s.readDir(tools) {
+		s.addPythonEnv(filepath.Join(tools, name))
 	}
 }
 
-// project notes the project around the working directory: its manifest and, where
+// addProject notes the project around the working directory: its manifest and, where
 // its own code is run, its files.
-func (s *survey) project(manifest string, runs bool) {
-	for _, dir := range s.above(s.profile.Dir) {
+func (s *scanner) addProject(manifest string, runs bool) {
+	for _, dir := range s.parents(s.profile.Dir) {
 		file := filepath.Join(dir, manifest)
 		if !exists(file) {
 			continue
 		}
-		s.file(file)
-		if name := s.nameIn(file); runs || name != "" && slices.ContainsFunc(s.profile.Argv, func(a string) bool { return a == name || strings.HasPrefix(a, name+"@") }) {
-			s.tree(dir)
+		s.addFile(file)
+		if name := s.packageName(file); runs || name != "" && slices.ContainsFunc(s.profile.Argv, func(a string) bool { return a == name || strings.HasPrefix(a, name+"@") }) {
+			s.addTree(dir)
 		}
 		break
 	}
-	s.hoisted(s.profile.Dir)
+	s.addHoistedModules(s.profile.Dir)
 }
 
-// nameIn is the name of the package that a package.json describes: npx runs the
+// packageName is the name of the package that a package.json describes: npx runs the
 // one that it stands in by its name.
-func (s *survey) nameIn(file string) string {
+func (s *scanner) packageName(file string) string {
 	var manifest struct{ Name string }
-	if text, err := s.read(file); err == nil {
+	if text, err := s.readFile(file); err == nil {
 		_ = json.Unmarshal(text, &manifest)
 	}
 	return manifest.Name
 }
 
-// variable is the value of a variable of the server's that moves a directory.
-func (s *survey) variable(name, preset string) string {
+// envOr is the value of a variable of the server's that moves a directory.
+func (s *scanner) envOr(name, preset string) string {
 	for _, v := range s.profile.Env {
 		if strings.EqualFold(v.Name, name) && filepath.IsAbs(v.Value) {
 			return v.Value

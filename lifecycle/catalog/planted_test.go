@@ -101,7 +101,7 @@ func TestReadSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer both.Close()
-	for size, ok := range map[int]bool{0: true, maxSmall: true, maxSmall + 1: false} {
+	for size, ok := range map[int]bool{0: true, maxSmallFile: true, maxSmallFile + 1: false} {
 		if err := os.WriteFile(file, []byte(strings.Repeat("x", size)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -147,9 +147,9 @@ func TestReadSmall(t *testing.T) {
 func TestTooSlow(t *testing.T) {
 	p := newSite(t, nodeServer...).profile(append([]string{}, runNode...)...)
 	for late, want := range map[time.Duration]bool{time.Hour: false, -time.Second: true} {
-		s := newSurvey(p)
-		s.until = time.Now().Add(late)
-		if s.program(); errors.Is(s.err, ErrNotCacheable) != want {
+		s := newScanner(p)
+		s.deadline = time.Now().Add(late)
+		if s.addProgram(); errors.Is(s.err, ErrNotCacheable) != want {
 			t.Errorf("%s: %v", late, s.err)
 		}
 	}

@@ -19,40 +19,40 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// maxSurvey bounds the files that are looked at for a fingerprint: some ten
+// maxScanFiles bounds the files that are looked at for a fingerprint: some ten
 // milliseconds of them.
-const maxSurvey = 4096
+const maxScanFiles = 4096
 
-// maxTime bounds a fingerprint where every look takes long (a filesystem of the
+// maxScanTime bounds a fingerprint where every look takes long (a filesystem of the
 // network): the client waits for its first answer. A look that never ends is not
 // bounded by it.
-const maxTime = 3 * time.Second
+const maxScanTime = 3 * time.Second
 
-// maxNames bounds a directory in which names are looked for.
-const maxNames = 1 << 16
+// maxDirNames bounds a directory in which names are looked for.
+const maxDirNames = 1 << 16
 
-// survey digests files by what stat tells of them.
-type survey struct {
-	profile *policy.Profile
-	sum     hash.Hash
-	left    int // files that may still be looked at
-	until   time.Time
-	seen    map[string]bool
-	err     error // the first reason for which there is no fingerprint
+// scanner digests files by what stat tells of them.
+type scanner struct {
+	profile  *policy.Profile
+	sum      hash.Hash
+	budget   int // files that may still be looked at
+	deadline time.Time
+	seen     map[string]bool
+	err      error // the first reason for which there is no fingerprint
 }
 
-func newSurvey(p *policy.Profile) *survey {
-	return &survey{profile: p, sum: sha256.New(), left: maxSurvey, until: time.Now().Add(maxTime), seen: map[string]bool{}}
+func newScanner(p *policy.Profile) *scanner {
+	return &scanner{profile: p, sum: sha256.New(), budget: maxScanFiles, deadline: time.Now().Add(maxScanTime), seen: map[string]bool{}}
 }
 
-func (s *survey) fail(format string, args ...any) {
+func (s *scanner) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("%w: "+format, append([]any{ErrNotCacheable}, args...)...)
 	}
 }
 
-// note digests one fact about a path, each field with its length before it.
-func (s *survey) note(what, path string, values ...int64) {
+// digest digests one fact about a path, each field with its length before it.
+func (s *scanner) digest(what, path string, values ...int64) {
 	b := binary.BigEndian.AppendUint64(nil, uint64(len(what)))
 	b = append(b, what...)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(path)))
@@ -64,9 +64,9 @@ func (s *survey) note(what, path string, values ...int64) {
 	s.sum.Write(b)
 }
 
-// first tells whether something is to be done for the first time, and whether
+// firstTime tells whether something is to be done for the first time, and whether
 // there is still time for it.
-func (s *survey) first(what, path string) bool {
+func (s *scanner) firstTime(what, path string) bool {
 	if s.err != nil || s.seen[what+path] {
 		return false
 	}
@@ -74,19 +74,19 @@ func (s *survey) first(what, path string) bool {
 	return true
 }
 
-// spend takes note of one more look at a file, and tells whether it may be made.
-func (s *survey) spend() bool {
-	if s.left--; s.left < 0 {
-		s.fail("it has more than %d files", maxSurvey)
+// checkBudget takes note of one more look at a file, and tells whether it may be made.
+func (s *scanner) checkBudget() bool {
+	if s.budget--; s.budget < 0 {
+		s.fail("it has more than %d files", maxScanFiles)
 	}
-	if time.Now().After(s.until) {
-		s.fail("looking at its files takes longer than %s", maxTime)
+	if time.Now().After(s.deadline) {
+		s.fail("looking at its files takes longer than %s", maxScanTime)
 	}
 	return s.err == nil
 }
 
-func (s *survey) lstat(path string) (os.FileInfo, bool) {
-	if !s.spend() {
+func (s *scanner) lstat(path string) (os.FileInfo, bool) {
+	if !s.checkBudget() {
 		return nil, false
 	}
 	fi, err := os.Lstat(path)
@@ -100,18 +100,18 @@ func (s *survey) lstat(path string) (os.FileInfo, bool) {
 	return fi, true
 }
 
-// file notes what is at a path, or that nothing is. It returns what a link leads to.
-func (s *survey) file(path string) (os.FileInfo, bool) {
+// addFile notes what is at a path, or that nothing is. It returns what a link leads to.
+func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	fi, ok := s.lstat(path)
 	if !ok {
-		s.note("absent", path)
+		s.digest("absent", path)
 		return nil, false
 	}
-	return s.record(path, fi)
+	return s.addStat(path, fi)
 }
 
-// record notes what lstat said of a path, and where a link leads.
-func (s *survey) record(path string, fi os.FileInfo) (os.FileInfo, bool) {
+// addStat notes what lstat said of a path, and where a link leads.
+func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	values, known := stamp(fi)
 	if !known {
 		s.fail("files cannot be told apart on this system")
@@ -120,35 +120,35 @@ func (s *survey) record(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	if fi.IsDir() {
 		values = []int64{values[0], values[2], values[3]} // its times change with what is of no interest in it
 	}
-	s.note("file", path, values...)
+	s.digest("file", path, values...)
 	if fi.Mode()&fs.ModeSymlink == 0 {
 		return fi, true
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		s.note("dangling", path)
+		s.digest("dangling", path)
 		return nil, false
 	}
-	s.note("link", real)
-	return s.file(real)
+	s.digest("link", real)
+	return s.addFile(real)
 }
 
-// reach returns where a name leads. The server chooses links: what it cannot read is
+// resolve returns where a name leads. The server chooses links: what it cannot read is
 // no part of it, and is not opened for it, either.
-func (s *survey) reach(path string) (real string, ok bool) {
+func (s *scanner) resolve(path string) (real string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
-	return real, err == nil && (real == path || s.readable(real))
+	return real, err == nil && (real == path || s.mayRead(real))
 }
 
-func (s *survey) readable(real string) bool { return s.profile.RightsAt(real).Has(policy.Read) }
+func (s *scanner) mayRead(real string) bool { return s.profile.RightsAt(real).Has(policy.Read) }
 
-// names lists a directory, sorted; none where there is no directory. Nobody has asked
+// readDir lists a directory, sorted; none where there is no directory. Nobody has asked
 // what the name stands for: the server chooses it, and a fifo must not be waited for.
-func (s *survey) names(dir string) []string {
+func (s *scanner) readDir(dir string) []string {
 	if s.err != nil {
 		return nil
 	}
-	real, ok := s.reach(dir)
+	real, ok := s.resolve(dir)
 	if !ok {
 		return nil
 	}
@@ -160,45 +160,45 @@ func (s *survey) names(dir string) []string {
 		return nil
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(maxNames)
+	names, err := f.Readdirnames(maxDirNames)
 	if err != nil && len(names) == 0 {
 		return nil // empty
 	}
-	if len(names) == maxNames {
-		s.fail("%s has more than %d files", dir, maxNames)
+	if len(names) == maxDirNames {
+		s.fail("%s has more than %d files", dir, maxDirNames)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// skipped are directories that programs leave beside their code.
-var skipped = []string{".git", ".hg", ".svn", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".cache"}
+// skippedDirs are directories that programs leave beside their code.
+var skippedDirs = []string{".git", ".hg", ".svn", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".cache"}
 
-// tree notes the files of a package: all but those of the packages that it uses,
+// addTree notes the files of a package: all but those of the packages that it uses,
 // which their own directory stands for.
-func (s *survey) tree(dir string) {
-	if !s.first("tree", dir) {
+func (s *scanner) addTree(dir string) {
+	if !s.firstTime("tree", dir) {
 		return
 	}
-	s.note("tree", dir)
-	for _, name := range s.names(dir) {
+	s.digest("tree", dir)
+	for _, name := range s.readDir(dir) {
 		path := filepath.Join(dir, name)
 		switch {
-		case slices.Contains(skipped, name):
+		case slices.Contains(skippedDirs, name):
 			continue
 		case name == "node_modules":
-			s.modules(path)
+			s.addNodeModules(path)
 			continue
 		}
 		fi, ok := s.lstat(path)
 		switch {
 		case !ok:
 		case !fi.IsDir():
-			s.record(path, fi)
+			s.addStat(path, fi)
 		case exists(filepath.Join(path, "pyvenv.cfg")):
-			s.environment(path)
+			s.addPythonEnv(path)
 		default:
-			s.tree(path)
+			s.addTree(path)
 		}
 	}
 }
@@ -206,110 +206,110 @@ func (s *survey) tree(dir string) {
 // lockFiles are what package managers rewrite when they change a node_modules.
 var lockFiles = []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"}
 
-// modules notes a node_modules: its lock file, or else every package in it by its
+// addNodeModules notes a node_modules: its lock file, or else every package in it by its
 // directory and package.json, which whoever installs one replaces.
-func (s *survey) modules(dir string) {
-	if !s.first("modules", dir) || !exists(dir) {
+func (s *scanner) addNodeModules(dir string) {
+	if !s.firstTime("modules", dir) || !exists(dir) {
 		return
 	}
-	s.note("modules", dir)
+	s.digest("modules", dir)
 	locked := false
 	for _, name := range lockFiles {
 		if lock := filepath.Join(dir, name); exists(lock) {
-			s.file(lock)
+			s.addFile(lock)
 			locked = true
 		}
 	}
 	if locked {
 		return
 	}
-	for _, name := range s.names(dir) {
+	for _, name := range s.readDir(dir) {
 		path := filepath.Join(dir, name)
 		if !strings.HasPrefix(name, "@") {
-			s.module(path)
+			s.addNodeModule(path)
 			continue
 		}
-		for _, scoped := range s.names(path) {
-			s.module(filepath.Join(path, scoped))
+		for _, scoped := range s.readDir(path) {
+			s.addNodeModule(filepath.Join(path, scoped))
 		}
 	}
 }
 
-func (s *survey) module(dir string) {
-	s.file(dir)
+func (s *scanner) addNodeModule(dir string) {
+	s.addFile(dir)
 	if manifest := filepath.Join(dir, "package.json"); exists(manifest) {
-		s.file(manifest)
+		s.addFile(manifest)
 	}
 }
 
-// list notes what is directly in a directory.
-func (s *survey) list(dir string) {
-	if !s.first("list", dir) {
+// addEntries notes what is directly in a directory.
+func (s *scanner) addEntries(dir string) {
+	if !s.firstTime("list", dir) {
 		return
 	}
-	s.note("list", dir)
-	for _, name := range s.names(dir) {
-		if !slices.Contains(skipped, name) {
-			s.file(filepath.Join(dir, name))
+	s.digest("list", dir)
+	for _, name := range s.readDir(dir) {
+		if !slices.Contains(skippedDirs, name) {
+			s.addFile(filepath.Join(dir, name))
 		}
 	}
 }
 
-// environment notes the packages of a Python installation or virtual environment.
-func (s *survey) environment(prefix string) {
-	if !s.first("environment", prefix) {
+// addPythonEnv notes the packages of a Python installation or virtual environment.
+func (s *scanner) addPythonEnv(prefix string) {
+	if !s.firstTime("environment", prefix) {
 		return
 	}
-	s.note("environment", prefix)
+	s.digest("environment", prefix)
 	if config := filepath.Join(prefix, "pyvenv.cfg"); exists(config) {
-		s.file(config)
+		s.addFile(config)
 	}
 	for _, lib := range [...]string{"lib", "lib64", "local/lib"} {
-		for _, version := range s.names(filepath.Join(prefix, lib)) {
+		for _, version := range s.readDir(filepath.Join(prefix, lib)) {
 			if !strings.HasPrefix(version, "python3") && !strings.HasPrefix(version, "pypy3") {
 				continue
 			}
 			for _, kind := range [...]string{"site-packages", "dist-packages"} {
-				s.packages(filepath.Join(prefix, lib, version, kind))
+				s.addSitePackages(filepath.Join(prefix, lib, version, kind))
 			}
 		}
 	}
 }
 
-// packages notes a site-packages: whoever installs something makes a directory
+// addSitePackages notes a site-packages: whoever installs something makes a directory
 // with its version there. Path files lead to code that is elsewhere.
-func (s *survey) packages(dir string) {
-	s.list(dir)
-	for _, name := range s.names(dir) {
+func (s *scanner) addSitePackages(dir string) {
+	s.addEntries(dir)
+	for _, name := range s.readDir(dir) {
 		switch {
 		case strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py"), strings.HasSuffix(name, ".egg-link"):
 			s.fail("%s in %s leads to code that is elsewhere", name, dir)
 		case strings.HasSuffix(name, ".pth"):
-			text, err := s.read(filepath.Join(dir, name))
+			text, err := s.readFile(filepath.Join(dir, name))
 			if err != nil {
 				s.fail("%w", err)
 			}
 			for _, line := range strings.Split(string(text), "\n") {
 				if line = strings.TrimSpace(line); filepath.IsAbs(line) {
-					s.leads(line)
+					s.followPth(line)
 				}
 			}
 		}
 	}
 }
 
-// leads notes the code that a line of a path file leads to, where the server can read
+// followPth notes the code that a line of a path file leads to, where the server can read
 // that: it may have written the line.
-func (s *survey) leads(line string) {
-	if !s.spend() {
+func (s *scanner) followPth(line string) {
+	if !s.checkBudget() {
 		return
 	}
 	real, err := filepath.EvalSymlinks(line)
-	if err != nil || !s.readable(real) {
+	if err != nil || !s.mayRead(real) {
 		return
 	}
 	if fi, ok := s.lstat(real); ok && fi.IsDir() {
-		s.tree(real)
+		s.addTree(real)
 	}
 }
 
@@ -318,12 +318,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// maxSmall bounds a file whose content is looked at.
-const maxSmall = 64 << 10
+// maxSmallFile bounds a file whose content is looked at.
+const maxSmallFile = 64 << 10
 
-// read reads a small file, through links as far as the server could.
-func (s *survey) read(path string) ([]byte, error) {
-	real, ok := s.reach(path)
+// readFile reads a small file, through links as far as the server could.
+func (s *scanner) readFile(path string) ([]byte, error) {
+	real, ok := s.resolve(path)
 	if !ok {
 		return nil, fmt.Errorf("%s is nothing that the server can read", path)
 	}
@@ -348,8 +348,8 @@ func readSmall(path string) ([]byte, error) {
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
 		return nil, errors.Join(err, refused)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
-	if err != nil || len(text) > maxSmall {
+	text, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
+	if err != nil || len(text) > maxSmallFile {
 		return nil, errors.Join(err, refused)
 	}
 	return bytes.TrimSpace(text), nil
