@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/handover":   {module + "policy", module + "confine/egress", "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/handover":   {module + "policy", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/handover", module + "confine/egress/terminate"},
 	"confine/egress/terminate":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy"},

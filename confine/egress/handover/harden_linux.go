@@ -47,6 +47,10 @@ func harden(connections int) error {
 			return fmt.Errorf("limit %d: %w", r.resource, err)
 		}
 	}
+	// What Prepare read is in memory. From here on the process needs no file.
+	if err := enterLandlockDomain(); err != nil {
+		return err
+	}
 	// The first is the thread's own, and the second asks for it and takes it along.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
