@@ -10,8 +10,8 @@ import (
 // companions are the names that programs make beside the file which they are about, and
 // then rename or remove. What they need, they need of the directory.
 var (
-	databaseFile = lazy{text: `^(.+)-(?:journal|wal|shm)$`} // SQLite
-	companions   = []*lazy{
+	databaseFile = lazyRegexp{text: `^(.+)-(?:journal|wal|shm)$`} // SQLite
+	companions   = []*lazyRegexp{
 		&databaseFile,
 		{text: `^\.(.+)\.sw[a-z]$`}, // vim
 		{text: `^(.+)~$`},           // backups
@@ -23,11 +23,11 @@ var (
 		{text: `^\.(.+)\.[0-9A-Za-z]{6}$`},                                       // rsync
 		{text: `^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`},        // of no name
 	}
-	databaseName = lazy{text: `(?i)\.(?:db3?|sqlite3?|sdb)$`}
+	databaseName = lazyRegexp{text: `(?i)\.(?:db3?|sqlite3?|sdb)$`}
 )
 
-// companion tells a name that is made beside another, and that one where it is known.
-func companion(path string) (of string, ok bool) {
+// companionOf tells a name that is made beside another, and that one where it is known.
+func companionOf(path string) (of string, ok bool) {
 	name := filepath.Base(path)
 	for _, c := range companions {
 		if m := c.re().FindStringSubmatch(name); m != nil {
@@ -40,8 +40,8 @@ func companion(path string) (of string, ok bool) {
 	return "", false
 }
 
-// saysDatabase tells lines that speak of SQLite.
-func saysDatabase(lines []string) bool {
+// mentionsSQLite tells lines that speak of SQLite.
+func mentionsSQLite(lines []string) bool {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		if containsAny(lower, []string{"sqlite", "unable to open database", "readonly database"}) {
@@ -51,18 +51,18 @@ func saysDatabase(lines []string) bool {
 	return false
 }
 
-// ofDatabase tells a file of SQLite's, which keeps others beside it.
-func (j *judge) ofDatabase(path string) bool {
+// isSQLiteFile tells a file of SQLite's, which keeps others beside it.
+func (j *analyzer) isSQLiteFile(path string) bool {
 	name := filepath.Base(path)
-	return databaseFile.re().MatchString(name) || j.database && databaseName.re().MatchString(name)
+	return databaseFile.re().MatchString(name) || j.mentionsSQLite && databaseName.re().MatchString(name)
 }
 
-// blameBeside is the verdict that path lacks a right to write, where a rule for path
+// attributeCompanion is the verdict that path lacks a right to write, where a rule for path
 // alone would not help: its directory is what programs need then. ok is false where it
 // is a file like another.
-func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, cause string) (v verdict, ok bool) {
-	of, beside := companion(path)
-	database := j.ofDatabase(path)
+func (j *analyzer) attributeCompanion(a Attribution, path string, missing policy.Rights, cause string) (v finding, ok bool) {
+	of, beside := companionOf(path)
+	database := j.isSQLiteFile(path)
 	dir := filepath.Dir(path)
 	if _, git := j.gitDir(path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || j.exists(dir) == absent {
 		return v, false
@@ -70,28 +70,28 @@ func (j *judge) blameBeside(a Attribution, path string, missing policy.Rights, c
 	if database || beside && of == "" {
 		missing |= policy.Read // mkstemp opens what it makes for reading, too
 	}
-	v = j.blame(a, policy.AxisFs, path, word(missing), cause, need{})
-	if !expressible(dir) || j.tooWide(dir) {
+	v = j.attribute(a, policy.AxisFs, path, rightWord(missing), cause, grant{})
+	if !expressible(dir) || j.isTooWide(dir) {
 		why := " is not the server's alone"
-		if place := j.held(dir); place != "" {
+		if place := j.programIn(dir); place != "" {
 			why = " holds " + j.show(place) + ", a program that the server is made of"
 		}
 		v.fix = "what is written beside a file needs its directory, and " + j.show(dir) + why + ": have it keep the file in a directory of its own; its documentation names the argument, or the variable to grant"
 		return v, true
 	}
-	v.need, _ = j.pathNeed(dir, missing, false)
-	v.need.rights |= policy.Write
+	v.grant, _ = j.pathGrant(dir, missing, false)
+	v.grant.rights |= policy.Write
 	if !beside {
 		of = path
 	}
-	v.need = j.besideRuled(v.need, of)
-	v.hint.Warning = j.risk(v.need.path, v.need.rights)
+	v.grant = j.alignFileRule(v.grant, of)
+	v.hint.Warning = j.risk(v.grant.path, v.grant.rights)
 	return v, true
 }
 
-// besideRuled lets a file be replaced that has a rule of its own in the directory of a
+// alignFileRule lets a file be replaced that has a rule of its own in the directory of a
 // need: policy.Profile.Distinct keeps it in place unless both say the same.
-func (j *judge) besideRuled(n need, file string) need {
+func (j *analyzer) alignFileRule(n grant, file string) grant {
 	const ofFiles = policy.Read | policy.Update | policy.Execute
 	e, ok := j.profile.Find(file)
 	if file == "" {

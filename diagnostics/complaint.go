@@ -9,7 +9,7 @@ import (
 // of something that its policy does not grant; ok is false where that is nothing. Of the
 // evidence only the words count: what the jail refused without a word is usual.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
-	if !slices.ContainsFunc(ev.Stderr, speaksOfFault) {
+	if !slices.ContainsFunc(ev.Stderr, mayNameFault) {
 		return d, false
 	}
 	ev.Started, ev.Denials = true, nil
@@ -17,10 +17,10 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
 }
 
-// speaksOfFault tells lines that may name a refusal from all others, without the cost of
+// mayNameFault tells lines that may name a refusal from all others, without the cost of
 // looking for a name.
-func speaksOfFault(line string) bool {
-	if f, _ := signatureOf(line); f != faultNone {
+func mayNameFault(line string) bool {
+	if f, _ := matchFault(line); f != faultNone {
 		return true
 	}
 	lower := strings.ToLower(line)

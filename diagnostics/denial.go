@@ -21,14 +21,14 @@ type Denial struct {
 	Last      time.Time   `json:"last,omitzero"`  // of the latest, where Time is that of the first
 	Tool      string      `json:"tool,omitempty"` // whose process was refused it, where each call has its own
 	// Usual: the server is refused it also where nothing fails, such as at every start.
-	Usual bool `json:"usual,omitempty"`
+	Background bool `json:"usual,omitempty"`
 }
 
-// lookup is what was attempted where Denial.nameless.
-const lookup = "to look up the name of a host"
+// lookupPhrase is what was attempted where Denial.nameless.
+const lookupPhrase = "to look up the name of a host"
 
-// nameless tells a look-up of which the jail has not seen the name.
-func (d Denial) nameless() bool { return d.Operation == "resolve" && d.Target == "" }
+// isNamelessLookup tells a look-up of which the jail has not seen the name.
+func (d Denial) isNamelessLookup() bool { return d.Operation == "resolve" && d.Target == "" }
 
 // Latest is when it was refused the last time.
 func (d Denial) Latest() time.Time {

@@ -25,91 +25,91 @@ const (
 func Diagnose(ev Evidence) Diagnosis {
 	ev.Redactor = ev.redactor()
 	ev.Text = cut(ev.Text, tailBytes)
-	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: what(&ev)}
+	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
 	if ev.Exit != nil {
 		if d.Signal = signalName(ev.Exit.Signal); d.Signal == "" {
 			code := ev.Exit.Code
 			d.Exit = &code
 		}
 	}
-	d.Stderr = quotedLines(redacted(ev.Stderr, ev.Redactor), maxStderr)
+	d.Stderr = quotedLines(redactLines(ev.Stderr, ev.Redactor), maxStderr)
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
 		d.Said = quotedLines(strings.Split(text, "\n"), -maxSaid)
 	}
-	d.Denials = validDenials(ev.Redactor.Denials(ev.Denials))
+	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
-	heard := ev.Heard
+	heard := ev.RawStderr
 	if heard == nil {
 		heard = ev.Stderr
 	}
-	if quiet(&ev) {
+	if onlyDenials(&ev) {
 		heard = nil
 	}
 	if ev.Exit != nil && ev.Exit.Why != "" {
-		return d.givenUp(ev.Exit.Why)
+		return d.endedByJail(ev.Exit.Why)
 	}
-	j := newJudge(&ev)
-	lines := closeness(ev.Text, heard)
-	found, cleared := j.collect(lines)
+	j := newAnalyzer(&ev)
+	lines := orderByRelevance(ev.Text, heard)
+	found, cleared := j.analyze(lines)
 	if len(found) > 0 {
-		d.blame(j, found)
+		d.setCauses(j, found)
 	} else {
-		d.doubt(j, lines, cleared)
+		d.fallback(j, lines, cleared)
 	}
-	if p := patience(&ev); p != "" {
+	if p := timeoutHint(&ev); p != "" {
 		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
 	}
 	return d
 }
 
-// givenUp is about a server that has nothing to do with its end.
-func (d Diagnosis) givenUp(why string) Diagnosis {
+// endedByJail is about a server that has nothing to do with its end.
+func (d Diagnosis) endedByJail(why string) Diagnosis {
 	d.Attribution = Certain
 	d.Cause = cut("its jail could not hold any longer what it promises, and ended it: "+why, maxCause)
 	d.Fix = "start it again; if it happens again, see what `mcp-jail doctor` says"
 	return d
 }
 
-// collect judges all evidence: the start, the denials, then the text.
-func (j *judge) collect(lines []string) (findings, *verdict) {
+// analyze judges all evidence: the start, the denials, then the text.
+func (j *analyzer) analyze(lines []string) (candidates, *finding) {
 	own := ownStderr // the last lines of a process are about its end
 	if strings.TrimSpace(j.ev.Text) != "" {
-		own = len(closeness(j.ev.Text, nil))
+		own = len(orderByRelevance(j.ev.Text, nil))
 	}
-	j.near = own
-	j.database = saysDatabase(lines[:min(own, len(lines))])
-	all := j.fromDenials(lines)
+	j.ownLines = own
+	j.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])
+	all := j.analyzeDenials(lines)
 	if j.ev.Start != nil {
-		v := j.start(*j.ev.Start)
-		if !v.blamed {
-			return all.ordered(own), &v // whatever text there is, it is not of the program
+		v := j.analyzeStart(*j.ev.Start)
+		if !v.refused {
+			return all.ranked(own), &v // whatever text there is, it is not of the program
 		}
-		all.add(finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
-		return all.ordered(own), nil
+		all.add(candidate{hint: v.hint, grant: v.grant, fix: v.fix, named: true})
+		return all.ranked(own), nil
 	}
-	likely, cleared := j.fromText(lines)
-	likely = slices.DeleteFunc(likely, j.bySocket)
-	if v := j.uprooted(lines); v.blamed {
-		likely = append(likely, finding{hint: v.hint, need: v.need, fix: v.fix, named: true})
+	likely, cleared := j.analyzeText(lines)
+	likely = slices.DeleteFunc(likely, j.reachedBySocket)
+	if v := j.ungrantedRoot(lines); v.refused {
+		likely = append(likely, candidate{hint: v.hint, grant: v.grant, fix: v.fix, named: true})
 	}
-	for _, f := range append(likely, j.fromArguments(lines)...) {
+	for _, f := range append(likely, j.analyzeArguments(lines)...) {
 		all.add(f)
 	}
 	for i := range all {
-		all[i].aside = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
-			(spokenOf(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
-		if j.hides(all[i].need) {
-			all[i].need, all[i].hint.Warning = need{}, ""
+		all[i].incidental = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
+			(namesAnotherCause(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
+		if j.revealsSecret(all[i].grant) {
+			all[i].grant, all[i].hint.Warning = grant{}, ""
 			all[i].fix = "the name holds the value of a granted variable, which is not shown: grant what is around it"
 		}
 	}
-	return all.ordered(own), cleared
+	return all.ranked(own), cleared
 }
 
-// bySocket tells a host that was never looked for: the text has its name because a
+// reachedBySocket tells a host that was never looked for: the text has its name because a
 // connection to a socket was made in that name, and the jail has refused that one. Every
 // look-up of a name is on record.
-func (j *judge) bySocket(f finding) bool {
+func (j *analyzer) reachedBySocket(f candidate) bool {
 	host, _, _, _ := splitEndpoint(f.hint.Target)
 	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
 		return false
@@ -120,25 +120,25 @@ func (j *judge) bySocket(f finding) bool {
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
-// blame fills in the cause that is known.
-func (d *Diagnosis) blame(j *judge, found findings) {
+// setCauses fills in the cause that is known.
+func (d *Diagnosis) setCauses(j *analyzer, found candidates) {
 	for _, f := range found {
 		d.Hints = append(d.Hints, j.hint(f))
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix = first.Attribution, first.Cause, first.Fix
-	needs := found.chosen(j.near)
-	d.Grant = j.advice.toml(needs)
-	d.Flags, _ = j.advice.flags(needs)
-	d.Line, d.Declare = j.advice.line(needs)
-	if len(d.Grant) > 0 && replaces(needs) && len(j.advice.keeps()) > 0 {
+	needs := found.grants(j.ownLines)
+	d.Grant = j.writer.toml(needs)
+	d.Flags, _ = j.writer.flags(needs)
+	d.Line, d.Declare = j.writer.commandLine(needs)
+	if len(d.Grant) > 0 && needsAccessTable(needs) && len(j.writer.preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
 }
 
-// doubt says what is left when nothing is blamed.
-func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
-	v, ok := j.rooted(lines)
+// fallback says what is left when nothing is blamed.
+func (d *Diagnosis) fallback(j *analyzer, lines []string, cleared *finding) {
+	v, ok := j.outsideRoots(lines)
 	switch {
 	case ok:
 	case cleared != nil && cleared.hint.Attribution == Possible:
@@ -147,35 +147,35 @@ func (d *Diagnosis) doubt(j *judge, lines []string, cleared *verdict) {
 	default:
 		// What a limit's error names is granted, most likely. Any other name of which
 		// the policy refuses nothing has a cause of its own, which words do not change.
-		if v, ok = j.suspicion(lines); ok && (cleared == nil || v.hint.Axis == policy.AxisLimits) {
+		if v, ok = j.heuristics(lines); ok && (cleared == nil || v.hint.Axis == policy.AxisLimits) {
 			d.Attribution = Possible
-		} else if cleared == nil || j.answered() && !cleared.ours {
+		} else if cleared == nil || j.serverAnswered() && !cleared.aboutPolicy {
 			return
 		} else {
 			v = *cleared
 		}
 	}
 	d.Cause = cut(v.note, maxCause)
-	f := finding{hint: v.hint, need: v.need, fix: v.fix}
+	f := candidate{hint: v.hint, grant: v.grant, fix: v.fix}
 	f.hint.Attribution = d.Attribution
 	f.hint.Cause = d.Cause
 	h := j.hint(f)
 	d.Fix = h.Fix
-	if !v.need.isZero() {
+	if !v.grant.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
-		d.Line, d.Declare = j.advice.line([]need{v.need})
+		d.Line, d.Declare = j.writer.commandLine([]grant{v.grant})
 	}
 }
 
-// answered tells that the server itself has answered: what the jail has no part in is
+// serverAnswered tells that the server itself has answered: what the jail has no part in is
 // then its own business.
-func (j *judge) answered() bool {
+func (j *analyzer) serverAnswered() bool {
 	ev := j.ev
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
 }
 
-// patience is the limit of time that passed, and the line that raises it.
-func patience(ev *Evidence) string {
+// timeoutHint is the limit of time that passed, and the line that raises it.
+func timeoutHint(ev *Evidence) string {
 	if ev.Timeout == 0 {
 		return ""
 	}
@@ -184,16 +184,16 @@ func patience(ev *Evidence) string {
 		key = "startup_timeout_secs"
 	}
 	switch {
-	case ev.InPlace && ev.Stage == StageBoot:
+	case ev.FromCommandLine && ev.Stage == StageBoot:
 		return "if it needs longer, start it with --startup-timeout " + strconv.Itoa(2*int(ev.Timeout.Seconds()))
-	case ev.InPlace:
+	case ev.FromCommandLine:
 		return "if it needs longer, declare the server in a configuration file with a larger " + key
 	}
 	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + tomlKey(ev.Server) + "]"
 }
 
 // hint completes the hint of a finding with what to do.
-func (j *judge) hint(f finding) Hint {
+func (j *analyzer) hint(f candidate) Hint {
 	h := f.hint
 	h.Cause = cut(h.Cause, maxCause)
 	h.Target = cut(strings.ToValidUTF8(j.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
@@ -201,20 +201,20 @@ func (j *judge) hint(f finding) Hint {
 	if f.fix != "" {
 		fixes = append(fixes, f.fix)
 	}
-	if !f.need.isZero() {
-		needs := []need{f.need}
-		h.Grant = j.advice.toml(needs)
-		flags, ok := j.advice.flags(needs)
+	if !f.grant.isZero() {
+		needs := []grant{f.grant}
+		h.Grant = j.writer.toml(needs)
+		flags, ok := j.writer.flags(needs)
 		h.Flags = flags
 		switch {
-		case j.advice.nowhere:
+		case j.writer.noTable:
 			fixes = append(fixes, "its tools are listed under the default policy: set stateful = true and declare access for the whole server")
-		case j.ev.InPlace && ok:
+		case j.ev.FromCommandLine && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
-		case j.ev.InPlace:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+j.whole()+"), with "+j.inline(f.need))
+		case j.ev.FromCommandLine:
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+j.whereWhole()+"), with "+j.phrase(f.grant))
 		case len(h.Grant) > 0:
-			fixes = append(fixes, "add "+j.inline(f.need))
+			fixes = append(fixes, "add "+j.phrase(f.grant))
 		}
 	}
 	if h.Warning != "" {
@@ -224,16 +224,16 @@ func (j *judge) hint(f finding) Hint {
 	return h
 }
 
-// whole is where the whole of a new command line, or of a block, is to be found.
-func (j *judge) whole() string { return "`mcp-jail why " + j.ev.Server + "` prints it whole" }
+// whereWhole is where the whole of a new command line, or of a block, is to be found.
+func (j *analyzer) whereWhole() string { return "`mcp-jail why " + j.ev.Server + "` prints it whole" }
 
-// inline is a need as a phrase: path = "x", read = true under [[…]].
-func (j *judge) inline(n need) string {
+// phrase is a need as a phrase: path = "x", read = true under [[…]].
+func (j *analyzer) phrase(n grant) string {
 	also := ""
 	if n.with != "" {
 		also, n.with = ", and the same for "+j.show(n.with), ""
 	}
-	block := j.advice.block(n)
+	block := j.writer.block(n)
 	switch len(block) {
 	case 0:
 		return ""
@@ -259,7 +259,7 @@ func codeOf(ev *Evidence) Code {
 	return CodeDied
 }
 
-func redacted(lines []string, r *Redactor) []string {
+func redactLines(lines []string, r *Redactor) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
 		out[i] = r.Redact(l)
@@ -267,9 +267,9 @@ func redacted(lines []string, r *Redactor) []string {
 	return out
 }
 
-// Denials returns denials without the secret values: a server can put them into
+// RedactDenials returns denials without the secret values: a server can put them into
 // the names of what it asks for.
-func (r *Redactor) Denials(denials []Denial) []Denial {
+func (r *Redactor) RedactDenials(denials []Denial) []Denial {
 	out := make([]Denial, len(denials))
 	for i, d := range denials {
 		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
@@ -278,16 +278,16 @@ func (r *Redactor) Denials(denials []Denial) []Denial {
 	return out
 }
 
-// validDenials are the latest denials as they are shown. The judge sees them
+// shownDenials are the latest denials as they are shown. The judge sees them
 // before: a name that is no valid UTF-8 must not turn into another name's rule.
-func validDenials(denials []Denial) []Denial {
+func shownDenials(denials []Denial) []Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
 	var out []Denial
 	for _, d := range denials {
 		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
-		d.Operation = cut(clean(d.Operation), maxTarget)
+		d.Operation = cut(sanitize(d.Operation), maxTarget)
 		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
-		d.Reason, d.Detail = cut(clean(d.Reason), maxTarget), cut(clean(d.Detail), maxTarget)
+		d.Reason, d.Detail = cut(sanitize(d.Reason), maxTarget), cut(sanitize(d.Detail), maxTarget)
 		out = append(out, d)
 	}
 	return out
@@ -303,7 +303,7 @@ func quotedLines(lines []string, n int) []string {
 	}
 	var out []string
 	for _, l := range lines {
-		out = append(out, cut(clean(strings.TrimRight(l, "\r\n")), maxStderrB))
+		out = append(out, cut(sanitize(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
 	return out
 }

@@ -236,7 +236,7 @@ func TestPlanOf(t *testing.T) {
 	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan github`") {
 		t.Errorf("%s", d.Text())
 	}
-	ev.InPlace = true
+	ev.FromCommandLine = true
 	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan` with the same arguments") {
 		t.Errorf("%s", d.Text())
 	}

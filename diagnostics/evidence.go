@@ -20,12 +20,12 @@ type Evidence struct {
 	Profile *policy.Profile
 	// InPlace: the server was given as `run -- COMMAND`; advice is then made of
 	// flags, since there is no file to add a line to.
-	InPlace bool
+	FromCommandLine bool
 	// Line are the words by which the client starts such a server: mcp-jail, run, flags,
 	// --, the command. Declare makes the lines that declare it in a configuration, flags
 	// included. nil: not known, and then no new line is told.
-	Line    []string
-	Declare func() []string
+	CommandLine []string
+	Declare     func() []string
 	// Stateless: every call has a process of its own. Profile.Tool says which
 	// tool's; with "" it is the discovery process, which no table can grant to.
 	Stateless bool
@@ -38,7 +38,7 @@ type Evidence struct {
 	Stderr []string // the last lines of the server's stderr, oldest first; best those since the request
 	// Heard is Stderr with its secrets, for the judge alone: none of it is shown. nil is
 	// Stderr itself. A value taken out in the middle of a path would leave no path.
-	Heard []string
+	RawStderr []string
 	// Text is the error message, or the text of the error result, of the failing
 	// request. "" in a call with Denials and nothing else: the call went well, and
 	// the jail refused something during it.

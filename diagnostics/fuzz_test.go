@@ -30,7 +30,7 @@ func FuzzDiagnose(f *testing.F) {
 		ev.Denials = nil
 		d := Diagnose(ev)
 		check(t, d)
-		ev.InPlace = true
+		ev.FromCommandLine = true
 		check(t, Diagnose(ev))
 		if d.Attribution == Certain {
 			t.Fatalf("text alone is certain: %q", text)
@@ -49,7 +49,7 @@ func FuzzDiagnose(f *testing.F) {
 func check(t *testing.T, d Diagnosis) {
 	t.Helper()
 	for _, l := range strings.Split(strings.TrimSuffix(d.Text(), "\n"), "\n") {
-		if !strings.HasPrefix(l, "mcp-jail: ") || clean(l) != l {
+		if !strings.HasPrefix(l, "mcp-jail: ") || sanitize(l) != l {
 			t.Fatalf("not harmless: %q", l)
 		}
 	}
@@ -84,7 +84,7 @@ func FuzzErrorFrame(f *testing.F) {
 			}
 			var m struct {
 				ID    json.RawMessage
-				Error struct{ Data map[string]failure }
+				Error struct{ Data map[string]failureData }
 			}
 			if err := json.Unmarshal(frame, &m); err != nil || m.Error.Data[DataFailure].Attribution == "" {
 				t.Fatalf("%v: %s", err, frame)

@@ -12,50 +12,50 @@ import (
 // writes all over its directory.
 var (
 	// fatal: not a git repository: /x/.git/worktrees/y   (what a worktree points to)
-	gitPointer = lazy{text: `not a git repository: (\S.*)$`}
+	gitPointer = lazyRegexp{text: `not a git repository: (\S.*)$`}
 	// error: insufficient permission for adding an object to repository database .git/objects
 	// error: could not lock config file .git/config: Read-only file system
-	gitLock    = lazy{text: `could not lock config file (\S.*): [A-Z]`}
-	gitAround  = lazy{text: `not a git repository \(or any (?:of the parent directories|parent up to mount point (/.*))\)`}
-	gitObjects = lazy{text: `insufficient permission for adding an object to repository database (\S.*)$`}
+	gitLock    = lazyRegexp{text: `could not lock config file (\S.*): [A-Z]`}
+	gitAround  = lazyRegexp{text: `not a git repository \(or any (?:of the parent directories|parent up to mount point (/.*))\)`}
+	gitObjects = lazyRegexp{text: `insufficient permission for adding an object to repository database (\S.*)$`}
 )
 
-// gitIn extracts what a line of git names.
-func gitIn(line string, f fault) []mention {
+// gitReferences extracts what a line of git names.
+func gitReferences(line string, f fault) []reference {
 	if m := gitPointer.re().FindStringSubmatch(line); m != nil {
-		return []mention{pathMention(faultAbsent, "read", m[1])}
+		return []reference{pathReference(faultAbsent, "read", m[1])}
 	}
 	if m := gitObjects.re().FindStringSubmatch(line); m != nil {
-		return []mention{pathMention(faultRefused, "write", m[1])}
+		return []reference{pathReference(faultRefused, "write", m[1])}
 	}
 	if m := gitLock.re().FindStringSubmatch(line); m != nil {
-		return []mention{pathMention(f, "create", m[1]+".lock")}
+		return []reference{pathReference(f, "create", m[1]+".lock")}
 	}
 	if m := gitAround.re().FindStringSubmatch(line); m != nil {
-		return []mention{{kind: mentionWorkspace, name: m[1], fault: faultAbsent}}
+		return []reference{{kind: refRepository, name: m[1], fault: faultAbsent}}
 	}
 	if strings.Contains(line, "fatal: not in a git directory") {
-		return []mention{{kind: mentionWorkspace, fault: faultAbsent}}
+		return []reference{{kind: refRepository, fault: faultAbsent}}
 	}
 	return nil
 }
 
-// workspace judges a git that found no repository around its working directory. It says
+// analyzeGitSearch judges a git that found no repository around its working directory. It says
 // where it gave up looking, at the edge of a mount.
-func (j *judge) workspace(edge string) verdict {
-	if v := j.repositoryAbove(edge); v.blamed {
+func (j *analyzer) analyzeGitSearch(edge string) finding {
+	if v := j.repositoryAbove(edge); v.refused {
 		return v
 	}
 	dir := j.profile.Workspace
 	if dir == "" || j.rightsAt(dir).Has(policy.Read) || j.exists(filepath.Join(dir, ".git")) != present {
-		return verdict{}
+		return finding{}
 	}
-	return j.blamePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
+	return j.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
 }
 
 // repositoryAbove judges the directories above the working directory: one of them is a
 // repository, and the policy grants only what is below.
-func (j *judge) repositoryAbove(edge string) verdict {
+func (j *analyzer) repositoryAbove(edge string) finding {
 	below := j.profile.Dir
 	rights := j.profile.RightsAt(below)
 	elsewhere := edge != "" && !policy.Within(below, edge)
@@ -63,48 +63,48 @@ func (j *judge) repositoryAbove(edge string) verdict {
 		below, rights = edge, policy.Read
 	}
 	if below == "" {
-		return verdict{}
+		return finding{}
 	}
 	dir := below
 	for j.exists(filepath.Join(dir, ".git")) != present {
 		if dir == "/" {
-			return verdict{}
+			return finding{}
 		}
 		dir = filepath.Dir(dir)
 	}
 	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || j.rightsAt(dir).Has(policy.Read) {
-		return verdict{}
+		return finding{}
 	}
-	v := j.blame(Likely, policy.AxisFs, dir, word(policy.Read), "git looks for its repository in the directories above as well: it is "+j.show(dir)+", which the policy does not grant", need{})
-	if dir == "/" || j.atHome(dir) && j.ev.UserHome == dir || systemDir(dir) && !j.atHome(dir) || j.shared(dir) || j.obeyed(dir) != "" {
+	v := j.attribute(Likely, policy.AxisFs, dir, rightWord(policy.Read), "git looks for its repository in the directories above as well: it is "+j.show(dir)+", which the policy does not grant", grant{})
+	if dir == "/" || j.inUserHome(dir) && j.ev.UserHome == dir || systemDir(dir) && !j.inUserHome(dir) || j.isShared(dir) || j.autorunPlace(dir) != "" {
 		v.fix = "no line is proposed for it: " + j.show(dir) + " is much more than a project"
 		return v
 	}
-	v.need = need{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.InPlace && j.profile.Default && !elsewhere}
-	return j.withheld(v, false)
+	v.grant = grant{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.FromCommandLine && j.profile.Default && !elsewhere}
+	return j.withhold(v, false)
 }
 
-// newRepository is what there is to do about a repository that git could not make.
-const newRepository = "no rule lets a server make a repository, a worktree or a submodule where the host's git would believe what it holds: make it outside of the jail, or in the server's HOME"
+// newRepositoryFix is what there is to do about a repository that git could not make.
+const newRepositoryFix = "no rule lets a server make a repository, a worktree or a submodule where the host's git would believe what it holds: make it outside of the jail, or in the server's HOME"
 
-// besidesGit tells a path where git keeps its directories for worktrees and submodules.
-func besidesGit(path string) bool {
+// inGitInternals tells a path where git keeps its directories for worktrees and submodules.
+func inGitInternals(path string) bool {
 	return strings.Contains(path+"/", "/.git/worktrees/") || strings.Contains(path+"/", "/.git/modules/")
 }
 
-// inWorktree tells what lies in the directory that git keeps for a worktree or submodule
+// inGitWorktree tells what lies in the directory that git keeps for a worktree or submodule
 // which is there, but for what says where the others are.
-func (j *judge) inWorktree(path string) bool {
+func (j *analyzer) inGitWorktree(path string) bool {
 	switch filepath.Base(path) {
 	case "commondir", "gitdir", "config.worktree", "config", "hooks":
 		return false
 	}
-	return besidesGit(path) && j.exists(filepath.Dir(path)) == present
+	return inGitInternals(path) && j.exists(filepath.Dir(path)) == present
 }
 
 // gitDir is the git directory that path lies in, unless path is a protected name
 // of it. A rule for the directory leaves those protected.
-func (j *judge) gitDir(path string) (dir string, ok bool) {
+func (j *analyzer) gitDir(path string) (dir string, ok bool) {
 	before, after, found := strings.Cut(path, "/.git/")
 	if !found {
 		return "", false
@@ -114,7 +114,7 @@ func (j *judge) gitDir(path string) (dir string, ok bool) {
 			return "", false
 		}
 	}
-	if e, ok := j.profile.Find(path); ok && e.Origin == policy.OriginProtected || j.reserved(path) && !j.inWorktree(path) {
+	if e, ok := j.profile.Find(path); ok && e.Origin == policy.OriginProtected || j.isReserved(path) && !j.inGitWorktree(path) {
 		return "", false
 	}
 	return filepath.Join(before, ".git"), true

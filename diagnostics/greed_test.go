@@ -18,7 +18,7 @@ var homeHost = host{
 // greedy is a denial of a server that asks for more than it needs.
 func greedy(operation, target string) Evidence {
 	ev := evidence("")
-	ev.InPlace = true
+	ev.FromCommandLine = true
 	ev.Exists = homeHost.exists
 	ev.SearchPath = "/usr/bin:/home/u/tools"
 	ev.Canonical = func(path string) string {

@@ -27,26 +27,26 @@ type Record struct {
 	// These are no part of what is kept. `mcp-jail why` sets them where a later session
 	// of the server has no record, so that this one does not pass for the last, and where
 	// the end of this one could not be written: why.
-	Newer      *Unrecorded `json:"newer,omitempty"`
+	Newer      *LostRecord `json:"newer,omitempty"`
 	Incomplete string      `json:"incomplete,omitempty"`
 	// Failed is the last session before this one in which something failed, where in this
 	// one nothing did.
 	Failed *Record `json:"failed,omitempty"`
 }
 
-// Unrecorded is a session that has no record.
-type Unrecorded struct {
+// LostRecord is a session that has no record.
+type LostRecord struct {
 	Time  time.Time `json:"time"`            // of its begin
 	Cause string    `json:"cause,omitempty"` // "" where none is known
 }
 
-// Words say that there is no record, and why.
-func (u Unrecorded) Words() string {
+// Text say that there is no record, and why.
+func (u LostRecord) Text() string {
 	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
 	if u.Cause == "" {
 		return words + " yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later"
 	}
-	return words + ": it could not be written: " + clean(u.Cause)
+	return words + ": it could not be written: " + sanitize(u.Cause)
 }
 
 const timeFormat = "2006-01-02 15:04:05 -07:00"
@@ -63,9 +63,9 @@ const (
 // keeps the latest 1000 denials and 100 diagnoses.
 func (r Record) Encode() ([]byte, error) {
 	r.Version = RecordVersion
-	r.Denials = last(r.Denials, recordDenials)
-	r.Diagnoses = last(r.Diagnoses, recordDiagnoses)
-	r.Remedies = last(r.Remedies, recordRemedies)
+	r.Denials = lastN(r.Denials, recordDenials)
+	r.Diagnoses = lastN(r.Diagnoses, recordDiagnoses)
+	r.Remedies = lastN(r.Remedies, recordRemedies)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
@@ -85,13 +85,13 @@ func DecodeRecord(data []byte) (Record, error) {
 	return r, nil
 }
 
-// Words tells the session in words, for `mcp-jail why`. A record may have been
+// Text tells the session in words, for `mcp-jail why`. A record may have been
 // written by anyone who can write the state directory, and names in it come from
 // servers: all of it is made harmless to print once more.
-func (r Record) Words() string {
+func (r Record) Text() string {
 	var b strings.Builder
 	if r.Newer != nil {
-		b.WriteString(r.Newer.Words() + "\nThis is the one before it.\n\n")
+		b.WriteString(r.Newer.Text() + "\nThis is the one before it.\n\n")
 	}
 	b.WriteString("server " + quote(r.Server))
 	if r.Tool != "" {
@@ -107,40 +107,40 @@ func (r Record) Words() string {
 		}
 		b.WriteString("\n" + title + "\n")
 		for _, l := range lines {
-			b.WriteString("  " + clean(l) + "\n")
+			b.WriteString("  " + sanitize(l) + "\n")
 		}
 	}
 	if r.Incomplete != "" {
-		b.WriteString("\nThe last part of it could not be written: " + clean(r.Incomplete) + "\n")
+		b.WriteString("\nThe last part of it could not be written: " + sanitize(r.Incomplete) + "\n")
 	}
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)
 	var refused []string
 	for _, d := range r.Denials {
-		refused = append(refused, d.words())
+		refused = append(refused, d.text())
 	}
 	section("Refused by the jail:", refused)
-	for _, h := range r.untold() {
-		h.words(&b)
+	for _, h := range r.unreported() {
+		h.writeText(&b)
 	}
 	for _, d := range r.Diagnoses {
-		d.words(&b)
+		d.writeText(&b)
 	}
-	if all := r.together(); all != nil {
+	if all := r.combinedLine(); all != nil {
 		b.WriteString("\nTo grant all of this at once:\n")
-		writeLine(&b, all)
+		writeCommandLine(&b, all)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last session before it in which something failed:\n\n" + r.Failed.Words())
+		b.WriteString("\nThe last session before it in which something failed:\n\n" + r.Failed.Text())
 	}
 	return b.String()
 }
 
-// untold are the remedies that no diagnosis has.
-func (r Record) untold() (hints []Hint) {
+// unreported are the remedies that no diagnosis has.
+func (r Record) unreported() (hints []Hint) {
 	for _, h := range r.Remedies {
 		if len(h.Grant)+len(h.Flags) == 0 {
 			continue
@@ -153,48 +153,48 @@ func (r Record) untold() (hints []Hint) {
 	return hints
 }
 
-// words appends what would grant a thing that was refused without anything failing.
-func (h Hint) words(b *strings.Builder) {
+// writeText appends what would grant a thing that was refused without anything failing.
+func (h Hint) writeText(b *strings.Builder) {
 	b.WriteString("\n" + quote(h.Target) + " would be granted by")
 	if len(h.Flags) > 0 {
-		b.WriteString("  " + clean(strings.Join(h.Flags, " ")))
+		b.WriteString("  " + sanitize(strings.Join(h.Flags, " ")))
 	}
 	b.WriteString("\n")
 	if h.Warning != "" {
-		b.WriteString("  careful: " + clean(h.Warning) + "\n")
+		b.WriteString("  careful: " + sanitize(h.Warning) + "\n")
 	}
 	for i, l := range h.Grant {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(clean(l) + "\n")
+		b.WriteString(sanitize(l) + "\n")
 	}
 }
 
-// words is a denial in one line.
-func (d Denial) words() string {
-	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.details()
-	if d.nameless() {
-		words = string(d.Axis) + ": " + lookup + d.details()
+// text is a denial in one line.
+func (d Denial) text() string {
+	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.programAndCount()
+	if d.isNamelessLookup() {
+		words = string(d.Axis) + ": " + lookupPhrase + d.programAndCount()
 	}
 	if d.Tool != "" {
 		words += ", tool " + quote(d.Tool)
 	}
-	if d.Detail != "" && d.Reason != notGranted {
+	if d.Detail != "" && d.Reason != reasonNotGranted {
 		words += ": " + d.Detail
 	}
-	if d.Usual {
+	if d.Background {
 		words += " (usual: also where nothing fails)"
 	}
 	return words
 }
 
-// words appends a diagnosis. The lines to paste stand alone on their lines.
-func (d Diagnosis) words(b *strings.Builder) {
-	b.WriteString("\n" + clean(d.What) + "\n")
+// writeText appends a diagnosis. The lines to paste stand alone on their lines.
+func (d Diagnosis) writeText(b *strings.Builder) {
+	b.WriteString("\n" + sanitize(d.What) + "\n")
 	put := func(head, s string) {
 		if s != "" {
-			b.WriteString("  " + head + clean(s) + "\n")
+			b.WriteString("  " + head + sanitize(s) + "\n")
 		}
 	}
 	if d.Attribution == "" || d.Cause == "" {
@@ -213,14 +213,14 @@ func (d Diagnosis) words(b *strings.Builder) {
 		}
 	}
 	put("flags to add: ", strings.Join(d.Flags, " "))
-	if word := d.lastWord(); word != "" {
+	if word := d.lastError(); word != "" {
 		b.WriteString("  server said: " + quote(word) + "\n")
 	}
 	if len(d.Grant) > 0 {
 		b.WriteString("  lines to add:\n\n")
 		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
-			b.WriteString(clean(l) + "\n")
+			b.WriteString(sanitize(l) + "\n")
 		}
 	}
-	writeLine(b, d.Line)
+	writeCommandLine(b, d.Line)
 }

@@ -209,13 +209,13 @@ func TestJudgeBeforeRedacting(t *testing.T) {
 	// Of stderr the judge hears what is not shown.
 	tail := NewTail(redactorOf("postgres"))
 	tail.Write([]byte("open '/var/lib/postgres/x'\nlast"))
-	if got := tail.Heard(-1); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
+	if got := tail.RawLines(-1); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
 		t.Errorf("heard %q", got)
 	}
 	ev.Profile.Env[len(ev.Profile.Env)-1] = policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true}
 	ev.Stage, ev.Text, ev.Exists = StageBoot, "", host{"/var/lib/postgres/x": true}.exists
 	ev.Exit = &Exit{Code: 1}
-	ev.Heard, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
+	ev.RawStderr, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
 	if d := Diagnose(ev); d.Attribution != Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
 		t.Errorf("%s", d.Text())
 	}

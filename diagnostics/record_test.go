@@ -36,7 +36,7 @@ func TestRecord(t *testing.T) {
 	if data, _ = in.Encode(); len(data) > 1<<20 {
 		t.Errorf("a record of %d bytes", len(data))
 	}
-	if w := (Record{Server: "x"}).Words(); !strings.Contains(w, "Nothing was refused") {
+	if w := (Record{Server: "x"}).Text(); !strings.Contains(w, "Nothing was refused") {
 		t.Error(w)
 	}
 }
@@ -74,21 +74,21 @@ func TestDigest(t *testing.T) {
 // A record that is not of the last session says so before anything else, and what is
 // kept has no such member.
 func TestNewerSession(t *testing.T) {
-	r := Record{Server: "s", Newer: &Unrecorded{Time: time.Now(), Cause: "no space\x1b[0m"}}
-	if words := r.Words(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
+	r := Record{Server: "s", Newer: &LostRecord{Time: time.Now(), Cause: "no space\x1b[0m"}}
+	if words := r.Text(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
 		!strings.Contains(words, "\nThis is the one before it.\n\nserver \"s\"\n") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Newer.Cause = ""
-	if words := r.Words(); !strings.Contains(words, " has no record yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later\n") {
+	if words := r.Text(); !strings.Contains(words, " has no record yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later\n") {
 		t.Errorf("%q", words)
 	}
 	r.Newer, r.Incomplete = nil, "no space\x1b[0m"
-	if words := r.Words(); !strings.Contains(words, "\nThe last part of it could not be written: no space") || strings.Contains(words, "\x1b") {
+	if words := r.Text(); !strings.Contains(words, "\nThe last part of it could not be written: no space") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Incomplete = ""
-	if b, err := r.Encode(); err != nil || strings.Contains(string(b), "newer") || !strings.HasPrefix(r.Words(), "server \"s\"\n") {
+	if b, err := r.Encode(); err != nil || strings.Contains(string(b), "newer") || !strings.HasPrefix(r.Text(), "server \"s\"\n") {
 		t.Errorf("%s, %v", b, err)
 	}
 }

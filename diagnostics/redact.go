@@ -32,12 +32,12 @@ const minSecret = 6
 // found: redaction keeps accidents out of logs, it does not stop a server that wants to
 // tell.
 type Redactor struct {
-	known atomic.Pointer[needles]
-	hide  sync.Mutex
+	needles atomic.Pointer[needleSet]
+	mu      sync.Mutex
 }
 
-// needles are immutable.
-type needles struct {
+// needleSet are immutable.
+type needleSet struct {
 	all []needle // longest first
 	// first holds, for each byte, the needles that begin with it, longest first.
 	first [256][]int
@@ -45,7 +45,7 @@ type needles struct {
 	pairs [1 << 16 / 64]uint64
 }
 
-func (n *needles) begins(buf []byte) bool {
+func (n *needleSet) mayBegin(buf []byte) bool {
 	if len(buf) < 2 {
 		return true
 	}
@@ -65,9 +65,9 @@ func NewRedactor(env []policy.Variable) *Redactor {
 	return r
 }
 
-// Hide has it know values too that are in no variable of the server's: secrets, by the
+// AddSecrets has it know values too that are in no variable of the server's: secrets, by the
 // name of the variable that has the placeholder.
-func (r *Redactor) Hide(values map[string]string) {
+func (r *Redactor) AddSecrets(values map[string]string) {
 	var env []policy.Variable
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		env = append(env, policy.Variable{Name: name, Value: values[name], Secret: true})
@@ -76,11 +76,11 @@ func (r *Redactor) Hide(values map[string]string) {
 }
 
 func (r *Redactor) add(env []policy.Variable) {
-	r.hide.Lock()
-	defer r.hide.Unlock()
-	next := &needles{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := &needleSet{}
 	seen := map[string]bool{}
-	if old := r.known.Load(); old != nil {
+	if old := r.needles.Load(); old != nil {
 		next.all = slices.Clone(old.all)
 		for _, n := range next.all {
 			seen[string(n.text)] = true
@@ -90,7 +90,7 @@ func (r *Redactor) add(env []policy.Variable) {
 		if !v.Secret {
 			continue
 		}
-		for _, form := range forms(v.Value) {
+		for _, form := range secretForms(v.Value) {
 			if len(form) < minSecret || seen[form] {
 				continue
 			}
@@ -104,15 +104,15 @@ func (r *Redactor) add(env []policy.Variable) {
 		pair := uint(n.text[0])<<8 | uint(n.text[1])
 		next.pairs[pair/64] |= 1 << (pair % 64)
 	}
-	r.known.Store(next)
+	r.needles.Store(next)
 }
 
-// knows reports whether there is anything to be taken out.
-func (r *Redactor) knows() bool { return r != nil && len(r.known.Load().all) > 0 }
+// isActive reports whether there is anything to be taken out.
+func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all) > 0 }
 
-// forms are the shapes in which a value is looked for.
-func forms(value string) []string {
-	if len(value) < minSecret || plain(value) {
+// secretForms are the shapes in which a value is looked for.
+func secretForms(value string) []string {
+	if len(value) < minSecret || isPlainValue(value) {
 		return nil
 	}
 	values := []string{value, strings.TrimSpace(value)}
@@ -138,16 +138,16 @@ func forms(value string) []string {
 		if escaped, err := json.Marshal(v); err == nil {
 			all = append(all, string(escaped[1:len(escaped)-1]))
 		}
-		all = append(all, inBase64(v)...)
-		all = append(all, inHex(v)...)
+		all = append(all, base64Forms(v)...)
+		all = append(all, hexForms(v)...)
 	}
 	return all
 }
 
-// inBase64 returns the characters that every base64 text with v inside holds:
+// base64Forms returns the characters that every base64 text with v inside holds:
 // which ones depends on the offset of v modulo three, and those that share bits
 // with a neighbour are left out.
-func inBase64(v string) []string {
+func base64Forms(v string) []string {
 	var all []string
 	for offset := 0; offset < 3; offset++ {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, offset), v...))
@@ -164,7 +164,7 @@ func inBase64(v string) []string {
 
 // Redact returns s without the secret values.
 func (r *Redactor) Redact(s string) string {
-	if !r.knows() {
+	if !r.isActive() {
 		return s
 	}
 	out, rest := r.scan(nil, []byte(s), true)
@@ -175,10 +175,10 @@ func (r *Redactor) Redact(s string) string {
 // rest of buf: an end that may become a secret with the bytes that follow. With
 // last set nothing follows, and there is no rest.
 func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
-	known := r.known.Load()
+	known := r.needles.Load()
 	start := 0
 	for i := 0; i < len(buf); {
-		if !known.begins(buf[i:]) {
+		if !known.mayBegin(buf[i:]) {
 			i++
 			continue
 		}
@@ -209,7 +209,7 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 // is long enough to tell anything, is a secret too.
 func (r *Redactor) partial(rest []byte) string {
 	if len(rest) >= minSecret {
-		known := r.known.Load()
+		known := r.needles.Load()
 		for _, n := range known.first[rest[0]] {
 			if bytes.HasPrefix(known.all[n].text, rest) {
 				return string(known.all[n].mask)

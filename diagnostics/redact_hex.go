@@ -10,9 +10,9 @@ const (
 	maxDumped = 256 // of a value that is looked for in such rows: a longer one is no token
 )
 
-// inHex returns v in hex, with and without what programs put between the bytes. Of a
+// hexForms returns v in hex, with and without what programs put between the bytes. Of a
 // value that is dumped by itself it returns the rows too, and the text beside each.
-func inHex(v string) (all []string) {
+func hexForms(v string) (all []string) {
 	add := func(forms ...string) {
 		for _, f := range forms {
 			all = append(all, f, strings.ToUpper(f))
@@ -28,7 +28,7 @@ func inHex(v string) (all []string) {
 		digits := hex.EncodeToString([]byte(row))
 		half := digits[:min(dumpRow, len(digits))]
 		add(spaced(digits, 2, " "), spaced(digits, 4, " "), strings.TrimSpace(spaced(half, 2, " ")+"  "+spaced(digits[len(half):], 2, " ")))
-		if harmless(row) {
+		if isPrintable(row) {
 			all = append(all, "|"+row+"|", "  "+row, ">"+row+"<") // hexdump, xxd, od
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// plain tells a value that is no secret to its owner, and that a diagnosis needs to
+// isPlainValue tells a value that is no secret to its owner, and that a diagnosis needs to
 // name: a path, or a URL without a password. What looks like a token in one is taken
 // for a password.
-func plain(value string) bool {
+func isPlainValue(value string) bool {
 	if strings.ContainsAny(value, " \t\r\n\x00") {
 		return false
 	}

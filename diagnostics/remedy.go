@@ -14,11 +14,11 @@ func Remedies(ev Evidence) []Hint {
 		return nil
 	}
 	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
-	j := newJudge(&ev)
+	j := newAnalyzer(&ev)
 	var hints []Hint
-	for _, f := range j.fromDenials(nil).ordered(0) {
-		if j.hides(f.need) {
-			f.need, f.hint.Warning = need{}, ""
+	for _, f := range j.analyzeDenials(nil).ranked(0) {
+		if j.revealsSecret(f.grant) {
+			f.grant, f.hint.Warning = grant{}, ""
 		}
 		hints = append(hints, j.hint(f))
 	}

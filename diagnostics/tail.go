@@ -18,20 +18,20 @@ const (
 // The lines are kept as the server wrote them otherwise; Diagnose makes them
 // harmless to print.
 type Tail struct {
-	mu     sync.Mutex
-	redact *Redactor
-	held   []byte // the end of the input that may be the beginning of a secret
-	shown  ring
-	heard  ring // nothing, where there is nothing to replace
+	mu      sync.Mutex
+	redact  *Redactor
+	pending []byte // the end of the input that may be the beginning of a secret
+	shown   ring
+	raw     ring // nothing, where there is nothing to replace
 }
 
 // ring is the end of a text, in lines.
 type ring struct {
-	line  []byte // the unfinished line, at most lineBytes
-	cr    bool   // the last byte was a carriage return: a newline ends no second line
-	lines []string
-	size  int // bytes of lines, one more for each
-	ended int // lines that were ever ended
+	line      []byte // the unfinished line, at most lineBytes
+	cr        bool   // the last byte was a carriage return: a newline ends no second line
+	lines     []string
+	size      int // bytes of lines, one more for each
+	lineCount int // lines that were ever ended
 }
 
 // NewTail returns a Tail that redacts with r, which may be nil.
@@ -41,21 +41,21 @@ func NewTail(r *Redactor) *Tail { return &Tail{redact: r} }
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.redact.knows() {
-		t.shown.split(p)
+	if !t.redact.isActive() {
+		t.shown.write(p)
 		return len(p), nil
 	}
-	t.heard.split(p)
+	t.raw.write(p)
 	// A secret may be split over two writes: what could be its first part waits.
-	out, rest := t.redact.scan(nil, append(t.held, p...), false)
-	t.held = append([]byte(nil), rest...)
-	t.shown.split(out)
+	out, rest := t.redact.scan(nil, append(t.pending, p...), false)
+	t.pending = append([]byte(nil), rest...)
+	t.shown.write(out)
 	return len(p), nil
 }
 
-// split cuts p into lines. A carriage return ends a line as well: the frames of
+// write cuts p into lines. A carriage return ends a line as well: the frames of
 // a progress display are lines of their own, of which the ring forgets the old.
-func (t *ring) split(p []byte) {
+func (t *ring) write(p []byte) {
 	for len(p) > 0 {
 		if t.cr {
 			t.cr = false
@@ -86,7 +86,7 @@ func (t *ring) split(p []byte) {
 // push appends a line and forgets the oldest ones beyond tailBytes.
 func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
-	t.ended++
+	t.lineCount++
 	t.size += len(line) + 1
 	drop := 0
 	for t.size > tailBytes {
@@ -97,11 +97,11 @@ func (t *ring) push(line string) {
 	t.lines = t.lines[drop:]
 }
 
-// Mark is how many lines have ended so far.
-func (t *Tail) Mark() int {
+// LineCount is how many lines have ended so far.
+func (t *Tail) LineCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.shown.ended
+	return t.shown.lineCount
 }
 
 // Lines returns the last n lines, oldest first, an unfinished last one
@@ -110,20 +110,20 @@ func (t *Tail) Lines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	more := ""
-	if len(t.held) > 0 {
-		more = t.redact.partial(t.held)
+	if len(t.pending) > 0 {
+		more = t.redact.partial(t.pending)
 	}
 	return t.shown.last(n, more)
 }
 
-// Heard returns the same lines with the secrets in them: see [Evidence].
-func (t *Tail) Heard(n int) []string {
+// RawLines returns the same lines with the secrets in them: see [Evidence].
+func (t *Tail) RawLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.redact.knows() {
+	if !t.redact.isActive() {
 		return t.shown.last(n, "")
 	}
-	return t.heard.last(n, "")
+	return t.raw.last(n, "")
 }
 
 // last returns the last n lines; more is what follows the unfinished one.

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// together is one line for the client with the flags of all diagnoses: each has its own,
+// combinedLine is one line for the client with the flags of all diagnoses: each has its own,
 // and to take one would be to leave the others out. nil where there is one line only, or
 // where they do not go together.
-func (r Record) together() []string {
+func (r Record) combinedLine() []string {
 	var first, flags, command []string
 	several := false
 	for _, d := range r.Diagnoses {
@@ -47,15 +47,15 @@ func addFlags(flags, more []string) []string {
 		switch i := slices.Index(flags, word[0]); {
 		case i >= 0 && word[0] == "--workspace" && !slices.Equal(flags[i:min(i+n, len(flags))], word):
 			return nil
-		case !holds(flags, word):
+		case !containsRun(flags, word):
 			flags = append(flags, word...)
 		}
 	}
 	return flags
 }
 
-// holds tells whether words stand in all, one behind the other.
-func holds(all, words []string) bool {
+// containsRun tells whether words stand in all, one behind the other.
+func containsRun(all, words []string) bool {
 	for i := range all {
 		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {
 			return true

@@ -23,11 +23,11 @@ func TestTogether(t *testing.T) {
 		for _, l := range tt.lines {
 			r.Diagnoses = append(r.Diagnoses, line(l))
 		}
-		if got := r.together(); !slices.Equal(got, strings.Fields(tt.want)) {
+		if got := r.combinedLine(); !slices.Equal(got, strings.Fields(tt.want)) {
 			t.Errorf("%q: %q", tt.lines, got)
 		}
-		if said := strings.Contains(r.Words(), "To grant all of this at once:"); said != (tt.want != "") {
-			t.Errorf("%q: %s", tt.lines, r.Words())
+		if said := strings.Contains(r.Text(), "To grant all of this at once:"); said != (tt.want != "") {
+			t.Errorf("%q: %s", tt.lines, r.Text())
 		}
 	}
 }

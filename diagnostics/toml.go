@@ -30,7 +30,7 @@ func tomlString(s string) string {
 	b.WriteByte('"')
 	for i, r := range s {
 		switch {
-		case lookalike(r) == '[' && marked(s[i:]):
+		case confusable(r) == '[' && imitatesMark(s[i:]):
 			fmt.Fprintf(&b, `\u%04X`, r) // the mark of mcp-jail: see defang
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')

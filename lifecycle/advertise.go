@@ -20,7 +20,7 @@ func (r *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		}
 	}
 	if string(e.Method) == "tools/call" {
-		r.server.firstCallMark.CompareAndSwap(0, int64(r.server.tail.Mark()))
+		r.server.firstCallMark.CompareAndSwap(0, int64(r.server.tail.LineCount()))
 		r.server.firstCall.set()
 	}
 	r.server.advertise(f, e)
@@ -40,7 +40,7 @@ func (i *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	case "server/discover", "tools/call":
 		// 2026-07-28 has no handshake: every request stands for itself.
 		if i.statement != nil && e.Era() == mcpproxy.Modern && i.canSplice(f, e) {
-			f.Cut(e.Own, &e.ParamsMeta)
+			f.Cut(e.Reserved, &e.ParamsMeta)
 			if !e.Params.Present() {
 				f.AddMember(&e.Self, "params", jsonObject("_meta", jsonObject(metaPolicy, i.statement)))
 			} else {
@@ -56,7 +56,7 @@ func (i *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // canSplice reports whether something can be added such that every reader of the
 // message sees the same.
 func (i *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	if !f.Flaws.Strict() || e.Params.Present() && e.Params.Kind != '{' {
+	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
 		i.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
 		return false
 	}
@@ -84,7 +84,7 @@ func (i *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	if i.statement != nil {
-		f.Cut(e.Own, &e.ParamsMeta, &e.Experimental)
+		f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
 	}
 	switch {
 	case !e.Params.Present():

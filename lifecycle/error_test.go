@@ -37,7 +37,7 @@ func TestAddToError(t *testing.T) {
 		}
 	}
 	f := mcpproxy.Parse([]byte(`{"id":1,"error":{"code":-1,"data":"x"}}`))
-	if addDiagnosisToError(f, &f.Messages[0], nil); f.Amended() {
+	if addDiagnosisToError(f, &f.Messages[0], nil); f.Edited() {
 		t.Error("nothing to say, and said")
 	}
 }

@@ -23,23 +23,23 @@ const (
 // request is concerned; since is when the failing thing began.
 func (i *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
-		Stage:      stage,
-		Server:     i.profile.Server,
-		Profile:    i.profile,
-		InPlace:    i.client.config.InPlace,
-		Line:       i.client.config.Line,
-		Declare:    i.client.config.Declare,
-		Stateless:  i.stateless,
-		Stderr:     i.tail.Lines(tailLines),
-		Heard:      i.tail.Heard(tailLines),
-		Denials:    i.denials(since),
-		Redactor:   i.redact,
-		Unset:      i.unset,
-		UserHome:   i.client.config.UserHome,
-		SearchPath: i.client.config.SearchPath,
-		Exists:     i.client.config.Exists,
-		Executable: i.client.config.Executable,
-		Canonical:  i.client.config.Canonical,
+		Stage:           stage,
+		Server:          i.profile.Server,
+		Profile:         i.profile,
+		FromCommandLine: i.client.config.InPlace,
+		CommandLine:     i.client.config.Line,
+		Declare:         i.client.config.Declare,
+		Stateless:       i.stateless,
+		Stderr:          i.tail.Lines(tailLines),
+		RawStderr:       i.tail.RawLines(tailLines),
+		Denials:         i.denials(since),
+		Redactor:        i.redact,
+		Unset:           i.unset,
+		UserHome:        i.client.config.UserHome,
+		SearchPath:      i.client.config.SearchPath,
+		Exists:          i.client.config.Exists,
+		Executable:      i.client.config.Executable,
+		Canonical:       i.client.config.Canonical,
 	}
 	if given := i.clientRoots.Load(); given != nil {
 		ev.Roots = *given
@@ -70,7 +70,7 @@ func (i *server) denials(since time.Time) []diagnostics.Denial {
 // recordedDenials is what the record keeps of a process: its denials, and what would grant them.
 func (i *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
 	ev := i.evidence(diagnostics.StageCall, nil, time.Time{})
-	return i.redact.Denials(ev.Denials), diagnostics.Remedies(ev)
+	return i.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
 }
 
 // startFailure is the diagnosis of a failed start, and the exit status for it.

@@ -21,7 +21,7 @@ const (
 
 // onReply looks at an answer of the client on its way to the server.
 func (i *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.Strict() {
+	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
 	}
 	if i.rootsMode != rootsOff {

@@ -81,7 +81,7 @@ func (i *server) launch(ctx context.Context) (Process, error) {
 
 // adopt takes a process on, before anything of it is shown to anybody.
 func (i *server) adopt(proc Process) {
-	i.redact.Hide(proc.Secrets())
+	i.redact.AddSecrets(proc.Secrets())
 	i.processes.set(proc)
 	proc.Tell(i.onRemark)
 }
@@ -127,7 +127,7 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 // pumpStderr shows what the server writes to its stderr, while shows says so, and
 // keeps the end of it for a diagnosis.
 func (i *server) pumpStderr(stderr io.Reader, shows func() bool) {
-	shown := diagnostics.NewForward(i.client.stderr, i.redact)
+	shown := diagnostics.NewStderrFilter(i.client.stderr, i.redact)
 	io.Copy(io.MultiWriter(i.tail, gatedWriter{shown, shows}), stderr)
 	shown.Flush()
 }

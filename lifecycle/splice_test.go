@@ -42,7 +42,7 @@ func FuzzTell(f *testing.F) {
 		if roots {
 			r.server.rootsMode = rootsAdvertise
 		}
-		strict, method, modern := frame.Flaws.Strict(), string(e.Method), e.Era() == mcpproxy.Modern
+		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
 		r.onRequest(frame, e)
 		got, _ := frame.AppendTo(nil)
 		if !strict {
@@ -82,7 +82,7 @@ func wanted(m map[string]any, method string, modern, advertise, roots bool) map[
 	}
 	told := func(in map[string]any) {
 		for name := range in {
-			if strings.HasPrefix(name, mcpproxy.OwnPrefix) && name != mcpproxy.OwnPrefix {
+			if strings.HasPrefix(name, mcpproxy.ReservedPrefix) && name != mcpproxy.ReservedPrefix {
 				delete(in, name)
 			}
 		}

@@ -156,7 +156,7 @@ func (s *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpprox
 
 // isAnswerableDiscover reports whether a frame is a server/discover that can be answered.
 func isAnswerableDiscover(f *mcpproxy.Frame) bool {
-	if f.Batch || len(f.Messages) != 1 || !f.Flaws.Strict() || f.Bytes() == nil {
+	if f.Batch || len(f.Messages) != 1 || !f.Flaws.IsStrict() || f.Bytes() == nil {
 		return false
 	}
 	e := &f.Messages[0]
@@ -179,7 +179,7 @@ func isResponse(f *mcpproxy.Frame) bool {
 func (r *statefulSession) answerDiscover(why string, dead bool) {
 	s := &r.upstream.guard
 	if dead {
-		r.client.proxy.Reverse.Answer(anyCall)
+		r.client.proxy.ServerRequests.Answer(anyCall)
 	}
 	for _, c := range r.client.claimRequests(s.isDiscover) {
 		r.client.log.Info().Str("server", r.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")

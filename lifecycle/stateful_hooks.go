@@ -15,15 +15,15 @@ const burst = 5 * time.Second
 
 func (r *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
-		Request:     r.onRequest,
-		Reply:       r.server.onReply,
-		Asked:       func(e *mcpproxy.Envelope) bool { return r.server.answerRootsList(e, r.upstream.server.Load()) },
-		Crowded:     r.tooManyPending,
-		FirstAnswer: r.firstAnswer,
-		Forged:      stripReserved,
-		Response:    r.onResponse,
-		Oversized:   r.onOversized,
-		Junk:        r.server.showNonMessage,
+		ClientRequest:   r.onRequest,
+		ClientResponse:  r.server.onReply,
+		ServerRequest:   func(e *mcpproxy.Envelope) bool { return r.server.answerRootsList(e, r.upstream.server.Load()) },
+		TooManyPending:  r.tooManyPending,
+		FirstResponse:   r.firstAnswer,
+		ReservedMembers: stripReserved,
+		ServerResponse:  r.onResponse,
+		Oversized:       r.onOversized,
+		Junk:            r.server.showNonMessage,
 	}
 }
 
@@ -45,7 +45,7 @@ func (r *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bo
 
 // stripReserved takes out what a server says in our name.
 func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	f.Cut(e.Own, &e.ResultMeta, &e.ErrorData)
+	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
 }
 
 // onResponse looks at an answer on its way to the client. Answers of a server that
@@ -93,8 +93,8 @@ func (i *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		return
 	}
 	ev := i.evidence(diagnostics.StageCall, c, c.Start)
-	if n := i.tail.Mark() - int(i.firstCallMark.Load()); n < tailLines { // what it said of its start was told
-		ev.Stderr, ev.Heard = i.tail.Lines(n), i.tail.Heard(n)
+	if n := i.tail.LineCount() - int(i.firstCallMark.Load()); n < tailLines { // what it said of its start was told
+		ev.Stderr, ev.RawStderr = i.tail.Lines(n), i.tail.RawLines(n)
 	}
 	if failed {
 		ev.Text = failureText(f, e)
@@ -104,7 +104,7 @@ func (i *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		i.recordDiagnosis(d)
 		return
 	}
-	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Usual }) {
+	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
 		i.announce(d) // what is usual was told before
 	}
 	if !failed {
@@ -229,7 +229,7 @@ func (r *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 			told = true
 			r.client.announce(d)
 			r.server.sendAsync(r.upstream.server.Load(), d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Response && r.client.proxy.Reverse.Take(e.ID, &call):
+		case kind == mcpproxy.Response && r.client.proxy.ServerRequests.Take(e.ID, &call):
 			if server := r.upstream.server.Load(); server != nil {
 				told = true
 				r.client.announce(d)
@@ -258,7 +258,7 @@ func (i *server) showNonMessage(f *mcpproxy.Frame) {
 		return
 	}
 	i.tail.Write(line)
-	shown := diagnostics.NewForward(i.client.stderr, i.redact)
+	shown := diagnostics.NewStderrFilter(i.client.stderr, i.redact)
 	shown.Write(line)
 	shown.Flush()
 }

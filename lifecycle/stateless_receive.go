@@ -135,7 +135,7 @@ func (c *worker) onMessage(f *mcpproxy.Frame) {
 
 // onResponse takes an answer of the process.
 func (c *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if len(e.Own) > 0 {
+	if len(e.Reserved) > 0 {
 		stripReserved(f, e)
 		if line, whole := f.AppendTo(nil); whole { // nor is it to be kept
 			f = mcpproxy.Parse(line)

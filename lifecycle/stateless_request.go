@@ -161,7 +161,7 @@ func (p *statelessSession) respondWith(rq *clientRequest, name string, value []b
 // the last of the process: the session goes on.
 func (p *statelessSession) sendToClient(f *mcpproxy.Frame) {
 	p.noteSendError(p.client.proxy.Client.Send(f))
-	p.noteSendError(p.client.proxy.Client.End())
+	p.noteSendError(p.client.proxy.Client.EndLine())
 }
 
 // noteSendError notices a client that no longer reads.

@@ -119,7 +119,7 @@ func (o *sendQueue) writeTo(to *mcpproxy.Conn) {
 			next.delivery.startsAfter.Store(o.written.n.Load() + 1)
 		}
 		to.Send(next.frame) // one that no longer reads is about to end
-		to.End()
+		to.EndLine()
 		o.mu.Lock()
 		o.size -= next.frame.Size
 		o.changed.Broadcast()

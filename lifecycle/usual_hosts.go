@@ -33,7 +33,7 @@ func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
 		if h.earlier != nil {
 			if before, ok := h.earlier(); ok {
 				for _, d := range before.Denials {
-					h.known[d.Target] = h.known[d.Target] || d.Usual && isHostDenial(d)
+					h.known[d.Target] = h.known[d.Target] || d.Background && isHostDenial(d)
 				}
 			}
 		}
@@ -49,7 +49,7 @@ func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
 		if again && tool != d.Tool || first != nil && d.Time.Before(*first) {
 			h.known[d.Target] = true
 		}
-		denials[i].Usual = h.known[d.Target]
+		denials[i].Background = h.known[d.Target]
 	}
 }
 

@@ -23,7 +23,7 @@ func TestTelemetryDoesNotDrown(t *testing.T) {
 	p := begin(t, &fake{server: "failing", denials: denials}, func(s *Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights}} // what the text names
 		s.Earlier = func() (diagnostics.Record, bool) {
-			return diagnostics.Record{Denials: []diagnostics.Denial{{Axis: policy.AxisNet, Target: "updates.example", Usual: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
+			return diagnostics.Record{Denials: []diagnostics.Denial{{Axis: policy.AxisNet, Target: "updates.example", Background: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
 		}
 	})
 	p.send(callLine)
@@ -37,7 +37,7 @@ func TestTelemetryDoesNotDrown(t *testing.T) {
 	p.ended()
 	usual := map[string]bool{}
 	for _, d := range p.record.Denials {
-		usual[d.Target] = d.Usual
+		usual[d.Target] = d.Background
 	}
 	if !usual["telemetry.example"] || usual["api.example"] || len(usual) != 2 {
 		t.Errorf("recorded as usual: %v", usual)
@@ -59,7 +59,7 @@ func TestHabits(t *testing.T) {
 	usual := func(h *usualHosts, first *time.Time, d []diagnostics.Denial) (hosts string) {
 		h.classify(d, first)
 		for _, d := range d {
-			if d.Usual {
+			if d.Background {
 				hosts += d.Target + " "
 			}
 		}
@@ -69,7 +69,7 @@ func TestHabits(t *testing.T) {
 	h := &usualHosts{earlier: func() (diagnostics.Record, bool) {
 		asked++
 		r := diagnostics.Record{Denials: denials("", "before", "once")}
-		r.Denials[0].Usual = true
+		r.Denials[0].Background = true
 		return r, true
 	}}
 	if got := usual(h, nil, []diagnostics.Denial{{Axis: policy.AxisFs, Target: "before"}}); got != "" || asked != 0 {

@@ -22,10 +22,10 @@ var (
 // said). Each answer keeps its bytes. Like a Writer it is safe for concurrent
 // use. It holds up to 4 MiB in memory and everything beyond in a file, if there can be one.
 type Batch struct {
-	mu    sync.Mutex
-	to    *Writer
-	left  int
-	limit int64
+	mu      sync.Mutex
+	dst     *Writer
+	waiting int
+	limit   int64
 
 	// Invariant: line, or else spill, holds a whole frame, of which the first size
 	// bytes are what another answer goes behind.
@@ -34,8 +34,8 @@ type Batch struct {
 	size  int64
 }
 
-// tail is what follows the answers.
-const tail = "]\n"
+// batchEnd is what follows the answers.
+const batchEnd = "]\n"
 
 // NewBatch returns a Batch that waits for as many answers. limit is that of
 // NewReader, and holds for what others say: not for Inject.
@@ -43,7 +43,7 @@ func NewBatch(to *Writer, requests int, limit int64) *Batch {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Batch{to: to, left: requests, limit: limit}
+	return &Batch{dst: to, waiting: requests, limit: limit}
 }
 
 // Send takes an answer, a frame with one message. Whatever else is on the line is
@@ -56,98 +56,98 @@ func (b *Batch) Send(f *Frame) error {
 		return ErrNotWaited
 	}
 	self := f.Messages[0].Self
-	return b.take(b.limit, func(w *answers) error { return f.writePart(w, self.Start, self.End) })
+	return b.add(b.limit, func(w *batchWriter) error { return f.writePart(w, self.Start, self.End) })
 }
 
 // Inject takes an answer of our own. If that fails too only Drop is left.
 func (b *Batch) Inject(line []byte) error {
-	return b.take(0, func(w *answers) error {
+	return b.add(0, func(w *batchWriter) error {
 		_, err := w.Write(bytes.TrimSpace(line))
 		return err
 	})
 }
 
 // Drop takes note that one of the requests will have no answer: it was cancelled.
-func (b *Batch) Drop() error { return b.take(0, nil) }
+func (b *Batch) Drop() error { return b.add(0, nil) }
 
-// take adds what write writes, if anything. limit 0 is none.
-func (b *Batch) take(limit int64, write func(*answers) error) error {
+// add adds what write writes, if anything. limit 0 is none.
+func (b *Batch) add(limit int64, write func(*batchWriter) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.left == 0 {
+	if b.waiting == 0 {
 		return ErrNotWaited
 	}
 	if write != nil {
-		w := answers{b: b, at: b.size}
-		if err := w.add(limit, write); err != nil {
+		w := batchWriter{b: b, pos: b.size}
+		if err := w.writeElement(limit, write); err != nil {
 			return err
 		}
-		b.size = w.at
+		b.size = w.pos
 	}
-	if b.left--; b.left > 0 || b.size == 0 {
+	if b.waiting--; b.waiting > 0 || b.size == 0 {
 		return nil
 	}
-	whole := Frame{line: b.line, spill: b.spill, Size: b.size + int64(len(tail)), own: true}
+	whole := Frame{line: b.line, spill: b.spill, Size: b.size + int64(len(batchEnd)), detached: true}
 	b.line, b.spill = nil, nil
 	defer whole.Close()
 	if whole.spill == nil {
 		whole.line = whole.line[:whole.Size]
 	}
-	return b.to.Send(&whole)
+	return b.dst.Send(&whole)
 }
 
-// answers writes to a Batch behind the answers that it has.
-type answers struct {
-	b  *Batch
-	at int64
+// batchWriter writes to a Batch behind the answers that it has.
+type batchWriter struct {
+	b   *Batch
+	pos int64
 }
 
-// add writes one more element and what makes a frame of it. After an error the
+// writeElement writes one more element and what makes a frame of it. After an error the
 // batch is what it was, once it is cut to its size.
-func (w *answers) add(limit int64, write func(*answers) error) error {
+func (w *batchWriter) writeElement(limit int64, write func(*batchWriter) error) error {
 	b := w.b
 	before := "["
-	if w.at > 0 {
+	if w.pos > 0 {
 		before = ","
 	}
 	_, err := w.Write([]byte(before))
 	if err == nil {
 		err = write(w)
 	}
-	end := w.at
+	end := w.pos
 	if err == nil {
-		_, err = w.Write([]byte(tail))
+		_, err = w.Write([]byte(batchEnd))
 	}
-	if err == nil && limit > 0 && w.at > limit {
+	if err == nil && limit > 0 && w.pos > limit {
 		err = fmt.Errorf("beyond %d bytes", limit)
 	}
-	w.at = end
+	w.pos = end
 	if err == nil {
 		return nil
 	}
 	if b.size > 0 {
-		restore := answers{b: b, at: b.size}
-		restore.Write([]byte(tail)) // over bytes that are there
+		restore := batchWriter{b: b, pos: b.size}
+		restore.Write([]byte(batchEnd)) // over bytes that are there
 	}
 	return fmt.Errorf("%w: %w", ErrBatchFull, err)
 }
 
-func (w *answers) Write(p []byte) (int, error) {
+func (w *batchWriter) Write(p []byte) (int, error) {
 	b := w.b
-	if b.spill == nil && w.at+int64(len(p)) > memoryMax {
+	if b.spill == nil && w.pos+int64(len(p)) > maxInMemory {
 		spill := newSpill()
-		if _, err := spill.Write(b.line[:w.at]); err != nil {
+		if _, err := spill.Write(b.line[:w.pos]); err != nil {
 			spill.release()
 			return 0, err
 		}
 		b.spill, b.line = spill, nil
 	}
 	if b.spill != nil {
-		n, err := b.spill.WriteAt(p, w.at)
-		w.at += int64(n)
+		n, err := b.spill.WriteAt(p, w.pos)
+		w.pos += int64(n)
 		return n, err
 	}
-	b.line = append(b.line[:w.at], p...)
-	w.at += int64(len(p))
+	b.line = append(b.line[:w.pos], p...)
+	w.pos += int64(len(p))
 	return len(p), nil
 }

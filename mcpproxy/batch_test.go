@@ -65,8 +65,8 @@ func TestBatchOfNothing(t *testing.T) {
 // TestBatchLimit: an answer that is too much is not taken, whatever stands before
 // and behind it, in memory and in a file; ours is.
 func TestBatchLimit(t *testing.T) {
-	for _, limit := range []int64{1000, memoryMax, memoryMax + 1000} {
-		for _, first := range []int{0, 100, memoryMax + 100, int(limit) / 2} {
+	for _, limit := range []int64{1000, maxInMemory, maxInMemory + 1000} {
+		for _, first := range []int{0, 100, maxInMemory + 100, int(limit) / 2} {
 			var out bytes.Buffer
 			b := NewBatch(NewWriter(&out), 5, limit)
 			want := ""
@@ -106,7 +106,7 @@ func TestBatchWithoutAFile(t *testing.T) {
 	noFiles(t)
 	var out bytes.Buffer
 	b := NewBatch(NewWriter(&out), 3, 0)
-	pad := `"` + strings.Repeat("x", memoryMax) + `"`
+	pad := `"` + strings.Repeat("x", maxInMemory) + `"`
 	for _, a := range []*Frame{answer("1", "{}"), answer("2", pad), answer("3", "{}")} {
 		if err := b.Send(a); err != nil {
 			t.Error(err)
@@ -130,7 +130,7 @@ func TestBatchConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if f := Parse(out.Bytes()); len(f.Messages) != n || !f.Flaws.Strict() || !f.Batch {
+	if f := Parse(out.Bytes()); len(f.Messages) != n || !f.Flaws.IsStrict() || !f.Batch {
 		t.Errorf("%d messages, flaws %b", len(f.Messages), f.Flaws)
 	}
 }

@@ -12,9 +12,9 @@ type edit struct {
 	text   []byte
 }
 
-// edit keeps the edits in order; of two at one place the earlier stands first.
+// addEdit keeps the edits in order; of two at one place the earlier stands first.
 // Of two that overlap the one that begins first counts.
-func (f *Frame) edit(at, to int64, text []byte) {
+func (f *Frame) addEdit(at, to int64, text []byte) {
 	i := len(f.edits)
 	for i > 0 && f.edits[i-1].at > at {
 		i--
@@ -74,20 +74,20 @@ func (f *Frame) writePart(w io.Writer, done, end int64) error {
 
 func (f *Frame) writeBytes(w io.Writer, from, to int64) error {
 	if f.spill != nil {
-		_, err := io.Copy(w, io.NewSectionReader(f.spill, f.base+from, to-from))
+		_, err := io.Copy(w, io.NewSectionReader(f.spill, f.spillBase+from, to-from))
 		return err
 	}
 	_, err := w.Write(f.line[from:to])
 	return err
 }
 
-// at returns one byte of the frame, 0 outside of it.
-func (f *Frame) at(i int64) byte {
+// byteAt returns one byte of the frame, 0 outside of it.
+func (f *Frame) byteAt(i int64) byte {
 	switch {
 	case i < 0 || i >= f.Size:
 	case f.spill != nil:
 		var b [1]byte
-		f.spill.ReadAt(b[:], f.base+i)
+		f.spill.ReadAt(b[:], f.spillBase+i)
 		return b[0]
 	case i < int64(len(f.line)):
 		return f.line[i]
@@ -95,10 +95,10 @@ func (f *Frame) at(i int64) byte {
 	return 0
 }
 
-// past returns the first place from i on, in steps of 1 or -1, that is no white
+// nextNonSpace returns the first place from i on, in steps of 1 or -1, that is no white
 // space.
-func (f *Frame) past(i, step int64) int64 {
-	for isSpace(f.at(i)) {
+func (f *Frame) nextNonSpace(i, step int64) int64 {
+	for isSpace(f.byteAt(i)) {
 		i += step
 	}
 	return i

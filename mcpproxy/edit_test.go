@@ -60,7 +60,7 @@ func TestOwn(t *testing.T) {
 			}
 			for i := range f.Messages {
 				e := &f.Messages[i]
-				f.Cut(e.Own, &e.ResultMeta)
+				f.Cut(e.Reserved, &e.ResultMeta)
 			}
 			if got := sent(t, f); got != want {
 				t.Errorf("%s\n got %s\nwant %s", in, got, want)
@@ -71,7 +71,7 @@ func TestOwn(t *testing.T) {
 
 // TestCutThenAdd: what takes the place of a forged member is no second one.
 func TestCutThenAdd(t *testing.T) {
-	for _, pad := range []int{0, 1 << 17, memoryMax + 1} {
+	for _, pad := range []int{0, 1 << 17, maxInMemory + 1} {
 		long := strings.Repeat("x", pad)
 		for in, want := range map[string]string{
 			`{"id":1,"result":{"_meta":{ "dev.mcp-jail/denials":["` + long + `"] },"content":[]}}`:   `{"id":1,"result":{"_meta":{  "dev.mcp-jail/denials":[7]},"content":[]}}`,
@@ -79,7 +79,7 @@ func TestCutThenAdd(t *testing.T) {
 		} {
 			f := frameOf(t, in)
 			e := &f.Messages[0]
-			f.Cut(e.Own, &e.ResultMeta)
+			f.Cut(e.Reserved, &e.ResultMeta)
 			f.AddMeta(&e.Result, &e.ResultMeta, "dev.mcp-jail/denials", []byte("[7]"))
 			if got := sent(t, f); got != want {
 				t.Errorf("with %d bytes of padding: %.200s", pad, got)
@@ -143,7 +143,7 @@ func TestOverForged(t *testing.T) {
 	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if !errors.Is(why, ErrForged) || out.String() != "{}\n" {
+	if !errors.Is(why, ErrTooManyReserved) || out.String() != "{}\n" {
 		t.Errorf("error %v, forwarded %q", why, out.String())
 	}
 }
@@ -161,7 +161,7 @@ func TestCancelled(t *testing.T) {
 	add(p.Requests, "7", "tools/call")
 	add(p.Requests, "0", "subscriptions/listen")
 	add(p.Requests, "1", "tools/call")
-	add(p.Reverse, "1", "roots/list")
+	add(p.ServerRequests, "1", "roots/list")
 	p.Requests.Answer(func(c *Call) bool { return string(c.ID) == "7" })
 	var up sink
 	if err := p.RunClient(&up); err != nil {
@@ -173,8 +173,8 @@ func TestCancelled(t *testing.T) {
 	if err := p.RunServer(NewConn(strings.NewReader(note("0")+note("1")+note("1")), io.Discard, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if p.Requests.Len() != 2 || p.Reverse.Len() != 0 {
-		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.Reverse.Len())
+	if p.Requests.Len() != 2 || p.ServerRequests.Len() != 0 {
+		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.ServerRequests.Len())
 	}
 }
 
@@ -184,8 +184,8 @@ func TestAskedOfUs(t *testing.T) {
 	var out bytes.Buffer
 	var replies []string
 	p := NewProxy(NewConn(strings.NewReader(`{"id":1,"result":{}}`+"\n"+`{"id":2,"result":{}}`+"\n"), &out, 0), Hooks{
-		Asked: func(e *Envelope) bool { return string(e.Method) == "roots/list" },
-		Reply: func(_ *Frame, e *Envelope, c *Call) { replies = append(replies, string(c.Method)) },
+		ServerRequest:  func(e *Envelope) bool { return string(e.Method) == "roots/list" },
+		ClientResponse: func(_ *Frame, e *Envelope, c *Call) { replies = append(replies, string(c.Method)) },
 	})
 	in := `{"id":0,"method":"roots/list"}` + "\n" + `[{"id":1,"method":"roots/list"},{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"
 	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
@@ -194,7 +194,7 @@ func TestAskedOfUs(t *testing.T) {
 	if want := `[{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"; out.String() != want {
 		t.Errorf("forwarded %q", out.String())
 	}
-	p.Reverse.Answer(func(c *Call) bool { return string(c.ID) == "2" })
+	p.ServerRequests.Answer(func(c *Call) bool { return string(c.ID) == "2" })
 	var up sink
 	if err := p.RunClient(&up); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data, _, _ = bytes.Cut(data, []byte("\n"))
 		fr, err := NewReader(bytes.NewReader(data), 0).Next()
-		if err != nil || !fr.Flaws.Strict() || fr.top != '{' {
+		if err != nil || !fr.Flaws.IsStrict() || fr.firstByte != '{' {
 			return
 		}
 		var want map[string]any
@@ -229,17 +229,17 @@ func FuzzCut(f *testing.F) {
 				at, _ = at[name].(map[string]any)
 			}
 			for name := range at {
-				if len(name) > len(OwnPrefix) && strings.HasPrefix(name, OwnPrefix) {
+				if len(name) > len(ReservedPrefix) && strings.HasPrefix(name, ReservedPrefix) {
 					delete(at, name)
 					n++
 				}
 			}
 		}
 		e := &fr.Messages[0]
-		if len(e.Own) != n {
-			t.Fatalf("%q: %d members found, %d are there", data, len(e.Own), n)
+		if len(e.Reserved) != n {
+			t.Fatalf("%q: %d members found, %d are there", data, len(e.Reserved), n)
 		}
-		fr.Cut(e.Own, &e.ResultMeta)
+		fr.Cut(e.Reserved, &e.ResultMeta)
 		var got map[string]any
 		if err := json.Unmarshal([]byte(sent(t, fr)), &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %q: %v", data, sent(t, fr), err)

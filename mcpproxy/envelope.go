@@ -34,14 +34,14 @@ type Envelope struct {
 	// params._meta, params.capabilities.experimental, result._meta and error.data:
 	// what this program says, or somebody in its name. All of them stand here,
 	// also those of a duplicate or differently written _meta, up to MaxOwn.
-	Own []*Span
+	Reserved []*Span
 }
 
-// OwnPrefix is how the names begin that only this program puts into a message.
-const OwnPrefix = "dev.mcp-jail/"
+// ReservedPrefix is how the names begin that only this program puts into a message.
+const ReservedPrefix = "dev.mcp-jail/"
 
-// MaxOwn is how many members of that kind are remembered of one message.
-const MaxOwn = 64
+// MaxReserved is how many members of that kind are remembered of one message.
+const MaxReserved = 64
 
 // Span is where a value stands, in bytes from the start of the frame.
 type Span struct {

@@ -18,7 +18,7 @@ func Example() {
 		"Server listening\n"+
 			`{"jsonrpc":"2.0", "id":9007199254740993, "result":{"content":[]}}`+"\n"), io.Discard, 0)
 	p := mcpproxy.NewProxy(client, mcpproxy.Hooks{
-		Response: func(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+		ServerResponse: func(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 			f.AddMeta(&e.Result, &e.ResultMeta, "org.example/tool", fmt.Appendf(nil, "%q", c.Tool))
 		},
 		Junk: func(f *mcpproxy.Frame) { fmt.Printf("not for the client: %s", f.Bytes()) },
@@ -40,6 +40,6 @@ func ExampleScanner() {
 	var s mcpproxy.Scanner
 	messages, flaws := s.Scan([]byte(`{"id":1.0,"method":"tools\/call","params":{"name":"search"},"Method":"x"}`))
 	e := messages[0]
-	fmt.Printf("%s %s %s, strict: %v\n", e.ID, e.Method, e.Name, flaws.Strict())
+	fmt.Printf("%s %s %s, strict: %v\n", e.ID, e.Method, e.Name, flaws.IsStrict())
 	// Output: 1.0 tools/call search, strict: false
 }

@@ -16,13 +16,13 @@ type Frame struct {
 	Oversized bool
 	Err       error
 
-	line  []byte // the bytes, unless they are in the spill
-	spill *spill
-	base  int64 // where they begin in it
-	top   byte
-	edits []edit
-	stray int  // elements of a batch that are not among Messages
-	own   bool // line and Messages are no reader's: see Detach
+	line      []byte // the bytes, unless they are in the spill
+	spill     *spill
+	spillBase int64 // where they begin in it
+	firstByte byte
+	edits     []edit
+	skipped   int  // elements of a batch that are not among Messages
+	detached  bool // line and Messages are no reader's: see Detach
 }
 
 // Junk reports whether the frame is no MCP message and never was meant to be
@@ -34,7 +34,7 @@ func (f *Frame) Junk() bool {
 }
 
 // Blank reports whether the line holds nothing but white space.
-func (f *Frame) Blank() bool { return f.top == 0 }
+func (f *Frame) Blank() bool { return f.firstByte == 0 }
 
 // Bytes returns the line as it was read, or nil when it is not held in memory.
 func (f *Frame) Bytes() []byte { return f.line }
@@ -47,11 +47,11 @@ func (f *Frame) Slice(s Span) []byte {
 	return f.line[s.Start:s.End]
 }
 
-// Amended reports whether something was inserted or taken out.
-func (f *Frame) Amended() bool { return len(f.edits) > 0 }
+// Edited reports whether something was inserted or taken out.
+func (f *Frame) Edited() bool { return len(f.edits) > 0 }
 
-// ended reports whether the frame has a line end: the last one of a stream may lack it.
-func (f *Frame) ended() bool { return f.at(f.Size-1) == '\n' }
+// hasLineEnd reports whether the frame has a line end: the last one of a stream may lack it.
+func (f *Frame) hasLineEnd() bool { return f.byteAt(f.Size-1) == '\n' }
 
 // reset makes the frame ready for the next line.
 func (f *Frame) reset() {

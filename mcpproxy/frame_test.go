@@ -80,7 +80,7 @@ func TestScanEnvelope(t *testing.T) {
 func TestScanBatch(t *testing.T) {
 	var s Scanner
 	msgs, flaws := s.Scan([]byte(`[{"id":1,"method":"a"}, 7, {"id":"b","result":{"_meta":{}}},[{"id":9}]]`))
-	if len(msgs) != 2 || !flaws.Strict() {
+	if len(msgs) != 2 || !flaws.IsStrict() {
 		t.Fatalf("%d messages, flaws %b", len(msgs), flaws)
 	}
 	if string(msgs[0].ID) != "1" || string(msgs[1].ID) != `"b"` || msgs[1].Kind() != Response {
@@ -138,7 +138,7 @@ func TestReader(t *testing.T) {
 	for i := range 400 {
 		size := random.IntN(300)
 		if i%80 == 0 {
-			size = random.IntN(2 * memoryMax)
+			size = random.IntN(2 * maxInMemory)
 		}
 		ids = append(ids, fmt.Sprint(i))
 		in = fmt.Appendf(in, `{"jsonrpc":"2.0","result":{"text":"%s"},"id":%d}`, strings.Repeat("a\\n", size/3), i)
@@ -161,7 +161,7 @@ func TestReader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !f.Flaws.Strict() || len(f.Messages) != 1 {
+			if !f.Flaws.IsStrict() || len(f.Messages) != 1 {
 				t.Fatalf("%s: flaws %b, %d messages in a frame of %d", name, f.Flaws, len(f.Messages), f.Size)
 			}
 			got = append(got, string(f.Messages[0].ID))
@@ -194,7 +194,7 @@ func TestReaderError(t *testing.T) {
 
 // TestOversized: the id is found wherever it stands, and the next frame is read.
 func TestOversized(t *testing.T) {
-	for _, limit := range []int64{100, memoryMax / 2, memoryMax + 1000} {
+	for _, limit := range []int64{100, maxInMemory / 2, maxInMemory + 1000} {
 		pad := strings.Repeat("x", int(limit)+10)
 		for _, line := range []string{
 			`{"id":7,"result":{"text":"` + pad + `"}}`,
@@ -233,12 +233,12 @@ func TestMemory(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 10<<20 {
 		t.Errorf("%d bytes allocated in all", got)
 	}
-	for range 2 * idleAfter {
+	for range 2 * shrinkAfter {
 		io.Copy(io.Discard, strings.NewReader(""))
 		r.frame.Size = 0
 		r.shrink()
 	}
-	if len(r.buf) > idleMax {
+	if len(r.buf) > keepBuffer {
 		t.Errorf("keeps a buffer of %d", len(r.buf))
 	}
 }
@@ -304,7 +304,7 @@ func FuzzScan(f *testing.F) {
 		if valid != json.Valid(bytes.TrimPrefix(line, []byte(byteOrderMark))) && !flaws.Has(FlawNumber) {
 			t.Fatalf("%q: scanner says valid %v", line, valid)
 		}
-		if !flaws.Strict() || s.top != '{' {
+		if !flaws.IsStrict() || s.firstByte != '{' {
 			return
 		}
 		var ref struct {

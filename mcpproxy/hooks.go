@@ -14,25 +14,25 @@ const (
 // frame may edit it.
 type Hooks struct {
 	// Request is told every request of the client.
-	Request func(f *Frame, e *Envelope)
+	ClientRequest func(f *Frame, e *Envelope)
 	// Reply is told every answer of the client to a request of the server.
-	Reply func(f *Frame, e *Envelope, c *Call)
+	ClientResponse func(f *Frame, e *Envelope, c *Call)
 
 	// FirstAnswer is told the answers of a server until it says of one that it
 	// counts as the first: once for each RunServer, then. c is nil when nobody has
 	// asked for the answer.
-	FirstAnswer func(e *Envelope, c *Call) bool
+	FirstResponse func(e *Envelope, c *Call) bool
 	// Forged is told every answer of the server that carries members of ours: see
 	// Envelope.Own. It comes before Response.
-	Forged func(f *Frame, e *Envelope)
+	ReservedMembers func(f *Frame, e *Envelope)
 	// Response is told every answer of the server to a request of the client.
-	Response func(f *Frame, e *Envelope, c *Call)
+	ServerResponse func(f *Frame, e *Envelope, c *Call)
 	// Asked is told every request of the server, and says whether it is not for the
 	// client: then it goes no further, and whoever said so answers it.
-	Asked func(e *Envelope) bool
+	ServerRequest func(e *Envelope) bool
 	// Crowded is told every request of the server that goes no further because
 	// thousands of its requests wait for their answers.
-	Crowded func(e *Envelope)
+	TooManyPending func(e *Envelope)
 	// Progress is told every notifications/progress of the server.
 	Progress func(e *Envelope)
 	// Oversized is told every frame that is dropped because of its size. Its

@@ -25,20 +25,20 @@ type Call struct {
 // Pending is the table of the requests of one direction. It is safe for
 // concurrent use and allocates nothing once it is warm.
 type Pending struct {
-	mu    sync.Mutex
-	seed  maphash.Seed
-	mask  uint64           // of hashes; tests clear it to make all of them collide
-	heads map[uint64]int32 // hash of the id → first of a chain in slots
-	slots []slot
-	free  int32 // first unused slot, chained by next; 0 none
-	n     int
-	held  int // bytes, as far as they depend on the peer
-	limit int // of held; 0: none
+	mu         sync.Mutex
+	seed       maphash.Seed
+	hashMask   uint64           // of hashes; tests clear it to make all of them collide
+	heads      map[uint64]int32 // hash of the id → first of a chain in slots
+	slots      []slot
+	free       int32 // first unused slot, chained by next; 0 none
+	count      int
+	heldBytes  int // bytes, as far as they depend on the peer
+	limitBytes int // of held; 0: none
 }
 
 const (
-	slotCost = 256 // what a request holds beside its texts, roughly
-	keepSlot = 128 // bytes of each text that an unused slot keeps room for
+	slotBytes     = 256 // what a request holds beside its texts, roughly
+	keepTextBytes = 128 // bytes of each text that an unused slot keeps room for
 )
 
 type slot struct {
@@ -50,7 +50,7 @@ type slot struct {
 
 // NewPending returns an empty table.
 func NewPending() *Pending {
-	return &Pending{seed: maphash.MakeSeed(), mask: ^uint64(0), heads: map[uint64]int32{}}
+	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}}
 }
 
 // Add remembers the request of an envelope that is Trackable. It reports false,
@@ -58,7 +58,7 @@ func NewPending() *Pending {
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.limit > 0 && p.held > p.limit {
+	if p.limitBytes > 0 && p.heldBytes > p.limitBytes {
 		return false
 	}
 	if p.free == 0 {
@@ -74,11 +74,11 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	c.ID = append(c.ID[:0], e.ID...)
 	c.Method = append(c.Method[:0], e.Method...)
 	c.Tool = c.Tool[:0]
-	if string(e.Method) == toolsCall {
+	if string(e.Method) == methodToolsCall {
 		c.Tool = append(c.Tool, e.Name...)
 	}
 	c.Start, c.Batch, c.Answered, c.Noted = start, batch, false, false
-	h := maphash.Bytes(p.seed, s.key) & p.mask
+	h := maphash.Bytes(p.seed, s.key) & p.hashMask
 	s.next = 0
 	if head, ok := p.heads[h]; ok { // behind the others: the oldest is answered first
 		for p.slots[head-1].next != 0 {
@@ -88,8 +88,8 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	} else {
 		p.heads[h] = at
 	}
-	p.n++
-	p.held += s.cost()
+	p.count++
+	p.heldBytes += s.bytes()
 	return true
 }
 
@@ -109,7 +109,7 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	defer p.mu.Unlock()
 	var room [64]byte
 	key := appendKey(room[:0], id)
-	h := maphash.Bytes(p.seed, key) & p.mask
+	h := maphash.Bytes(p.seed, key) & p.hashMask
 	var before int32
 	for at := p.heads[h]; at != 0; before, at = at, p.slots[at-1].next {
 		s := &p.slots[at-1]
@@ -131,23 +131,23 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	return false
 }
 
-// cost is what a request adds to Pending.held.
-func (s *slot) cost() int {
-	return slotCost + len(s.key) + len(s.call.ID) + len(s.call.Method) + len(s.call.Tool)
+// bytes is what a request adds to Pending.held.
+func (s *slot) bytes() int {
+	return slotBytes + len(s.key) + len(s.call.ID) + len(s.call.Method) + len(s.call.Tool)
 }
 
 func (p *Pending) release(at int32) {
 	s := &p.slots[at-1]
-	p.held -= s.cost()
+	p.heldBytes -= s.bytes()
 	for _, b := range []*[]byte{&s.key, &s.call.ID, &s.call.Method, &s.call.Tool} {
-		if cap(*b) > keepSlot {
+		if cap(*b) > keepTextBytes {
 			*b = nil
 		}
 	}
 	s.used = false
 	s.next = p.free
 	p.free = at
-	p.n--
+	p.count--
 }
 
 // Answer marks the requests that match as answered in the peer's stead, and
@@ -184,7 +184,7 @@ func (p *Pending) Each(look func(c *Call)) {
 func (p *Pending) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.n
+	return p.count
 }
 
 func copyCall(dst, src *Call) {

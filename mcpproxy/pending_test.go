@@ -14,7 +14,7 @@ func request(id string) *Envelope {
 func TestPendingKeys(t *testing.T) {
 	for _, mask := range []uint64{^uint64(0), 1, 0} {
 		p := NewPending()
-		p.mask = mask
+		p.hashMask = mask
 		testKeys(t, p)
 	}
 }

@@ -17,22 +17,22 @@ type Proxy struct {
 	Client *Conn
 	Hooks  Hooks
 
-	Requests *Pending // of the client
-	Reverse  *Pending // of the server: ids of the two directions are unrelated
+	Requests       *Pending // of the client
+	ServerRequests *Pending // of the server: ids of the two directions are unrelated
 
-	batch uint64
+	lastBatch uint64
 }
 
 // NewProxy returns a Proxy for a client.
 func NewProxy(client *Conn, hooks Hooks) *Proxy {
-	p := &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), Reverse: NewPending()}
-	p.Reverse.limit = maxReverse
+	p := &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), ServerRequests: NewPending()}
+	p.ServerRequests.limitBytes = maxServerRequests
 	return p
 }
 
-// maxReverse bounds what a server can make us remember: a client may never answer
+// maxServerRequests bounds what a server can make us remember: a client may never answer
 // it, and what is remembered outlives the frame.
-const maxReverse = 4 << 20
+const maxServerRequests = 4 << 20
 
 // RunClient forwards the client's frames to up until the client ends, which is
 // no error. Lines that are not JSON are forwarded as they are: what to say to
@@ -42,7 +42,7 @@ func (p *Proxy) RunClient(up Upstream) error {
 	for {
 		f, err := p.Client.Next()
 		if err != nil {
-			return clean(err)
+			return ignoreEOF(err)
 		}
 		if f.Oversized {
 			if p.Hooks.Oversized != nil {
@@ -64,8 +64,8 @@ func (p *Proxy) RunClient(up Upstream) error {
 func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 	var batch uint64
 	if f.Batch {
-		p.batch++
-		batch = p.batch
+		p.lastBatch++
+		batch = p.lastBatch
 	}
 	var cuts []*Span
 	for i := range f.Messages {
@@ -75,32 +75,32 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 			if e.Trackable() {
 				p.Requests.Add(e, time.Now(), batch)
 			}
-			if p.Hooks.Request != nil {
-				p.Hooks.Request(f, e)
+			if p.Hooks.ClientRequest != nil {
+				p.Hooks.ClientRequest(f, e)
 			}
 		case Response:
 			switch {
-			case !e.Trackable() || !p.Reverse.Take(e.ID, call):
+			case !e.Trackable() || !p.ServerRequests.Take(e.ID, call):
 			case call.Answered:
 				cuts = append(cuts, &e.Self)
-			case p.Hooks.Reply != nil:
-				p.Hooks.Reply(f, e, call)
+			case p.Hooks.ClientResponse != nil:
+				p.Hooks.ClientResponse(f, e, call)
 			}
 		case Notification:
-			if e.Cancels != nil && string(e.Method) == cancelled {
+			if e.Cancels != nil && string(e.Method) == methodCancelled {
 				// 2025-11-25, "Cancellation, Behavior Requirements": there is no answer
 				// to a request that was cancelled. One that comes all the same passes.
 				p.Requests.Drop(e.Cancels, func(*Call) bool { return true })
 			}
 		}
 	}
-	return p.cut(f, cuts)
+	return p.removeMessages(f, cuts)
 }
 
-const cancelled = "notifications/cancelled"
+const methodCancelled = "notifications/cancelled"
 
-// cut takes messages out of a frame and reports whether one is left.
-func (p *Proxy) cut(f *Frame, cuts []*Span) bool {
+// removeMessages takes messages out of a frame and reports whether one is left.
+func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 	if len(cuts) == 0 {
 		return true
 	}
@@ -115,7 +115,7 @@ func (p *Proxy) cut(f *Frame, cuts []*Span) bool {
 // ends, which is no error. What is no MCP message is diverted to Hooks.Junk, and
 // an answer to a request that is already answered is dropped.
 func (p *Proxy) RunServer(server *Conn) error {
-	t := serverTrack{p: p}
+	t := serverTracker{p: p}
 	return p.Hooks.Receive(server.Reader, func(f *Frame) error {
 		if !t.track(f) {
 			return nil
@@ -127,75 +127,75 @@ func (p *Proxy) RunServer(server *Conn) error {
 	})
 }
 
-// serverTrack is what RunServer keeps from frame to frame.
-type serverTrack struct {
-	p        *Proxy
-	call     Call
-	answered bool // the first answer has come
+// serverTracker is what RunServer keeps from frame to frame.
+type serverTracker struct {
+	p         *Proxy
+	call      Call
+	firstSeen bool // the first answer has come
 }
 
 // track looks at the messages of a frame of the server, and reports whether
 // anything is left to be sent to the client.
-func (t *serverTrack) track(f *Frame) bool {
+func (t *serverTracker) track(f *Frame) bool {
 	p := t.p
 	var cuts []*Span
 	for i := range f.Messages {
 		e := &f.Messages[i]
 		switch e.Kind() {
 		case Response:
-			if t.response(f, e) {
+			if t.trackResponse(f, e) {
 				cuts = append(cuts, &e.Self)
 			}
 		case Request:
-			if p.Hooks.Asked != nil && p.Hooks.Asked(e) {
+			if p.Hooks.ServerRequest != nil && p.Hooks.ServerRequest(e) {
 				cuts = append(cuts, &e.Self)
-			} else if e.Trackable() && !p.Reverse.Add(e, time.Now(), 0) {
+			} else if e.Trackable() && !p.ServerRequests.Add(e, time.Now(), 0) {
 				cuts = append(cuts, &e.Self)
-				if p.Hooks.Crowded != nil {
-					p.Hooks.Crowded(e)
+				if p.Hooks.TooManyPending != nil {
+					p.Hooks.TooManyPending(e)
 				}
 			}
 		case Notification:
 			switch string(e.Method) {
-			case progress:
+			case methodProgress:
 				if p.Hooks.Progress != nil {
 					p.Hooks.Progress(e)
 				}
-			case cancelled:
+			case methodCancelled:
 				// Of its own request, or, in 2026-07-28 ("Subscriptions"), the end of
 				// the client's.
-				if e.Cancels != nil && !p.Reverse.Drop(e.Cancels, func(*Call) bool { return true }) {
+				if e.Cancels != nil && !p.ServerRequests.Drop(e.Cancels, func(*Call) bool { return true }) {
 					p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
 				}
 			}
 		}
 	}
-	return p.cut(f, cuts)
+	return p.removeMessages(f, cuts)
 }
 
-// response reports whether the answer is not to be forwarded.
-func (t *serverTrack) response(f *Frame, e *Envelope) (drop bool) {
+// trackResponse reports whether the answer is not to be forwarded.
+func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	p := t.p
 	var c *Call
 	if e.Trackable() && p.Requests.Take(e.ID, &t.call) {
 		c = &t.call
 	}
-	if !t.answered {
-		t.answered = p.Hooks.FirstAnswer == nil || p.Hooks.FirstAnswer(e, c)
+	if !t.firstSeen {
+		t.firstSeen = p.Hooks.FirstResponse == nil || p.Hooks.FirstResponse(e, c)
 	}
 	if c != nil && c.Answered {
 		return true
 	}
-	if len(e.Own) > 0 && p.Hooks.Forged != nil {
-		p.Hooks.Forged(f, e)
+	if len(e.Reserved) > 0 && p.Hooks.ReservedMembers != nil {
+		p.Hooks.ReservedMembers(f, e)
 	}
-	if c != nil && p.Hooks.Response != nil {
-		p.Hooks.Response(f, e, c)
+	if c != nil && p.Hooks.ServerResponse != nil {
+		p.Hooks.ServerResponse(f, e, c)
 	}
 	return false
 }
 
-func clean(err error) error {
+func ignoreEOF(err error) error {
 	if err == io.EOF {
 		return nil
 	}

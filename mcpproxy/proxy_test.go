@@ -26,8 +26,8 @@ func TestRunClient(t *testing.T) {
 		`{"method":"notifications/cancelled","params":{"requestId":1}}` + "\n" +
 		`{"id":0,"result":{}}`
 	var requests []string
-	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{Request: func(f *Frame, e *Envelope) { requests = append(requests, string(e.ID)) }})
-	p.Reverse.Add(&Envelope{ID: []byte("0"), Method: []byte("roots/list")}, time.Now(), 0)
+	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) { requests = append(requests, string(e.ID)) }})
+	p.ServerRequests.Add(&Envelope{ID: []byte("0"), Method: []byte("roots/list")}, time.Now(), 0)
 	var up sink
 	if err := p.RunClient(&up); err != nil {
 		t.Fatal(err)
@@ -38,8 +38,8 @@ func TestRunClient(t *testing.T) {
 	if fmt.Sprint(requests) != `[1 "a" "b" null]` {
 		t.Errorf("requests %v", requests)
 	}
-	if p.Reverse.Len() != 0 || p.Requests.Len() != 2 { // the cancelled one is no longer waited for
-		t.Errorf("%d of the server and %d of the client are open", p.Reverse.Len(), p.Requests.Len())
+	if p.ServerRequests.Len() != 0 || p.Requests.Len() != 2 { // the cancelled one is no longer waited for
+		t.Errorf("%d of the server and %d of the client are open", p.ServerRequests.Len(), p.Requests.Len())
 	}
 	var c Call
 	if !p.Requests.Take([]byte(`"b"`), &c) || c.Batch == 0 || string(c.Tool) != "n" {
@@ -59,10 +59,10 @@ func TestRunServer(t *testing.T) {
 	first := 0
 	var out bytes.Buffer
 	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{
-		FirstAnswer: func(*Envelope, *Call) bool { first++; return true },
-		Response:    func(f *Frame, e *Envelope, c *Call) { seen = append(seen, string(c.ID)+string(c.Method)) },
-		Progress:    func(e *Envelope) { seen = append(seen, "progress") },
-		Junk:        func(f *Frame) { junk = append(junk, string(f.Bytes())) },
+		FirstResponse:  func(*Envelope, *Call) bool { first++; return true },
+		ServerResponse: func(f *Frame, e *Envelope, c *Call) { seen = append(seen, string(c.ID)+string(c.Method)) },
+		Progress:       func(e *Envelope) { seen = append(seen, "progress") },
+		Junk:           func(f *Frame) { junk = append(junk, string(f.Bytes())) },
 	})
 	for _, id := range []string{"0", `"a"`, `"b"`, "3", "7", "8"} {
 		p.Requests.Add(&Envelope{ID: []byte(id), Method: []byte("m")}, time.Now(), 0)
@@ -80,8 +80,8 @@ func TestRunServer(t *testing.T) {
 	if fmt.Sprintf("%q", junk) != `["Listening\n" "{\"id\":8,\"resu"]` {
 		t.Errorf("junk %q", junk)
 	}
-	if p.Requests.Len() != 1 || p.Reverse.Len() != 1 {
-		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.Reverse.Len())
+	if p.Requests.Len() != 1 || p.ServerRequests.Len() != 1 {
+		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.ServerRequests.Len())
 	}
 }
 
@@ -128,7 +128,7 @@ func TestInject(t *testing.T) {
 
 // TestInjectBehindASpill: a last frame without a line end, too large for memory.
 func TestInjectBehindASpill(t *testing.T) {
-	last := `{"id":1,"result":"` + strings.Repeat("x", memoryMax) + `"}`
+	last := `{"id":1,"result":"` + strings.Repeat("x", maxInMemory) + `"}`
 	for in, want := range map[string]string{last: last + "\n[]\n", last + "\n": last + "\n[]\n"} {
 		var out bytes.Buffer
 		w := NewWriter(&out)
@@ -144,28 +144,28 @@ func TestInjectBehindASpill(t *testing.T) {
 // TestCrowded: a server cannot fill our memory with requests that nobody answers.
 func TestCrowded(t *testing.T) {
 	var in bytes.Buffer
-	const n, size = 3 * maxReverse / 100_000, 100_000
+	const n, size = 3 * maxServerRequests / 100_000, 100_000
 	for i := range n {
 		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
 	}
 	refused := 0
 	var out bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Crowded: func(*Envelope) { refused++ }})
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(*Envelope) { refused++ }})
 	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
 		t.Fatal(err)
 	}
 	passed := bytes.Count(out.Bytes(), []byte{'\n'})
-	if p.Reverse.held > maxReverse+4*size || p.Reverse.Len() != passed || passed == 0 || passed+refused != n {
-		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.Reverse.held, p.Reverse.Len(), passed, refused)
+	if p.ServerRequests.heldBytes > maxServerRequests+4*size || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
+		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.ServerRequests.heldBytes, p.ServerRequests.Len(), passed, refused)
 	}
 	var c Call
-	for p.Reverse.Len() > 0 {
-		for _, open := range p.Reverse.Answer(func(*Call) bool { return true }) {
-			p.Reverse.Take(open.ID, &c)
+	for p.ServerRequests.Len() > 0 {
+		for _, open := range p.ServerRequests.Answer(func(*Call) bool { return true }) {
+			p.ServerRequests.Take(open.ID, &c)
 		}
 	}
-	if p.Reverse.held != 0 {
-		t.Errorf("%d bytes are held for nothing", p.Reverse.held)
+	if p.ServerRequests.heldBytes != 0 {
+		t.Errorf("%d bytes are held for nothing", p.ServerRequests.heldBytes)
 	}
 }
 

@@ -9,10 +9,10 @@ const (
 	// DefaultLimit is the largest frame of a Reader whose limit is 0.
 	DefaultLimit = 64 << 20
 
-	chunk     = 64 << 10 // one read: what a pipe holds
-	memoryMax = 4 << 20  // frames beyond it go to a file
-	idleMax   = 256 << 10
-	idleAfter = 64 // frames that did not need a grown buffer until it is given back
+	readSize    = 64 << 10 // one read: what a pipe holds
+	maxInMemory = 4 << 20  // frames beyond it go to a file
+	keepBuffer  = 256 << 10
+	shrinkAfter = 64 // frames that did not need a grown buffer until it is given back
 )
 
 // Reader cuts a stream into frames.
@@ -23,11 +23,11 @@ type Reader struct {
 	src   io.Reader
 	limit int64
 
-	buf        []byte
-	start, end int
-	scanned    int
-	small      int // frames in a row that fit a fresh buffer
-	err        error
+	buf         []byte
+	start, end  int
+	scanned     int
+	smallFrames int // frames in a row that fit a fresh buffer
+	err         error
 
 	scan  Scanner
 	frame Frame
@@ -62,7 +62,7 @@ func (r *Reader) Next() (*Frame, error) {
 			r.frame.reset()
 			return nil, r.err
 		}
-		if r.end-r.start > memoryMax-chunk || r.frame.Size > 0 {
+		if r.end-r.start > maxInMemory-readSize || r.frame.Size > 0 {
 			r.spillOut()
 		}
 		r.fill()
@@ -74,8 +74,8 @@ func (r *Reader) finish(to int) *Frame {
 	f := &r.frame
 	r.scan.Feed(r.buf[r.scanned:to])
 	f.Messages, f.Flaws = r.scan.Finish()
-	f.top, f.stray = r.scan.top, r.scan.stray
-	f.Batch = f.top == '['
+	f.firstByte, f.skipped = r.scan.firstByte, r.scan.skipped
+	f.Batch = f.firstByte == '['
 	r.scanned = to
 	switch {
 	case f.Size > 0: // earlier parts are in the spill, or gone
@@ -119,10 +119,10 @@ func (r *Reader) fill() {
 	if r.start == r.end {
 		r.start, r.end, r.scanned = 0, 0, 0
 	}
-	if len(r.buf)-r.end < chunk/2 {
+	if len(r.buf)-r.end < readSize/2 {
 		held := r.end - r.start
-		if held+chunk > len(r.buf) {
-			grown := make([]byte, max(2*len(r.buf), chunk))
+		if held+readSize > len(r.buf) {
+			grown := make([]byte, max(2*len(r.buf), readSize))
 			copy(grown, r.buf[r.start:r.end])
 			r.buf = grown
 		} else {
@@ -132,7 +132,7 @@ func (r *Reader) fill() {
 		r.start, r.end = 0, held
 	}
 	for range 100 {
-		n, err := r.src.Read(r.buf[r.end:min(len(r.buf), r.end+idleMax)])
+		n, err := r.src.Read(r.buf[r.end:min(len(r.buf), r.end+keepBuffer)])
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
@@ -144,17 +144,17 @@ func (r *Reader) fill() {
 
 // shrink gives a grown buffer back once it is no longer needed.
 func (r *Reader) shrink() {
-	if len(r.buf) <= idleMax {
+	if len(r.buf) <= keepBuffer {
 		return
 	}
-	if r.frame.Size > chunk || r.end-r.start > chunk {
-		r.small = 0
+	if r.frame.Size > readSize || r.end-r.start > readSize {
+		r.smallFrames = 0
 		return
 	}
-	if r.small++; r.small < idleAfter {
+	if r.smallFrames++; r.smallFrames < shrinkAfter {
 		return
 	}
-	fresh := make([]byte, 2*chunk)
+	fresh := make([]byte, 2*readSize)
 	r.end = copy(fresh, r.buf[r.start:r.end])
-	r.buf, r.start, r.small = fresh, 0, 0
+	r.buf, r.start, r.smallFrames = fresh, 0, 0
 }

@@ -11,10 +11,10 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 	for {
 		f, err := server.Next()
 		if err != nil {
-			return clean(err)
+			return ignoreEOF(err)
 		}
 		switch {
-		case f.Oversized || !f.Junk() && overmarked(f):
+		case f.Oversized || !f.Junk() && exceedsReserved(f):
 			if h.Oversized != nil {
 				h.Oversized(FromServer, f)
 			}
@@ -31,15 +31,15 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 	}
 }
 
-// ErrForged is the Err of a frame with more members of ours than are looked into:
+// ErrTooManyReserved is the Err of a frame with more members of ours than are looked into:
 // no server has a reason to write one.
-var ErrForged = errors.New("it has too many members whose names begin with " + OwnPrefix)
+var ErrTooManyReserved = errors.New("it has too many members whose names begin with " + ReservedPrefix)
 
-// overmarked refuses such a frame: a member that is not found is not taken out.
-func overmarked(f *Frame) bool {
+// exceedsReserved refuses such a frame: a member that is not found is not taken out.
+func exceedsReserved(f *Frame) bool {
 	for i := range f.Messages {
-		if len(f.Messages[i].Own) == MaxOwn {
-			f.Oversized, f.Err = true, ErrForged
+		if len(f.Messages[i].Reserved) == MaxReserved {
+			f.Oversized, f.Err = true, ErrTooManyReserved
 			return true
 		}
 	}

@@ -31,7 +31,7 @@ func TestReceive(t *testing.T) {
 	}
 	want := []string{
 		`junk "Listening\n"`, `message "{\"id\":1,\"result\":{}}\n"`, `junk "[7]\n"`, "oversized 2 <nil>", `message "[{\"id\":3,\"method\":\"m\"}]\r\n"`,
-		"oversized 4 " + ErrForged.Error(), `junk "{\"id\":5,\"resu"`,
+		"oversized 4 " + ErrTooManyReserved.Error(), `junk "{\"id\":5,\"resu"`,
 	}
 	if fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("seen\n%s\nwant\n%s", strings.Join(seen, "\n"), strings.Join(want, "\n"))

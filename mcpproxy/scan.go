@@ -38,69 +38,69 @@ const (
 // maxDepth is the nesting that encoding/json accepts.
 const maxDepth = 10000
 
-// levels is how many of them are looked into. The deepest value whose end is
+// maxScopes is how many of them are looked into. The deepest value whose end is
 // wanted is a member of ours in params.capabilities.experimental of a message in
 // a batch; level 0 is outside of everything.
-const levels = 7
+const maxScopes = 7
 
 // Scanner is an incremental scan of one frame: Reset, Feed any number of times,
 // Finish. It checks the whole grammar of JSON, keeps a bounded amount of memory
 // whatever it is fed, and allocates nothing once it is warm.
 type Scanner struct {
-	state state
-	off   int64 // bytes fed before the current chunk
-	flaws Flaw
-	top   byte // first byte of the outermost value; 0 for a blank line
+	state     state
+	off       int64 // bytes fed before the current chunk
+	flaws     Flaw
+	firstByte byte // first byte of the outermost value; 0 for a blank line
 
-	depth  int
-	object [maxDepth/64 + 1]uint64 // one bit a level: an object, not an array
-	where  [levels]place           // by depth, as far as anything is known
-	open   [levels]*Span           // the same: whose End the close sets
-	names  [places]names
+	depth     int
+	object    [maxDepth/64 + 1]uint64 // one bit a level: an object, not an array
+	scopes    [maxScopes]scope        // by depth, as far as anything is known
+	openSpans [maxScopes]*Span        // the same: whose End the close sets
+	keys      [scopeCount]keySet
 
-	str   strKind // what the current string is
-	esc   bool    // it has a backslash
-	hex   int8    // digits of \uXXXX still to come
-	lit   string  // rest of the current literal
-	next  member  // whose value comes next, in the place at depth
-	keyAt int64   // where its name starts
-	value *Span   // the scalar being read, if anybody wants to know its end
+	str         strKind // what the current string is
+	hasEscape   bool    // it has a backslash
+	hexLeft     int8    // digits of \uXXXX still to come
+	literalRest string  // rest of the current literal
+	nextKey     key     // whose value comes next, in the place at depth
+	keyAt       int64   // where its name starts
+	valueSpan   *Span   // the scalar being read, if anybody wants to know its end
 
-	folded bool // next is what it is only but for its case
-	shadow int  // depth of a container with such a name; 0: not inside of one
+	foldedKey   bool // next is what it is only but for its case
+	shadowDepth int  // depth of a container with such a name; 0: not inside of one
 
-	capturing bool
-	want      member
-	text      []byte // what was captured; envelopes point into it
-	from      int    // start of the current token in text
+	capturing   bool
+	capturedKey key
+	text        []byte // what was captured; envelopes point into it
+	tokenStart  int    // start of the current token in text
 
-	marks int // bytes of a byte order mark at the start
+	bomBytes int // bytes of a byte order mark at the start
 
-	rune  [4]byte // an unfinished character at the end of the last chunk
-	runes int
+	partialRune [4]byte // an unfinished character at the end of the last chunk
+	partialLen  int
 
-	msgs  []Envelope
-	caps  []captures
-	stray int // elements of a batch that are no messages, or too many
+	msgs    []Envelope
+	fields  []fields
+	skipped int // elements of a batch that are no messages, or too many
 
-	scratch     Envelope // in a shadow
-	scratchCaps captures
+	scratch       Envelope // in a shadow
+	scratchFields fields
 }
 
 type strKind uint8
 
 const (
 	strValue strKind = iota
-	strName
+	strKey
 )
 
 // Reset prepares for the next frame.
 func (s *Scanner) Reset() {
-	s.state, s.off, s.flaws, s.top, s.depth = sValue, 0, 0, 0, 0
-	s.next, s.value, s.capturing, s.runes = unknown, nil, false, 0
-	s.folded, s.shadow, s.marks = false, 0, 0
-	s.msgs, s.caps, s.stray = s.msgs[:0], s.caps[:0], 0
-	if cap(s.text) > keepText {
+	s.state, s.off, s.flaws, s.firstByte, s.depth = sValue, 0, 0, 0, 0
+	s.nextKey, s.valueSpan, s.capturing, s.partialLen = keyUnknown, nil, false, 0
+	s.foldedKey, s.shadowDepth, s.bomBytes = false, 0, 0
+	s.msgs, s.fields, s.skipped = s.msgs[:0], s.fields[:0], 0
+	if cap(s.text) > keepTextCap {
 		s.text = nil
 	}
 	s.text = s.text[:0]
@@ -108,7 +108,7 @@ func (s *Scanner) Reset() {
 
 // Feed scans the next chunk of the frame. Nothing of b is kept.
 func (s *Scanner) Feed(b []byte) {
-	s.checkText(b)
+	s.checkUTF8(b)
 	mark := 0 // where the captured token starts in b
 	st := s.state
 	i := 0
@@ -118,11 +118,11 @@ loop:
 		switch st {
 		case sString:
 			for {
-				i = plain(b, i)
+				i = skipPlain(b, i)
 				if i+1 >= len(b) || b[i] != '\\' || !simpleEscape[b[i+1]] {
 					break
 				}
-				s.esc = true
+				s.hasEscape = true
 				i += 2
 			}
 			if i >= len(b) {
@@ -134,7 +134,7 @@ loop:
 				st = s.endString(b, mark, i)
 			case '\\':
 				i++
-				s.esc = true
+				s.hasEscape = true
 				st = sEscape
 			default: // RFC 8259, "Strings": control characters must be escaped
 				st = sBad
@@ -144,7 +144,7 @@ loop:
 			case simpleEscape[c]:
 				st = sString
 			case c == 'u':
-				s.hex = 4
+				s.hexLeft = 4
 				st = sHex
 			default:
 				st = sBad
@@ -156,26 +156,26 @@ loop:
 				break
 			}
 			i++
-			if s.hex--; s.hex == 0 {
+			if s.hexLeft--; s.hexLeft == 0 {
 				st = sString
 			}
 
 		case sKeyOrEnd, sKey:
 			switch {
 			case c == '"':
-				s.str, s.esc = strName, false
+				s.str, s.hasEscape = strKey, false
 				i++
-				if s.capturing = s.place() != nowhere; s.capturing {
-					mark, s.from = i, len(s.text)
+				if s.capturing = s.scope() != scopeNone; s.capturing {
+					mark, s.tokenStart = i, len(s.text)
 					s.keyAt = s.off + int64(i) - 1
 				}
 				st = sString
 			case isSpace(c):
-				s.space(c)
+				s.noteSpace(c)
 				i++
 			case c == '}' && st == sKeyOrEnd:
 				i++
-				st = s.close(s.off+int64(i), true)
+				st = s.closeContainer(s.off+int64(i), true)
 			default:
 				st = sBad
 			}
@@ -185,7 +185,7 @@ loop:
 				i++
 				st = sValue
 			case isSpace(c):
-				s.space(c)
+				s.noteSpace(c)
 				i++
 			default:
 				st = sBad
@@ -200,68 +200,68 @@ loop:
 				}
 			case c == '}' && s.inObject(), c == ']' && !s.inObject():
 				i++
-				st = s.close(s.off+int64(i), false)
+				st = s.closeContainer(s.off+int64(i), false)
 			case isSpace(c):
-				s.space(c)
+				s.noteSpace(c)
 				i++
 			default:
 				st = sBad
 			}
 		case sValue, sValueOrEnd:
 			switch {
-			case s.depth == 0 && s.off+int64(i) == int64(s.marks) && s.marks < len(byteOrderMark) && c == byteOrderMark[s.marks]:
-				s.marks++
+			case s.depth == 0 && s.off+int64(i) == int64(s.bomBytes) && s.bomBytes < len(byteOrderMark) && c == byteOrderMark[s.bomBytes]:
+				s.bomBytes++
 				s.flaws |= FlawText
 				i++
-			case s.marks == 1 || s.marks == 2: // half of one
+			case s.bomBytes == 1 || s.bomBytes == 2: // half of one
 				st = sBad
 			case c == '"':
-				s.begin(c, s.off+int64(i))
-				s.str, s.esc = strValue, false
+				s.beginValue(c, s.off+int64(i))
+				s.str, s.hasEscape = strValue, false
 				if s.capturing {
-					mark, s.from = i, len(s.text)
+					mark, s.tokenStart = i, len(s.text)
 				}
 				i++
 				st = sString
 			case c == '{':
-				st = s.push(c, s.off+int64(i))
+				st = s.openContainer(c, s.off+int64(i))
 				i++
 			case c == '[':
-				st = s.push(c, s.off+int64(i))
+				st = s.openContainer(c, s.off+int64(i))
 				i++
 			case isSpace(c):
-				s.space(c)
+				s.noteSpace(c)
 				i++
 			case c == ']' && st == sValueOrEnd:
 				i++
-				st = s.close(s.off+int64(i), true)
+				st = s.closeContainer(s.off+int64(i), true)
 			default:
 				if s.depth == 0 {
-					s.top = c
+					s.firstByte = c
 				}
 				if st = s.beginScalar(c); st == sBad {
 					break
 				}
-				s.begin(c, s.off+int64(i))
+				s.beginValue(c, s.off+int64(i))
 				if s.capturing {
-					mark, s.from = i, len(s.text)
+					mark, s.tokenStart = i, len(s.text)
 				}
 				i++
 			}
 
 		case sLiteral:
-			if n := len(s.lit); len(b)-i >= n && string(b[i:i+n]) == s.lit {
+			if n := len(s.literalRest); len(b)-i >= n && string(b[i:i+n]) == s.literalRest {
 				i += n
-				s.lit = ""
+				s.literalRest = ""
 				st = s.endScalar(b, mark, i)
 				break
 			}
-			if c != s.lit[0] {
+			if c != s.literalRest[0] {
 				st = sBad
 				break
 			}
 			i++
-			if s.lit = s.lit[1:]; s.lit == "" {
+			if s.literalRest = s.literalRest[1:]; s.literalRest == "" {
 				st = s.endScalar(b, mark, i)
 			}
 		case sMinus, sZero, sDigits, sDot, sFraction, sExp, sExpSign, sExpDigits:
@@ -270,7 +270,7 @@ loop:
 				i++
 				break
 			}
-			to := number(st, c)
+			to := nextNumberState(st, c)
 			if to == sDone { // not part of the number
 				st = s.endScalar(b, mark, i)
 				break
@@ -292,7 +292,7 @@ loop:
 		}
 	}
 	if s.capturing && (st == sString || st == sEscape || st == sHex || st >= sMinus && st <= sLiteral) {
-		s.capture(b[mark:])
+		s.appendToken(b[mark:])
 	}
 	s.state = st
 	s.off += int64(len(b))

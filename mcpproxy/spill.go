@@ -15,10 +15,10 @@ import (
 //
 // Invariant: of [0, end) the file holds what is below edge, pieces what is not.
 type spill struct {
-	File  *os.File // nil without one
-	edge  int64
-	end   int64
-	users atomic.Int32
+	File    *os.File // nil without one
+	fileEnd int64
+	end     int64
+	users   atomic.Int32
 
 	pieces [][]byte // by position, each of pieceSize; nil where the file has it all
 }
@@ -26,11 +26,11 @@ type spill struct {
 const pieceSize = 1 << 20
 
 func newSpill() *spill {
-	s := &spill{edge: math.MaxInt64}
+	s := &spill{fileEnd: math.MaxInt64}
 	s.users.Store(1)
 	var err error
-	if s.File, err = namelessFile(); err != nil {
-		s.File, s.edge = nil, 0
+	if s.File, err = tempFile(); err != nil {
+		s.File, s.fileEnd = nil, 0
 	}
 	return s
 }
@@ -40,36 +40,36 @@ func (s *spill) Write(p []byte) (int, error) { return s.WriteAt(p, s.end) }
 
 // WriteAt writes at a place that is not behind the end.
 func (s *spill) WriteAt(p []byte, at int64) (n int, err error) {
-	if at < s.edge {
-		n, err = s.File.WriteAt(p[:min(int64(len(p)), s.edge-at)], at)
+	if at < s.fileEnd {
+		n, err = s.File.WriteAt(p[:min(int64(len(p)), s.fileEnd-at)], at)
 		s.end = max(s.end, at+int64(n))
 		if err != nil {
-			if err := s.retreat(at + int64(n)); err != nil {
+			if err := s.shrinkFile(at + int64(n)); err != nil {
 				return n, err
 			}
 		}
 	}
 	if n < len(p) {
-		s.put(p[n:], at+int64(n))
+		s.storeInMemory(p[n:], at+int64(n))
 	}
 	return len(p), nil
 }
 
-// retreat takes what the file has from a place on into memory.
-func (s *spill) retreat(to int64) error {
-	if held := min(s.edge, s.end) - to; held > 0 {
+// shrinkFile takes what the file has from a place on into memory.
+func (s *spill) shrinkFile(to int64) error {
+	if held := min(s.fileEnd, s.end) - to; held > 0 {
 		rest := make([]byte, held)
 		if _, err := s.File.ReadAt(rest, to); err != nil {
 			return err
 		}
-		s.put(rest, to)
+		s.storeInMemory(rest, to)
 	}
-	s.edge = to
+	s.fileEnd = to
 	return nil
 }
 
-// put keeps bytes in memory.
-func (s *spill) put(p []byte, at int64) {
+// storeInMemory keeps bytes in memory.
+func (s *spill) storeInMemory(p []byte, at int64) {
 	for len(p) > 0 {
 		i := int(at / pieceSize)
 		for i >= len(s.pieces) {
@@ -86,8 +86,8 @@ func (s *spill) put(p []byte, at int64) {
 
 // ReadAt is that of io.ReaderAt.
 func (s *spill) ReadAt(p []byte, at int64) (n int, err error) {
-	if at < s.edge {
-		n, err = s.File.ReadAt(p[:min(int64(len(p)), s.edge-at)], at)
+	if at < s.fileEnd {
+		n, err = s.File.ReadAt(p[:min(int64(len(p)), s.fileEnd-at)], at)
 		if err != nil {
 			return n, err
 		}
@@ -118,9 +118,9 @@ func (s *spill) release() {
 	}
 }
 
-// unlinkedFile returns a file that has lost its name again. Where an open file
+// unlinkedTempFile returns a file that has lost its name again. Where an open file
 // cannot be removed (Windows) it fails.
-func unlinkedFile() (*os.File, error) {
+func unlinkedTempFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "mcp-jail-frame-")
 	if err != nil {
 		return nil, err

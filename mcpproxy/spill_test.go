@@ -20,13 +20,13 @@ func noFiles(t *testing.T) {
 // TestSpillWithoutAFile: what is too large for memory is held there all the same.
 func TestSpillWithoutAFile(t *testing.T) {
 	noFiles(t)
-	relays(t, strings.Repeat("x", memoryMax), strings.Repeat("y", 3*memoryMax+1))
+	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }
 
 // TestProxyWithoutAFile: in both directions.
 func TestProxyWithoutAFile(t *testing.T) {
 	noFiles(t)
-	line := `{"method":"m","params":{"pad":"` + strings.Repeat("x", 2*memoryMax) + `"}}` + "\n"
+	line := `{"method":"m","params":{"pad":"` + strings.Repeat("x", 2*maxInMemory) + `"}}` + "\n"
 	var client bytes.Buffer
 	p := NewProxy(NewConn(strings.NewReader(line), &client, 0), Hooks{})
 	var server sink
@@ -116,15 +116,15 @@ func TestSpillRetreats(t *testing.T) {
 	}
 	write(len(want), strings.Repeat("b", 2*pieceSize))
 	check()
-	if s.edge != 2*pieceSize+10 {
-		t.Errorf("the file has %d bytes", s.edge)
+	if s.fileEnd != 2*pieceSize+10 {
+		t.Errorf("the file has %d bytes", s.fileEnd)
 	}
 	write(2*pieceSize+5, "cccccccccc") // over the edge
 	check()
 	write(pieceSize-3, "dddddd")
 	check()
-	if s.edge != pieceSize-3 {
-		t.Errorf("the file has %d bytes", s.edge)
+	if s.fileEnd != pieceSize-3 {
+		t.Errorf("the file has %d bytes", s.fileEnd)
 	}
 	write(5, "e")
 	write(len(want), "f")

@@ -15,10 +15,10 @@ func TestSpillFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := old
-	small.Cur = memoryMax + 100
+	small.Cur = maxInMemory + 100
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
-	relays(t, strings.Repeat("x", memoryMax), strings.Repeat("y", 3*memoryMax+1))
+	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }

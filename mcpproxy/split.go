@@ -17,7 +17,7 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 	case !f.Batch:
 		return []*Frame{f.Detach()}, 0
 	case f.Flaws.Has(FlawMalformed) || f.line == nil && f.spill == nil:
-		return nil, f.stray
+		return nil, f.skipped
 	}
 	whole := f.Detach()
 	var s Scanner
@@ -29,13 +29,13 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 	if whole != f {
 		whole.Close()
 	}
-	return messages, f.stray
+	return messages, f.skipped
 }
 
 // part returns the message at a span as a frame, or nil when it is cut out. What
 // follows it in a batch is a comma, a bracket or white space, and is overwritten.
 func (f *Frame) part(at Span, s *Scanner) *Frame {
-	m := &Frame{Size: at.End - at.Start + 1, top: '{', own: true}
+	m := &Frame{Size: at.End - at.Start + 1, firstByte: '{', detached: true}
 	for _, e := range f.edits {
 		switch {
 		case e.at <= at.Start && e.to >= at.End:
@@ -50,13 +50,13 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 		m.line[m.Size-1] = '\n'
 		s.Feed(m.line)
 	} else {
-		m.spill, m.base = f.spill.share(), f.base+at.Start
-		if _, m.Err = m.spill.WriteAt([]byte{'\n'}, m.base+m.Size-1); m.Err == nil {
-			_, m.Err = io.Copy(feed{s}, io.NewSectionReader(m.spill, m.base, m.Size))
+		m.spill, m.spillBase = f.spill.share(), f.spillBase+at.Start
+		if _, m.Err = m.spill.WriteAt([]byte{'\n'}, m.spillBase+m.Size-1); m.Err == nil {
+			_, m.Err = io.Copy(scannerWriter{s}, io.NewSectionReader(m.spill, m.spillBase, m.Size))
 		}
 	}
 	found, flaws := s.Finish()
-	m.Messages, m.Flaws = detach(found), flaws|f.Flaws
+	m.Messages, m.Flaws = cloneEnvelopes(found), flaws|f.Flaws
 	if m.Err != nil {
 		m.Oversized = true
 		m.Close()
@@ -64,10 +64,10 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 	return m
 }
 
-// feed is a Scanner that is written to.
-type feed struct{ *Scanner }
+// scannerWriter is a Scanner that is written to.
+type scannerWriter struct{ *Scanner }
 
-func (f feed) Write(b []byte) (int, error) {
+func (f scannerWriter) Write(b []byte) (int, error) {
 	f.Feed(b)
 	return len(b), nil
 }

@@ -63,7 +63,7 @@ func TestSplitEdited(t *testing.T) {
 // TestSplitSpill: the messages of a batch that is too large for memory share its
 // file, which is closed with the last one.
 func TestSplitSpill(t *testing.T) {
-	pad := strings.Repeat("x", memoryMax)
+	pad := strings.Repeat("x", maxInMemory)
 	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
 	f, err := r.Next()
 	if err != nil {
@@ -78,7 +78,7 @@ func TestSplitSpill(t *testing.T) {
 	messages[1].Replace(messages[1].Messages[0].IDAt, []byte("22"))
 	for i, want := range []string{`{"id":1,"method":"m","pad":"` + pad + `"}` + "\n", `{"method":"n","id":22}` + "\n", `{"id":3}` + "\n"} {
 		m := messages[i]
-		if got := sent(t, m); got != want || len(m.Messages) != 1 || m.Flaws != 0 || !m.ended() {
+		if got := sent(t, m); got != want || len(m.Messages) != 1 || m.Flaws != 0 || !m.hasLineEnd() {
 			t.Errorf("message %d is sent as %.80q, with %+v", i, got, m)
 		}
 		if _, err := file.Stat(); err != nil {

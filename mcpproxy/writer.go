@@ -10,11 +10,11 @@ import (
 // written whole, one after the other, and a peer that does not read blocks
 // everybody who writes. It is safe for concurrent use.
 type Writer struct {
-	mu      sync.Mutex
-	dst     io.Writer
-	midline bool // the last frame had no line end
-	err     error
-	scratch []byte
+	mu       sync.Mutex
+	dst      io.Writer
+	openLine bool // the last frame had no line end
+	err      error
+	scratch  []byte
 }
 
 // ErrGone says that a frame has no bytes to be sent: it was Oversized, or closed.
@@ -32,11 +32,11 @@ func (w *Writer) Send(f *Frame) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.boundary(); err != nil {
+	if err := w.endOpenLine(); err != nil {
 		return err
 	}
 	w.scratch, w.err = f.writeTo(w.dst, w.scratch)
-	w.midline = !f.ended()
+	w.openLine = !f.hasLineEnd()
 	return w.err
 }
 
@@ -48,7 +48,7 @@ func (w *Writer) Inject(line []byte) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.boundary(); err != nil {
+	if err := w.endOpenLine(); err != nil {
 		return err
 	}
 	if line[len(line)-1] != '\n' {
@@ -66,27 +66,27 @@ func (w *Writer) Replay(frames []byte) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.boundary(); err != nil {
+	if err := w.endOpenLine(); err != nil {
 		return err
 	}
 	_, w.err = w.dst.Write(frames)
-	w.midline = frames[len(frames)-1] != '\n'
+	w.openLine = frames[len(frames)-1] != '\n'
 	return w.err
 }
 
-// End gives the last frame a line end if it had none: for a peer that reads lines and
+// EndLine gives the last frame a line end if it had none: for a peer that reads lines and
 // is not sent another one.
-func (w *Writer) End() error {
+func (w *Writer) EndLine() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.boundary()
+	return w.endOpenLine()
 }
 
-// boundary makes sure that the stream is between two frames.
-func (w *Writer) boundary() error {
-	if w.err == nil && w.midline {
+// endOpenLine makes sure that the stream is between two frames.
+func (w *Writer) endOpenLine() error {
+	if w.err == nil && w.openLine {
 		_, w.err = w.dst.Write([]byte{'\n'})
-		w.midline = false
+		w.openLine = false
 	}
 	return w.err
 }

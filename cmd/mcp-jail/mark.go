@@ -24,7 +24,7 @@ func markBeside(record string) mark { return mark(filepath.Join(filepath.Dir(rec
 
 // marked is what a mark says of the latest session.
 type marked struct {
-	diagnostics.Unrecorded
+	diagnostics.LostRecord
 	loss // the zero one where nothing was lost; it may be of a session before
 }
 

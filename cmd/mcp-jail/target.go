@@ -60,7 +60,7 @@ func (t *target) unreachable() string {
 // evidence is what a diagnosis has to know of the server and its host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.profile.Server, Profile: t.profile, InPlace: t.policy.InPlace, Stateless: !t.policy.Stateful, Line: t.line, Declare: t.declare,
+		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.InPlace, Stateless: !t.policy.Stateful, CommandLine: t.line, Declare: t.declare,
 		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: exists, Executable: executable, Canonical: canonical,
 	}
 }

@@ -75,7 +75,7 @@ func (w *whyCmd) Run(c console) error {
 		c.printf("%s", b)
 		return nil
 	}
-	c.printf("%s", record.Words())
+	c.printf("%s", record.Text())
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s sessions) record() (record diagnostics.Record, err error) {
 	b, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if marked {
-			return record, fmt.Errorf("server %q: %s", s.Server, newer.Words())
+			return record, fmt.Errorf("server %q: %s", s.Server, newer.Text())
 		}
 		return record, fmt.Errorf("there is no record of a session of server %q", s.Server)
 	}
@@ -174,7 +174,7 @@ func (s sessions) record() (record diagnostics.Record, err error) {
 		return record, fmt.Errorf("%s: %w", s.file, err)
 	}
 	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
-		record.Newer = &newer.Unrecorded
+		record.Newer = &newer.LostRecord
 	}
 	if record.Incomplete = ""; newer.Session.Equal(record.Time) {
 		record.Incomplete = newer.Why

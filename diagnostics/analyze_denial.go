@@ -1,0 +1,202 @@
+package diagnostics
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// analyzeDenial turns a fact of the jail into a verdict. It is always blamed; a line to
+// add comes with it where a line can grant it.
+func (j *analyzer) analyzeDenial(d Denial) finding {
+	if d.Target == targetOthers {
+		return j.analyzeOthersDenial(d)
+	}
+	d.Program = j.ev.Redactor.Redact(d.Program)
+	target := j.quote(d.Target)
+	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
+		target = j.show(filepath.Clean(d.Target))
+	}
+	cause := "the jail refused " + operation(d) + " " + target + d.programAndCount()
+	switch d.Axis {
+	case policy.AxisFs:
+		return j.analyzePathDenial(d, cause)
+	case policy.AxisIPC:
+		if filepath.IsAbs(d.Target) { // a socket with a name
+			return j.analyzePathDenial(d, cause)
+		}
+	case policy.AxisNet:
+		return j.analyzeNetDenial(d, cause)
+	case policy.AxisEnv:
+		return j.attributeVariable(Certain, d.Target, cause)
+	case policy.AxisProcess:
+		if rightsOf(d.Operation).Has(policy.Execute) {
+			return j.analyzeProgramDenial(d, cause)
+		}
+	case policy.AxisLimits:
+		return j.analyzeLimitDenial(d, cause)
+	}
+	v := j.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
+	v.fix = "no line of a policy grants this"
+	return v
+}
+
+// operation is the attempt in words that read on: "open for writing of".
+func operation(d Denial) string {
+	switch op := sanitize(d.Operation); op {
+	case "":
+		return "access to"
+	case "connect":
+		return "a connection to"
+	case "send":
+		return "a packet to"
+	case "resolve":
+		return "to resolve"
+	case "exec":
+		return "to start"
+	case "create":
+		return "to create"
+	case "write":
+		return "to write"
+	case "truncate":
+		return "to truncate"
+	case "remove":
+		return "to remove"
+	case "mkdir":
+		return "to make the directory"
+	case "rename":
+		return "to rename something to"
+	default:
+		return op + " of"
+	}
+}
+
+// programAndCount tells who tried, and how often.
+func (d Denial) programAndCount() string {
+	var parts []string
+	if d.Program != "" {
+		parts = append(parts, "by "+quote(filepath.Base(d.Program)))
+	}
+	if d.Count > 1 {
+		parts = append(parts, strconv.Itoa(d.Count)+" times")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// targetOthers is the target of what the jail counted and did not tell apart.
+const targetOthers = "(others)"
+
+// reasonAbsent is the Denial.Reason of names that the jail does not have: the host may not
+// have them either, and then nothing was refused.
+const reasonAbsent = "absent"
+
+func (j *analyzer) analyzeOthersDenial(d Denial) finding {
+	a, cause := Certain, "the jail refused more than it keeps on record: "
+	if d.Reason == reasonAbsent {
+		a, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
+	}
+	v := j.attribute(a, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+j.quote(d.Target)+d.programAndCount(), grant{})
+	v.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
+	return v
+}
+
+func (j *analyzer) analyzePathDenial(d Denial, cause string) finding {
+	path, ok := j.absolute(d.Target)
+	if !ok {
+		return j.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
+	}
+	want := rightsOf(d.Operation)
+	if want == 0 {
+		want = policy.Read
+	}
+	m := reference{name: path, want: want, fault: faultRefused, isMkdir: strings.HasPrefix(d.Operation, "mkdir")}
+	missing := j.missingRights(path, m, j.exists(path))
+	m.isConnect = d.Axis == policy.AxisIPC
+	private := ""
+	if m.isConnect {
+		private, _ = j.jailPlace(path)
+	}
+	if missing == 0 && private != "" {
+		// The jail's own directory may be written, and has no such socket.
+		missing = policy.Update
+		cause += ", which exists on the host: the jail has a " + private + " of its own"
+	}
+	if missing == 0 {
+		// The profile allows what the jail refused: no line would change that.
+		v := j.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
+		v.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
+		if strings.HasPrefix(d.Operation, "rename") {
+			// The record has the new name alone, and the old one is what was refused.
+			v.fix = "the new name is granted, and the old one stays in place: it may not be removed (delete), or it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + j.planCommand()
+		}
+		return v
+	}
+	// Neither would succeed outside of the jail: a file is not made where a directory
+	// is, and what is not there is not removed.
+	if want != policy.Read && want&policy.Delete == 0 && j.exists(path+"/.") == present {
+		m.isMkdir = true
+	}
+	if strings.HasPrefix(d.Operation, "remove") && j.exists(path) == absent {
+		v := j.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
+		v.fix = j.show(path) + " does not exist on this host either"
+		return v
+	}
+	v, beside := j.attributeCompanion(Certain, path, missing, cause)
+	switch {
+	case beside && !m.isConnect:
+	case want == policy.Delete:
+		v = j.attributeParent(Certain, path, policy.Write, cause)
+	default:
+		v = j.attributePath(Certain, path, missing, m.isMkdir, cause)
+	}
+	v.hint.Axis = d.Axis
+	if n := v.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^j.profile.RightsAt(n.path) == 0 && !j.isReserved(n.path) {
+		v.grant, v.hint.Warning = grant{}, ""
+		v.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + j.planCommand()
+	}
+	return j.withhold(j.forSocket(v, m.isConnect), m.isConnect)
+}
+
+func (j *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
+	path, ok := j.absolute(d.Target)
+	if !ok || !strings.Contains(d.Target, "/") {
+		return j.attributeCommand(Certain, d.Target, cause)
+	}
+	if j.rightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
+		v := j.attributeCommand(Certain, j.commandName(path), cause)
+		v.hint.Target = path
+		return v
+	}
+	v := j.attributePath(Certain, path, policy.Execute, false, cause)
+	v.hint.Axis = policy.AxisProcess
+	return v
+}
+
+// splitEndpoint reads the target of a refused connection: a host, host:port, an
+// address, or a URL.
+func splitEndpoint(target string) (host string, port int, scheme string, ok bool) {
+	if strings.Contains(target, "://") {
+		u, err := url.Parse(target)
+		if err != nil {
+			return "", 0, "", false
+		}
+		scheme = schemeOf(u.Scheme)
+		port, _ = strconv.Atoi(u.Port())
+		if port == 0 {
+			port = portOf(u.Scheme)
+		}
+		target = u.Hostname()
+	} else if h, p, err := net.SplitHostPort(target); err == nil {
+		target = h
+		port, _ = strconv.Atoi(p)
+	}
+	m, ok := hostReference(target, strconv.Itoa(port), scheme)
+	return m.name, m.port, m.scheme, ok
+}

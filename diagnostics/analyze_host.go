@@ -1,0 +1,113 @@
+package diagnostics
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// analyzeHost judges a host that a text names together with a fault of the network.
+func (j *analyzer) analyzeHost(m reference) finding {
+	name := loopbackName(m.name)
+	target := endpoint(name, m.port)
+	if grantsHost(j.profile.Net, name, m.port, m.scheme) {
+		return finding{
+			note: "the policy grants " + j.quote(target) + ": the name or the connection failed outside of the jail",
+			fix:  "see whether " + j.quote(target) + " can be reached without mcp-jail",
+		}
+	}
+	if _, err := netip.ParseAddr(name); err == nil && grantsNames(j.profile.Net) {
+		// It may be what a granted name resolves to; the text does not say.
+		return finding{note: "the message names the address " + j.quote(target) + ", which no rule names; it may belong to a host that is granted"}
+	}
+	cause := "the server's message names the host " + j.quote(target) + ", which the policy does not grant"
+	if len(j.profile.Net) == 0 {
+		cause += " (it grants no network)"
+	}
+	return j.attributeHost(Likely, name, m.port, m.scheme, cause)
+}
+
+// attributeHost is the verdict that a host is refused, with the rule to add.
+func (j *analyzer) attributeHost(a Attribution, host string, port int, scheme, cause string) finding {
+	n := grant{host: host, port: port, scheme: scheme}
+	switch {
+	case scheme == "https" && port == 443, scheme == "http" && port == 80:
+		n.port = 0 // the scheme's own
+	case scheme != "" && port != 0:
+	case port == 443:
+		n.scheme, n.port = "https", 0
+	case port == 80:
+		n.scheme, n.port = "http", 0
+	case port != 0:
+		n.scheme = "tcp"
+	case scheme == "tcp":
+		n.scheme = "" // docs/policy.md "Network rules": tcp wants a port
+	}
+	if _, err := policy.NormalizeHost(host); err != nil {
+		n = grant{} // no rule can name it
+	}
+	v := j.attribute(a, policy.AxisNet, endpoint(host, port), "connect", cause, n)
+	switch addr, err := netip.ParseAddr(host); {
+	case host == "localhost":
+		v.fix = "localhost is the host itself: grant it for a service that you know there"
+	case err == nil && addr.IsLinkLocalUnicast():
+		v.hint.Warning = host + " is link-local: such addresses serve credentials to cloud machines"
+	case err == nil && !addr.IsPrivate():
+		v.fix = "prefer the name of the host to its address"
+	}
+	return v
+}
+
+// loopbackName is the name that rules have for the host itself.
+func loopbackName(host string) string {
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
+		return "localhost"
+	}
+	return host
+}
+
+func endpoint(host string, port int) string {
+	if port == 0 {
+		return host
+	}
+	if strings.Contains(host, ":") {
+		return "[" + host + "]:" + strconv.Itoa(port)
+	}
+	return host + ":" + strconv.Itoa(port)
+}
+
+// grantsHost evaluates the network rules for what a text tells of a connection. A
+// rule for some requests counts as a grant of the host, since the text does not name
+// the path or the method that was refused; a port that is not known is any that is granted.
+func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bool {
+	var open []policy.NetRule
+	ports := []int{port}
+	for _, r := range rules {
+		if (r.PathPrefix != "" || r.Methods != nil) && !r.Allow {
+			continue
+		}
+		r.PathPrefix, r.Methods = "", nil
+		open = append(open, r)
+		if port == 0 {
+			ports = append(ports, r.Ports()...)
+		}
+	}
+	return slices.ContainsFunc(ports, func(p int) bool {
+		_, ok := policy.MatchNet(open, host, scheme, p, "", "")
+		return ok
+	})
+}
+
+// grantsNames tells whether any rule lets a name through, whose addresses a text
+// may then hold.
+func grantsNames(rules []policy.NetRule) bool {
+	for _, r := range rules {
+		if _, err := netip.ParseAddr(r.Host); err != nil && r.Allow && r.Host != "localhost" {
+			return true
+		}
+	}
+	return false
+}

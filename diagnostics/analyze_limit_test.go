@@ -1,0 +1,106 @@
+package diagnostics
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestLimitsAreNamed: whatever tells that a limit was reached, the diagnosis says
+// which, and the line that raises it.
+func TestLimitsAreNamed(t *testing.T) {
+	denial := func(op, target string, pid int) func(*Evidence) {
+		return func(ev *Evidence) {
+			ev.Denials = []Denial{{Axis: policy.AxisLimits, Operation: op, Target: target, PID: pid, Program: "node", Count: 1}}
+		}
+	}
+	killed := func(sig syscall.Signal) func(*Evidence) {
+		return func(ev *Evidence) { ev.Exit = &Exit{Code: 128 + int(sig), Signal: sig} }
+	}
+	aCall := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Entries[0].Ephemeral = true }) }
+	const sigXFSZ = syscall.Signal(25) // on Linux and macOS; Windows has none
+	for _, tt := range []struct {
+		name  string
+		text  string
+		alter func(*Evidence)
+		want  Attribution
+		cause string
+		line  string // of Grant; "" for none
+	}{
+		{"memory, recorded", "", denial("memory", "memory_mb = 4096", 7), Certain, `used more than memory_mb = 4096: the jail ended the largest (by "node")`, "memory_mb = 8192"},
+		{"memory of a cgroup", "", denial("memory", "memory_mb = 4096", 0), Certain, "reached the limit memory_mb = 4096", "memory_mb = 8192"},
+		{"processes, recorded", "", denial("processes", "processes = 512", 0), Certain, "reached the limit processes = 512", "processes = 1024"},
+		{"space, recorded", "", denial("space in /tmp", "memory_mb = 4096", 0), Certain, "/tmp is full: it holds at most half of memory_mb = 4096", "memory_mb = 8192"},
+		{"a key that is not known", "", denial("colour", "paint_mb = 3", 0), Certain, "refused colour", ""},
+		{"killed, since the jail could not go on", "", func(ev *Evidence) { ev.Exit = &Exit{137, syscall.SIGKILL, "step x failed"} }, Certain, "could not hold any longer what it promises, and ended it: step x failed", ""},
+		{"killed", "", killed(syscall.SIGKILL), Possible, "more than memory_mb = 4096", "memory_mb = 8192"},
+		{"SIGXFSZ", "", killed(sigXFSZ), Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
+		{"node, EMFILE of a granted file", "EMFILE: too many open files, open '/home/u/work/a'", nil, Possible, "open_files = 4096", "open_files = 8192"},
+		{"python, files", "OSError: [Errno 24] Too many open files: '/home/u/work/a'", nil, Possible, "open_files = 4096", "open_files = 8192"},
+		{"rust, files", "Error: Too many open files (os error 24)", nil, Possible, "open_files = 4096", "open_files = 8192"},
+		{"python, threads", "RuntimeError: can't start new thread", nil, Possible, "processes = 512", "processes = 1024"},
+		{"node, spawn", "Error: spawn git EAGAIN", nil, Possible, "processes = 512", "processes = 1024"},
+		{"sh", "sh: 0: Cannot fork", nil, Possible, "processes = 512", "processes = 1024"},
+		{"go, threads", "runtime: failed to create new OS thread (have 42 already; errno=11)", nil, Possible, "processes = 512", "processes = 1024"},
+		{"python, file size", "OSError: [Errno 27] File too large", nil, Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
+		{"node, space", "ENOSPC: no space left on device, write '/tmp/x'", nil, Possible, "half of memory_mb = 4096", "memory_mb = 8192"},
+
+		{"space in the HOME of a call", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", aCall, Possible, "or HOME", "memory_mb = 8192"},
+		{"control: in a HOME that is kept", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", nil, None, "", ""},
+
+		{"control: a read that would block", "read: Resource temporarily unavailable", nil, None, "", ""},
+		{"control: the host has no more files", "Too many open files in system", nil, None, "", ""},
+		{"control: a disk that is full", "ENOSPC: no space left on device, write '/home/u/work/x'", nil, None, "", ""},
+	} {
+		if tt.name == "SIGXFSZ" && signalName(sigXFSZ) != tt.name {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence(tt.text)
+			if tt.alter != nil {
+				tt.alter(&ev)
+			}
+			d := Diagnose(ev)
+			if d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) {
+				t.Errorf("%s: %s", d.Attribution, d.Text())
+			}
+			if tt.line == "" {
+				if len(d.Grant) != 0 {
+					t.Errorf("lines %q", d.Grant)
+				}
+				return
+			}
+			if strings.Join(d.Grant, "; ") != "[servers.github.limits]; "+tt.line || !strings.Contains(d.Fix, tt.line+" under [servers.github.limits]") {
+				t.Errorf("lines %q, fix %q", d.Grant, d.Fix)
+			}
+		})
+	}
+}
+
+// TestTimeoutsAreNamed: also where something else is suspected.
+func TestTimeoutsAreNamed(t *testing.T) {
+	for _, stderr := range [][]string{nil, {"EACCES: permission denied"}, {"EACCES: permission denied, open '/home/u/.ssh/id'"}} {
+		for stage, line := range map[Stage]string{StageCall: "raise call_timeout_secs = 30 under [servers.github]", StageBoot: "raise startup_timeout_secs = 30 under [servers.github]"} {
+			ev := evidence("")
+			ev.Stage, ev.Timeout, ev.Stderr = stage, 30*time.Second, stderr
+			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
+				t.Errorf("%s, stderr %q: fix %q", stage, stderr, d.Fix)
+			}
+			ev.FromCommandLine = true
+			line = "with a larger " + strings.Fields(line)[1]
+			if stage == StageBoot {
+				line = "start it with --startup-timeout 60"
+			}
+			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
+				t.Errorf("%s in place, stderr %q: fix %q", stage, stderr, d.Fix)
+			}
+		}
+	}
+	ev := evidence("it failed")
+	if d := Diagnose(ev); strings.Contains(d.Fix, "_secs") {
+		t.Errorf("no time-out: %q", d.Fix)
+	}
+}

@@ -1,0 +1,111 @@
+package diagnostics
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// buildFixes: what is too little where a jail cannot be built is outside of the jail.
+var buildFixes = map[syscall.Errno]string{
+	syscall.EMFILE:       "raise the limit of open files (ulimit -n): building a jail takes one for each path that is hidden or protected in what the policy grants, or grant less",
+	syscall.ENFILE:       "the whole system has too many open files (fs.file-max)",
+	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
+	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
+	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors under way in its sockets as this one may have open: end it, or raise the limit of open files (ulimit -H -n) beyond `open_files` of the other servers together",
+	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
+}
+
+// stepFixes: where the building of some part fails, and not for want of something.
+var stepFixes = map[string]string{
+	"requests": "correct the `secret` of the rule, or what it is read from; if it is mcp-jail-tls that does not start, see `mcp-jail doctor`",
+}
+
+// BuildFix is what to do where a shortage of the host keeps a jail from being built; ""
+// where err is none.
+func BuildFix(err error) string {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return buildFixes[errno]
+}
+
+// buildFix is what to do where a jail could not be built.
+func (j *analyzer) buildFix(s Start) string {
+	if fix, known := buildFixes[s.Errno]; known {
+		return fix
+	}
+	if fix, known := stepFixes[s.Step]; known {
+		return fix
+	}
+	switch at, _, _ := strings.Cut(s.Detail, " ("); {
+	case s.Step != "create directory":
+		return "run `mcp-jail doctor`"
+	case j.profile.HomePrivate && at == j.profile.Home:
+		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
+	}
+	return "make it yourself, or leave out the / at the end of the rule, with which it asks for it"
+}
+
+// analyzeStart judges a program that was not started. The step and the errno are facts
+// of the shim; whether the jail is behind them follows from the profile.
+func (j *analyzer) analyzeStart(s Start) finding {
+	detail := s.Detail
+	switch {
+	case s.Errno == 0 && detail != "": // a sentence, not a place
+		detail = ": " + sanitize(detail)
+	case s.Errno != 0 && detail != "":
+		detail = " at " + j.quote(detail) + ": " + s.Errno.Error()
+	case s.Errno != 0:
+		detail = ": " + s.Errno.Error()
+	}
+	if s.Step != StepExec {
+		v := j.attribute(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+j.quote(s.Step)+" failed"+detail, grant{})
+		v.fix = j.buildFix(s)
+		return v
+	}
+	program := j.profile.Program
+	if path, ok := j.absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
+		program = path
+	}
+	if program == "" {
+		return finding{note: "the program could not be started" + detail}
+	}
+	program = j.canonical(program)
+	executable := j.rightsAt(program).Has(policy.Execute)
+	unlisted := j.profile.Programs != nil && !j.isListed(filepath.Base(program))
+	switch {
+	case j.exists(program) == absent:
+		return finding{
+			note: "there is no program " + j.show(program) + " on this host",
+			fix:  "install it, or correct `command`",
+		}
+	case !executable && j.ev.Profile != nil:
+		v := j.attributePath(Certain, program, policy.Execute, false, "the policy does not let the server execute "+j.show(program))
+		v.hint.Axis = policy.AxisProcess
+		return v
+	case unlisted && errors.Is(s.Errno, fs.ErrPermission):
+		return j.attributeCommand(Certain, filepath.Base(program), "the policy's commands do not list "+j.show(program))
+	case errors.Is(s.Errno, fs.ErrPermission):
+		return finding{
+			note: j.show(program) + " is not executable" + detail,
+			fix:  "make it executable (chmod +x)",
+		}
+	case errors.Is(s.Errno, fs.ErrNotExist):
+		// The file is there, so the kernel missed what it names: the interpreter of
+		// its first line or its loader. That may be outside of the jail's view.
+		v := finding{hint: Hint{Attribution: Possible}}
+		v.note = j.show(program) + " exists, but the interpreter or loader that it names was not found in the jail"
+		v.fix = "see its first line, and grant that program with read and execute"
+		return v
+	case s.Errno == syscall.ENOEXEC:
+		return finding{
+			note: j.show(program) + " is no program for this machine, or a script without a #! line",
+			fix:  "start it by its interpreter",
+		}
+	}
+	return finding{note: "the program could not be started" + detail}
+}

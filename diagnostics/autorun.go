@@ -1,0 +1,99 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// autorunPaths are places of a home that programs outside of the jail run, load or
+// take orders from without being asked: who writes there has left the jail.
+var autorunPaths = []string{
+	// Shells, and what starts a session.
+	".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d", ".zshrc", ".zshenv", ".zprofile",
+	".zlogin", ".zlogout", ".oh-my-zsh", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc",
+	".config/fish", ".config/nushell", ".config/powershell", ".config/zsh", ".config/starship.toml",
+	".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".Xresources", ".pam_environment", ".config/environment.d",
+	".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".local/share/systemd", ".config/upstart",
+	".config/i3", ".config/sway", ".config/hypr", ".config/awesome", ".config/openbox",
+	".local/share/applications", ".local/share/dbus-1", ".local/share/gnome-shell", ".local/share/nautilus", ".config/mimeapps.list", ".crontab",
+	"Library/LaunchAgents", "Library/Application Scripts", "Library/Services",
+	// Programs, and what they load.
+	"bin", ".local/bin", ".local/lib", "go/bin", ".cargo/bin", ".cargo/env", ".cargo/config", ".cargo/config.toml", ".rustup", ".deno/bin", ".bun/bin",
+	".npm-global", ".nvm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".local/share/mise", ".local/share/pnpm", ".local/share/uv", ".gem", ".dotnet", ".nix-profile",
+	"perl5", ".perldb", ".pythonrc", ".pdbrc", ".irbrc", ".gdbinit", ".lldbinit", ".config/gdb", ".m2", ".gradle", ".config/pip", ".pip", ".condarc",
+	// Programs that start others.
+	".ssh", ".gnupg", ".gitconfig", ".config/git", ".hgrc", ".vim", ".vimrc", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs",
+	".tmux.conf", ".config/tmux", ".screenrc", ".mailcap", ".lesskey", ".config/lesskey", ".config/direnv", ".direnvrc", ".make", ".docker",
+	// Clients of MCP, and mcp-jail.
+	".claude.json", ".config/Claude", ".config/goose", ".config/zed", ".config/Code", ".config/Code - Insiders", ".config/VSCodium", ".codeium",
+	".config/jp", ".config/mcp-jail", ".vscode-server", "Library/Application Support/Claude", "Library/Application Support/Code", "Library/Application Support/Code - Insiders",
+}
+
+// sharedPaths are directories of a home in which many programs keep what is theirs.
+var sharedPaths = []string{".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap", "Library", "Library/Application Support", "Library/Caches", "Library/Preferences"}
+
+// autorunPlace is a place at which programs outside of the jail run or obey what is
+// written: one that path is or lies in, or one that path holds. "" when none is known.
+func (j *analyzer) autorunPlace(path string) (place string) {
+	places := j.homePaths(autorunPaths)
+	for _, dir := range filepath.SplitList(j.ev.SearchPath) {
+		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" {
+			places = append(places, filepath.Clean(dir))
+		}
+	}
+	for _, p := range places {
+		if policy.Within(path, p) {
+			return p
+		}
+		if place == "" && policy.Within(p, path) {
+			place = p
+		}
+	}
+	return place
+}
+
+// isShared tells a directory in which many programs keep what is theirs.
+func (j *analyzer) isShared(dir string) bool {
+	switch dir {
+	case "/home", "/Users", "/Volumes", "/mnt", "/media", "/private", "/tmp", "/var/tmp", "/private/tmp":
+		return true
+	}
+	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(j.homePaths(sharedPaths), dir)
+}
+
+// homePaths are names in the home, and where links lead that stand there: with files
+// of settings kept elsewhere, ~/.bashrc is one.
+func (j *analyzer) homePaths(names []string) (paths []string) {
+	home := j.ev.UserHome
+	if home == "" {
+		return nil
+	}
+	for _, name := range names {
+		path := filepath.Join(home, name)
+		paths = append(paths, path)
+		if real := j.canonical(path); real != path {
+			paths = append(paths, real)
+		}
+	}
+	return paths
+}
+
+// isProtectedName is the list of docs/policy.md "Protected names", for paths outside of
+// every grant: only inside of one does the profile know them.
+func isProtectedName(path string) bool {
+	for rest := path; rest != "/" && rest != "."; rest = filepath.Dir(rest) {
+		switch filepath.Base(rest) {
+		case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
+			return true
+		}
+	}
+	for _, part := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/remotes", ".git/branches", ".github/workflows", ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath"} {
+		if strings.Contains(path+"/", "/"+part+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,63 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+)
+
+// commandLine is the command line that a client needs after needs are granted to a server that
+// is given in place: its own with the flags before the command, or, where no flag says
+// it, one that names the server that declare declares. nil where it is not known.
+func (a grantWriter) commandLine(needs []grant) (line, declare []string) {
+	words, redact := a.ev.CommandLine, a.ev.redactor()
+	at := slices.Index(words, "--")
+	if !a.ev.FromCommandLine || at < 2 || len(needs) == 0 {
+		return nil, nil
+	}
+	if flags, ok := a.flagWords(needs); ok {
+		before := words[:at]
+		if i := slices.Index(before, "--workspace"); i > 0 && i+1 < at && slices.Contains(flags, "--workspace") {
+			before = slices.Delete(slices.Clone(before), i, i+2) // there is one
+		}
+		line = slices.Concat(before, flags, words[at:])
+		return redactLines(line, redact), nil
+	}
+	if a.ev.Declare == nil {
+		return nil, nil
+	}
+	line = slices.Concat(words[:2], logFlags(words[2:at]), []string{a.server})
+	return redactLines(line, redact), redactLines(a.ev.Declare(), redact)
+}
+
+// logFlags are the flags about mcp-jail itself, which no configuration holds.
+func logFlags(flags []string) (own []string) {
+	for i := 0; i < len(flags); i++ {
+		name, _, joined := strings.Cut(flags[i], "=")
+		word := flags[i : i+1]
+		if !joined && i+1 < len(flags) {
+			word = flags[i : i+2]
+			i++
+		}
+		if strings.HasPrefix(name, "--log-") {
+			own = append(own, word...)
+		}
+	}
+	return own
+}
+
+// writeCommandLine writes the client's new line as it is typed into a shell, where one can take
+// it, and as the list of a client's file.
+func writeCommandLine(b *strings.Builder, line []string) {
+	if len(line) == 0 {
+		return
+	}
+	words := make([]string, len(line))
+	for i, w := range line {
+		words[i] = shellWord(w)
+	}
+	b.WriteString("  the client's new line, and its arguments as a client's file has them:\n\n")
+	if typed := strings.Join(words, " "); sanitize(typed) == typed {
+		b.WriteString(typed + "\n")
+	}
+	b.WriteString(`"args": ` + string(EscapeJSON(encode(line[1:]))) + "\n")
+}

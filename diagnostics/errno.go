@@ -1,0 +1,93 @@
+package diagnostics
+
+import "strings"
+
+// fault is what kind of refusal a line of text speaks of.
+type fault uint8
+
+const (
+	faultNone     fault = iota
+	faultAbsent         // "no such file": how a path outside of the jail's view looks
+	faultRefused        // EACCES, EPERM
+	faultReadOnly       // EROFS
+	faultBusy           // EBUSY: a name that is moved or replaced, and that a mount lies on
+	faultNetwork        // names do not resolve, connections do not come about
+)
+
+// faultSignatures are what runtimes print for a fault: names, which stand alone and are
+// written just so (FileNotFoundError is no ENOTFOUND), and words, here in lower case. The
+// first group that matches names the fault; `show` is how a diagnosis calls it.
+//
+// EPERM and the network's words have other causes than a jail by far more often
+// than not, which is why a signature alone is never more than Possible.
+var faultSignatures = []struct {
+	fault fault
+	show  string
+	names []string
+	words []string
+}{
+	{faultReadOnly, "EROFS", []string{"EROFS"}, []string{"read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
+	{faultRefused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
+	{faultRefused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted"}},
+	{faultBusy, "EBUSY", []string{"EBUSY"}, []string{"resource busy", "os error 16)", "os { code: 16,", "errno 16]"}},
+	{faultNetwork, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
+	{faultNetwork, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
+	{faultNetwork, "ENETUNREACH", []string{"ENETUNREACH", "EHOSTUNREACH"}, []string{"network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
+	{faultNetwork, "ENOTCACHED", []string{"ENOTCACHED"}, []string{"only-if-cached"}}, // npm, told that there is no network
+	{faultNetwork, "ECONNREFUSED", []string{"ECONNREFUSED"}, []string{"connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror"}},
+	{faultNetwork, "a failed connection", nil, []string{"fetch failed", "failed to fetch", "error trying to connect", "failed to connect", "could not connect", "couldn't connect", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
+	{faultAbsent, "ENOENT", []string{"ENOENT", "ENOTDIR"}, []string{"no such file", "not a directory", "directory nonexistent", "nosuchfile", "filenotfound", "os error 2)", "os { code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "err_file_not_found", "cannot find the file", "does not exist", "doesn't exist", "not found", "can't cd to", "couldn't open file",
+		"cannot access", "could not access", "unable to access", "not accessible", "inaccessible"}},
+}
+
+// matchFault returns the fault a line speaks of and the name of its signature.
+func matchFault(line string) (fault, string) {
+	lower := strings.ToLower(line)
+	for _, s := range faultSignatures {
+		for _, n := range s.names {
+			if hasWord(line, n) {
+				return s.fault, s.show
+			}
+		}
+		for _, w := range s.words {
+			if strings.Contains(lower, w) {
+				return s.fault, s.show
+			}
+		}
+	}
+	return faultNone, ""
+}
+
+// hasWord tells whether name stands in line as a word of its own.
+func hasWord(line, name string) bool {
+	for from := 0; ; {
+		at := strings.Index(line[from:], name)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(name)
+		if (at == 0 || !isWordByte(line[at-1])) && (from == len(line) || !isWordByte(line[from])) {
+			return true
+		}
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// faultOfErrno is the fault of an errno's name as runtimes print it.
+func faultOfErrno(name string) fault {
+	switch name {
+	case "EACCES", "EPERM":
+		return faultRefused
+	case "EROFS":
+		return faultReadOnly
+	case "EBUSY":
+		return faultBusy
+	case "ENOENT", "ENOTDIR":
+		return faultAbsent
+	}
+	return faultNone
+}

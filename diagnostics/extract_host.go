@@ -1,0 +1,188 @@
+package diagnostics
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	hostChars = `[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?`
+	addrChars = `[0-9A-Fa-f:.]*[0-9A-Fa-f]`
+)
+
+var (
+	// getaddrinfo ENOTFOUND api.x.com, queryA EAI_AGAIN host:443   (node)
+	nodeName = lazyRegexp{text: `\b(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|EAI_NODATA|EAI_NONAME|ESERVFAIL)\s+(` + hostChars + `)(?::(\d{1,5}))?`}
+	// connect ECONNREFUSED 1.2.3.4:443   (node)
+	nodeAddr = lazyRegexp{text: `\bconnect (?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|EACCES|EPERM|EADDRNOTAVAIL|ECONNRESET) (` + addrChars + `):(\d{1,5})\b`}
+	// Could not resolve host: x; Failed to resolve 'x'; could not translate host name "x"
+	resolveName = lazyRegexp{text: `(?i)(?:resolve|resolving|translate|find|unknown|reach)(?: the)?(?: host(?: ?name)?(?: address)?| proxy)?:?\s+['"‘` + "`" + `]?(` + hostChars + `)['"’` + "`" + `]?`}
+	// dial tcp: lookup x on 127.0.0.53:53: no such host   (Go)
+	goName = lazyRegexp{text: `\blookup (` + hostChars + `)(?: on [^\s]+)?:`}
+	// dial tcp 1.2.3.4:443: connect: …   (Go)
+	goAddr = lazyRegexp{text: `\bdial (?:tcp|udp)[46]? (?:\S+->)?\[?(` + hostChars + `|` + addrChars + `)\]?:(\d{1,5}): `}
+	// HTTPSConnectionPool(host='x', port=443)   (urllib3)
+	poolHost = lazyRegexp{text: `(?:(HTTPS?)ConnectionPool\()?host='([^']+)', port=(\d{1,5})`}
+	// Failed to connect to x port 443; connect to host x port 22   (curl, ssh)
+	portHost = lazyRegexp{text: `(?i)connect to (?:host |server at )?['"]?(` + hostChars + `)['"]?(?: \([^)]*\))?,? port (\d{1,5})`}
+	// UnknownHostException: x   (Java); connection to server at "x", port 5432   (libpq)
+	javaName = lazyRegexp{text: `UnknownHostException: (` + hostChars + `)`}
+	pgHost   = lazyRegexp{text: `server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`}
+	// host:port after a word of connecting, or in parentheses (.NET)
+	pairHost = lazyRegexp{text: `(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`}
+	anyURL   = lazyRegexp{text: `\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`}
+)
+
+// hostReferences extracts the hosts that a line with a fault of the network names.
+func hostReferences(line string, f fault) []reference {
+	if f != faultNetwork && f != faultRefused { // connect EACCES 1.2.3.4:443
+		return nil
+	}
+	var found []reference
+	add := func(host, port, scheme string) {
+		if m, ok := hostReference(host, port, scheme); ok {
+			found = append(found, m)
+		}
+	}
+	for _, m := range nodeAddr.re().FindAllStringSubmatch(line, 4) {
+		add(m[1], m[2], "")
+	}
+	if f != faultNetwork {
+		return found
+	}
+	for _, m := range nodeName.re().FindAllStringSubmatch(line, 4) {
+		add(m[1], m[2], "")
+	}
+	for _, m := range goName.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], "", "")
+	}
+	for _, m := range goAddr.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], m[2], "")
+	}
+	for _, m := range poolHost.re().FindAllStringSubmatch(line, 2) {
+		add(m[2], m[3], strings.ToLower(m[1]))
+	}
+	for _, m := range portHost.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], m[2], "")
+	}
+	for _, m := range pgHost.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], m[2], "tcp")
+	}
+	for _, m := range javaName.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], "", "")
+	}
+	if len(found) == 0 {
+		for _, m := range resolveName.re().FindAllStringSubmatch(line, 2) {
+			// "could not resolve dependency" is no host: one needs a dot, or the word.
+			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
+				add(m[1], "", "")
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, m := range pairHost.re().FindAllStringSubmatch(line, 2) {
+			add(m[1], m[2], "")
+		}
+	}
+	return withURLs(line, found)
+}
+
+// withURLs lets the URLs of a line tell the scheme and port of the hosts that
+// are named beside them. Where nothing else names a host, the URL does, vaguely.
+func withURLs(line string, found []reference) []reference {
+	exact := len(found) > 0
+	for _, raw := range anyURL.re().FindAllString(line, 4) {
+		u, err := url.Parse(strings.TrimRight(raw, ".,;:!?"))
+		if err != nil {
+			continue
+		}
+		m, ok := hostReference(u.Hostname(), u.Port(), schemeOf(u.Scheme))
+		if !ok {
+			continue
+		}
+		if m.port == 0 {
+			m.port = portOf(u.Scheme)
+		}
+		for i := range found {
+			if found[i].name == m.name && (found[i].port == 0 || found[i].port == m.port) {
+				found[i].port, found[i].scheme = m.port, m.scheme
+			}
+		}
+		if !exact {
+			m.vague = true
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func hostReference(host, port, scheme string) (reference, bool) {
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	n, _ := strconv.Atoi(port)
+	if n < 0 || n > 65535 || !isHost(host) {
+		return reference{}, false
+	}
+	return reference{kind: refHost, name: host, port: n, scheme: scheme, fault: faultNetwork}, true
+}
+
+// isHost tells a name or address that a rule could name. Words of the messages
+// around it are none.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return !strings.Contains(s, "%")
+	}
+	if s == "" || len(s) > 253 || strings.Contains(s, ":") {
+		return false
+	}
+	switch s {
+	case "host", "address", "name", "hostname", "undefined", "null", "the", "dependency", "error", "on", "to", "for", "proxy", "server":
+		return false
+	}
+	for _, label := range strings.Split(s, ".") {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			c := label[i]
+			if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+				return false
+			}
+		}
+	}
+	// Four numbers would have parsed; a name of digits only is a broken address.
+	return strings.Trim(s, "0123456789.") != ""
+}
+
+// schemeOf is the scheme of a rule for the scheme of a URL.
+func schemeOf(s string) string {
+	switch s {
+	case "http", "ws":
+		return "http"
+	case "https", "wss":
+		return "https"
+	}
+	return "tcp"
+}
+
+// portOf is the port that a URL without one means.
+func portOf(scheme string) int {
+	switch scheme {
+	case "http", "ws":
+		return 80
+	case "https", "wss":
+		return 443
+	case "postgres", "postgresql":
+		return 5432
+	case "mysql":
+		return 3306
+	case "mongodb":
+		return 27017
+	case "redis", "rediss":
+		return 6379
+	case "amqp":
+		return 5672
+	}
+	return 0
+}

@@ -1,0 +1,117 @@
+package diagnostics
+
+import "strings"
+
+var (
+	// sh: 1: git: not found; bash: line 1: git: command not found; zsh: command not found: git
+	shellProgram = lazyRegexp{text: `(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`}
+	// ./build: 12: …, ./build: line 12: …   (a script of a shell)
+	shellLine = lazyRegexp{text: `^\S+: (?:line )?\d+: `}
+	// sh: 1: tsc: Permission denied
+	shellRefused = lazyRegexp{text: `(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`}
+	zshProgram   = lazyRegexp{text: `command not found: ([A-Za-z0-9_.+/~-]+)`}
+	// spawn git ENOENT   (node)
+	nodeProgram = lazyRegexp{text: `\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`}
+	// exec: "git": executable file not found in $PATH   (Go)
+	goProgram = lazyRegexp{text: `exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`}
+	// env: ‘node’: No such file or directory
+	envProgram = lazyRegexp{text: `\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`}
+	// Executable doesn't exist at /x   (playwright); Failed to spawn: ` + "`x`" + `   (uv)
+	otherProgram = lazyRegexp{text: "(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)"}
+
+	nameToken = lazyRegexp{text: `[A-Za-z_][A-Za-z0-9_]*`}
+	askAfter  = lazyRegexp{text: `(?i)\b([A-Z_][A-Z0-9_]+)['"` + "`" + `]?\s+(?:environment variables?|env(?:ironment)? vars?|is required|is not set|not set|is missing|is undefined|must be (?:set|provided|defined)|(?:is|was) not (?:defined|provided|found)|required)`}
+	askBefore = lazyRegexp{text: `(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`}
+)
+
+// contextWords make a line one about variables: a log that only prints a name is
+// no evidence.
+var contextWords = []string{"env", "variable", "required", "require", "missing", "not set", "unset", "undefined", "keyerror", "must", "please", "not found", "not provided", "not defined", "expected", "specify", "no value", "invalid", "need", "api key", "token", "credential"}
+
+// programReferences extracts programs that a line says could not be started.
+func programReferences(line string) []reference {
+	var found []reference
+	add := func(name string, f fault) {
+		name = strings.Trim(name, "'\"`")
+		if name != "" && !isNumber(name) && len(found) < 4 {
+			found = append(found, reference{kind: refProgram, name: name, fault: f})
+		}
+	}
+	if strings.Contains(line, "not found") {
+		if m := zshProgram.re().FindStringSubmatch(line); m != nil {
+			add(m[1], faultAbsent)
+		} else if m := shellProgram.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+			add(m[1], faultAbsent)
+		}
+	}
+	if m := shellRefused.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+		add(m[1], faultRefused)
+	}
+	for _, m := range nodeProgram.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], faultOfErrno(m[2]))
+	}
+	for _, m := range goProgram.re().FindAllStringSubmatch(line, 2) {
+		f, _ := matchFault(m[2])
+		add(m[1], max(f, faultAbsent))
+	}
+	for _, m := range envProgram.re().FindAllStringSubmatch(line, 2) {
+		f, _ := matchFault(m[2])
+		add(m[1], f)
+	}
+	for _, m := range otherProgram.re().FindAllStringSubmatch(line, 2) {
+		add(m[1], faultAbsent)
+	}
+	return found
+}
+
+// looksLikeShell keeps "module x: not found" and its like out.
+func looksLikeShell(line string) bool {
+	if strings.Contains(line, "command not found") {
+		return true
+	}
+	if shellLine.re().MatchString(line) {
+		return true
+	}
+	head, _, _ := strings.Cut(line, ":")
+	head = head[strings.LastIndexByte(head, '/')+1:]
+	switch head {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "env":
+		return true
+	}
+	return false
+}
+
+func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// variableReferences extracts the names of variables that a line may be asking for.
+func variableReferences(line string) []reference {
+	lower := strings.ToLower(line)
+	about := false
+	for _, w := range contextWords {
+		if strings.Contains(lower, w) {
+			about = true
+			break
+		}
+	}
+	if !about {
+		return nil
+	}
+	strict := map[string]bool{}
+	for _, m := range askAfter.re().FindAllStringSubmatch(line, 4) {
+		strict[m[1]] = true
+	}
+	for _, m := range askBefore.re().FindAllStringSubmatch(line, 4) {
+		strict[m[1]] = true
+	}
+	var found []reference
+	seen := map[string]bool{}
+	for _, name := range nameToken.re().FindAllString(line, 200) {
+		// Prose is lower case: a lower-case name needs an underscore to be one.
+		if seen[name] || len(name) < 3 || strings.ToUpper(name) != name && !strings.Contains(name, "_") {
+			continue
+		}
+		seen[name] = true
+		found = append(found, reference{kind: refVariable, name: name, asked: strict[name], vague: !strict[name]})
+	}
+	return found
+}

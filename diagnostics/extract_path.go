@@ -1,0 +1,305 @@
+package diagnostics
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+var (
+	// EACCES: permission denied, open '/x'   (libuv: node, bun, deno's node layer)
+	nodePath = lazyRegexp{text: `\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`}
+	// [Errno 13] Permission denied: '/x' -> '/y'   (Python)
+	pythonPath = lazyRegexp{text: `\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`}
+	// open /x: permission denied   (Go)
+	goPath = lazyRegexp{text: `\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`}
+	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
+	shellPath = lazyRegexp{text: `(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config| temporary)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file(?: or directory)?|not a directory|directory nonexistent|device or resource busy|is not writable|access denied)`}
+	// Permission denied @ rb_sysopen - /x   (Ruby)
+	rubyPath = lazyRegexp{text: `(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`}
+	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
+	loadedPath = lazyRegexp{text: `(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`}
+	// unable to open database "data/app.db"   (sqlite3)
+	databasePath = lazyRegexp{text: `unable to open database (?:file )?["']([^"']+)["']`}
+	// Error: Cannot find module '/x/server.js'   (node)
+	modulePath = lazyRegexp{text: `Cannot find module '(/[^']+)'`}
+	// sh: 1: cd: can't cd to /x (dash); curl: (37) Couldn't open file /x
+	wordedPath = lazyRegexp{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
+	// connect EACCES /run/docker.sock, spawn /x EACCES
+	socketPath = lazyRegexp{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
+	// dial unix /run/docker.sock: connect: permission denied   (Go)
+	dialPath = lazyRegexp{text: `\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`}
+	// any absolute path in a line with a fault
+	quotedPath = lazyRegexp{text: "['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]"}
+	barePath   = lazyRegexp{text: "(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)"}
+)
+
+// pathReferences extracts the paths that a line names together with the fault f.
+func pathReferences(line string, f fault) []reference {
+	var found []reference
+	add := func(f fault, verb, path string) {
+		if path != "" {
+			found = append(found, pathReference(f, verb, path))
+		}
+	}
+	for _, m := range nodePath.re().FindAllStringSubmatch(line, 4) {
+		if nf := faultOfErrno(m[1]); nf != faultNone {
+			addPathPair(add, nf, m[2], m[3], m[4])
+		}
+	}
+	for _, m := range pythonPath.re().FindAllStringSubmatch(line, 4) {
+		n, _ := strconv.Atoi(m[1])
+		path := m[2] + m[3]
+		switch pf := faultOfNumber(n); {
+		case pf == faultNone:
+		case m[4] != "":
+			addPathPair(add, pf, "rename", unescape(path), unescape(m[4]))
+		case pf == faultAbsent && !strings.Contains(path, "/"):
+			// A bare name is what a failed subprocess.run prints as well.
+			found = append(found, reference{kind: refProgram, name: unescape(path), fault: pf})
+		default:
+			add(pf, "", unescape(path))
+		}
+	}
+	for _, m := range socketPath.re().FindAllStringSubmatch(line, 2) {
+		if sf := faultOfErrno(m[1]); sf != faultNone {
+			add(sf, "connect", m[2])
+		}
+	}
+	for _, m := range dialPath.re().FindAllStringSubmatch(line, 2) {
+		sf, _ := matchFault(m[2])
+		add(sf, "connect", m[1])
+	}
+	found = append(found, wordedPaths(line)...)
+	if len(found) > 0 || f == faultNone || f == faultNetwork {
+		return found
+	}
+	for _, m := range goPath.re().FindAllStringSubmatch(line, 4) {
+		pf, _ := matchFault(m[4])
+		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
+			m[2], m[3] = m[2]+" "+m[3], "" // a name with a space
+		}
+		addPathPair(add, pf, m[1], m[2], m[3])
+	}
+	if m := rubyPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
+		pf, _ := matchFault(m[1])
+		add(pf, m[2], m[3])
+	}
+	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
+		addShellPath(add, line, f, m)
+		if len(found) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
+			pf, _ := matchFault(m[4])
+			return []reference{{kind: refPath, name: m[3], fault: pf, bare: true}}
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return vaguePaths(line, f)
+}
+
+// wordedPaths are the paths of sentences that one kind of program prints.
+func wordedPaths(line string) (found []reference) {
+	add := func(f fault, verb, path string) { found = append(found, pathReference(f, verb, path)) }
+	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
+		add(faultRefused, "exec", m[1])
+	}
+	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
+		d := pathReference(faultRefused, "open", name)
+		d.database = true
+		found = append(found, d)
+	}
+	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
+	}
+	if m := modulePath.re().FindStringSubmatch(line); m != nil {
+		add(faultAbsent, "read", m[1])
+	}
+	return found
+}
+
+// wordsBefore are words of a sentence before a path that begins as such: "temporary file
+// ./sedXXXXXX".
+var wordsBefore = lazyRegexp{text: `^(?:[a-z]+ )+((?:~|\.{0,2})/.*)$`}
+
+func afterWords(path string) string {
+	if m := wordsBefore.re().FindStringSubmatch(path); m != nil {
+		return m[1]
+	}
+	return path
+}
+
+// addShellPath adds the path that shellPath has found in line, as a shell, git or one of the
+// coreutils names it.
+func addShellPath(add func(fault, string, string), line string, f fault, m []string) {
+	pf, _ := matchFault(m[4])
+	if strings.Contains(m[0], " create directory ") {
+		m[2] = "mkdir"
+	}
+	switch path := afterWords(strings.TrimSpace(m[3])); {
+	case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
+		add(pf, shellVerb, path)
+	case strings.Contains(path, "/"):
+		add(pf, m[2], path)
+	case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
+		// A bare word: more likely one of the sentence ("open stream: …").
+	default:
+		add(pf, m[2], path)
+	}
+}
+
+// addPathPair adds the one or two paths of an operation: a rename or a link works on
+// the names, a copy reads the first and writes the second.
+func addPathPair(add func(fault, string, string), f fault, verb, from, to string) {
+	if to == "" {
+		add(f, verb, from)
+		return
+	}
+	switch verb {
+	case "copyfile":
+		add(f, "open", from)
+		add(f, "write", to)
+	case "rename":
+		add(f, "unlink", from)
+		add(f, "write", to)
+	default: // link, symlink: the new name is made
+		add(f, "write", to)
+	}
+}
+
+// vaguePaths are the absolute paths of a line that nothing ties to its fault,
+// quoted ones first.
+func vaguePaths(line string, f fault) []reference {
+	var found []reference
+	seen := map[string]bool{}
+	line = withoutSpeaker(line)
+	verb := verbIn(line)
+	for _, m := range append(quotedPath.re().FindAllStringSubmatch(line, 8), barePath.re().FindAllStringSubmatch(line, 8)...) {
+		path := strings.TrimRight(m[1], ".:!?")
+		if strings.HasPrefix(path, "///") { // unix:///run/x.sock
+			path = path[2:]
+		}
+		if path == "" || seen[path] || isPosition(path) || strings.HasPrefix(path, "//") {
+			continue
+		}
+		seen[path] = true
+		v := pathReference(f, verb, path)
+		v.vague = true
+		found = append(found, v)
+	}
+	return found
+}
+
+// speaker is the program that a line is from: what it speaks of stands behind.
+var speaker = lazyRegexp{text: `^/[^\s:'"]+: (.+)$`}
+
+// withoutSpeaker is line without the path of the program that it is from: a shell tells the
+// line of its script, others name something else.
+func withoutSpeaker(line string) string {
+	m := speaker.re().FindStringSubmatch(line)
+	if m != nil && (shellLine.re().MatchString(line) || quotedPath.re().MatchString(m[1]) || barePath.re().MatchString(m[1])) {
+		return m[1]
+	}
+	return line
+}
+
+// pathsBefore looks for the path in the lines above one that holds only the
+// fault ("Caused by: Permission denied (os error 13)").
+func pathsBefore(lines []string, i int, f fault) []reference {
+	for j := i + 1; j < len(lines) && j <= i+4; j++ {
+		if isStackFrame(lines[j]) {
+			return nil
+		}
+		if found := vaguePaths(lines[j], f); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// isPosition tells a place in a source file: /x/y.go:12, /x/y.js:3:14.
+func isPosition(path string) bool {
+	i := strings.LastIndexByte(path, ':')
+	if i < 0 {
+		return false
+	}
+	_, err := strconv.Atoi(path[i+1:])
+	return err == nil
+}
+
+// shellVerb is the verb of shells, which print the same words for a program that
+// they may not start and for a file that they may not open.
+const shellVerb = "sh"
+
+func pathReference(f fault, verb, path string) reference {
+	m := reference{kind: refPath, name: path, fault: f, want: rightsOf(verb)}
+	m.isMkdir = strings.HasPrefix(verb, "mkdir")
+	m.fromShell = verb == shellVerb
+	m.isConnect = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
+	if f == faultReadOnly && m.want&policy.Write == 0 {
+		m.want = policy.Write
+	}
+	return m
+}
+
+// faultOfNumber knows the errno numbers that are the same everywhere.
+func faultOfNumber(n int) fault {
+	switch n {
+	case 1, 13:
+		return faultRefused
+	case 2, 20:
+		return faultAbsent
+	case 30:
+		return faultReadOnly
+	case 16:
+		return faultBusy
+	}
+	return faultNone
+}
+
+// unescape undoes Python's repr for the two characters that matter in paths.
+func unescape(s string) string {
+	return strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(s)
+}
+
+// rightsOf is what a verb of a message, a system call's name or a Denial's
+// operation needs; 0 when it does not say ("open" may be either).
+func rightsOf(verb string) policy.Rights {
+	verb = strings.ToLower(verb)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(verb, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("exec", "spawn", "uv_cwd run", "start"):
+		return policy.Read | policy.Execute
+	case has("unlink", "rmdir", "remove", "delete", "rename"):
+		return policy.Delete
+	case has("mkdir", "mkdtemp", "creat", "make", "mknod", "mkfifo", "symlink", "link at"):
+		return policy.Create
+	case verb == "link":
+		return policy.Create
+	case has("writ", "trunc", "append", "touch", "chmod", "chown", "utime", "save", "update", "connect", "dial", "copy_file_range", "lock", "setxattr", "install"):
+		return policy.Update
+	case has("scandir", "opendir", "readdir", "readlink", "read", "stat", "list", "chdir", "access", "watch", "load", "cat", "getxattr", "cwd"):
+		return policy.Read
+	}
+	return 0
+}
+
+// verbIn finds what a sentence says was tried: "failed to write /x".
+func verbIn(line string) string {
+	lower := strings.ToLower(line)
+	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save", "connect", "dial unix"} {
+		if strings.Contains(lower, w) {
+			return w
+		}
+	}
+	return ""
+}

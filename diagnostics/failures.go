@@ -1,0 +1,75 @@
+package diagnostics
+
+import "strings"
+
+// ConfigFailure is the diagnosis of a configuration that has an error. message
+// is the error as it is printed, of one or more lines; it is mcp-jail's own text.
+// The frame's message holds its first line, the hint all of it.
+func ConfigFailure(server, message string) Diagnosis {
+	d := ownFailure(CodeConfig, server, message)
+	d.What = "the configuration has an error"
+	d.Fix = "correct it; `mcp-jail check` shows every error"
+	return d
+}
+
+// UsageFailure is the diagnosis of a command line of mcp-jail that has an error.
+func UsageFailure(server, message string) Diagnosis {
+	d := ownFailure(CodeConfig, server, message)
+	d.What = "the command line of mcp-jail has an error"
+	d.Fix = "correct it; `mcp-jail run --help` shows how it is written"
+	return d
+}
+
+// ExecFailure is the diagnosis of a program that was not found, or cannot be
+// started, before anything was tried (a policy.CommandError).
+func ExecFailure(server, message string) Diagnosis {
+	d := ownFailure(CodeExec, server, message)
+	d.Attribution = None // the jail has no part in it
+	d.What = "server " + quote(server) + " could not be started"
+	d.Fix = "install the program, or correct `command`"
+	return d
+}
+
+// JailFailure is the diagnosis of a jail that this host cannot build. gaps holds
+// one line for each gap that is not waived.
+func JailFailure(server, message string, gaps []string) Diagnosis {
+	d := ownFailure(CodeJail, server, message)
+	d.What = "server " + quote(server) + " was not started"
+	if server == "" {
+		d.What = "the server was not started"
+	}
+	if len(gaps) > 0 {
+		d.Detail = nil // the message of a GapError lists them too
+	}
+	for _, g := range gaps {
+		d.Detail = append(d.Detail, ownLines(g)...)
+	}
+	d.Fix = "run `mcp-jail doctor`"
+	return d
+}
+
+// ownFailure is a failure of which mcp-jail itself is the cause, by its own word.
+func ownFailure(code Code, server, message string) Diagnosis {
+	lines := ownLines(message)
+	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server}
+	if len(lines) > 0 {
+		d.Cause = cut(strings.TrimPrefix(lines[0], "error: "), maxCause)
+		d.Detail = lines[1:]
+	}
+	return d
+}
+
+// maxDetail bounds the lines of one error: a broken file can have thousands.
+const maxDetail = 40
+
+// ownLines splits text of mcp-jail, which quotes names from files, into lines
+// that are safe to print.
+func ownLines(s string) []string {
+	var lines []string
+	for _, l := range strings.Split(strings.TrimSpace(s), "\n") {
+		if l = strings.TrimRight(l, "\r "); l != "" && len(lines) < maxDetail {
+			lines = append(lines, cut(sanitize(l), maxCause))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,322 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// grant is one thing to add to a policy. The zero need adds nothing.
+type grant struct {
+	path      string        // absolute; "" unless the need is for a path
+	rights    policy.Rights // all that the rule for path has to say, not only what was missing
+	create    bool          // path is a directory that does not exist yet
+	workspace bool          // path is to be the workspace, of a server in place under the default policy
+	with      string        // a file in path whose own rule has to say the same; "" for none
+
+	host    string
+	scheme  string
+	port    int
+	prefix  string // of the path of requests
+	methods string // of requests, with spaces between them
+	secret  string // the line that gives a rule its secrets
+
+	variable string
+	program  string // base name, for the list of commands
+
+	limit string // key of the limits table
+	value int
+}
+
+func (n grant) isZero() bool { return n == grant{} }
+
+// netRule is the rule of a need for a host, but for its secrets.
+func (n grant) netRule() policy.NetRule {
+	return policy.NetRule{Host: n.host, Scheme: n.scheme, Port: n.port, PathPrefix: n.prefix, Methods: strings.Fields(n.methods), Allow: true}
+}
+
+// grantWriter writes needs down as policy. It knows which table binds to a process
+// and what a first access table would take away.
+type grantWriter struct {
+	ev        *Evidence
+	server    string
+	tool      string // "" for the server's table
+	byDefault bool   // the server runs under the default policy
+	noTable   bool   // no table can grant anything to this process
+
+	writeForbidden func(path string) string // see judge
+}
+
+func newGrantWriter(ev *Evidence) grantWriter {
+	a := grantWriter{ev: ev, server: ev.Server}
+	if p := ev.Profile; p != nil {
+		a.tool, a.byDefault = p.Tool, p.Default
+		if p.Server != "" {
+			a.server = p.Server
+		}
+	}
+	// docs/reference.md "Stateful and stateless": no table is for the process that
+	// lists the tools of such a server.
+	a.noTable = ev.Stateless && a.tool == ""
+	return a
+}
+
+// table is the dotted name of the access table.
+func (a grantWriter) table() string {
+	t := "servers." + tomlKey(a.server)
+	if a.tool != "" {
+		t += ".tools." + tomlKey(a.tool)
+	}
+	return t + ".access"
+}
+
+// preserved are the needs that restore what the default policy gave: an access table
+// leaves nothing of it (docs/policy.md "Default and explicit policy").
+func (a grantWriter) preserved() []grant {
+	p := a.ev.Profile
+	if !a.byDefault || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
+		return nil
+	}
+	// The default policy lets nothing in the workspace be executed. What a script's own
+	// directory has of that, the baseline gives with any policy.
+	return []grant{{path: p.Workspace, rights: p.RightsAt(p.Workspace) &^ policy.Execute}}
+}
+
+// mergeGrants joins needs for the same path and drops repetitions, in order.
+func mergeGrants(needs []grant) []grant {
+	var all []grant
+next:
+	for _, n := range needs {
+		for i := range all {
+			if n == all[i] {
+				continue next
+			}
+			if n.path != "" && n.path == all[i].path {
+				all[i].rights |= n.rights
+				all[i].create = all[i].create || n.create
+				continue next
+			}
+		}
+		if !n.isZero() {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// mergeNested keeps the rule for a path from taking away what the one for a directory
+// around it gives, and leaves out one that then says nothing more.
+func (a grantWriter) mergeNested(needs []grant) []grant {
+	var all []grant
+	for i, n := range needs {
+		around := grant{}
+		for k, m := range needs {
+			if k != i && n.path != "" && m.path != "" && m.path != n.path && policy.Within(n.path, m.path) && len(m.path) > len(around.path) {
+				around = m
+			}
+		}
+		if around.path != "" {
+			more := around.rights
+			if a.writeForbidden(n.path) != "" {
+				more &^= policy.Write
+			}
+			n.rights |= more
+			e, _ := a.ev.Profile.Find(n.path)
+			between := e.Path != around.path && policy.Within(e.Path, around.path) && !(a.byDefault && e.Origin == policy.OriginRule)
+			if n.rights == around.rights && n.with == "" && !n.create && !between {
+				continue
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// toml writes needs as lines that can be pasted at the end of a configuration.
+// A server given in place has none and gets flags; where no flag can say it, the
+// lines are those to declare the server with.
+func (a grantWriter) toml(needs []grant) []string {
+	needs = mergeGrants(needs)
+	if _, flags := a.flags(needs); flags && a.ev.FromCommandLine {
+		return nil
+	}
+	if len(needs) == 0 || a.noTable || !writable(a.server) || !writable(a.tool) {
+		return nil
+	}
+	if needsAccessTable(needs) {
+		needs = a.mergeNested(mergeGrants(append(a.preserved(), needs...)))
+	}
+	var lines []string
+	for _, n := range needs {
+		lines = append(lines, a.block(n)...)
+	}
+	return lines
+}
+
+// needsAccessTable tells whether needs bring an access table about.
+func needsAccessTable(needs []grant) bool {
+	for _, n := range needs {
+		if n.limit == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (a grantWriter) block(n grant) []string {
+	t := a.table()
+	switch {
+	case n.path != "":
+		lines := []string{"[[" + t + ".fs]]", "path = " + tomlString(a.ruleText(n))}
+		for _, right := range strings.Fields(n.rights.String()) {
+			if n.rights != 0 {
+				lines = append(lines, right+" = true")
+			}
+		}
+		if n.with != "" {
+			lines = append(lines, a.block(grant{path: n.with, rights: n.rights})...)
+		}
+		return lines
+	case n.host != "":
+		lines := []string{"[[" + t + ".net]]", "host = " + tomlString(n.host)}
+		if n.scheme != "" {
+			lines = append(lines, "scheme = "+tomlString(n.scheme))
+		}
+		if n.port != 0 {
+			lines = append(lines, "port = "+strconv.Itoa(n.port))
+		}
+		if n.prefix != "" {
+			lines = append(lines, "path_prefix = "+tomlString(n.prefix))
+		}
+		if n.methods != "" {
+			lines = append(lines, `methods = ["`+strings.Join(strings.Fields(n.methods), `", "`)+`"]`)
+		}
+		if n.secret != "" {
+			lines = append(lines, n.secret)
+		}
+		return append(lines, "allow = true")
+	case n.variable != "":
+		return []string{"[[" + t + ".env]]", "name = " + tomlString(n.variable), "read = true"}
+	case n.program != "":
+		return []string{"[" + t + ".commands." + tomlKey(n.program) + "]"}
+	case n.limit != "":
+		return []string{"[servers." + tomlKey(a.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
+	}
+	return nil
+}
+
+// ruleText is the path of a need as a rule would write it: relative inside of the
+// workspace, with ~/ inside of the home, else absolute.
+func (a grantWriter) ruleText(n grant) string {
+	s := a.display(n.path)
+	if n.create && !strings.HasSuffix(s, "/") {
+		s += "/" // docs/policy.md "Filesystem rules": the slash has it made
+	}
+	return s
+}
+
+// display is an absolute path in the words of the configuration.
+func (a grantWriter) display(path string) string {
+	if p := a.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
+		rel, err := filepath.Rel(p.Workspace, path)
+		if err == nil {
+			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || rel == "*" {
+				rel = "./" + rel
+			}
+			return rel
+		}
+	}
+	home := a.ev.UserHome
+	if home != "" && home != "/" && policy.Within(path, home) {
+		if path == home {
+			return "~/"
+		}
+		return "~/" + strings.TrimPrefix(path[len(home):], "/")
+	}
+	return path
+}
+
+// flags writes needs as flags of `mcp-jail run`, for a server given in place, as they
+// are typed into a shell. ok is false when one of them has no flag.
+func (a grantWriter) flags(needs []grant) (flags []string, ok bool) {
+	words, ok := a.flagWords(needs)
+	for _, w := range words {
+		flags = append(flags, shellWord(w))
+	}
+	return flags, ok
+}
+
+// flagWords are the same flags as a program is given them.
+func (a grantWriter) flagWords(needs []grant) (flags []string, ok bool) {
+	needs = mergeGrants(needs)
+	if len(needs) == 0 || !a.ev.FromCommandLine {
+		return nil, len(needs) == 0
+	}
+	for i, n := range needs {
+		// --read, --write, --execute and --net replace the default policy; --env and
+		// --limit only add.
+		if n.workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(needs), i, i+1), func(m grant) bool { return m.path != "" || m.host != "" }) {
+			continue
+		}
+		if n.path != "" || n.host != "" {
+			needs = a.mergeNested(mergeGrants(append(a.preserved(), needs...)))
+			break
+		}
+	}
+	for i := 0; i < len(needs); i++ {
+		n := needs[i]
+		if n.with != "" {
+			needs = slices.Insert(slices.Clone(needs), i+1, grant{path: n.with, rights: n.rights})
+		}
+		switch {
+		case n.workspace:
+			flags = append(flags, "--workspace", a.display(n.path))
+		case n.path != "":
+			flags = append(flags, n.pathFlags(a.ruleText(n))...)
+		case n.host != "" && n.prefix+n.methods != "":
+			return nil, false
+		case n.host != "":
+			flags = append(flags, "--net", n.endpoint())
+		case n.variable != "":
+			flags = append(flags, "--env", n.variable)
+		case n.limit != "":
+			flags = append(flags, "--limit", n.limit+"="+strconv.Itoa(n.value))
+		default:
+			return nil, false
+		}
+	}
+	for _, f := range flags {
+		if sanitize(f) != f {
+			return nil, false // a shell has no harmless way to write it
+		}
+	}
+	return flags, true
+}
+
+// pathFlags are the flags that give the rights of a need to its path. Each reads, too.
+func (n grant) pathFlags(path string) (flags []string) {
+	if n.rights&policy.Write != 0 {
+		flags = append(flags, "--write", path)
+	}
+	if n.rights.Has(policy.Execute) {
+		flags = append(flags, "--execute", path)
+	}
+	if flags == nil {
+		flags = []string{"--read", path}
+	}
+	return flags
+}
+
+// endpoint is the host with the port where it is not one that a scheme implies.
+func (n grant) endpoint() string {
+	if n.port == 0 || n.port == 80 || n.port == 443 {
+		return n.host
+	}
+	if strings.Contains(n.host, ":") {
+		return "[" + n.host + "]:" + strconv.Itoa(n.port)
+	}
+	return n.host + ":" + strconv.Itoa(n.port)
+}

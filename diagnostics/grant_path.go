@@ -1,0 +1,123 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// pathGrant is the rule for a right on a path, and what else has to be done for
+// it. One rule decides alone, so the new one repeats the rights that hold
+// already.
+func (j *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
+	if (filepath.Base(path) == ".git" || inGitInternals(path) && j.profile.Guards(policy.OpCreate, path)) && j.exists(path) != present {
+		return grant{}, newRepositoryFix
+	}
+	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
+		path, makes = dir, false
+	}
+	installed := false
+	if dir, ok := j.packageDir(path); ok && missing.Has(policy.Execute) {
+		path, installed = dir, true // packages have many programs, and come and go
+	}
+	if missing.Has(policy.Execute) {
+		missing |= policy.Read // a script is read by its interpreter
+	}
+	if missing&policy.Write != 0 && j.isReadAbove(path) {
+		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
+	}
+	n := grant{path: path, rights: missing | j.ruleRights(path)}
+	n.create = installed && n.rights.Has(policy.Create)
+	if missing&policy.Write == 0 || j.exists(path) != absent {
+		return n, ""
+	}
+	// docs/policy.md "Filesystem rules": only for a directory that it makes can a
+	// rule be about what is not there yet.
+	dir := filepath.Dir(path)
+	const first = " first: a rule for a path that does not exist grants nothing"
+	switch {
+	case makes:
+		dir = path
+	case j.isReserved(path), j.exists(dir) == present && j.isTooWide(dir):
+		return n, "create " + j.show(path) + first
+	}
+	n.path, n.rights = dir, missing|j.ruleRights(dir)
+	if j.exists(dir) == present {
+		return n, ""
+	}
+	// The missing directory alone: the one above it that exists is not the server's.
+	if !j.inWorkspace(dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
+		return n, "create " + j.show(dir) + first // mcp-jail could not, most likely
+	}
+	n.create = true
+	n.rights |= policy.Read
+	if makes {
+		return n, "mcp-jail makes it, before it starts the server"
+	}
+	return n, ""
+}
+
+// ruleRights are the rights that a new rule for path repeats, since it decides alone: all
+// that a rule of the user gave there. That a runtime may be executed is no such rule.
+func (j *analyzer) ruleRights(path string) policy.Rights {
+	e, _ := j.profile.Find(path)
+	if e.Origin == policy.OriginBaseline {
+		return e.Rights &^ policy.Execute
+	}
+	return e.Rights
+}
+
+// packageDir is the outermost node_modules that path lies in, or the environment of
+// Python that it is a program of.
+func (j *analyzer) packageDir(path string) (dir string, ok bool) {
+	if before, _, found := strings.Cut(path, "/node_modules/"); found {
+		return before + "/node_modules", true
+	}
+	bin := filepath.Dir(path)
+	dir = filepath.Dir(bin)
+	return dir, filepath.Base(bin) == "bin" && j.exists(filepath.Join(dir, "pyvenv.cfg")) == present
+}
+
+// isTooWide are directories that are not worth a single file in them.
+func (j *analyzer) isTooWide(dir string) bool {
+	return dir == "/" || j.programIn(dir) != "" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
+		!j.inWorkspace(dir) && (systemDir(dir) || j.isShared(dir)) || filepath.Dir(dir) == "/"
+}
+
+// isReserved tells a protected name that does not exist yet, or what leads to one.
+func (j *analyzer) isReserved(path string) bool {
+	return j.profile.Guards(policy.OpCreate, path) || j.isUnprotected(path)
+}
+
+func (j *analyzer) isUnprotected(path string) bool {
+	return slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+}
+
+// isReservedFile tells a protected name that does not exist yet: not a directory that is there
+// and leads to one.
+func (j *analyzer) isReservedFile(path string) bool {
+	if j.exists(path+"/.") == present {
+		return j.profile.Guards(policy.OpMkdir, path) || j.isUnprotected(path)
+	}
+	return j.isReserved(path)
+}
+
+// isReadAbove tells whether anything above path may be read.
+func (j *analyzer) isReadAbove(path string) bool {
+	return slices.ContainsFunc(j.profile.Entries, func(e policy.Entry) bool {
+		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
+	})
+}
+
+// rightWord names what is missing as the configuration does.
+func rightWord(r policy.Rights) string {
+	switch {
+	case r.Has(policy.Execute):
+		return "execute"
+	case r&policy.Write != 0:
+		return "write"
+	}
+	return "read"
+}

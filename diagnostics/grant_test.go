@@ -1,0 +1,120 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func defaultProfile(p *policy.Profile) {
+	p.Default, p.Net = true, nil
+	p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Path == "/home/u/work/src" })
+}
+
+// TestAdvice: the same failure under the kinds of configuration there are.
+func TestAdvice(t *testing.T) {
+	const (
+		read     = "EACCES: permission denied, open '/home/u/notes/a.md'"
+		connect  = "connect ECONNREFUSED 127.0.0.1:5432"
+		variable = "FOO_TOKEN environment variable is required"
+		program  = "sh: 1: rg: not found"
+	)
+	for _, tt := range []struct {
+		name   string
+		text   string
+		change func(*Evidence)
+		grant  string
+		flags  string
+		fix    string // a part of it
+	}{
+		{"a tool of a stateless server", read, func(ev *Evidence) {
+			ev.Stateless, ev.Profile.Tool = true, "search"
+		}, `[[servers.github.tools.search.access.fs]]; path = "~/notes/a.md"; read = true`, "", "under [[servers.github.tools.search.access.fs]]"},
+		{"names that need quotes", read, func(ev *Evidence) {
+			ev.Stateless, ev.Profile.Server, ev.Profile.Tool = true, "my server", `say "hi"`
+		}, `[[servers."my server".tools."say \"hi\"".access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
+		{"discovery of a stateless server", read, func(ev *Evidence) {
+			ev.Stateless, ev.Stage = true, StageList
+		}, "", "", "stateful = true"},
+		{"under the default policy", read, func(ev *Evidence) { defaultProfile(ev.Profile) },
+			`[[servers.github.access.fs]]; path = "."; read = true; write = true; [[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", "keep the workspace"},
+		{"host under the default policy", connect, func(ev *Evidence) { defaultProfile(ev.Profile) },
+			`[[servers.github.access.fs]]; path = "."; read = true; write = true; [[servers.github.access.net]]; host = "localhost"; scheme = "tcp"; port = 5432; allow = true`, "", ""},
+		{"default policy without a workspace", read, func(ev *Evidence) {
+			defaultProfile(ev.Profile)
+			ev.Profile.Workspace = ""
+		}, `[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
+		{"in place", read, func(ev *Evidence) { ev.FromCommandLine = true }, "", "--read ~/notes/a.md", "start it with --read ~/notes/a.md"},
+		{"in place under the default policy", read, func(ev *Evidence) {
+			ev.FromCommandLine = true
+			defaultProfile(ev.Profile)
+		}, "", "--write . --read ~/notes/a.md", "--write . --read"},
+		{"in place, host", connect, func(ev *Evidence) {
+			ev.FromCommandLine = true
+			defaultProfile(ev.Profile)
+		}, "", "--write . --net localhost:5432", ""},
+		{"in place, variable", variable, func(ev *Evidence) {
+			ev.FromCommandLine = true
+			defaultProfile(ev.Profile)
+		}, "", "--env FOO_TOKEN", ""},
+		{"in place, program", program, func(ev *Evidence) { ev.FromCommandLine = true },
+			"", "--execute /opt/tools/bin/rg", "start it with --execute /opt/tools/bin/rg"},
+		{"in place, odd name", "EACCES: permission denied, open '/home/u/it's here/b'", func(ev *Evidence) { ev.FromCommandLine = true }, "",
+			`--read ~/'it'\''s here/b'`, ""},
+		{"program that commands do not list", "spawn git ENOENT", func(ev *Evidence) {
+			ev.Profile.Programs = []string{"/usr/bin/node"}
+		}, `[servers.github.access.commands.git]`, "", ""},
+		{"without a home", read, func(ev *Evidence) { ev.UserHome = "" },
+			`[[servers.github.access.fs]]; path = "/home/u/notes/a.md"; read = true`, "", ""},
+		{"odd name", `EACCES: permission denied, open '/home/u/"q"\b.txt'`, func(ev *Evidence) { ev.Exists = nil },
+			`[[servers.github.access.fs]]; path = "~/\"q\"\\b.txt"; read = true`, "", ""},
+		{"name that no rule can hold", "EACCES: permission denied, open '/data/**/x'", func(ev *Evidence) { ev.Exists = nil }, "", "", "no rule can name it"},
+		{"protected name", "EROFS: read-only file system, open '/home/u/work/.git/hooks/pre-commit'", func(ev *Evidence) {
+			ev.Exists = func(string) bool { return true }
+		}, "", "", "protected name"},
+		{"sensitive path", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'", nil, "", "", "sensitive path"},
+		{"a file in the home itself", "EACCES: permission denied, unlink '/home/u/x.json'", nil,
+			`[[servers.github.access.fs]]; path = "~/x.json"; write = true`, "", "create \"~/x.json\" first"},
+		{"two at once, under the default policy", read + "\n" + connect, func(ev *Evidence) { defaultProfile(ev.Profile) },
+			`[[servers.github.access.fs]]; path = "."; read = true; write = true; [[servers.github.access.net]]; host = "localhost"; scheme = "tcp"; port = 5432; allow = true; [[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
+		{"a tilde that is no home", "EROFS: read-only file system, open '/home/u/work/~/x'", func(ev *Evidence) {
+			ev.Exists = nil
+			ev.Profile.Entries[1].Rights = policy.Read
+		}, `[[servers.github.access.fs]]; path = "./~/x"; read = true; write = true`, "", ""},
+		{"a sensitive path in passing", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'\n" + read, nil,
+			`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence(tt.text)
+			if tt.change != nil {
+				tt.change(&ev)
+			}
+			d := Diagnose(ev)
+			if got := strings.Join(d.Grant, "; "); got != tt.grant {
+				t.Errorf("grant\n got %s\nwant %s", got, tt.grant)
+			}
+			if got := strings.Join(d.Flags, " "); got != tt.flags {
+				t.Errorf("flags %q, want %q", got, tt.flags)
+			}
+			if !strings.Contains(d.Fix, tt.fix) {
+				t.Errorf("fix %q lacks %q", d.Fix, tt.fix)
+			}
+			if ev.FromCommandLine && len(d.Grant) > 0 && len(d.Flags) > 0 {
+				t.Errorf("flags, and lines for a file that there is not")
+			}
+		})
+	}
+}
+
+// TestShellWord reads the quoting back by the rule of the shell.
+func TestShellWord(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a/b": "/a/b", "~/x": "~/x", "a b": "'a b'", "~/a b": "~/'a b'", "": "''", "$(id)": "'$(id)'", "x'y": `'x'\''y'`, "a~b": "'a~b'", "/a/[b]": "'/a/[b]'",
+	} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package diagnostics
+
+import "strings"
+
+// textStderr is how many lines of the server stand in a text: its stderr was
+// forwarded already where anybody reads it.
+const textStderr = 8
+
+// Text is the diagnosis for stderr: several lines, each with the prefix
+// "mcp-jail: " and a newline. What the server said is quoted and marked.
+func (d Diagnosis) Text() string {
+	var b strings.Builder
+	line := func(parts ...string) {
+		b.WriteString("mcp-jail: " + strings.Join(parts, "") + "\n")
+	}
+	line(d.What)
+	switch {
+	case d.Cause == "":
+	case d.causePrefix() == "":
+		line("  cause: ", d.Cause)
+	default:
+		line("  ", d.causePrefix(), d.Cause)
+	}
+	for _, l := range d.Detail {
+		line("    ", strings.TrimLeft(l, " "))
+	}
+	if d.Fix != "" {
+		line("  fix: ", d.Fix)
+	}
+	for i, h := range d.Hints {
+		if i == 0 {
+			continue
+		}
+		line("  also (", string(h.Attribution), "): ", h.Cause)
+		if h.Fix != "" {
+			line("    fix: ", h.Fix)
+		}
+	}
+	if len(d.Grant) > 0 {
+		line("  lines to add to the configuration:")
+		for _, l := range d.Grant {
+			line("    ", l)
+		}
+	}
+	if len(d.Flags) > 0 {
+		line("  flags to add: ", strings.Join(d.Flags, " "))
+	}
+	if len(d.Line) > 0 {
+		line("  the client's whole new line: `mcp-jail why ", d.Server, "`")
+	}
+	said := d.Said
+	if len(said) == 0 {
+		said = lastN(d.Stderr, textStderr)
+	}
+	for _, l := range said {
+		if strings.TrimSpace(l) != "" {
+			line("  server said: ", quote(l))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// risk says in words what a rule for an absolute path would give away; "" when
+// nothing special is known about it. Text of a server may name any path in order
+// to get it granted, so a line for one of these never comes without the words.
+func (j *analyzer) risk(path string, rights policy.Rights) string {
+	home := j.ev.UserHome
+	entry, _ := j.profile.Find(path)
+	writes := rights&policy.Write != 0
+	switch {
+	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
+		return j.hostSocket(path)
+	case entry.Origin == policy.OriginSensitive || isSensitiveName(path, home):
+		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
+	case writes && (entry.Origin == policy.OriginProtected || j.isReservedFile(path) || inGitInternals(path) || isProtectedName(path)):
+		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
+	case path == "/":
+		return "this is the whole filesystem"
+	case home != "" && policy.Within(home, path):
+		return "this is a whole home directory or more"
+	}
+	if writes {
+		switch place := j.autorunPlace(path); {
+		case place != "" && policy.Within(path, place):
+			return "programs outside of the jail run or obey what is written to " + j.show(path)
+		case place != "":
+			return j.show(path) + " holds " + j.show(place) + ": programs outside of the jail run or obey what is written there"
+		case !j.inWorkspace(path) && systemDir(path):
+			return j.show(path) + " belongs to the system"
+		}
+	}
+	if !j.inWorkspace(path) && j.isShared(path) {
+		return j.show(path) + " holds what other programs keep, all of it"
+	}
+	return ""
+}
+
+func (j *analyzer) hostSocket(path string) string {
+	return j.show(path) + " is a socket of the host: the program that listens there is outside of the jail"
+}
+
+func (j *analyzer) inWorkspace(path string) bool {
+	return j.profile.Workspace != "" && policy.Within(path, j.profile.Workspace)
+}
+
+// systemDir tells what belongs to the system. What lies below /opt and /srv belongs to
+// whoever put it there, and much of /var as well.
+func systemDir(path string) bool {
+	switch path {
+	case "/opt", "/private/var", "/srv", "/var":
+		return true
+	}
+	for _, dir := range []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr",
+		"/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/run", "/var/spool", "/Applications", "/Library", "/System", "/private/etc",
+	} {
+		if policy.Within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSensitiveName is the built-in list of docs/policy.md "Sensitive paths", for paths
+// outside of every grant: only inside of one does the profile hold an entry.
+func isSensitiveName(path, home string) bool {
+	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {
+		switch base {
+		case ".env.example", ".env.sample", ".env.template":
+		default:
+			return true
+		}
+	}
+	for _, place := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"} {
+		if policy.Within(path, place) {
+			return true
+		}
+	}
+	for _, name := range []string{".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials"} { // of another user
+		if strings.Contains(path+"/", "/"+name+"/") {
+			return true
+		}
+	}
+	if home == "" || !policy.Within(path, home) {
+		return false
+	}
+	for _, name := range []string{
+		".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker/config.json", ".netrc",
+		".npmrc", ".pypirc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/op", ".password-store",
+		".local/share/keyrings", ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml",
+		".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", "Library/Keychains",
+		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
+	} {
+		if policy.Within(path, filepath.Join(home, name)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package diagnostics
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// StderrFilter passes a server's stderr on to where people read it, line by line: as
+// it is, but for the values of secret variables, and for lines that could be
+// taken for mcp-jail's own. Such a line is quoted,
+//
+//	server said: "mcp-jail: the jail is broken"
+//
+// and of one with escape sequences other than colours, or with characters that do
+// not show or turn text around, which on a terminal could put text anywhere, they are
+// dropped or made visible. A line is passed on when it is complete, or longer than
+// 64 KiB; a carriage return completes one too. What it would write over another, so
+// that both look like mcp-jail's, begins a line of its own.
+//
+// It is not safe for concurrent use.
+type StderrFilter struct {
+	dst    io.Writer
+	redact *Redactor
+	line   []byte
+	row    terminalRow
+	tail   string // the end of a line that was too long to wait for the rest of it
+}
+
+// NewStderrFilter returns a Forward to a writer; r may be nil.
+func NewStderrFilter(to io.Writer, r *Redactor) *StderrFilter {
+	return &StderrFilter{dst: to, redact: r}
+}
+
+// Write implements io.Writer. It takes everything; the error is the writer's.
+func (f *StderrFilter) Write(p []byte) (int, error) {
+	var out []byte
+	for rest := p; len(rest) > 0; {
+		end := bytes.IndexAny(rest, "\r\n") + 1
+		if end == 0 {
+			f.line = append(f.line, rest...)
+			if len(f.line) < tailBytes {
+				break
+			}
+			rest = nil
+		} else {
+			f.line = append(f.line, rest[:end]...)
+			rest = rest[end:]
+		}
+		out = f.appendLine(out)
+	}
+	if len(out) == 0 {
+		return len(p), nil
+	}
+	_, err := f.dst.Write(out)
+	return len(p), err
+}
+
+// Flush passes on what is not a complete line yet.
+func (f *StderrFilter) Flush() error {
+	if len(f.line) == 0 {
+		return nil
+	}
+	_, err := f.dst.Write(f.appendLine(nil))
+	return err
+}
+
+func (f *StderrFilter) appendLine(out []byte) []byte {
+	line := f.redact.Redact(string(f.line))
+	f.line = f.line[:0]
+	text := strings.TrimRight(line, "\r\n")
+	said := imitatesPrefix(text)
+	switch {
+	case said:
+		line = "server said: " + quote(text) + "\n"
+	case movesCursor(text) || hasInvisible(text):
+		line = sanitize(text) + line[len(text):]
+	}
+	shown := strings.TrimRight(line, "\r\n")
+	if !said && (f.row.wouldImitate(shown) || f.tail != "" && imitatesPrefix(f.tail+shown)) {
+		out = append(out, '\n')
+		f.row = terminalRow{}
+	}
+	f.tail = ""
+	if strings.HasSuffix(line, "\n") {
+		f.row = terminalRow{cells: f.row.cells[:0]}
+	} else {
+		if shown == line {
+			f.tail = shown[max(0, len(shown)-256):]
+		}
+		f.row.write(shown)
+		if strings.HasSuffix(line, "\r") {
+			f.row.at = 0
+		}
+	}
+	return append(out, line...)
+}
+
+// movesCursor tells whether s has an escape sequence that is no colour ("select
+// graphic rendition", ECMA-48 8.3.117), or another control that moves text.
+func movesCursor(s string) bool {
+	for i := 0; i < len(s); i++ {
+		n := escapeLen(s[i:])
+		if n == 0 {
+			if s[i] == '\b' || s[i] == '\v' || s[i] == '\f' {
+				return true
+			}
+			continue
+		}
+		if seq := s[i : i+n]; seq[n-1] != 'm' || !strings.HasPrefix(seq, "\x1b[") || strings.Trim(seq[2:n-1], "0123456789;:") != "" {
+			return true
+		}
+		i += n - 1
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package diagnostics
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// summary says in one line what happened, and nothing about why.
+func summary(ev *Evidence) string {
+	server := "server " + quote(ev.Server)
+	switch ev.Stage {
+	case StageExec:
+		if ev.Start != nil && ev.Start.Step != StepExec {
+			return server + " was not started"
+		}
+		return server + " could not be started"
+	case StageBoot:
+		if ev.Started {
+			return server + " has started, and complains on stderr"
+		}
+		if ev.Timeout > 0 {
+			return server + " gave no answer within " + seconds(ev.Timeout) + " of its start"
+		}
+		return server + " ended before its first answer" + ending(ev.Exit)
+	}
+	during := ""
+	switch {
+	case ev.Tool != "":
+		during = " during the call of " + quote(ev.Tool)
+	case ev.Method != "":
+		during = " during " + quote(ev.Method)
+	}
+	switch {
+	case ev.Timeout > 0:
+		return server + " gave no answer within " + seconds(ev.Timeout) + during
+	case ev.Exit != nil:
+		return server + " ended" + during + ending(ev.Exit)
+	case onlyDenials(ev):
+		return "the jail refused something" + during + " of " + server
+	case ev.Tool != "":
+		return "the tool " + quote(ev.Tool) + " of " + server + " failed"
+	case ev.Method != "":
+		return server + " failed" + during
+	}
+	return server + " failed"
+}
+
+// onlyDenials tells a call that did not fail: there are refusals and no failing text.
+// What stderr holds is then not about it.
+func onlyDenials(ev *Evidence) bool {
+	return ev.Stage == StageCall && ev.Tool != "" && ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil &&
+		len(ev.Denials) > 0 && strings.TrimSpace(ev.Text) == ""
+}
+
+func ending(e *Exit) string {
+	if e == nil {
+		return ""
+	}
+	if name := signalName(e.Signal); name != "" {
+		return " (" + name + ")"
+	}
+	return " (exit status " + strconv.Itoa(e.Code) + ")"
+}
+
+// seconds writes a limit as the configuration does.
+func seconds(d time.Duration) string {
+	if d%time.Second == 0 {
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	}
+	return d.Round(time.Millisecond).String()
+}

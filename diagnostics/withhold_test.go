@@ -1,0 +1,182 @@
+package diagnostics
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// executed are what programs outside of the jail run or obey, and what the jail is built
+// around, on the host of TestNeverToBeRun.
+var executed = []string{
+	"/usr/bin/node", "/usr/bin/git", "/usr/bin/new", "/usr/local/bin/mcp-jail", "/usr/lib/x.so", "/etc/passwd", "/etc/cron.d/x", "/etc/new", "/opt/tools/bin/rg", "/opt/tools/bin/new",
+	"/home/u/.bashrc", "/home/u/.profile", "/home/u/.gitconfig", "/home/u/.config/autostart/x.desktop", "/home/u/.config/autostart/new", "/home/u/.config/systemd/user/x.service", "/home/u/.local/bin/x", "/home/u/bin/x", "/home/u/bin/new",
+	"/home/u/.ssh/id_rsa", "/home/u/.ssh/authorized_keys", "/home/u/.claude.json", "/home/u/.config/mcp-jail/config.toml", "/var/spool/cron/u", "/home/u/srv/dist/index.js",
+	"/home/u/work/.git/hooks/pre-commit", "/home/u/work/.git/hooks/new", "/home/u/work/.git/config", "/home/u/work/.vscode/tasks.json", "/home/u/work/.vscode/new", "/home/u/work/.envrc", "/home/u/work/.mcp.json", "/home/u/other/.git/hooks/x",
+}
+
+// harmlessFiles are others of that host.
+var harmlessFiles = []string{
+	"/home/u/work/out.txt", "/home/u/work/src/lib.rs", "/home/u/work/app.db", "/home/u/notes/a.md", "/home/u/docs/m.json", "/home/u/.config/app/app.toml", "/home/u/.cache/x", "/home/u/srv/package.json", "/home/u/srv/data/x",
+	"/data/notes/x.md", "/srv/models/m.bin", "/home/u/other/x", "/home/u/.local/state/mcp-jail/",
+}
+
+// absentOnHost are those of executed that do not exist.
+func absentOnHost(p string) bool {
+	return path.Base(p) == "new" || slices.Contains([]string{"/home/u/.ssh/authorized_keys", "/home/u/work/.envrc", "/home/u/work/.mcp.json"}, p)
+}
+
+// TestNeverToBeRun: whatever a server tries, says, and is refused, no line lets it write
+// to what is run or obeyed outside of its jail, and could not be written before.
+func TestNeverToBeRun(t *testing.T) {
+	files := slices.DeleteFunc(slices.Concat(executed, harmlessFiles), absentOnHost)
+	on := fakeHost(files)
+	exists := func(p string) bool {
+		if dir, ok := strings.CutSuffix(p, "/."); ok {
+			info, err := on.Lstat(dir)
+			return err == nil && info.Mode.IsDir()
+		}
+		_, err := on.Lstat(path.Clean(p))
+		return err == nil
+	}
+	const plain = "[servers.s]\ncommand = \"node\"\narguments = [\"/home/u/srv/dist/index.js\"]\n"
+	rule := func(path, rights string) string {
+		return "\n[[servers.s.access.fs]]\npath = \"" + path + "\"\n" + rights + "\n"
+	}
+	bases := []string{
+		plain, plain + rule(".", "read = true"), plain + rule(".", "read = true\nexecute = true"), plain + rule(".", "read = true\nwrite = true") + rule("src", "read = true"),
+		plain + rule("~/docs/m.json", "read = true"), plain + "[servers.s.access]\n",
+	}
+	resolve := func(file string) (*policy.Profile, error) {
+		c, err := policy.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
+		if err != nil {
+			return nil, err
+		}
+		p, err := c.Policy("s", "")
+		if err != nil {
+			return nil, err
+		}
+		profile, _, err := policy.Resolve(p, on)
+		return profile, err
+	}
+	places := executed
+	var befores []*policy.Profile
+	for _, base := range bases {
+		before, err := resolve(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		befores = append(befores, before)
+	}
+	inPlace := policy.InPlaceOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
+	r := rand.New(rand.NewPCG(20, 16))
+	proposed := 0
+	for range 4000 {
+		i := r.IntN(len(bases))
+		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
+		ev.Profile, ev.Exists = befores[i], exists
+		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
+			p, err := policy.InPlace(inPlace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.Profile, _, err = policy.Resolve(p, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, d := ev.Profile, Diagnose(ev)
+		var after *policy.Profile
+		var err error
+		switch {
+		case len(d.Flags) > 0:
+			after, err = withFlags(inPlace, d.Flags, on)
+		case len(d.Grant) > 0 && !ev.FromCommandLine:
+			after, err = resolve(bases[i] + "\n" + strings.Join(d.Grant, "\n") + "\n")
+		default:
+			continue
+		}
+		if err != nil {
+			continue // it cannot be built, and so grants nothing
+		}
+		proposed++
+		for _, place := range places {
+			for _, op := range []policy.Op{policy.OpWrite, policy.OpCreate, policy.OpRemove} {
+				if after.Allows(op, place) && !before.Allows(op, place) {
+					t.Fatalf("%s of %s is proposed by\n%s%s\n%+v\n%s", op, place, strings.Join(d.Grant, "\n"), d.Flags, ev.Denials, d.Text())
+				}
+			}
+			if place != "/home/u/work/.envrc" && after.RightsAt(place).Has(policy.Execute) && !before.RightsAt(place).Has(policy.Execute) && !strings.Contains(d.Text(), "execute") {
+				t.Fatalf("%s may be executed by\n%s", place, d.Text())
+			}
+		}
+	}
+	if proposed < 500 {
+		t.Errorf("only %d proposals were looked at", proposed)
+	}
+}
+
+// generated is evidence of a server that names some of paths, or what is around them.
+func generated(r *rand.Rand, paths []string) Evidence {
+	pick := func(from []string) string { return from[r.IntN(len(from))] }
+	name := func() string {
+		p := pick(paths)
+		switch r.IntN(8) {
+		case 0:
+			return path.Dir(p)
+		case 1:
+			return p + ".1234.tmp"
+		case 2:
+			return p + "-journal"
+		case 3:
+			return path.Join(path.Dir(p), "."+path.Base(p)+".swp")
+		case 4:
+			return path.Join(path.Dir(p), pick([]string{"another", "sedAbCdEf", "x~", "m.lock"}))
+		case 5:
+			return path.Join(path.Dir(p), "another/one")
+		}
+		return path.Clean(p)
+	}
+	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
+	for range r.IntN(4) {
+		ev.Denials = append(ev.Denials, Denial{
+			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "open for writing", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
+		})
+	}
+	for range r.IntN(3) {
+		ev.Text += "\n" + fmt.Sprintf(pick([]string{
+			"Error: EACCES: permission denied, open '%s'", "Error: EROFS: read-only file system, open '%s'", "Error: EPERM: operation not permitted, unlink '%s'", "EACCES: permission denied, mkdir '%s'",
+			"PermissionError: [Errno 13] Permission denied: '%s'", "OSError: [Errno 30] Read-only file system: '%s'", "OSError: [Errno 16] Device or resource busy: '%s'", "FileNotFoundError: [Errno 2] No such file or directory: '%s'",
+			"/bin/sh: 1: cannot create %s: Permission denied", "bash: line 1: %s: Permission denied", "rm: cannot remove '%s': Read-only file system", "touch: cannot touch '%s': Read-only file system", "cp: cannot create regular file '%s': Permission denied",
+			"Error: unable to open database \"%s\": unable to open database file", "error: could not lock config file %s: Read-only file system", "failed to write %s: permission denied", "mkdir: cannot create directory ‘%s’: Permission denied",
+			"EACCES: permission denied, rename '/home/u/work/out.txt' -> '%s'", "sh: 1: %s: Permission denied",
+		}), name())
+	}
+	return ev
+}
+
+// withFlags is the profile of a server in place with more flags.
+func withFlags(o policy.InPlaceOptions, flags []string, on policy.Host) (*policy.Profile, error) {
+	for i := 0; i+1 < len(flags); i += 2 {
+		switch value := flags[i+1]; flags[i] {
+		case "--read":
+			o.Read = append(o.Read, value)
+		case "--write":
+			o.Write = append(o.Write, value)
+		case "--workspace":
+			o.Workspace = value
+		default:
+			return nil, fmt.Errorf("flag %s", flags[i])
+		}
+	}
+	p, err := policy.InPlace(o)
+	if err != nil {
+		return nil, err
+	}
+	profile, _, err := policy.Resolve(p, on)
+	return profile, err
+}

@@ -1,0 +1,148 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestDetach: a detached frame says and sends what the frame did, edits
+// included, after the reader has gone on and its buffers hold something else.
+func TestDetach(t *testing.T) {
+	long := strings.Repeat("x", maxInMemory)
+	for _, in := range []string{
+		`{"id":"a","method":"tools/call","params":{"name":"n","requestId":5,"_meta":{"progressToken":"t","` + VersionKey + `":"v","dev.mcp-jail/x":1}}}` + "\r\n",
+		`[{"id":"","method":""},{"id":2,"error":{"code":-1,"data":{"dev.mcp-jail/x":1}}}]` + "\n",
+		`{"id":7,"method":"m","params":{"pad":"` + long + `","_meta":{}}}` + "\n",
+		"no JSON\n",
+	} {
+		for _, edited := range []bool{false, true} {
+			next := `{"id":"` + strings.Repeat("#", 40) + `"}` + strings.Repeat(" ", min(len(in), 1000))
+			r := NewReader(io.MultiReader(strings.NewReader(in), strings.NewReader(next)), 0)
+			f, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if edited && len(f.Messages) > 0 {
+				e := &f.Messages[0]
+				f.Replace(e.IDAt, []byte("99"))
+				f.Cut(e.Reserved, &e.ParamsMeta)
+				f.AddMember(&e.ParamsMeta, "added", []byte("1"))
+			}
+			before, want := says(f), sent(t, f)
+			d := f.Detach()
+			if got := sent(t, f); got != want || f.Detach() == d || d.Detach() != d {
+				t.Errorf("%.80s: the frame itself is now %.80s", in, got)
+			}
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
+			if got := sent(t, d); got != want || says(d) != before {
+				t.Errorf("%.80s: sent as %.80s, with %s, and it was %s", in, got, says(d), before)
+			}
+			d.AddMember(&Span{Start: 0, End: d.Size, Kind: '{'}, "later", []byte("1"))
+			d.Close()
+			d.Close()
+			if err := NewWriter(io.Discard).Send(d); errors.Is(err, ErrGone) != (d.Bytes() == nil) {
+				t.Errorf("%.80s: closed, it is sent with %v", in, err)
+			}
+		}
+	}
+}
+
+// says prints what the envelopes of a frame say.
+func says(f *Frame) string {
+	out := fmt.Sprintf("junk %v batch %v flaws %b", f.Junk(), f.Batch, f.Flaws)
+	for _, e := range f.Messages {
+		for _, own := range e.Reserved {
+			out += fmt.Sprintf(" own %v", *own)
+		}
+		e.Reserved = nil
+		for _, text := range e.captured() {
+			out += fmt.Sprintf(" %q (absent: %v)", *text, *text == nil)
+		}
+		out += fmt.Sprintf(" %+v", e)
+	}
+	return out
+}
+
+// TestDetachedSpill: the file is closed with its last user, in either order.
+func TestDetachedSpill(t *testing.T) {
+	in := `{"id":1,"pad":"` + strings.Repeat("x", maxInMemory) + `"}` + "\n{}\n{}\n"
+	for _, early := range []bool{true, false} {
+		r := NewReader(strings.NewReader(in), 0)
+		f, _ := r.Next()
+		file := f.spill.File
+		d := f.Detach()
+		if early {
+			d.Close()
+		} else {
+			r.Next()
+		}
+		if _, err := file.Stat(); err != nil {
+			t.Errorf("closed too early: %v", err)
+		}
+		if early {
+			r.Next()
+		} else {
+			d.Close()
+		}
+		if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("still open: %v", err)
+		}
+	}
+}
+
+func TestSendGone(t *testing.T) {
+	f, _ := NewReader(strings.NewReader(`{"id":1}`+"\n{}\n"), 5).Next()
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	if err := w.Send(f); err != ErrGone {
+		t.Errorf("an oversized frame is sent with %v", err)
+	}
+	if w.Send(Parse([]byte("{}\n"))) != nil || out.String() != "{}\n" {
+		t.Errorf("after it %q is sent", out.String())
+	}
+}
+
+// FuzzDetach: bytes in = bytes out, and Parse is no other reader.
+func FuzzDetach(f *testing.F) {
+	for _, s := range []string{"{}", "[{\"id\":1},{\"id\":\"\\u0061\"}]\r\n{}", "\n\n", "{\"id\":1,\"params\":{\"_meta\":{\"dev.mcp-jail/a\":1}}}\nx", byteOrderMark + "{}{}"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := NewReader(bytes.NewReader(data), 0)
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		var frames []*Frame
+		for {
+			fr, err := r.Next()
+			if err != nil {
+				break
+			}
+			d := fr.Detach()
+			p := Parse(bytes.Clone(fr.Bytes()))
+			for _, either := range []*Frame{d, p} { // none is none
+				either.edits = nil
+				either.Messages = append([]Envelope{}, either.Messages...)
+			}
+			if !reflect.DeepEqual(d, p) {
+				t.Fatalf("%q: read %+v, parsed %+v", fr.Bytes(), d, p)
+			}
+			frames = append(frames, d)
+		}
+		for _, fr := range frames {
+			if err := w.Send(fr); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(out.Bytes(), data) {
+			t.Fatalf("%q became %q", data, out.Bytes())
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package mcpproxy
+
+import "strconv"
+
+// AddMember inserts `"name": value` as the last member of the object at obj,
+// one of the spans of the frame's envelopes. Nothing else of the frame changes.
+// It reports false, and does nothing, when there is no object there. value must
+// be JSON and is not copied.
+func (f *Frame) AddMember(obj *Span, name string, value []byte) bool {
+	if obj.Kind != '{' || obj.End == 0 {
+		return false
+	}
+	text := make([]byte, 0, len(name)+len(value)+4)
+	if !obj.Empty {
+		text = append(text, ',')
+	}
+	text = strconv.AppendQuote(text, name)
+	text = append(text, ':')
+	text = append(text, value...)
+	f.addEdit(obj.End-1, obj.End-1, text)
+	obj.Empty = false
+	return true
+}
+
+// AddElement inserts value as the last element of the array at arr.
+func (f *Frame) AddElement(arr *Span, value []byte) bool {
+	if arr.Kind != '[' || arr.End == 0 {
+		return false
+	}
+	text := make([]byte, 0, len(value)+1)
+	if !arr.Empty {
+		text = append(text, ',')
+	}
+	f.addEdit(arr.End-1, arr.End-1, append(text, value...))
+	arr.Empty = false
+	return true
+}
+
+// AddMeta inserts a member into the _meta of outer, which is made when it is
+// missing: AddMeta(&e.Result, &e.ResultMeta, …). It reports false, and does
+// nothing, when outer is no object or its _meta is something else than one. Once
+// a frame for an outer whose _meta is missing.
+func (f *Frame) AddMeta(outer, meta *Span, name string, value []byte) bool {
+	if meta.Present() {
+		return f.AddMember(meta, name, value)
+	}
+	object := append(strconv.AppendQuote([]byte{'{'}, name), ':')
+	object = append(append(object, value...), '}')
+	return f.AddMember(outer, "_meta", object)
+}
+
+// Replace puts value in the place of the value at s. It reports false, and does
+// nothing, when there is none.
+func (f *Frame) Replace(s Span, value []byte) bool {
+	if !s.Present() || s.End == 0 {
+		return false
+	}
+	f.addEdit(s.Start, s.End, value)
+	return true
+}
+
+// Wrap puts before and after around the value at s. It reports false, and does nothing,
+// when there is none.
+func (f *Frame) Wrap(s Span, before, after []byte) bool {
+	if !s.Present() || s.End == 0 {
+		return false
+	}
+	f.addEdit(s.Start, s.Start, before)
+	f.addEdit(s.End, s.End, after)
+	return true
+}
+
+// Cut takes members out of objects (spans from name to value, as in
+// Envelope.Own) or elements out of arrays, each with one of the commas around
+// it. spans are in the order of the frame. Those containers that nothing is left
+// in are marked Empty. Once a frame.
+func (f *Frame) Cut(spans []*Span, containers ...*Span) {
+	for i := 0; i < len(spans); {
+		from, to := spans[i].Start, spans[i].End
+		for i++; i < len(spans); i++ { // neighbours go together, with what is between
+			comma := f.nextNonSpace(to, 1)
+			if f.byteAt(comma) != ',' || f.nextNonSpace(comma+1, 1) != spans[i].Start {
+				break
+			}
+			to = spans[i].End
+		}
+		before, after := f.nextNonSpace(from-1, -1), f.nextNonSpace(to, 1)
+		switch {
+		case f.byteAt(after) == ',':
+			to = f.nextNonSpace(after+1, 1)
+		case f.byteAt(before) == ',':
+			from = before
+		default:
+			for _, c := range containers {
+				if c.Start == before && c.End == after+1 {
+					c.Empty = true
+				}
+			}
+		}
+		f.addEdit(from, to, nil)
+	}
+}

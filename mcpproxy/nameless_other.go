@@ -1,8 +1,0 @@
-//go:build !linux
-
-package mcpproxy
-
-import "os"
-
-// namelessFile returns a file without a name.
-func namelessFile() (*os.File, error) { return unlinkedFile() }

@@ -1,0 +1,158 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// scope is an object or array whose members mean something to the scanner.
+type scope uint8
+
+const (
+	scopeNone    scope = iota
+	scopeBatch         // the outermost array
+	scopeMessage       // a message
+	scopeParams
+	scopeParamsMeta
+	scopeResult
+	scopeResultMeta
+	scopeError
+	scopeContent // result.content
+	scopeCapabilities
+	scopeExperimental // params.capabilities.experimental
+	scopeErrorData
+	scopeCount // how many there are
+)
+
+// key is a name that the scanner knows in some place.
+type key uint8
+
+const (
+	keyUnknown key = iota
+	keyJSONRPC
+	keyID
+	keyMethod
+	keyParams
+	keyResult
+	keyError
+	keyName
+	keyArguments
+	keyMeta
+	keyContent
+	keyIsError
+	keyCode
+	keyVersion
+	keyStructured
+	keyMessage
+	keyData
+	keyRequestID
+	keyCapabilities
+	keyInputs
+	keyRoots
+	keyExperimental
+	keyToken    // params._meta.progressToken
+	keyProgress // params.progressToken
+	keyReserved // any name that begins with OwnPrefix
+)
+
+// knownKeys lists the members of each place. A name that differs from one of them
+// only in case is a flaw, because some decoders (encoding/json, which folds as
+// bytes.EqualFold does) take it for that one.
+var knownKeys = [scopeCount][]struct {
+	name string
+	m    key
+}{
+	scopeMessage: {{"jsonrpc", keyJSONRPC}, {"id", keyID}, {"method", keyMethod}, {"params", keyParams}, {"result", keyResult}, {"error", keyError}},
+	scopeParams: {
+		{"name", keyName}, {"arguments", keyArguments}, {"_meta", keyMeta},
+		{"requestId", keyRequestID}, {"capabilities", keyCapabilities}, {"inputResponses", keyInputs},
+		{"progressToken", keyProgress},
+	},
+	scopeParamsMeta:   {{VersionKey, keyVersion}, {"progressToken", keyToken}},
+	scopeResult:       {{"content", keyContent}, {"isError", keyIsError}, {"_meta", keyMeta}, {"structuredContent", keyStructured}},
+	scopeError:        {{"code", keyCode}, {"message", keyMessage}, {"data", keyData}},
+	scopeCapabilities: {{"roots", keyRoots}, {"experimental", keyExperimental}},
+}
+
+// maxKeys is how many unknown names of one object are remembered.
+const maxKeys = 32
+
+// keySet is the set of member names of one open object.
+type keySet struct {
+	seen   uint32 // bits by member
+	n      int    // unknown ones
+	exact  [maxKeys]uint64
+	folded [maxKeys]uint64
+}
+
+func (s *keySet) reset() { s.seen, s.n = 0, 0 }
+
+// add looks a decoded name up and remembers it. Flaws are: it was there before,
+// or it equals another name but for its case. A name that is a known one but for
+// its case comes back as that one, with FlawCase: see Scanner.shadow.
+func (s *keySet) add(p scope, name []byte) (key, Flaw) {
+	for _, k := range knownKeys[p] {
+		if string(name) == k.name {
+			bit := uint32(1) << k.m
+			if s.seen&bit != 0 {
+				return k.m, FlawDuplicate
+			}
+			s.seen |= bit
+			return k.m, 0
+		}
+	}
+	plain := foldSpecial(name)
+	for _, k := range knownKeys[p] {
+		if bytes.EqualFold(plain, []byte(k.name)) {
+			return k.m, FlawCase
+		}
+	}
+	exact, folded := hashKey(name)
+	for i := range s.n {
+		if s.folded[i] == folded {
+			if s.exact[i] == exact {
+				return keyUnknown, FlawDuplicate
+			}
+			return keyUnknown, FlawCase
+		}
+	}
+	if s.n == maxKeys {
+		return keyUnknown, FlawBounds
+	}
+	s.exact[s.n], s.folded[s.n] = exact, folded
+	s.n++
+	return keyUnknown, 0
+}
+
+// hashKey returns FNV-1a of the name and of its case folding. Equal names have
+// equal hashes, so nothing is missed; a collision can only make a frame look
+// worse than it is.
+func hashKey(name []byte) (exact, folded uint64) {
+	const offset, prime = 14695981039346656037, 1099511628211
+	exact, folded = offset, offset
+	for len(name) > 0 {
+		r, n := utf8.DecodeRune(name)
+		for _, c := range name[:n] {
+			exact = (exact ^ uint64(c)) * prime
+		}
+		name = name[n:]
+		folded = (folded ^ uint64(fold(r))) * prime
+	}
+	return exact, folded
+}
+
+// fold returns the smallest rune that differs from r only in case.
+func fold(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'a' <= r && r <= 'z' {
+			r -= 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	return least
+}

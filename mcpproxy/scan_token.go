@@ -1,0 +1,76 @@
+package mcpproxy
+
+// appendToken appends a part of the current token.
+func (s *Scanner) appendToken(part []byte) {
+	if len(s.text)+len(part) > maxText {
+		s.flaws |= FlawBounds
+		s.capturing = false
+		s.text = s.text[:s.tokenStart]
+		return
+	}
+	s.text = append(s.text, part...)
+}
+
+// storeToken notes the token that ends s.text: a method, name or version without its
+// quotes and decoded, everything else as it is.
+func (s *Scanner) storeToken() {
+	if s.capturedKey == keyMethod || s.capturedKey == keyName || s.capturedKey == keyVersion {
+		s.tokenStart++
+		inner := s.text[s.tokenStart : len(s.text)-1]
+		if s.hasEscape {
+			inner = s.unescape(inner)
+		}
+		s.text = s.text[:s.tokenStart+len(inner)]
+	} else if s.hasEscape && s.text[s.tokenStart] == '"' {
+		end := len(s.text)
+		if _, ok := appendUnescaped(s.text[end:], s.text[s.tokenStart+1:end-1]); !ok {
+			s.flaws |= FlawText
+		}
+	}
+	_, t := s.envelope()
+	*t.field(s.capturedKey) = [2]int{s.tokenStart, len(s.text)}
+}
+
+// methodProgress is the notification whose token is that of another message.
+const methodProgress = "notifications/progress"
+
+// Finish ends the frame.
+func (s *Scanner) Finish() ([]Envelope, Flaw) {
+	if s.state >= sMinus && s.state <= sExpDigits && nextNumberState(s.state, ' ') == sDone {
+		s.state = s.endScalar(nil, 0, 0)
+	}
+	if s.state != sDone && s.state != sTrail {
+		s.flaws |= FlawMalformed
+	}
+	if s.partialLen > 0 {
+		s.flaws |= FlawText
+	}
+	for i := range s.msgs {
+		e, c := &s.msgs[i], &s.fields[i]
+		e.ID, e.Method, e.Name, e.Code, e.Version = s.resolveToken(c.id), s.resolveToken(c.method), s.resolveToken(c.name), s.resolveToken(c.code), s.resolveToken(c.version)
+		e.Cancels, e.Token = s.resolveToken(c.cancels), s.resolveToken(c.token)
+		if string(e.Method) == methodProgress {
+			e.Token, e.TokenAt = s.resolveToken(c.progress), c.progressAt
+		}
+		s.flaws |= e.messageFlaws()
+	}
+	return s.msgs, s.flaws
+}
+
+// resolveToken resolves a range. A captured token never starts at 0 with length 0: a
+// string keeps its opening quote before it, everything else has a byte.
+func (s *Scanner) resolveToken(r [2]int) []byte {
+	if r == [2]int{} {
+		return nil
+	}
+	return s.text[r[0]:r[1]:r[1]]
+}
+
+// unescape decodes the escapes of a string in place; the result is never longer.
+func (s *Scanner) unescape(b []byte) []byte {
+	out, ok := appendUnescaped(b[:0], b)
+	if !ok {
+		s.flaws |= FlawText
+	}
+	return out
+}
