@@ -1,42 +1,308 @@
+//go:build linux
+
 package main
 
 import (
-	"io/fs"
+	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Advice names commands: they must be there.
-func TestAdviceNamesCommands(t *testing.T) {
-	root := filepath.Join("..", "..")
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Skip("the sources are not here")
+// adviceCase is a failure of a real program that the jail is the cause of. Without a jail
+// the program works; in one it fails; and what the diagnosis proposes, pasted as it
+// stands, makes it work. With any part of the proposal taken away it fails again.
+//
+// $W is the place of the test: $W/home is the user's home, $W/work the workspace.
+type adviceCase struct {
+	name  string
+	needs []string
+
+	flags string // with which the server is given in place, or
+	rules string // the access tables of its configuration, without "servers.it."
+
+	before func(t *testing.T, w *world) // what the host has
+	script string                       // what the server has sh do, or
+	argv   []string                     // starts, or
+	use    use                          // what else is done with it
+	server func(w *world) []string      // its command, where that is not the exec server
+	port   func(t *testing.T) string    // $PORT
+
+	roots    []string // the client's
+	ordinary bool     // run the row as an ordinary user only: root would not fail
+	other    bool     // of an innocent: the kernel tells it in other words in a jail
+
+	want string // the proposal: its rules or flags, joined by "; "
+}
+
+// adviceServer is what the server of a row is called.
+const adviceServer = "it"
+
+// checkAdvice runs rows.
+func checkAdvice(t *testing.T, rows []adviceCase) {
+	t.Helper()
+	t.Parallel()
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			need(t, append(c.needs, "/usr/bin/python3")...)
+			c.prove(t)
+		})
 	}
-	known := map[string]bool{}
-	for _, s := range subcommands() {
-		known[s.name] = true
+}
+
+// world is a new place for a row.
+func (c adviceCase) world(t *testing.T, port string) *adviceWorld {
+	t.Helper()
+	w := &adviceWorld{newWorld(t), port}
+	w.fixture(t, "exec.py")
+	if c.before != nil {
+		c.before(t, w.world)
 	}
-	advice := regexp.MustCompile("(?:`|  )mcp-jail ([a-z]+)")
-	found := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
-			return filepath.SkipDir
+	if c.ordinary && os.Getuid() == 0 {
+		w.ordinary(t)
+	}
+	return w
+}
+
+// listening is $PORT.
+func (c adviceCase) listening(t *testing.T) string {
+	if c.port == nil {
+		return ""
+	}
+	return c.port(t)
+}
+
+// prove shows all that is said of a cause.
+func (c adviceCase) prove(t *testing.T) {
+	t.Helper()
+	port := c.listening(t)
+	if got := c.attempt(t, c.world(t, port), nil, nil); got.IsError {
+		t.Fatalf("it fails without a jail as well: %s%s", got.raw, got.texts())
+	}
+	w := c.world(t, port)
+	got := c.attempt(t, w, &proposal{}, nil)
+	if !got.IsError {
+		t.Fatalf("it works as it is: %s", got.raw)
+	}
+	p := c.proposed(t, w, got)
+	if p == nil {
+		return
+	}
+	if shown := p.line(w); shown != c.want {
+		t.Errorf("proposed %s\n    want %s\nfailure: %s", shown, c.want, got.texts())
+	} else {
+		t.Log(shown)
+	}
+	if got := c.attempt(t, c.world(t, port), p, w); got.IsError {
+		t.Fatalf("with %s it still fails: %s%s", p.line(w), got.raw, got.texts())
+	}
+	for _, part := range c.superfluous(t, p, w) {
+		t.Errorf("it works without %s, too", part)
+	}
+}
+
+// superfluous are the parts of a proposal without which it works, too. A part that only
+// says again what the policy gave before is none of them.
+func (c adviceCase) superfluous(t *testing.T, p *proposal, from *adviceWorld) (parts []string) {
+	t.Helper()
+	for _, less := range p.reductions() {
+		w := c.world(t, from.port)
+		if got := c.attempt(t, w, less.rest, from); !got.IsError && !c.alreadyGranted(t, w, from, less) {
+			parts = append(parts, from.hide(less.part))
 		}
-		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		for _, m := range advice.FindAllSubmatch(b, -1) {
-			if found++; !known[string(m[1])] {
-				t.Errorf("%s speaks of %s, and there is no such command", path, m[0])
-			}
-		}
-		return err
+	}
+	return parts
+}
+
+// adviceWorld is a world in which a port of the host is listened at.
+type adviceWorld struct {
+	*world
+	port string
+}
+
+// fill puts the place into a text.
+func (w *adviceWorld) fill(text string) string {
+	return strings.NewReplacer("$W", w.base, "$PORT", w.port).Replace(text)
+}
+
+// hide takes it out again.
+func (w *adviceWorld) hide(text string) string {
+	text = strings.ReplaceAll(text, w.base, "$W")
+	if w.port != "" {
+		text = regexp.MustCompile(`\b`+w.port+`\b`).ReplaceAllLiteralString(text, "$PORT")
+	}
+	return text
+}
+
+// argvOf is the command of the server.
+func (c adviceCase) argvOf(w *adviceWorld) []string {
+	if c.server != nil {
+		return c.server(w.world)
+	}
+	return []string{"/usr/bin/python3", filepath.Join(w.base, "server", "exec.py")}
+}
+
+// attempt uses the server once: without a jail where p is nil, else with what p adds
+// to the policy. p was proposed in another world, from.
+func (c adviceCase) attempt(t *testing.T, w *adviceWorld, p *proposal, from *adviceWorld) (got outcome) {
+	t.Helper()
+	argv := c.argvOf(w)
+	cmd := w.plain(argv...)
+	if p != nil {
+		cmd = w.jail(c.arguments(t, w, p, from, argv)...)
+	}
+	s := start(t, cmd)
+	defer func() {
+		s.close()
+		got.stderr = s.stderr.String()
+	}()
+	m := s.call("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": c.capabilities(w, s), "clientInfo": map[string]any{"name": "test", "version": "1"},
 	})
-	if err != nil || found == 0 {
-		t.Fatalf("%d found, %v", found, err)
+	if m.Error != nil {
+		return outcome{toolResult: toolResult{raw: m.Error, IsError: true}}
 	}
+	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	if c.roots != nil {
+		eventually(t, "the server has its roots", func() bool {
+			said := s.stderr.String()
+			return strings.Contains(said, "directories from MCP roots") || strings.Contains(said, "No valid root directories")
+		})
+	}
+	if c.use != nil {
+		return outcome{toolResult: c.use(t, w.world, s)}
+	}
+	do := slices.Clone(c.argv)
+	if do == nil {
+		do = []string{"sh", "-c", c.script}
+	}
+	for i := range do {
+		do[i] = w.fill(do[i])
+	}
+	return outcome{toolResult: s.tool("run", map[string]any{"argv": do})}
+}
+
+// outcome is what a client saw.
+type outcome struct {
+	toolResult
+	stderr string
+}
+
+// capabilities are those of the client, which answers for its roots.
+func (c adviceCase) capabilities(w *adviceWorld, s *session) map[string]any {
+	if c.roots == nil {
+		return map[string]any{}
+	}
+	roots := []map[string]string{}
+	for _, dir := range c.roots {
+		roots = append(roots, map[string]string{"uri": "file://" + w.fill(dir)})
+	}
+	s.answer = func(m message) any { return map[string]any{"roots": roots} }
+	return map[string]any{"roots": map[string]any{}}
+}
+
+// arguments are those of `mcp-jail run`, or of `mcp-jail plan`.
+func (c adviceCase) arguments(t *testing.T, w *adviceWorld, p *proposal, from *adviceWorld, argv []string) []string {
+	t.Helper()
+	here := func(text string) string {
+		if from != nil {
+			text = strings.ReplaceAll(text, from.base, w.base)
+		}
+		return text
+	}
+	if c.rules == "" {
+		flags := w.fill(c.flags)
+		for _, f := range p.flags {
+			flags += " " + here(f)
+		}
+		args := append([]string{"--name", adviceServer}, w.words(t, flags)...)
+		return append(append(args, "--"), argv...)
+	}
+	file := filepath.Join(w.base, "c.toml")
+	text := fmt.Sprintf("version = 1\n[servers.%s]\ncommand = %q\narguments = [", adviceServer, argv[0])
+	for _, a := range argv[1:] {
+		text += fmt.Sprintf("%q, ", a)
+	}
+	text += "]\n" + strings.ReplaceAll(w.fill(c.rules), "[access", "[servers."+adviceServer+".access")
+	for _, r := range p.rules {
+		text += "\n" + here(r)
+	}
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	return []string{"--config", file, adviceServer}
+}
+
+// words are what a shell makes of a command line.
+func (w *world) words(t *testing.T, line string) []string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", `printf '%s\n' `+line)
+	cmd.Env = w.env
+	out, err := cmd.Output()
+	must(t, err)
+	return strings.Fields(string(out))
+}
+
+// proposal is what a diagnosis proposes: tables for a configuration, or flags with
+// their values.
+type proposal struct{ rules, flags []string }
+
+// proposed reads the proposal out of the record, and looks whether the client was told
+// it, too.
+func (c adviceCase) proposed(t *testing.T, w *adviceWorld, got outcome) *proposal {
+	t.Helper()
+	var record struct {
+		Diagnoses []struct {
+			Stage, Attribution, Cause string
+			Grant, Flags              []string
+		}
+	}
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", adviceServer)), &record))
+	if len(record.Diagnoses) == 0 {
+		t.Errorf("no diagnosis of %s", got.texts())
+		return nil
+	}
+	d := record.Diagnoses[len(record.Diagnoses)-1]
+	if d.Attribution != "certain" && d.Attribution != "likely" {
+		t.Errorf("the cause is %s: %s\nfailure: %s", d.Attribution, d.Cause, got.texts())
+	}
+	p := &proposal{}
+	switch {
+	case c.rules == "" && len(d.Flags) > 0:
+		for i := 0; i+1 < len(d.Flags); i += 2 {
+			p.flags = append(p.flags, d.Flags[i]+" "+d.Flags[i+1])
+		}
+	case len(d.Grant) > 0 && c.rules != "":
+		for _, table := range regexp.MustCompile(`(?m)^\[`).Split("\n"+strings.Join(d.Grant, "\n"), -1)[1:] {
+			p.rules = append(p.rules, "["+strings.TrimSpace(table)+"\n")
+		}
+	default:
+		t.Errorf("nothing that could be pasted: %+v\nfailure: %s", d, got.texts())
+		return nil
+	}
+	told := got.texts() + string(got.raw)
+	if d.Stage != "call" { // the server had complained before
+		told += got.stderr
+	}
+	for _, part := range slices.Concat(d.Grant, d.Flags) {
+		quoted, _ := json.Marshal(part)
+		if !strings.Contains(told, part) && !strings.Contains(told, string(quoted)) {
+			t.Errorf("the client is not told %s: %s", part, told)
+		}
+	}
+	return p
+}
+
+// line is a proposal as rows write it.
+func (p *proposal) line(w *adviceWorld) string {
+	var parts []string
+	for _, r := range p.rules {
+		r = strings.NewReplacer("[servers."+adviceServer+".", "[", " = true", "", "\n", ", ", "]\n", "] ", "]]\n", "]] ").Replace(strings.TrimSpace(r))
+		parts = append(parts, r)
+	}
+	return w.hide(strings.Join(append(parts, p.flags...), "; "))
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// apparmorPaths are where packages and administrators put a program.
-const apparmorPaths = "/usr/{,local/}bin/mcp-jail"
+// apparmorPattern are where packages and administrators put a program.
+const apparmorPattern = "/usr/{,local/}bin/mcp-jail"
 
 // apparmorProfile is the AppArmor profile that gives the programs at a path back
 // what kernel.apparmor_restrict_unprivileged_userns takes from every program
@@ -32,8 +32,8 @@ profile mcp-jail ` + path + ` flags=(unconfined) {
 `
 }
 
-// apparmor prints the profile for this very program.
-func (c console) apparmor() error {
+// printApparmorProfile prints the profile for this very program.
+func (c console) printApparmorProfile() error {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -41,12 +41,12 @@ func (c console) apparmor() error {
 	if err != nil {
 		return &hostError{err}
 	}
-	c.printf("%s", apparmorProfile(apparmorQuoted(self)))
+	c.printf("%s", apparmorProfile(quoteApparmorPath(self)))
 	return nil
 }
 
-// apparmorQuoted keeps a path from being a pattern (apparmor.d(5), "Globbing").
-func apparmorQuoted(path string) string {
+// quoteApparmorPath keeps a path from being a pattern (apparmor.d(5), "Globbing").
+func quoteApparmorPath(path string) string {
 	var b strings.Builder
 	for _, r := range path {
 		if strings.ContainsRune(`\*?[]{}^",@`, r) {

@@ -11,7 +11,7 @@ import (
 // TestAppArmorProfile: what is shipped is what doctor prints, but for the paths.
 func TestAppArmorProfile(t *testing.T) {
 	file := filepath.Join("..", "..", "packaging", "apparmor", "mcp-jail")
-	want := apparmorProfile(apparmorPaths)
+	want := apparmorProfile(apparmorPattern)
 	if os.Getenv("MCPJAIL_UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestAppArmorParses(t *testing.T) {
 	if err != nil {
 		t.Skip("apparmor_parser: ", err)
 	}
-	for _, path := range []string{apparmorPaths, apparmorQuoted("/home/u/go/bin/mcp-jail"), apparmorQuoted(`/home/a b/go{x}"/bin/mcp-jail`)} {
+	for _, path := range []string{apparmorPattern, quoteApparmorPath("/home/u/go/bin/mcp-jail"), quoteApparmorPath(`/home/a b/go{x}"/bin/mcp-jail`)} {
 		text := apparmorProfile(path)
 		if strings.Contains(string(version), "version 2.") || strings.Contains(string(version), "version 3.") {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, "abi <abi/4.0>,\n", ""), "  userns,\n", "")

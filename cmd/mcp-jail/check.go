@@ -72,14 +72,14 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	files, err := typed(append(slices.Clone(k.Config), k.Files...))
+	files, err := expandHome(append(slices.Clone(k.Config), k.Files...))
 	if err != nil {
 		return err
 	}
-	host.Configs = absolute(files)
+	host.Configs = absolutePaths(files)
 	config, warnings, err := policy.Load(policy.LoadOptions{Files: files})
 	if err != nil {
-		return k.broken(c, err)
+		return k.reportBroken(c, err)
 	}
 	interrupted := make(chan os.Signal, 1)
 	if k.Probe { // the session under way ends by itself, and no other is to begin
@@ -92,15 +92,15 @@ func (k *checkCmd) Run(c console) error {
 	}
 	names := config.ServerNames()
 	reports := make([]serverReport, 0, len(names))
-	worst := exitFine
+	worst := exitOK
 	for _, name := range names {
 		t := &target{host: host}
-		r := k.server(c, t, config, name, axes)
+		r := k.checkServer(c, t, config, name, axes)
 		select {
 		case s := <-interrupted:
 			c.errorf("interrupted while %s was tried; nothing is reported", name)
 			number, _ := s.(syscall.Signal)
-			return silent(128 + int(number))
+			return reportedStatus(128 + int(number))
 		default:
 		}
 		worst = max(worst, r.status)
@@ -111,7 +111,7 @@ func (k *checkCmd) Run(c console) error {
 			Files    []string       `json:"files"`
 			Warnings []string       `json:"warnings,omitempty"`
 			Servers  []serverReport `json:"servers"`
-		}{config.Files, words(warnings), reports}
+		}{config.Files, warningTexts(warnings), reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", diagnostics.EscapeJSON(b))
 	} else {
@@ -122,24 +122,24 @@ func (k *checkCmd) Run(c console) error {
 			c.printf("%s", r.text(c))
 		}
 		if len(names) == 0 {
-			c.printf("no server is configured%s\n", readFrom(config.Files))
+			c.printf("no server is configured%s\n", configSources(config.Files))
 		}
 	}
-	if worst != exitFine {
-		return silent(worst)
+	if worst != exitOK {
+		return reportedStatus(worst)
 	}
 	return nil
 }
 
-func readFrom(files []string) string {
+func configSources(files []string) string {
 	if len(files) == 0 {
 		return ": no configuration file was found"
 	}
 	return " in " + strings.Join(files, ", ")
 }
 
-// broken reports a configuration that cannot be used at all.
-func (k *checkCmd) broken(c console, err error) error {
+// reportBroken reports a configuration that cannot be used at all.
+func (k *checkCmd) reportBroken(c console, err error) error {
 	var problems policy.Problems
 	if k.Format != "json" {
 		return err
@@ -166,26 +166,26 @@ func (k *checkCmd) broken(c console, err error) error {
 	}
 	b, _ := json.MarshalIndent(out, "", "  ")
 	c.printf("%s\n", diagnostics.EscapeJSON(b))
-	return silent(statusOf(err))
+	return reportedStatus(exitStatusOf(err))
 }
 
-// server checks one server as far as its mistakes let it.
-func (k *checkCmd) server(c console, t *target, config *policy.Config, name string, axes []policy.Axis) (r serverReport) {
+// checkServer checks one server as far as its mistakes let it.
+func (k *checkCmd) checkServer(c console, t *target, config *policy.Config, name string, axes []policy.Axis) (r serverReport) {
 	r = serverReport{Server: name}
 	fail := func(status int, err error) serverReport {
 		r.Errors, r.status = append(r.Errors, err.Error()), max(r.status, status)
 		return r
 	}
 	var err error
-	t.configure(config, name, "", axes)
-	if t.policy, err = t.of(""); err != nil {
+	t.setConfig(config, name, "", axes)
+	if t.policy, err = t.policyOf(""); err != nil {
 		return fail(exitUsage, err)
 	}
-	r.Policy, r.Remarks, r.stateless = describe(t.policy), remarks(t.policy), !t.policy.Stateful
-	if t.profile, t.warnings, err = resolve(t.policy, t.host, t.warnings); err != nil {
-		return fail(statusOf(err), err)
+	r.Policy, r.Remarks, r.stateless = describePolicy(t.policy), remarkTexts(t.policy), !t.policy.Stateful
+	if t.profile, t.warnings, err = resolveProfile(t.policy, t.host, t.warnings); err != nil {
+		return fail(exitStatusOf(err), err)
 	}
-	r.Warnings = t.warned()
+	r.Warnings = t.warningTexts()
 	plan, err := t.compile()
 	if plan != nil {
 		r.Gaps = plan.Gaps
@@ -193,20 +193,20 @@ func (k *checkCmd) server(c console, t *target, config *policy.Config, name stri
 	if err != nil {
 		return fail(exitHost, err)
 	}
-	r.Warnings = append(r.Warnings, words(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
+	r.Warnings = append(r.Warnings, warningTexts(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
 	if k.Probe {
-		err = t.probe(c, &r, k.Timeout)
+		err = t.tryServer(c, &r, k.Timeout)
 	}
 	if !t.policy.Stateful {
 		r.status = t.reportTools(&r)
 	}
 	if k.Probe {
-		t.probeHosts(c, &r, k.Timeout)
+		t.checkHosts(c, &r, k.Timeout)
 	}
 	if err != nil {
-		return fail(exitFindings, err)
+		return fail(exitFailure, err)
 	}
-	r.OK = r.status == exitFine
+	r.OK = r.status == exitOK
 	return r
 }
 
@@ -218,7 +218,7 @@ func (r serverReport) text(c console) string {
 	}
 	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.paint(bold, r.Server), printable(r.Policy))
 	line := func(code, what, msg string) {
-		fmt.Fprintf(&b, "    %s %s\n", c.paint(code, what), strings.ReplaceAll(lines(msg), "\n", "\n      "))
+		fmt.Fprintf(&b, "    %s %s\n", c.paint(code, what), strings.ReplaceAll(printableLines(msg), "\n", "\n      "))
 	}
 	for _, e := range r.Errors {
 		line(red, "error:", e)
@@ -234,7 +234,7 @@ func (r serverReport) text(c console) string {
 	for _, m := range r.Remarks {
 		line(dim, "note:", m)
 	}
-	b.WriteString(netTable(c, "    ", "", r.Hosts, r.Secrets))
+	b.WriteString(hostTable(c, "    ", "", r.Hosts, r.Secrets))
 	if r.Probed != "" {
 		plural := "s:"
 		switch len(r.Tools) {
@@ -246,7 +246,7 @@ func (r serverReport) text(c console) string {
 		fmt.Fprintf(&b, "    %s offers %d tool%s\n", printable(r.Probed), len(r.Tools), plural)
 	}
 	if !r.stateless {
-		paragraph(&b, "      ", toolNames(r.Tools))
+		writeWrapped(&b, "      ", toolNames(r.Tools))
 		return b.String()
 	}
 	if r.Probed == "" && len(r.Tools) > 0 {
@@ -255,7 +255,7 @@ func (r serverReport) text(c console) string {
 	b.WriteString(toolTable("      ", r.Tools))
 	for _, t := range r.Tools {
 		tool := "tool " + printable(t.Name) + ": "
-		b.WriteString(netTable(c, "      ", tool, t.Hosts, t.Secrets))
+		b.WriteString(hostTable(c, "      ", tool, t.Hosts, t.Secrets))
 		for _, e := range t.Errors {
 			line(red, "error:", tool+e)
 		}

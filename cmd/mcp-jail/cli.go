@@ -27,7 +27,7 @@ type policyFlags struct {
 	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"Name of the server: its private HOME and its records. Default: from the command."`
 }
 
-func (f policyFlags) given() string {
+func (f policyFlags) firstSet() string {
 	for _, c := range []struct {
 		name string
 		set  bool
@@ -59,9 +59,9 @@ type fileArg struct {
 	File string `positional-arg-name:"<file>" description:"The policy file. Default: .mcp-jail.toml in the working directory."`
 }
 
-// typed are files as they were typed, which is how errors name them. Clients
+// expandHome are files as they were typed, which is how errors name them. Clients
 // start no shell, so a ~ is still one.
-func typed(files []string) ([]string, error) {
+func expandHome(files []string) ([]string, error) {
 	out := slices.Clone(files)
 	for i, f := range files {
 		if rest, ok := strings.CutPrefix(f, "~/"); ok {
@@ -75,17 +75,17 @@ func typed(files []string) ([]string, error) {
 	return out, nil
 }
 
-// located is a file of the command line, for those who open it themselves.
-func located(file string) (string, error) {
-	files, err := typed([]string{file})
+// absolutePath is a file of the command line, for those who open it themselves.
+func absolutePath(file string) (string, error) {
+	files, err := expandHome([]string{file})
 	if err != nil {
 		return "", err
 	}
 	return filepath.Abs(files[0])
 }
 
-// absolute are the same files for those who do not know the working directory.
-func absolute(files []string) (out []string) {
+// absolutePaths are the same files for those who do not know the working directory.
+func absolutePaths(files []string) (out []string) {
 	for _, f := range files {
 		if abs, err := filepath.Abs(f); err == nil {
 			out = append(out, abs)
@@ -119,36 +119,36 @@ type formatFlag struct {
 	Format string `long:"format" value-name:"json" unquote:"false" enum:"text,json" default:"text" description:"text (default) or json."`
 }
 
-// command is the part of the command line behind "--", which no flag parser may
+// serverCommand is the part of the command line behind "--", which no flag parser may
 // touch: it belongs to the server.
-type command struct {
-	argv  []string
-	given bool
-	line  []string // all of the words, mcp-jail's first
+type serverCommand struct {
+	argv       []string
+	given      bool
+	invocation []string // all of the words, mcp-jail's first
 }
 
-// run is the program without its process: arguments in, exit status out, and the signal
+// runProgram is the program without its process: arguments in, exit status out, and the signal
 // by which to end where there is one. Output that is not complete is no success.
-func run(args []string, c console) (status int, by syscall.Signal) {
+func runProgram(args []string, c console) (status int, by syscall.Signal) {
 	var lost error
-	c.lost, c.by = &lost, &by
-	c.umask = keepOwnersRights()
+	c.writeErr, c.exitSignal = &lost, &by
+	c.umask = clearOwnerUmask()
 	status = c.dispatch(args)
 	if lost != nil {
 		c.errorf("the output is not complete: %s", lost)
-		status = max(status, exitFindings)
+		status = max(status, exitFailure)
 	}
 	return status, by
 }
 
-// endAs has the program end as a server has, or as a signal wanted it.
-func (c console) endAs(exit confine.Exit) error {
-	*c.by = exit.Signal
-	return silent(exit.Code)
+// exitAs has the program end as a server has, or as a signal wanted it.
+func (c console) exitAs(exit confine.Exit) error {
+	*c.exitSignal = exit.Signal
+	return reportedStatus(exit.Code)
 }
 
-// itself is how this program was called.
-func itself() string {
+// programName is how this program was called.
+func programName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "mcp-jail" {
 		return os.Args[0]
 	}
@@ -156,9 +156,9 @@ func itself() string {
 }
 
 func (c console) dispatch(args []string) int {
-	var server command
+	var server serverCommand
 	if i := slices.Index(args, "--"); i >= 0 {
-		server = command{args[i+1:], true, append([]string{itself()}, args...)}
+		server = serverCommand{args[i+1:], true, append([]string{programName()}, args...)}
 		args = args[:i]
 	}
 	c = c.withColours()
@@ -170,7 +170,7 @@ func (c console) dispatch(args []string) int {
 	case len(args) > 0 && args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	if slices.ContainsFunc(args, asksForHelp) {
+	if slices.ContainsFunc(args, isHelpFlag) {
 		return help(c, args)
 	}
 	launcher := confine.Launcher{Umask: c.umask}
@@ -178,13 +178,13 @@ func (c console) dispatch(args []string) int {
 		// The jail's init starts while the command line and the policy are read.
 		launcher.Ready = launcher.Prepare()
 		defer launcher.Ready.Discard()
-		if r := plainRun(args, server); r != nil {
-			return status(c, r.Run(c, server, launcher))
+		if r := parseSimpleRun(args, server); r != nil {
+			return reportError(c, r.Run(c, server, launcher))
 		}
 	}
 	flags, err := parse(args)
 	if err != nil {
-		return misused(c, args, server, err)
+		return reportMisuse(c, args, server, err)
 	}
 	switch k := flags.(type) {
 	case *runCmd:
@@ -193,18 +193,18 @@ func (c console) dispatch(args []string) int {
 		err = k.Run(c, server)
 	case interface{ Run(console) error }:
 		if server.given {
-			return misused(c, args, server, fmt.Errorf("%s takes no command behind --", args[0]))
+			return reportMisuse(c, args, server, fmt.Errorf("%s takes no command behind --", args[0]))
 		}
 		err = k.Run(c)
 	default:
 		panic("no way to run " + args[0])
 	}
-	return status(c, err)
+	return reportError(c, err)
 }
 
-// plainRun reads what most configurations of clients say, run SERVER or run --
+// parseSimpleRun reads what most configurations of clients say, run SERVER or run --
 // COMMAND, without the grammar: the first use of its code is dear. nil: there is more to read.
-func plainRun(args []string, server command) *runCmd {
+func parseSimpleRun(args []string, server serverCommand) *runCmd {
 	switch {
 	case len(args) == 1 && server.given:
 		return &runCmd{}
@@ -214,49 +214,49 @@ func plainRun(args []string, server command) *runCmd {
 	return nil
 }
 
-// misused ends with status 2. A client that meant to run a server gets the
+// reportMisuse ends with status 2. A client that meant to run a server gets the
 // reason as the answer to its first request.
-func misused(c console, args []string, server command, err error) int {
+func reportMisuse(c console, args []string, server serverCommand, err error) int {
 	msg := err.Error()
 	client := len(args) == 0 || args[0] == "run"
-	if hint := withoutDashes(args, server); hint != "" {
+	if hint := missingDashesHint(args, server); hint != "" {
 		msg = hint
 		// What is no command of ours is a server's, with run and -- forgotten.
-		client = client || args[0] != "plan" && isProgram(args[0]) && !isTerminal(c.in)
+		client = client || args[0] != "plan" && isInPath(args[0]) && !isTerminal(c.in)
 	}
 	if client {
-		answerFailure(c, nil, "", usageErrorf("%s", msg))
+		refuseSession(c, nil, "", usageErrorf("%s", msg))
 		return exitUsage
 	}
 	c.errorf("%s\nRun  mcp-jail --help  or  mcp-jail COMMAND --help", msg)
 	return exitUsage
 }
 
-func isOurs(word string) bool {
+func isSubcommand(word string) bool {
 	return slices.ContainsFunc(subcommands(), func(s subcommand) bool { return s.name == word })
 }
 
-// isProgram tells whether a word is the name of one.
-func isProgram(word string) bool {
+// isInPath tells whether a word is the name of one.
+func isInPath(word string) bool {
 	_, err := exec.LookPath(word)
 	return err == nil
 }
 
-// withoutDashes recognises the most likely mistake, a server's command that does
+// missingDashesHint recognises the most likely mistake, a server's command that does
 // not stand behind "--", and says how it is written.
-func withoutDashes(args []string, server command) string {
+func missingDashesHint(args []string, server serverCommand) string {
 	switch {
 	case server.given && len(args) == 0:
 		return "the command is missing; write  mcp-jail run -- " + shellWords(server.argv)
-	case server.given && isOurs(args[0]):
+	case server.given && isSubcommand(args[0]):
 		return ""
 	case server.given: // the -- is among the server's arguments
 		args = slices.Concat(args, []string{"--"}, server.argv)
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
-			return policy.Nearest(args[0], []string{s.name}) != "" && !isProgram(args[0]) // meant to be one of ours
-		}) || isOurs(args[0]) {
+			return policy.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // meant to be one of ours
+		}) || isSubcommand(args[0]) {
 			return ""
 		}
 		return fmt.Sprintf("%s is no command of mcp-jail; to start it as a server, write  mcp-jail run -- %s", args[0], shellWords(args))

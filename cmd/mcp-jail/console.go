@@ -19,13 +19,13 @@ import (
 // console is the three standard streams with what is known about them, and what else
 // the caller gave this process.
 type console struct {
-	in       *os.File
-	out, err *os.File
-	colour   bool // of out
-	errTTY   bool
-	lost     *error          // the first error of a write to the terminal; nil if the caller does not want it
-	umask    *int            // the caller's, where this process has another
-	by       *syscall.Signal // by which this process is to end; 0: none
+	in         *os.File
+	out, err   *os.File
+	colour     bool // of out
+	errTTY     bool
+	writeErr   *error          // the first error of a write to the terminal; nil if the caller does not want it
+	umask      *int            // the caller's, where this process has another
+	exitSignal *syscall.Signal // by which this process is to end; 0: none
 }
 
 // withColours turns colours on for a terminal, unless NO_COLOR is set to
@@ -65,14 +65,14 @@ func paint(on bool, code, s string) string {
 func (c console) paint(code, s string) string { return paint(c.colour, code, s) }
 
 func (c console) printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.lost != nil && *c.lost == nil {
-		*c.lost = err
+	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.writeErr != nil && *c.writeErr == nil {
+		*c.writeErr = err
 	}
 }
 
 // errorf prints an error; its further lines stand indented below it.
 func (c console) errorf(format string, args ...any) {
-	msg := lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	msg := printableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
 		switch {
 		case i == 0:
@@ -84,8 +84,8 @@ func (c console) errorf(format string, args ...any) {
 	}
 }
 
-// lines is printable, line by line.
-func lines(s string) string {
+// printableLines is printable, line by line.
+func printableLines(s string) string {
 	l := strings.Split(s, "\n")
 	for i := range l {
 		l[i] = printable(l[i])

@@ -31,9 +31,9 @@ allowed for mcp-jail alone:
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
 }
 
-// featureWords says what each feature is for; the order is that of
+// featurePurposes says what each feature is for; the order is that of
 // confine.Features.List.
-var featureWords = map[string]string{
+var featurePurposes = map[string]string{
 	"landlock":       "second wall: files, signals, abstract sockets",
 	"seccomp":        "filter of system calls",
 	"seccomp_notify": "a supervisor that system calls can be handed to",
@@ -55,7 +55,7 @@ var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": tru
 
 func (d *doctorCmd) Run(c console) error {
 	if d.Apparmor {
-		return c.apparmor()
+		return c.printApparmorProfile()
 	}
 	features := confine.Probe()
 	trial, egress := tryJail(confine.Launcher{}), tryEgress()
@@ -68,10 +68,10 @@ func (d *doctorCmd) Run(c console) error {
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // what a jail without namespaces takes
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		}{features, egress, findRequests(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
+		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
 		if trial != nil {
 			out.Jail = trial.Error()
-			out.Waive, out.Gaps = tryBare(trial)
+			out.Waive, out.Gaps = tryHostNamespaces(trial)
 		}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", b)
@@ -79,7 +79,7 @@ func (d *doctorCmd) Run(c console) error {
 		c.report(features, egress, trial)
 	}
 	if trial != nil {
-		return silent(exitHost)
+		return reportedStatus(exitHost)
 	}
 	return nil
 }
@@ -88,14 +88,14 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 	c.printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findRequests()})
+	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
 	for _, f := range lines {
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
 		detail := f.Detail
 		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
 			detail += " (optional)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featureWords[f.Name], detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featurePurposes[f.Name], detail)
 	}
 	w.Flush()
 	c.printf("%s", &table)
@@ -106,7 +106,7 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 	}
 	if trial != nil {
 		c.printf("\n%s\n%s\n", c.paint(red, "no jail can be built here that holds the default policy:"), trial)
-		if axes, _ := tryBare(trial); axes != nil {
+		if axes, _ := tryHostNamespaces(trial); axes != nil {
 			c.printf("\n%s: a program ran in it, which tested itself from inside\n", c.paint(yellow, "a jail without namespaces, which holds the rest, can be built"))
 		}
 		return
@@ -114,9 +114,9 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 	c.printf("\n%s: a program ran in a jail that tested itself from inside\n", c.paint(green, "this host can enforce the default policy"))
 }
 
-// tryBare tries a jail without namespaces where one with them was refused. It
+// tryHostNamespaces tries a jail without namespaces where one with them was refused. It
 // returns what has to be waived for it, and nil where it cannot be built either.
-func tryBare(refused error) ([]policy.Axis, []confine.Gap) {
+func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	var gaps *confine.GapError
 	if !errors.As(refused, &gaps) || gaps.Bare.Answer != confine.No {
 		return nil, nil
@@ -147,9 +147,9 @@ func tryEgress() confine.Feature {
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
 }
 
-// findRequests looks for the program that ends TLS, as for a server that can write
+// findTLSProgram looks for the program that ends TLS, as for a server that can write
 // nothing.
-func findRequests() confine.Feature {
+func findTLSProgram() confine.Feature {
 	self, _ := os.Executable()
 	program, err := handover.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
 	switch {
@@ -180,7 +180,7 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	t := &target{policy: p, host: host}
-	process, err := t.start(ctx, profile, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, confine.Stdio{}) })
+	process, err := t.startWithRetry(ctx, profile, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, confine.Stdio{}) })
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	return err
 }
 
-// kernelLine is what `version` says of the running kernel.
-func kernelLine() string {
+// kernelSummary is what `version` says of the running kernel.
+func kernelSummary() string {
 	f := confine.Probe()
 	s := f.OS + " " + f.Kernel
 	for _, n := range f.List() {

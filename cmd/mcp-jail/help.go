@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-const description = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
+const programDescription = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
 
 In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
 by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
@@ -14,37 +14,37 @@ by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
 // helpWidth is where help is wrapped.
 const helpWidth = 80
 
-func asksForHelp(arg string) bool { return arg == "--help" || arg == "-h" }
+func isHelpFlag(arg string) bool { return arg == "--help" || arg == "-h" }
 
 // help answers a command line that asks for it, on standard output.
 func help(c console, args []string) int {
-	i := slices.IndexFunc(args, func(a string) bool { return !asksForHelp(a) })
+	i := slices.IndexFunc(args, func(a string) bool { return !isHelpFlag(a) })
 	if i < 0 {
-		c.printf("%s", helpOfAll())
-		return exitFine
+		c.printf("%s", programHelp())
+		return exitOK
 	}
 	s, err := findSubcommand(args[i])
 	if err != nil {
-		return misused(c, args[i:], command{}, err)
+		return reportMisuse(c, args[i:], serverCommand{}, err)
 	}
-	c.printf("%s", s.manual())
-	return exitFine
+	c.printf("%s", s.helpText())
+	return exitOK
 }
 
-func helpOfAll() string {
+func programHelp() string {
 	rows := [][2]string{}
 	for _, s := range subcommands() {
 		rows = append(rows, [2]string{"  " + s.name, s.help})
 	}
-	return "Usage: mcp-jail <command>\n\n" + description + "\n" +
+	return "Usage: mcp-jail <command>\n\n" + programDescription + "\n" +
 		table("Flags", [][2]string{helpFlag}) + table("Commands", rows) +
 		"\nRun \"mcp-jail <command> --help\" for more information on a command.\n"
 }
 
 var helpFlag = [2]string{"  -h, --help", "Show this help."}
 
-// manual is the help of one command.
-func (s subcommand) manual() string {
+// helpText is the help of one command.
+func (s subcommand) helpText() string {
 	p := s.parser()
 	usage := "Usage: mcp-jail " + s.name
 	var arguments [][2]string

@@ -13,11 +13,11 @@ func main() {
 	confine.ShimMain()
 	if err := confine.CanPoll(); err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
-		os.Exit(exitFindings)
+		os.Exit(exitFailure)
 	}
-	status, by := run(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	status, by := runProgram(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	if by != 0 {
-		dieOf(by)
+		exitBySignal(by)
 	}
 	os.Exit(status)
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// asEnv makes the test binary behave as mcp-jail, for tests that start it
+// runAsEnv makes the test binary behave as mcp-jail, for tests that start it
 // themselves. Scripts have mcp-jail in their PATH.
-const asEnv = "MCPJAIL_TEST_AS"
+const runAsEnv = "MCPJAIL_TEST_AS"
 
 // withoutNamespaces is argv[0] of the test binary when it is to refuse user
 // namespaces to the rest of its arguments, a command.
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
-	testkit.Programs(besides).Dispatch()
-	if os.Getenv(asEnv) == "mcp-jail" {
+	testkit.Programs(sideEntries).Dispatch()
+	if os.Getenv(runAsEnv) == "mcp-jail" {
 		main()
 	}
 	programs := map[string]func(){
@@ -97,13 +97,13 @@ func TestScripts(t *testing.T) {
 			return errors.Join(os.MkdirAll(home, 0o755), os.MkdirAll(env.Cd, 0o755))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status":    cmdStatus,
-			"frames":    cmdFrames,
-			"widest":    cmdWidest,
-			"tree":      cmdTree,
-			"nobody":    cmdNobody,
-			"normalise": cmdNormalise,
-			"fill":      cmdFill,
+			"status":      cmdStatus,
+			"messages":    cmdMessages,
+			"maxwidth":    cmdMaxWidth,
+			"tree":        cmdTree,
+			"noprocesses": cmdNoProcesses,
+			"normalise":   cmdNormalise,
+			"fill":        cmdFill,
 		},
 	})
 }
@@ -163,7 +163,7 @@ func statusAfter(p *os.ProcessState) int {
 }
 
 // frames N: the last program wrote N messages to its stdout, and nothing else.
-func cmdFrames(ts *testscript.TestScript, neg bool, args []string) {
+func cmdMessages(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: frames N")
 	}
@@ -189,7 +189,7 @@ func cmdFrames(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // widest N FILE: no line has more than N characters.
-func cmdWidest(ts *testscript.TestScript, neg bool, args []string) {
+func cmdMaxWidth(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: widest N file")
 	}
@@ -222,7 +222,7 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 
 // nobody: no process of this script is left. Those outside of a jail carry WORK
 // in their environment, those inside a HOME below it.
-func cmdNobody(ts *testscript.TestScript, neg bool, args []string) {
+func cmdNoProcesses(ts *testscript.TestScript, neg bool, args []string) {
 	if runtime.GOOS != "linux" {
 		return
 	}

@@ -30,23 +30,23 @@ func (*planCmd) Help() string {
 Nothing is started. The status is 3 when this host cannot enforce the plan.`
 }
 
-func (p *planCmd) Run(c console, server command) error {
+func (p *planCmd) Run(c console, server serverCommand) error {
 	if p.Server == "" && len(server.argv) == 0 {
 		return usageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
-	t, err := findTarget(p.commonFlags, p.policyFlags, p.Server, p.Tool, server)
+	t, err := resolveTarget(p.commonFlags, p.policyFlags, p.Server, p.Tool, server)
 	if err != nil {
 		return err
 	}
 	if p.Tool != "" && !slices.Contains(t.config.Declared(t.policy.Server), p.Tool) {
-		t.warnings = append(t.warnings, t.undeclared(p.Tool))
+		t.warnings = append(t.warnings, t.undeclaredToolWarning(p.Tool))
 	}
 	plan, err := t.compile()
 	var gaps *confine.GapError // stays nil where nothing is open
 	if err != nil && !errors.As(err, &gaps) {
 		return err
 	}
-	tools, worst := t.declared()
+	tools, worst := t.declaredTools()
 	if p.Format == "json" {
 		c.printf("%s", planJSON(t, plan, tools))
 	} else {
@@ -55,8 +55,8 @@ func (p *planCmd) Run(c console, server command) error {
 	if gaps != nil {
 		worst = exitHost
 	}
-	if worst != exitFine {
-		return silent(worst)
+	if worst != exitOK {
+		return reportedStatus(worst)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 		Warnings []string              `json:"warnings"`
 		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why
 		Tools    []toolReport          `json:"tools,omitempty"`
-	}{t.profile, list(plan.Enforced), list(plan.Gaps), list(plan.Notes), t.warned(), nil, tools}
+	}{t.profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.warningTexts(), nil, tools}
 	if plan.Bare.Answer == confine.No {
 		out.Bare = &plan.Bare
 	}
@@ -82,8 +82,8 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	return append(diagnostics.EscapeJSON(b), '\n')
 }
 
-// list is s, and [] rather than null where there is nothing.
-func list[T any](s []T) []T {
+// nonNil is s, and [] rather than null where there is nothing.
+func nonNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}
 	}
@@ -93,8 +93,8 @@ func list[T any](s []T) []T {
 // planWidth is where a plan is wrapped.
 const planWidth = 100
 
-// paragraph writes items side by side, in lines of at most planWidth.
-func paragraph(b *strings.Builder, indent string, items []string) {
+// writeWrapped writes items side by side, in lines of at most planWidth.
+func writeWrapped(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
 		item = printable(item)
@@ -115,7 +115,7 @@ func paragraph(b *strings.Builder, indent string, items []string) {
 	}
 }
 
-func describe(p *policy.Policy) string {
+func describePolicy(p *policy.Policy) string {
 	s := "stateful: one process for the session"
 	if !p.Stateful {
 		s = "stateless: a fresh process for every call"
@@ -132,7 +132,7 @@ func describe(p *policy.Policy) string {
 	return s + "; " + p.Where
 }
 
-func by(plan *confine.Plan, axis policy.Axis) string {
+func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
 	var how []string
 	for _, e := range plan.Enforced {
 		if e.Axis == axis && !slices.Contains(how, e.By) {
@@ -153,7 +153,7 @@ func entryName(e policy.Entry) string {
 	return e.Path
 }
 
-func origin(e policy.Entry) string {
+func originText(e policy.Entry) string {
 	switch e.Origin {
 	case policy.OriginBaseline:
 		return "baseline"
@@ -173,9 +173,9 @@ func origin(e policy.Entry) string {
 	return e.Rule
 }
 
-func remarks(p *policy.Policy) []string { return words(p.Remarks()) }
+func remarkTexts(p *policy.Policy) []string { return warningTexts(p.Remarks()) }
 
-func words(ws []policy.Warning) []string {
+func warningTexts(ws []policy.Warning) []string {
 	out := make([]string, len(ws))
 	for i, w := range ws {
 		out[i] = w.String()
@@ -183,7 +183,7 @@ func words(ws []policy.Warning) []string {
 	return out
 }
 
-func gapWords(gaps []confine.Gap) []string {
+func gapTexts(gaps []confine.Gap) []string {
 	var out []string
 	for _, g := range gaps {
 		s := fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why)
@@ -198,8 +198,8 @@ func gapWords(gaps []confine.Gap) []string {
 	return out
 }
 
-// bareWords say why there are no namespaces, and both ways on.
-func bareWords(plan *confine.Plan, open *confine.GapError) []string {
+// namespaceAdvice say why there are no namespaces, and both ways on.
+func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
 	if plan.Bare.Answer != confine.No {
 		return nil
 	}
@@ -210,7 +210,7 @@ func bareWords(plan *confine.Plan, open *confine.GapError) []string {
 	return out
 }
 
-func clip(s string, n int) string {
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// netText has a line for each rule. Where there are gaps nobody may be there to see
+// networkText has a line for each rule. Where there are gaps nobody may be there to see
 // requests.
-func netText(p *policy.Profile, gaps bool) string {
+func networkText(p *policy.Profile, gaps bool) string {
 	var b strings.Builder
 	if len(p.Net)+len(p.Inbound) == 0 {
 		return "  none\n"
 	}
 	for _, r := range p.Net {
-		words := netWords(r)
+		words := netRuleText(r)
 		switch {
-		case gaps || !slices.ContainsFunc(r.Ports(), func(port int) bool { return seen(p.Net, r, port) }):
+		case gaps || !slices.ContainsFunc(r.Ports(), func(port int) bool { return isInspected(p.Net, r, port) }):
 		case r.Scheme == "http":
 			words += "; each request is seen, outside of the jail"
 		default:
@@ -35,9 +35,9 @@ func netText(p *policy.Profile, gaps bool) string {
 	return b.String()
 }
 
-// seen reports whether the requests of connections that a rule covers are looked at,
+// isInspected reports whether the requests of connections that a rule covers are looked at,
 // because of this rule or of another.
-func seen(rules []policy.NetRule, r policy.NetRule, port int) bool {
+func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	host := strings.Replace(r.Host, "*", "any", 1)
 	scheme := r.Scheme
 	if scheme == "" {
@@ -46,7 +46,7 @@ func seen(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	return policy.NeedsTerminating(rules, host, scheme, port)
 }
 
-func netWords(r policy.NetRule) string {
+func netRuleText(r policy.NetRule) string {
 	verb := "refuse"
 	if r.Allow {
 		verb = "allow"

@@ -16,22 +16,22 @@ import (
 func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
 	x := planPage{console: c, target: t, plan: plan}
 	x.server()
-	x.head("filesystem", by(plan, policy.AxisFs))
+	x.heading("filesystem", enforcedBy(plan, policy.AxisFs))
 	x.files()
-	x.head("network", by(plan, policy.AxisNet))
-	x.WriteString(netText(t.profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
-	x.head("environment", by(plan, policy.AxisEnv))
+	x.heading("network", enforcedBy(plan, policy.AxisNet))
+	x.WriteString(networkText(t.profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
+	x.heading("environment", enforcedBy(plan, policy.AxisEnv))
 	x.environment()
-	x.head("programs and limits", "")
+	x.heading("programs and limits", "")
 	x.programs()
 	if !t.policy.Stateful && t.policy.Tool == "" {
-		x.head("tools", "each call in a process of its own")
+		x.heading("tools", "each call in a process of its own")
 		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.policy.Warm}
 		x.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
 	}
 	x.remarks(tools)
-	x.section("no namespaces", red, bareWords(plan, open))
-	x.section("does not hold", red, gapWords(plan.Gaps))
+	x.section("no namespaces", red, namespaceAdvice(plan, open))
+	x.section("does not hold", red, gapTexts(plan.Gaps))
 	return x.String()
 }
 
@@ -43,7 +43,7 @@ type planPage struct {
 	plan    *confine.Plan
 }
 
-func (x *planPage) head(title, how string) {
+func (x *planPage) heading(title, how string) {
 	if how != "" {
 		how = "  " + x.console.paint(dim, how)
 	}
@@ -56,7 +56,7 @@ func (x *planPage) section(title, code string, items []string) {
 		if i == 0 {
 			fmt.Fprintf(x, "\n%s\n", x.console.paint(code, title))
 		}
-		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(lines(l), "\n", "\n    "))
+		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(printableLines(l), "\n", "\n    "))
 	}
 }
 
@@ -64,7 +64,7 @@ func (x *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(x, 0
 
 func (x *planPage) server() {
 	p := x.target.profile
-	fmt.Fprintf(x, "%s  %s\n", x.console.paint(bold, p.Server), printable(describe(x.target.policy)))
+	fmt.Fprintf(x, "%s  %s\n", x.console.paint(bold, p.Server), printable(describePolicy(x.target.policy)))
 	w := x.columns()
 	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, printable(value)) }
 	row("program", p.Program)
@@ -98,7 +98,7 @@ func (x *planPage) files() {
 			runtime = append(runtime, e.Path)
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(origin(e)))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(originText(e)))
 	}
 	tmp := "/tmp, /dev/shm"
 	if x.plan.Bare.Answer == confine.No {
@@ -107,14 +107,14 @@ func (x *planPage) files() {
 	fmt.Fprintf(w, "  read write execute\t%s\tprivate, gone at the end\n", tmp)
 	w.Flush()
 	fmt.Fprintf(x, "  read execute, in every policy:\n")
-	paragraph(&x.Builder, "    ", runtime)
+	writeWrapped(&x.Builder, "    ", runtime)
 	if len(p.Links) > 0 {
 		var links []string
 		for _, l := range p.Links {
 			links = append(links, l.Path+" -> "+l.Target)
 		}
 		fmt.Fprintf(x, "  symbolic links:\n")
-		paragraph(&x.Builder, "    ", links)
+		writeWrapped(&x.Builder, "    ", links)
 	}
 }
 
@@ -128,11 +128,11 @@ func (x *planPage) environment() {
 		case v.Name == policy.StatementVar:
 			value = "(this policy, for the server to read)"
 		}
-		fmt.Fprintf(x, "  %s=%s\n", v.Name, printable(clip(value, 120)))
+		fmt.Fprintf(x, "  %s=%s\n", v.Name, printable(truncate(value, 120)))
 	}
 	if len(p.Withheld) > 0 {
 		fmt.Fprintf(x, "  withheld:\n")
-		paragraph(&x.Builder, "    ", p.Withheld)
+		writeWrapped(&x.Builder, "    ", p.Withheld)
 	}
 }
 
@@ -153,7 +153,7 @@ func (x *planPage) programs() {
 
 // remarks are those about the server and about its tools.
 func (x *planPage) remarks(tools []toolReport) {
-	warnings, broken := x.target.warned(), []string(nil)
+	warnings, broken := x.target.warningTexts(), []string(nil)
 	for _, r := range tools {
 		for _, w := range r.Warnings {
 			warnings = append(warnings, "tool "+r.Name+": "+w)
@@ -162,7 +162,7 @@ func (x *planPage) remarks(tools []toolReport) {
 			broken = append(broken, "tool "+r.Name+": "+e)
 		}
 	}
-	x.section("notes", bold, append(x.plan.Notes, remarks(x.target.policy)...))
+	x.section("notes", bold, append(x.plan.Notes, remarkTexts(x.target.policy)...))
 	x.section("warnings", yellow, warnings)
 	x.section("cannot be called", red, broken)
 }

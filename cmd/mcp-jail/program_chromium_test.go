@@ -38,7 +38,7 @@ func browser(t *testing.T, w *world) recipe {
 func TestChromium(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
-	least(t, browser, func(t *testing.T, w *world, s *session) toolResult {
+	checkMinimal(t, browser, func(t *testing.T, w *world, s *session) toolResult {
 		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
 		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
 			t.Errorf("the page: %s", r.texts())

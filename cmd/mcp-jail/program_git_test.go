@@ -31,7 +31,7 @@ func repository(t *testing.T, w *world, dir string) (git func(args ...string)) {
 	return git
 }
 
-func TestRealGit(t *testing.T) {
+func TestGit(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	w := newWorld(t)
@@ -41,36 +41,36 @@ func TestRealGit(t *testing.T) {
 	config := read(t, filepath.Join(w.work, ".git", "config"))
 
 	s := shell(t, w)
-	s.runs("sh", "-c", "echo b >b.txt && echo more >>a.txt")
-	if got := s.runs("git", "status", "--short"); !strings.Contains(got, " M a.txt\n?? b.txt\n") {
+	s.mustRun("sh", "-c", "echo b >b.txt && echo more >>a.txt")
+	if got := s.mustRun("git", "status", "--short"); !strings.Contains(got, " M a.txt\n?? b.txt\n") {
 		t.Errorf("status: %q", got)
 	}
-	s.runs("git", "add", ".")
-	s.runs("git", "commit", "-qm", "second")
-	s.runs("git", "branch", "side")
-	s.runs("git", "checkout", "-q", "side")
-	s.runs("sh", "-c", "echo c >c.txt && git add c.txt && git commit -qm third")
-	s.runs("git", "checkout", "-q", "main")
-	s.runs("git", "merge", "-q", "--no-edit", "side")
-	s.runs("git", "diff", "HEAD~1", "--stat")
-	s.runs("git", "stash", "list")
-	s.runs("git", "tag", "v1")
-	if got := s.runs("git", "log", "--format=%s"); got != "third\nsecond\nfirst\n\n" {
+	s.mustRun("git", "add", ".")
+	s.mustRun("git", "commit", "-qm", "second")
+	s.mustRun("git", "branch", "side")
+	s.mustRun("git", "checkout", "-q", "side")
+	s.mustRun("sh", "-c", "echo c >c.txt && git add c.txt && git commit -qm third")
+	s.mustRun("git", "checkout", "-q", "main")
+	s.mustRun("git", "merge", "-q", "--no-edit", "side")
+	s.mustRun("git", "diff", "HEAD~1", "--stat")
+	s.mustRun("git", "stash", "list")
+	s.mustRun("git", "tag", "v1")
+	if got := s.mustRun("git", "log", "--format=%s"); got != "third\nsecond\nfirst\n\n" {
 		t.Errorf("log: %q", got)
 	}
-	if got := s.runs("git", "worktree", "list"); !strings.Contains(got, w.work) {
+	if got := s.mustRun("git", "worktree", "list"); !strings.Contains(got, w.work) {
 		t.Errorf("worktree list: %q", got)
 	}
-	if got := s.runs("git", "config", "user.name"); got != "T\n\n" {
+	if got := s.mustRun("git", "config", "user.name"); got != "T\n\n" {
 		t.Errorf(".git/config is not readable: %q", got)
 	}
-	s.refused("", "git", "config", "core.fsmonitor", "evil")
-	s.refused("", "sh", "-c", "echo evil >>.git/config")
-	s.refused("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
-	s.refused("", "sh", "-c", "mv .git/hooks .git/h2")
-	s.refused("", "sh", "-c", "mv .git .git2")
-	s.runs("git", "gc", "-q")
-	s.runs("git", "fsck")
+	s.mustFail("", "git", "config", "core.fsmonitor", "evil")
+	s.mustFail("", "sh", "-c", "echo evil >>.git/config")
+	s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
+	s.mustFail("", "sh", "-c", "mv .git/hooks .git/h2")
+	s.mustFail("", "sh", "-c", "mv .git .git2")
+	s.mustRun("git", "gc", "-q")
+	s.mustRun("git", "fsck")
 	if status := s.close(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
@@ -95,7 +95,7 @@ func TestGitWorktree(t *testing.T) {
 		git("worktree", "add", "-q", w.work, "-b", "feature")
 		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	least(t, worktree, starting("sh", "-ec", `
+	checkMinimal(t, worktree, starting("sh", "-ec", `
 		git status --short
 		echo more >>a.txt
 		echo b >b.txt
@@ -125,7 +125,7 @@ func TestGitWorktree(t *testing.T) {
 			"echo /tmp >" + git + "/worktrees/work/commondir",
 			"mv " + git + "/worktrees " + git + "/w",
 		} {
-			s.refused("", "sh", "-c", script)
+			s.mustFail("", "sh", "-c", script)
 		}
 		return toolResult{}
 	})
@@ -143,7 +143,7 @@ func TestGitHooks(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook), 0o755))
 		return nodeServer(t, w, "hooks")
 	}
-	least(t, hooks, starting("sh", "-c", `
+	checkMinimal(t, hooks, starting("sh", "-c", `
 		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
 		echo "$out"
 		exit 1
@@ -152,11 +152,11 @@ func TestGitHooks(t *testing.T) {
 	w := newWorld(t)
 	r := hooks(t, w)
 	w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
-		s.refused("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
-		s.refused("", "sh", "-c", "echo evil >.git/hooks/post-commit")
-		s.refused("", "mv", ".git/hooks", ".git/h")
-		s.runs("touch", "stop") // a hook that fails keeps the commit from being made
-		s.refused("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
+		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
+		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
+		s.mustFail("", "mv", ".git/hooks", ".git/h")
+		s.mustRun("touch", "stop") // a hook that fails keeps the commit from being made
+		s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
 		return toolResult{}
 	})
 	if got := read(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
@@ -166,7 +166,7 @@ func TestGitHooks(t *testing.T) {
 
 // A server that was given a part of a repository is told so, and what is proposed lets
 // git find it.
-func TestGitBelow(t *testing.T) {
+func TestGitBelowRepository(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +214,7 @@ func TestGitConfig(t *testing.T) {
 		repository(t, w, w.work)
 		return nodeServer(t, w, "settings")
 	}
-	least(t, settings, starting("sh", "-ec", `
+	checkMinimal(t, settings, starting("sh", "-ec", `
 		git config user.name Somebody
 		git remote add origin /nowhere
 		git config --unset user.email
@@ -232,19 +232,19 @@ func TestGitConfig(t *testing.T) {
 // A new repository could be one with hooks of the server's own, and a worktree's
 // .git may point anywhere: the host's git would believe both. In the private HOME
 // and in /tmp nobody does.
-func TestGitNew(t *testing.T) {
+func TestGitNewRepository(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	w := newWorld(t)
 	repository(t, w, w.work)
 	s := shell(t, w)
 	const outside = "make it outside of the jail"
-	s.refused(outside, "git", "init", "new")
-	s.refused(outside, "git", "clone", "-q", ".", "cloned")
-	s.refused(outside, "git", "worktree", "add", "wt", "-b", "side")
-	s.refused(outside, "sh", "-c", "git -c protocol.file.allow=always submodule add ./. sub")
-	s.runs("sh", "-ec", "git clone -q . ~/cloned; cd ~/cloned; git config a.b c; git log; git worktree add -q ../wt -b side; cd ../wt; git status; rm -rf ~/cloned ~/wt")
-	s.runs("git", "init", "-q", "/tmp/new")
+	s.mustFail(outside, "git", "init", "new")
+	s.mustFail(outside, "git", "clone", "-q", ".", "cloned")
+	s.mustFail(outside, "git", "worktree", "add", "wt", "-b", "side")
+	s.mustFail(outside, "sh", "-c", "git -c protocol.file.allow=always submodule add ./. sub")
+	s.mustRun("sh", "-ec", "git clone -q . ~/cloned; cd ~/cloned; git config a.b c; git log; git worktree add -q ../wt -b side; cd ../wt; git status; rm -rf ~/cloned ~/wt")
+	s.mustRun("git", "init", "-q", "/tmp/new")
 	s.close()
 	for name := range snapshot(t, w.work) {
 		if strings.Contains(name, "/.git") || strings.HasPrefix(name, ".gitm") {

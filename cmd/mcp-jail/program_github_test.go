@@ -72,7 +72,7 @@ func TestGithubSecret(t *testing.T) {
 	if told := net.told(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
 	}
-	if record := w.say(t, "why", "--format", "json", r.name); strings.Contains(record, token) {
+	if record := w.output(t, "why", "--format", "json", r.name); strings.Contains(record, token) {
 		t.Errorf("the record has the token: %s", record)
 	}
 }

@@ -19,9 +19,9 @@ import (
 // goServer is an MCP server in Go: the test binary under a variable.
 const goServer = "MCPJAIL_TEST_GO_SERVER"
 
-func TestRealGoServer(t *testing.T) {
+func TestGoServer(t *testing.T) {
 	if os.Getenv(goServer) == "" {
-		return // it is no test, but what TestRealGo starts
+		return // it is no test, but what TestGoToolchain starts
 	}
 	serve("go", []string{"probe"}, func(toolCall) (string, error) {
 		var wg sync.WaitGroup
@@ -52,13 +52,13 @@ func TestRealGoServer(t *testing.T) {
 	os.Exit(0)
 }
 
-func TestRealGo(t *testing.T) {
+func TestGoToolchain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, goServer+"=1", "TEST_WORK="+w.work)
 	self, err := os.Executable()
 	must(t, err)
-	s := open(t, w.jail("--env", goServer, "--env", "TEST_WORK", "--", self, "-test.run", "^TestRealGoServer$"), nil)
+	s := open(t, w.jail("--env", goServer, "--env", "TEST_WORK", "--", self, "-test.run", "^TestGoServer$"), nil)
 	if r := s.tool("probe", nil); r.texts() != "child loopback true\n" || r.IsError {
 		t.Errorf("%s", r.raw)
 	}
@@ -78,7 +78,7 @@ func TestGoBinary(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	r := documented(t, "binary", `command = "/home/me/bin/server"`,
-		fmt.Sprintf("command = %q\narguments = [\"-test.run\", \"^TestRealGoServer$\"]\nvariables = [%q, \"TEST_WORK\"]", self, goServer))
+		fmt.Sprintf("command = %q\narguments = [\"-test.run\", \"^TestGoServer$\"]\nvariables = [%q, \"TEST_WORK\"]", self, goServer))
 	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult { return s.tool("probe", nil) })
 	if got.IsError || got.texts() != "child loopback true\n" {
 		t.Errorf("%s", got.raw)

@@ -46,7 +46,7 @@ func TestJava(t *testing.T) {
 		w.plant(t, w.base, map[string]string{"server/package.json": "{}", "server/Main.java": javaProgram, "work/in.txt": "read"})
 		return nodeServer(t, w, "java")
 	}
-	least(t, java, func(t *testing.T, w *world, s *session) toolResult {
+	checkMinimal(t, java, func(t *testing.T, w *world, s *session) toolResult {
 		main := filepath.Join(w.base, "server", "Main.java")
 		r := s.tool("run", map[string]any{"argv": []string{"java", main, filepath.Join(w.work, "in.txt")}})
 		if !r.IsError && strings.TrimSpace(r.texts()) != "text true read" {
@@ -58,11 +58,11 @@ func TestJava(t *testing.T) {
 	w := newWorld(t)
 	s := shell(t, w)
 	w.plant(t, w.work, map[string]string{"Main.java": javaProgram, "in.txt": "read"})
-	s.runs("javac", "Main.java")
-	s.runs("sh", "-c", "java Main in.txt && ls -d /tmp/hsperfdata_*")
+	s.mustRun("javac", "Main.java")
+	s.mustRun("sh", "-c", "java Main in.txt && ls -d /tmp/hsperfdata_*")
 	// ZGC keeps its heap in a file without a name, which is as large as the heap may
 	// become: a quarter of the machine unless it is told.
-	s.runs("java", "-XX:+UseZGC", "-Xmx512m", "Main", "in.txt")
-	s.refused("File too large", "java", "-XX:+UseZGC", "-Xmx2g", "Main", "in.txt")
+	s.mustRun("java", "-XX:+UseZGC", "-Xmx512m", "Main", "in.txt")
+	s.mustFail("File too large", "java", "-XX:+UseZGC", "-Xmx2g", "Main", "in.txt")
 	s.close()
 }

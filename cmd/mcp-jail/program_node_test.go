@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRealNode(t *testing.T) {
+func TestNode(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
 	w := newWorld(t)
@@ -60,11 +60,11 @@ if (cluster.isPrimary) {
 			require("crypto").randomBytes(8); os.cpus(); os.totalmem(); os.userInfo(); os.hostname(); os.networkInterfaces();
 			require("dns").lookup("localhost", (e, a) => console.log(e ? String(e) : "ok"));`,
 	} {
-		if got := strings.TrimSpace(s.runs("node", "-e", script)); got != "ok" {
+		if got := strings.TrimSpace(s.mustRun("node", "-e", script)); got != "ok" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if out := s.refused("", "node", "-e", `require("net").connect(`+hostPort(t)+`, "127.0.0.1").on("error", (e) => { console.log(e.code); process.exit(1) }).on("connect", () => process.exit(0))`); !strings.Contains(out, "ECONNREFUSED") && !strings.Contains(out, "EACCES") && !strings.Contains(out, "ENETUNREACH") {
+	if out := s.mustFail("", "node", "-e", `require("net").connect(`+hostPort(t)+`, "127.0.0.1").on("error", (e) => { console.log(e.code); process.exit(1) }).on("connect", () => process.exit(0))`); !strings.Contains(out, "ECONNREFUSED") && !strings.Contains(out, "EACCES") && !strings.Contains(out, "ENETUNREACH") {
 		t.Errorf("a connection to the host: %s", out)
 	}
 	if status := s.close(); status != 0 {

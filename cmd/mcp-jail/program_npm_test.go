@@ -121,7 +121,7 @@ func TestNpmInstall(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0","scripts":{"use":"jail-fixture </dev/null"}}`})
 		return r
 	}
-	least(t, packages, starting("sh", "-ec", `
+	checkMinimal(t, packages, starting("sh", "-ec", `
 		export npm_config_registry=http://127.0.0.1:4873 npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
 		npm install jail-fixture 2>&1
 		test "$(cat node_modules/jail-fixture/installed)" = "by a script"
@@ -154,7 +154,7 @@ func TestNpxCold(t *testing.T) {
 	s := open(t, w.jail("--", "node", program), nil)
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
 	for range 2 {
-		out := s.runs("sh", "-c", `echo '`+hello+`' | npm_config_offline=false npx -y --registry `+url+` jail-fixture && ls ~/.npm`)
+		out := s.mustRun("sh", "-c", `echo '`+hello+`' | npm_config_offline=false npx -y --registry `+url+` jail-fixture && ls ~/.npm`)
 		if !strings.Contains(out, `"serverInfo":{"name":"exec"`) || !strings.Contains(out, "_cacache") {
 			t.Errorf("%s", out)
 		}
@@ -168,7 +168,7 @@ func TestNpxCold(t *testing.T) {
 }
 
 // A package in the cache of the server's private HOME starts without a network.
-func TestRealNpxCached(t *testing.T) {
+func TestNpxCached(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
@@ -178,7 +178,7 @@ func TestRealNpxCached(t *testing.T) {
 			Env []struct{ Name, Value string } `json:"env"`
 		} `json:"profile"`
 	}
-	must(t, json.Unmarshal([]byte(w.say(t, append([]string{"plan", "--format", "json", "--name", "fixture", "--"}, argv...)...)), &plan))
+	must(t, json.Unmarshal([]byte(w.output(t, append([]string{"plan", "--format", "json", "--name", "fixture", "--"}, argv...)...)), &plan))
 	home := ""
 	for _, v := range plan.Profile.Env {
 		if v.Name == "HOME" {
@@ -194,17 +194,17 @@ func TestRealNpxCached(t *testing.T) {
 	fill := w.plain(argv...)
 	fill.Env = append(fill.Env[:len(fill.Env):len(fill.Env)], "HOME="+home)
 	s := open(t, fill, nil)
-	if got := s.runs("sh", "-c", "echo $DEPENDENCY"); got != "loaded\n\n" {
+	if got := s.mustRun("sh", "-c", "echo $DEPENDENCY"); got != "loaded\n\n" {
 		t.Fatalf("the package does not work: %q", got)
 	}
 	s.close()
 
 	for _, flags := range [][]string{{}, {"--offline"}} {
 		s := open(t, w.jail(append([]string{"--name", "fixture", "--", "npx"}, append(flags, argv[1:]...)...)...), nil)
-		if got := s.runs("sh", "-c", "echo $DEPENDENCY $npm_config_offline"); !strings.HasPrefix(got, "loaded true\n") {
+		if got := s.mustRun("sh", "-c", "echo $DEPENDENCY $npm_config_offline"); !strings.HasPrefix(got, "loaded true\n") {
 			t.Errorf("npx %q: %q", flags, got)
 		}
-		s.refused("", "sh", "-c", "ls "+w.home+"/.ssh")
+		s.mustFail("", "sh", "-c", "ls "+w.home+"/.ssh")
 		if status := s.close(); status != 0 {
 			t.Errorf("npx %q: exit status %d\nstderr: %s", flags, status, &s.stderr)
 		}
@@ -213,7 +213,7 @@ func TestRealNpxCached(t *testing.T) {
 
 // A package that the workspace has installed. The workspace has to be granted
 // with execute: its programs are no part of the baseline.
-func TestRealNpxInstalled(t *testing.T) {
+func TestNpxInstalled(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
@@ -241,7 +241,7 @@ execute = true
 }
 
 // Without a network and a cache npx would be silent for a minute.
-func TestRealNpxAbsent(t *testing.T) {
+func TestNpxAbsent(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)

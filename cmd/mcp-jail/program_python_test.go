@@ -27,7 +27,7 @@ func pythons(t *testing.T) []string {
 	return list
 }
 
-func TestRealPython(t *testing.T) {
+func TestPython(t *testing.T) {
 	t.Parallel()
 	for _, python := range pythons(t) {
 		t.Run(strings.Trim(strings.ReplaceAll(filepath.Dir(python), "/", "-"), "-"), func(t *testing.T) {
@@ -93,7 +93,7 @@ ssl.create_default_context(); socket.socketpair(); select.epoll(); print("ok")`,
 import os, pwd, getpass
 print("ok" if pwd.getpwuid(os.getuid()).pw_name and os.path.expanduser("~") == os.environ["HOME"] else "no")`,
 			} {
-				if got := strings.Fields(s.runs("python", "-c", script)); len(got) == 0 || got[len(got)-1] != "ok" {
+				if got := strings.Fields(s.mustRun("python", "-c", script)); len(got) == 0 || got[len(got)-1] != "ok" {
 					t.Errorf("%s: %q", name, got)
 				}
 			}
@@ -107,13 +107,13 @@ if __name__ == "__main__":
     with c.Pool(2) as p: assert p.map(square, range(5)) == [0, 1, 4, 9, 16]
     q = c.Queue(); p = c.Process(target=q.put, args=("ok",)); p.start(); print(q.get()); p.join()
 `})
-				if got := strings.TrimSpace(s.runs("python", file)); got != "ok" {
+				if got := strings.TrimSpace(s.mustRun("python", file)); got != "ok" {
 					t.Errorf("multiprocessing, %s: %q", method, got)
 				}
 			}
 			// An environment made inside of the jail, in the workspace.
-			s.runs("python", "-m", "venv", "--without-pip", "env")
-			if got := strings.TrimSpace(s.runs("python", "-c", `
+			s.mustRun("python", "-m", "venv", "--without-pip", "env")
+			if got := strings.TrimSpace(s.mustRun("python", "-c", `
 import subprocess
 r = subprocess.run(["env/bin/python", "-c", "import sys; print(sys.prefix != sys.base_prefix)"], capture_output=True, text=True)
 print(r.stdout or r.stderr)`)); got != "True" {
@@ -134,7 +134,7 @@ print(r.stdout or r.stderr)`)); got != "True" {
 			}
 			w.plant(t, sites[0], map[string]string{"installed.py": "word = 'ok'\n"})
 			s = open(t, w.jail("--", filepath.Join(venv, "bin", "python"), w.fixture(t, "exec.py")), nil)
-			if got := strings.TrimSpace(s.runs("python", "-c", "import installed, sys; assert sys.prefix != sys.base_prefix; print(installed.word)")); got != "ok" {
+			if got := strings.TrimSpace(s.mustRun("python", "-c", "import installed, sys; assert sys.prefix != sys.base_prefix; print(installed.word)")); got != "ok" {
 				t.Errorf("venv: %q", got)
 			}
 			s.close()
@@ -200,7 +200,7 @@ func TestPythonWheel(t *testing.T) {
 		wheel(t, w.work)
 		return documented(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
 	}
-	least(t, wheels, starting("python", "-c", `
+	checkMinimal(t, wheels, starting("python", "-c", `
 import os, sys
 os.execvp("sh", ["sh", "-ec", """
 	"$0" -m venv --without-pip .venv

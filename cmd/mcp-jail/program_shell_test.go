@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRealShell(t *testing.T) {
+func TestShell(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
 	w := newWorld(t)
@@ -28,13 +28,13 @@ EOF`: "y\n\n",
 		`ps -e >/dev/null 2>&1 || ls -d /proc/[0-9]* >/dev/null; test -r /proc/self/status && test ! -e /proc/` + fmt.Sprint(os.Getpid()+100000) + ` && echo ok`: "ok\n\n",
 		`echo "$HOME" | grep -c servers/ && touch ~/mine && ls ~ && rm ~/mine`:                                                                                   "1\nmine\n\n",
 	} {
-		if got := s.runs("sh", "-c", script); got != want {
+		if got := s.mustRun("sh", "-c", script); got != want {
 			t.Errorf("%s\n got %q\nwant %q", script, got, want)
 		}
 	}
-	s.refused("", "sh", "-c", "cat "+w.home+"/.ssh/id_ed25519")
-	s.refused("", "sh", "-c", "echo x >"+w.base+"/outside")
-	s.refused("", "sh", "-c", `test -n "$PLANTED_SECRET"`)
+	s.mustFail("", "sh", "-c", "cat "+w.home+"/.ssh/id_ed25519")
+	s.mustFail("", "sh", "-c", "echo x >"+w.base+"/outside")
+	s.mustFail("", "sh", "-c", `test -n "$PLANTED_SECRET"`)
 	if status := s.close(); status != 0 {
 		t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
 	}

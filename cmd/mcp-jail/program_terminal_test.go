@@ -13,14 +13,14 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := shell(t, w)
-	out := s.runs("script", "-qec", "test -t 0 && test -t 1 && tty && stty size && ls /dev/pts && sh -ic 'echo interactive'", "/dev/null")
+	out := s.mustRun("script", "-qec", "test -t 0 && test -t 1 && tty && stty size && ls /dev/pts && sh -ic 'echo interactive'", "/dev/null")
 	for _, want := range []string{"/dev/pts/0", "ptmx", "interactive"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)
 		}
 	}
 	// One in another: the second has the next number.
-	if out := s.runs("script", "-qec", "script -qec tty /dev/null", "/dev/null"); !strings.Contains(out, "/dev/pts/1") {
+	if out := s.mustRun("script", "-qec", "script -qec tty /dev/null", "/dev/null"); !strings.Contains(out, "/dev/pts/1") {
 		t.Errorf("nested: %q", out)
 	}
 	if status := s.close(); status != 0 {

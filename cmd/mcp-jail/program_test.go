@@ -115,11 +115,11 @@ func starting(argv ...string) use {
 	}
 }
 
-// least shows that a recipe is the smallest: the program works with it; without
+// checkMinimal shows that a recipe is the smallest: the program works with it; without
 // any of its rules, or of the rights in one, it does not. Then the diagnosis names
 // what was taken away, and the lines that it proposes make the program work again.
 // With targets, only of the rules for these.
-func least(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
+func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
 		t.Parallel()
@@ -131,51 +131,51 @@ func least(t *testing.T, recipe func(*testing.T, *world) recipe, use use, target
 	})
 	w := newWorld(t)
 	for i, rule := range recipe(t, w).access {
-		for n, way := range lessThan(rule) {
+		for n, way := range weakerRules(rule) {
 			if len(targets) > 0 && !slices.Contains(targets, way.target) {
 				continue
 			}
 			name := strings.ReplaceAll("without "+way.target+" "+way.right, w.base, "")
 			t.Run(strings.TrimSpace(name), func(t *testing.T) {
 				t.Parallel()
-				repaired(t, recipe, i, n, use)
+				checkRepair(t, recipe, i, n, use)
 			})
 		}
 	}
 }
 
-// less is a rule from which something was taken away.
-type less struct {
+// weakerRule is a rule from which something was taken away.
+type weakerRule struct {
 	target string // of the rule
 	right  string // what it lacks; "" when it is gone as a whole
 	rule   string
 }
 
-// lessThan are the ways to take something away from a rule.
-func lessThan(rule string) []less {
+// weakerRules are the ways to take something away from a rule.
+func weakerRules(rule string) []weakerRule {
 	target := named(rule)[0]
-	ways := []less{{target: target}}
+	ways := []weakerRule{{target: target}}
 	rights := regexp.MustCompile(`(?m)^\w+ = true\n`).FindAllString(rule, -1)
 	for _, right := range rights {
 		if len(rights) > 1 {
-			ways = append(ways, less{target, strings.TrimSuffix(right, " = true\n"), strings.Replace(rule, right, "", 1)})
+			ways = append(ways, weakerRule{target, strings.TrimSuffix(right, " = true\n"), strings.Replace(rule, right, "", 1)})
 		}
 	}
 	return ways
 }
 
-// repaired shows that a recipe is too little without something of its rule i, and
+// checkRepair shows that a recipe is too little without something of its rule i, and
 // pastes what the diagnoses propose until the program works. A rule may need more
 // than one: programs fail at one thing at a time. Each attempt has a world of its
 // own, since what has failed may have left something behind.
-func repaired(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int, use use) {
+func checkRepair(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int, use use) {
 	t.Helper()
 	const here = "/WORLD/"
 	var added []string
 	for round := range 4 {
 		w := newWorld(t)
 		r := recipe(t, w)
-		way := lessThan(r.access[i])[n]
+		way := weakerRules(r.access[i])[n]
 		rules := append(append(r.access[:i:i], way.rule), r.access[i+1:]...)
 		for _, grant := range added {
 			rules = append(rules, strings.ReplaceAll(grant, here, w.base+"/"))
@@ -235,7 +235,7 @@ type diagnosis struct {
 func (w *world) why(t *testing.T, server string) (d diagnosis) {
 	t.Helper()
 	var record struct{ Diagnoses []diagnosis }
-	must(t, json.Unmarshal([]byte(w.say(t, "why", "--format", "json", server)), &record))
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", server)), &record))
 	if n := len(record.Diagnoses); n > 0 {
 		return record.Diagnoses[n-1]
 	}

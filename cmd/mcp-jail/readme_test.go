@@ -54,7 +54,7 @@ func checkSays(t *testing.T, config string) string {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if status, _ := run([]string{"check", "mcp-jail.toml"}, console{in: out, out: out, err: out}); status != exitUsage {
+	if status, _ := runProgram([]string{"check", "mcp-jail.toml"}, console{in: out, out: out, err: out}); status != exitUsage {
 		t.Errorf("exit status %d", status)
 	}
 	said, err := os.ReadFile("said")

@@ -19,22 +19,22 @@ func recordFile(host policy.Host, server string) string {
 // more: a record is not worth a failing session.
 type recorder struct {
 	file    string
-	mark    mark
-	refused error // why nothing is written there
-	err     error // of the last keep
-	kept    bool  // one was: what is there is of this session
+	marker  sessionMarker
+	unsafe  error // why nothing is written there
+	saveErr error // of the last keep
+	saved   bool  // one was: what is there is of this session
 }
 
 func newRecorder(host policy.Host, server string) *recorder {
 	file := recordFile(host, server)
-	return &recorder{file: file, mark: markBeside(file), refused: checkRecord(host, server)}
+	return &recorder{file: file, marker: markerBeside(file), unsafe: checkRecordPrivate(host, server)}
 }
 
-// checkRecord checks that another user has no say in a record and what is beside it, nor
+// checkRecordPrivate checks that another user has no say in a record and what is beside it, nor
 // by a link in which file is written.
-func checkRecord(host policy.Host, server string) error {
+func checkRecordPrivate(host policy.Host, server string) error {
 	file := recordFile(host, server)
-	for _, name := range []string{file, string(markBeside(file)), failedFile(file)} {
+	for _, name := range []string{file, string(markerBeside(file)), failedRecordFile(file)} {
 		below, err := filepath.Rel(host.StateDir, name)
 		if err == nil {
 			err = policy.CheckPrivate(host.StateDir, below)
@@ -46,36 +46,36 @@ func checkRecord(host policy.Host, server string) error {
 	return nil
 }
 
-// begin notes that a session begins.
-func (k *recorder) begin() {
-	if k.refused == nil {
-		k.mark.begin()
+// markStart notes that a session begins.
+func (k *recorder) markStart() {
+	if k.unsafe == nil {
+		k.marker.touch()
 	}
 }
 
-// keep is the session's Sink.
-func (k *recorder) keep(r diagnostics.Record) {
-	if k.refused != nil {
-		k.err = k.refused
+// save is the session's Sink.
+func (k *recorder) save(r diagnostics.Record) {
+	if k.unsafe != nil {
+		k.saveErr = k.unsafe
 		return
 	}
-	before := k.err
-	switch k.err = k.write(r); {
-	case k.err != nil:
-		k.lose(r.Time, k.err)
+	before := k.saveErr
+	switch k.saveErr = k.write(r); {
+	case k.saveErr != nil:
+		k.noteLoss(r.Time, k.saveErr)
 	case before != nil:
-		k.mark.found()
+		k.marker.clearLoss()
 	}
 }
 
-func (k *recorder) lose(session time.Time, cause error) {
-	if k.mark.lose(session, cause) != nil && !k.mark.exists() {
+func (k *recorder) noteLoss(session time.Time, cause error) {
+	if k.marker.saveLoss(session, cause) != nil && !k.marker.exists() {
 		os.Remove(k.file) // better none than one that passes for this session's
 	}
 }
 
-// lost is the session's Lost.
-func (k *recorder) lost() error { return k.err }
+// lastError is the session's Lost.
+func (k *recorder) lastError() error { return k.saveErr }
 
 func (k *recorder) write(r diagnostics.Record) error {
 	b, err := r.Encode()
@@ -96,39 +96,39 @@ func (k *recorder) write(r diagnostics.Record) error {
 		err = closeErr
 	}
 	if err == nil {
-		k.keepFailure()
+		k.preserveFailure()
 		err = os.Rename(tmp.Name(), k.file)
 	}
 	if err != nil {
 		os.Remove(tmp.Name())
 	}
-	k.kept = k.kept || err == nil
+	k.saved = k.saved || err == nil
 	return err
 }
 
-// failedFile is the record of the last session that had a failure, before the one that
+// failedRecordFile is the record of the last session that had a failure, before the one that
 // has its record in file.
-func failedFile(file string) string { return filepath.Join(filepath.Dir(file), "failed.json") }
+func failedRecordFile(file string) string { return filepath.Join(filepath.Dir(file), "failed.json") }
 
-// keepFailure keeps the record of an earlier session that failed, which this session's
+// preserveFailure keeps the record of an earlier session that failed, which this session's
 // is about to replace.
-func (k *recorder) keepFailure() {
-	if k.kept {
+func (k *recorder) preserveFailure() {
+	if k.saved {
 		return
 	}
 	if r, ok := readRecord(k.file); !ok || len(r.Diagnoses) == 0 {
 		return
 	}
-	os.Remove(failedFile(k.file))
-	if os.Link(k.file, failedFile(k.file)) != nil { // not on every filesystem
-		os.Rename(k.file, failedFile(k.file))
+	os.Remove(failedRecordFile(k.file))
+	if os.Link(k.file, failedRecordFile(k.file)) != nil { // not on every filesystem
+		os.Rename(k.file, failedRecordFile(k.file))
 	}
 }
 
-// recordOf reads the record of a server's last session.
-func recordOf(host policy.Host, server string) func() (diagnostics.Record, bool) {
+// recordReader reads the record of a server's last session.
+func recordReader(host policy.Host, server string) func() (diagnostics.Record, bool) {
 	return func() (diagnostics.Record, bool) {
-		if checkRecord(host, server) != nil {
+		if checkRecordPrivate(host, server) != nil {
 			return diagnostics.Record{}, false
 		}
 		return readRecord(recordFile(host, server))

@@ -30,9 +30,9 @@ func TestRecordPlanted(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Join(state, filepath.Dir(planted)), 0o700))
 			must(t, os.Symlink(target, filepath.Join(state, planted)))
 			k := newRecorder(host, "s")
-			k.begin()
-			k.keep(diagnostics.Record{Server: "s", Time: time.Now()})
-			if err := k.lost(); err == nil || !strings.Contains(err.Error(), filepath.Join(state, planted)) || !strings.Contains(err.Error(), "symbolic link") {
+			k.markStart()
+			k.save(diagnostics.Record{Server: "s", Time: time.Now()})
+			if err := k.lastError(); err == nil || !strings.Contains(err.Error(), filepath.Join(state, planted)) || !strings.Contains(err.Error(), "symbolic link") {
 				t.Errorf("lost: %v", err)
 			}
 			for _, v := range victims {
@@ -46,7 +46,7 @@ func TestRecordPlanted(t *testing.T) {
 			for _, v := range []string{"last.json", "s/last.json"} {
 				must(t, os.WriteFile(filepath.Join(elsewhere, v), b, 0o600))
 			}
-			if _, ok := recordOf(host, "s")(); ok {
+			if _, ok := recordReader(host, "s")(); ok {
 				t.Error("a planted record is believed")
 			}
 		})

@@ -40,7 +40,7 @@ nothing else. It ends as the server does, with its exit status or by its signal.
 }
 
 // Run relays one client session.
-func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error {
+func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher) error {
 	log, closeLog, err := r.logger(c)
 	if err != nil {
 		return r.refuse(c, nil, err)
@@ -51,7 +51,7 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 			r.Config[i], _ = filepath.Abs(f)
 		}
 	}
-	t, err := findTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
+	t, err := resolveTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
 	if err != nil {
 		return r.refuse(c, t, err)
 	}
@@ -61,20 +61,20 @@ func (r *runCmd) Run(c console, server command, launcher confine.Launcher) error
 	session := t.session(c, launcher)
 	session.Log = log
 	records := newRecorder(t.host, t.profile.Server)
-	records.begin()
-	session.Sink, session.Lost = records.keep, records.lost
+	records.markStart()
+	session.Sink, session.Lost = records.save, records.lastError
 	if !t.policy.Stateful {
-		return c.endAs(lifecycle.RunStateless(context.Background(), session, t.stateless()))
+		return c.exitAs(lifecycle.RunStateless(context.Background(), session, t.statelessOptions()))
 	}
 	exit, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {
 		log.Error().Err(err).Msg("start failed")
 	}
-	return c.endAs(exit)
+	return c.exitAs(exit)
 }
 
-// canonical is where the links of path lead, also where its end does not exist.
-func canonical(path string) string {
+// resolveLinks is where the links of path lead, also where its end does not exist.
+func resolveLinks(path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			return filepath.Join(real, path[len(dir):])
@@ -97,15 +97,15 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		Out:        c.out,
 		Err:        c.err,
 		InPlace:    t.policy.InPlace,
-		Line:       t.line,
-		Declare:    t.declare,
+		Line:       t.invocation,
+		Declare:    t.declaration,
 		UserHome:   t.host.Home,
 		SearchPath: os.Getenv("PATH"),
-		Exists:     exists,
-		Executable: executable,
-		Canonical:  canonical,
+		Exists:     pathExists,
+		Executable: isExecutable,
+		Canonical:  resolveLinks,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
-			process, err := t.start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
+			process, err := t.startWithRetry(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
 			if err != nil {
 				return nil, err
 			}
@@ -116,17 +116,17 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 			once.Do(func() { time.AfterFunc(settled, confine.LetGo) })
 			return process, nil
 		}),
-		Earlier: recordOf(t.host, t.profile.Server),
+		Earlier: recordReader(t.host, t.profile.Server),
 	}
-	for _, w := range t.warned() {
+	for _, w := range t.warningTexts() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
-	s.Unset = unset(t.policy, t.profile)
+	s.Unset = unsetVariables(t.policy, t.profile)
 	return s
 }
 
-// unset are the variables that a policy grants and the host does not have.
-func unset(p *policy.Policy, profile *policy.Profile) (names []string) {
+// unsetVariables are the variables that a policy grants and the host does not have.
+func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
 	for _, r := range p.Env {
 		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
 			names = append(names, r.Name)
@@ -135,27 +135,27 @@ func unset(p *policy.Policy, profile *policy.Profile) (names []string) {
 	return names
 }
 
-// stateless is what a server needs each of whose calls has a process of its own.
-func (t *target) stateless() lifecycle.Stateless {
+// statelessOptions is what a server needs each of whose calls has a process of its own.
+func (t *target) statelessOptions() lifecycle.Stateless {
 	server := t.policy.Server
-	tools := &knownTools{server: t}
+	tools := &toolCache{server: t}
 	o := lifecycle.Stateless{
 		Declared: t.config.Declared(server),
 		MaxCalls: t.policy.MaxConcurrentCalls,
 		Version:  version,
 		Tool: func(name string) (lifecycle.Tool, error) {
-			tool, err := tools.target(name)
+			tool, err := tools.get(name)
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}
-			lt := lifecycle.Tool{Profile: tool.profile, Unset: unset(tool.policy, tool.profile)}
-			for _, w := range tool.warned() {
+			lt := lifecycle.Tool{Profile: tool.profile, Unset: unsetVariables(tool.policy, tool.profile)}
+			for _, w := range tool.warningTexts() {
 				lt.Warnings = append(lt.Warnings, "warning: "+w)
 			}
 			return lt, nil
 		},
 		Warm: func(name string) int {
-			p, err := t.of(name)
+			p, err := t.policyOf(name)
 			if err != nil {
 				return 0
 			}
@@ -170,8 +170,8 @@ func (t *target) stateless() lifecycle.Stateless {
 
 // refuse ends a run that never started a server, and tells the client.
 func (r *runCmd) refuse(c console, t *target, err error) error {
-	answerFailure(c, t, r.Server, err)
-	return silent(statusOf(err))
+	refuseSession(c, t, r.Server, err)
+	return reportedStatus(exitStatusOf(err))
 }
 
 // logger is off unless asked for. It never writes to standard output.
@@ -199,12 +199,12 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 // that it put in its place is not waited for, and a link not followed, or it would choose
 // which of the user's files gets lines with its words in them.
 func openLog(name string) (*os.File, error) {
-	file, err := located(name)
+	file, err := absolutePath(name)
 	if err != nil {
 		return nil, err
 	}
 	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
-	if !namesDescriptor(file) {
+	if !isDescriptorPath(file) {
 		flags |= noFollow
 	}
 	f, err := os.OpenFile(file, flags, 0o600)
@@ -216,8 +216,8 @@ func openLog(name string) (*os.File, error) {
 	return f, err
 }
 
-// namesDescriptor tells whether a path is one of the links by which the system names what
+// isDescriptorPath tells whether a path is one of the links by which the system names what
 // this process has open, such as /dev/stderr.
-func namesDescriptor(file string) bool {
+func isDescriptorPath(file string) bool {
 	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
 }

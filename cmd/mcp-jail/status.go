@@ -9,10 +9,10 @@ import (
 
 // Exit statuses. run passes the server's own on.
 const (
-	exitFine     = 0
-	exitFindings = 1 // something is wrong with a server
-	exitUsage    = 2 // a mistake of the user
-	exitHost     = 3 // no jail here that holds the policy
+	exitOK      = 0
+	exitFailure = 1 // something is wrong with a server
+	exitUsage   = 2 // a mistake of the user
+	exitHost    = 3 // no jail here that holds the policy
 )
 
 // usageError is a mistake on the command line: exit status 2.
@@ -40,14 +40,14 @@ func (e *hostError) Error() string { return e.err.Error() }
 
 func (e *hostError) Unwrap() error { return e.err }
 
-// silent is an exit status whose reason was already told.
-type silent int
+// reportedStatus is an exit status whose reason was already told.
+type reportedStatus int
 
-func (s silent) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+func (s reportedStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// status tells an error and maps it to the exit status.
-func status(c console, err error) int {
-	var quiet silent
+// reportError tells an error and maps it to the exit status.
+func reportError(c console, err error) int {
+	var quiet reportedStatus
 	var problems policy.Problems
 	switch {
 	case err == nil, errors.As(err, &quiet):
@@ -58,30 +58,30 @@ func status(c console, err error) int {
 	default:
 		c.errorf("%s", err)
 	}
-	return statusOf(err)
+	return exitStatusOf(err)
 }
 
-func statusOf(err error) int {
-	var quiet silent
+func exitStatusOf(err error) int {
+	var quiet reportedStatus
 	var missing *policy.CommandError
 	var host *hostError
 	switch {
 	case err == nil:
-		return exitFine
+		return exitOK
 	case errors.As(err, &quiet):
 		return int(quiet)
 	case errors.As(err, &missing):
-		return exitFindings // the server could not be started
+		return exitFailure // the server could not be started
 	case errors.As(err, &host):
 		return exitHost
-	case isConfigError(err):
+	case isUserError(err):
 		return exitUsage
 	}
-	return exitFindings
+	return exitFailure
 }
 
-// isConfigError tells errors that the command line or the configuration caused.
-func isConfigError(err error) bool {
+// isUserError tells errors that the command line or the configuration caused.
+func isUserError(err error) bool {
 	var (
 		usage     *usageError
 		config    *configError

@@ -12,36 +12,36 @@ import (
 // target is one server as the command line and the configuration describe it:
 // resolved against this host, not yet compiled for its kernel.
 type target struct {
-	config   *policy.Config                            // nil for a command given in place
-	of       func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
-	inPlace  policy.InPlaceOptions                     // of one given in place
-	line     []string                                  // by which that is started
-	policy   *policy.Policy
-	profile  *policy.Profile
-	warnings []policy.Warning
-	host     policy.Host
-	ofTool   bool // of one tool, or of those without a table
+	config      *policy.Config                            // nil for a command given in place
+	policyOf    func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
+	commandLine policy.InPlaceOptions                     // of one given in place
+	invocation  []string                                  // by which that is started
+	policy      *policy.Policy
+	profile     *policy.Profile
+	warnings    []policy.Warning
+	host        policy.Host
+	isTool      bool // of one tool, or of those without a table
 }
 
-// warned are the warnings in words.
-func (t *target) warned() []string {
-	out := words(t.warnings)
+// warningTexts are the warnings in words.
+func (t *target) warningTexts() []string {
+	out := warningTexts(t.warnings)
 	for i, w := range t.warnings {
 		if t.policy.InPlace && w.Where == t.policy.Where {
 			out[i] = w.Message // "the command line" tells nobody where to look
 		}
 		out[i] = printable(out[i]) // names of files stand in it
 	}
-	if w := t.unreachable(); w != "" {
+	if w := t.unreachableArguments(); w != "" {
 		out = append(out, printable(w))
 	}
 	return out
 }
 
-// unreachable warns of arguments that the server cannot reach: of a stateless one, with
+// unreachableArguments warns of arguments that the server cannot reach: of a stateless one, with
 // none of its processes.
-func (t *target) unreachable() string {
-	if t.profile == nil || t.ofTool {
+func (t *target) unreachableArguments() string {
+	if t.profile == nil || t.isTool {
 		return ""
 	}
 	w := diagnostics.Arguments(t.evidence())
@@ -50,7 +50,7 @@ func (t *target) unreachable() string {
 	}
 	var tools []*policy.Profile
 	for _, name := range t.config.Declared(t.policy.Server) {
-		if tool, err := t.tool(name); err == nil {
+		if tool, err := t.toolTarget(name); err == nil {
 			tools = append(tools, tool.profile)
 		}
 	}
@@ -60,32 +60,32 @@ func (t *target) unreachable() string {
 // evidence is what a diagnosis has to know of the server and its host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.InPlace, Stateless: !t.policy.Stateful, CommandLine: t.line, Declare: t.declare,
-		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: exists, Executable: executable, Canonical: canonical,
+		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.InPlace, Stateless: !t.policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
+		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
 	}
 }
 
-// executable tells whether the file at path may be executed by anybody.
-func executable(path string) bool {
+// isExecutable tells whether the file at path may be executed by anybody.
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o111 != 0
 }
 
-// declare are the lines that declare a server given in place, and where.
-func (t *target) declare() []string {
-	return append([]string{"# " + policy.UserConfigFile(t.host)}, t.inPlace.Declare()...)
+// declaration are the lines that declare a server given in place, and where.
+func (t *target) declaration() []string {
+	return append([]string{"# " + policy.UserConfigFile(t.host)}, t.commandLine.Declare()...)
 }
 
-// exists tells whether there is anything at path, outside of the jail.
-func exists(path string) bool {
+// pathExists tells whether there is anything at path, outside of the jail.
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// findTarget follows the way of the data up to the profile. name is a configured
+// resolveTarget follows the way of the data up to the profile. name is a configured
 // server, or "" with a command given in place. With an error the target holds
 // what was found until then, or is nil.
-func findTarget(common commonFlags, flags policyFlags, name, tool string, server command) (*target, error) {
+func resolveTarget(common commonFlags, flags policyFlags, name, tool string, server serverCommand) (*target, error) {
 	axes, err := common.axes()
 	if err != nil {
 		return nil, err
@@ -105,49 +105,49 @@ func findTarget(common commonFlags, flags policyFlags, name, tool string, server
 	case server.given && common.Config != nil:
 		return nil, usageErrorf("--config %s would not be used: a command behind -- gets its policy from the flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
-		t.inPlace = policy.InPlaceOptions{
+		t.commandLine = policy.InPlaceOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
-		t.policy, err = policy.InPlace(t.inPlace)
-		t.line = server.line
+		t.policy, err = policy.InPlace(t.commandLine)
+		t.invocation = server.invocation
 	default:
-		if given := flags.given(); given != "" {
+		if given := flags.firstSet(); given != "" {
 			return nil, usageErrorf("%s is for a command behind --; the policy of server %s stands in its configuration", given, name)
 		}
-		t.policy, err = t.configured(common, flags, name, tool, axes)
+		t.policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}
 	if err == nil {
-		t.profile, t.warnings, err = resolve(t.policy, t.host, t.warnings)
+		t.profile, t.warnings, err = resolveProfile(t.policy, t.host, t.warnings)
 	}
-	if server.given && isConfigError(err) {
+	if server.given && isUserError(err) {
 		err = usageErrorf("%s", err) // all of its policy stands on the command line
 	}
 	return t, err
 }
 
-func (t *target) configured(common commonFlags, flags policyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
-	files, err := typed(common.Config)
+func (t *target) loadConfigured(common commonFlags, flags policyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+	files, err := expandHome(common.Config)
 	if err != nil {
 		return nil, err
 	}
-	t.host.Configs = absolute(files)
+	t.host.Configs = absolutePaths(files)
 	config, warnings, err := policy.Load(policy.LoadOptions{Files: files, Workspace: flags.Workspace})
 	t.warnings = warnings
 	if err != nil {
 		return nil, err
 	}
-	t.configure(config, name, flags.Workspace, axes)
-	return t.of(tool)
+	t.setConfig(config, name, flags.Workspace, axes)
+	return t.policyOf(tool)
 }
 
-// configure makes t the target of a configured server.
-func (t *target) configure(config *policy.Config, name, workspace string, axes []policy.Axis) {
+// setConfig makes t the target of a configured server.
+func (t *target) setConfig(config *policy.Config, name, workspace string, axes []policy.Axis) {
 	t.config, t.warnings = config, append(t.warnings, config.Untaken(name)...)
 	if s := config.Servers[name]; s != nil && workspace != "" {
 		s.Workspace = workspace // of all of its processes
 	}
-	t.of = func(tool string) (*policy.Policy, error) {
+	t.policyOf = func(tool string) (*policy.Policy, error) {
 		p, err := config.Policy(name, tool)
 		if err != nil {
 			return nil, err
@@ -157,10 +157,10 @@ func (t *target) configure(config *policy.Config, name, workspace string, axes [
 	}
 }
 
-func resolve(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
+func resolveProfile(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := policy.Resolve(p, host)
 	var missing *policy.CommandError
-	if err != nil && !isConfigError(err) && !errors.As(err, &missing) {
+	if err != nil && !isUserError(err) && !errors.As(err, &missing) {
 		err = &hostError{err}
 	}
 	return profile, append(before, warnings...), err

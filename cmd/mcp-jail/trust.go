@@ -32,7 +32,7 @@ and have what it grants.`
 
 // Run asks for, and accepts, the bytes that it prints, not a file that is read a second time.
 func (t *trustCmd) Run(c console) error {
-	file, err := projectPath(t.File)
+	file, err := policyFilePath(t.File)
 	if err != nil {
 		return err
 	}
@@ -40,21 +40,21 @@ func (t *trustCmd) Run(c console) error {
 	if err != nil {
 		return configErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
 	}
-	config, err := together(file, data)
+	config, err := loadWithLayers(file, data)
 	if err != nil {
 		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)
 	}
-	c.printf("%s\n", visible(string(data)))
+	c.printf("%s\n", printableText(string(data)))
 	for _, name := range config.ServerNames() {
 		for _, w := range config.Untaken(name) {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
 		}
 	}
-	c.printf("%s", grantedWords(policy.LayerGrants(data, file)))
-	if c.lost != nil && *c.lost != nil {
+	c.printf("%s", grantSummary(policy.LayerGrants(data, file)))
+	if c.writeErr != nil && *c.writeErr != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be shown", file)
 	}
-	if err := t.ask(c, file); err != nil {
+	if err := t.confirm(c, file); err != nil {
 		return err
 	}
 	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
@@ -67,8 +67,8 @@ func (t *trustCmd) Run(c console) error {
 	return nil
 }
 
-// ask has the user accept what was shown.
-func (t *trustCmd) ask(c console, file string) error {
+// confirm has the user accept what was shown.
+func (t *trustCmd) confirm(c console, file string) error {
 	switch {
 	case t.Yes:
 		return nil
@@ -84,8 +84,8 @@ func (t *trustCmd) ask(c console, file string) error {
 	return fmt.Errorf("%s is not trusted: the answer was not yes", file)
 }
 
-// grantedWords stand at the end, where they are read.
-func grantedWords(all []policy.LayerGrant) string {
+// grantSummary stand at the end, where they are read.
+func grantSummary(all []policy.LayerGrant) string {
 	var b strings.Builder
 	for _, g := range all {
 		if g.Starts != nil {
@@ -109,9 +109,9 @@ func grantedWords(all []policy.LayerGrant) string {
 	return b.String()
 }
 
-// together is what a project's file says in the place where it is looked for, with
+// loadWithLayers is what a project's file says in the place where it is looked for, with
 // the layers below it. A file of another name has no such place.
-func together(file string, data []byte) (*policy.Config, error) {
+func loadWithLayers(file string, data []byte) (*policy.Config, error) {
 	if filepath.Base(file) != policy.ProjectFile {
 		return policy.Decode(data, file)
 	}
@@ -119,8 +119,8 @@ func together(file string, data []byte) (*policy.Config, error) {
 	return config, err
 }
 
-// visible shows what would hide or reorder the text that is being accepted.
-func visible(text string) string {
+// printableText shows what would hide or reorder the text that is being accepted.
+func printableText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = printable(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
@@ -138,7 +138,7 @@ mcp-jail trust --help.`
 }
 
 func (u *untrustCmd) Run(c console) error {
-	file, err := projectPath(u.File)
+	file, err := policyFilePath(u.File)
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,10 @@ func (u *untrustCmd) Run(c console) error {
 	return err
 }
 
-// projectPath is the file that was named, or that of the working directory.
-func projectPath(file string) (string, error) {
+// policyFilePath is the file that was named, or that of the working directory.
+func policyFilePath(file string) (string, error) {
 	if file != "" {
-		return located(file)
+		return absolutePath(file)
 	}
 	dir, err := os.Getwd()
 	return filepath.Join(dir, policy.ProjectFile), err

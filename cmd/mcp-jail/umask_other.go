@@ -2,4 +2,4 @@
 
 package main
 
-func keepOwnersRights() *int { return nil }
+func clearOwnerUmask() *int { return nil }

@@ -4,10 +4,10 @@ package main
 
 import "syscall"
 
-// keepOwnersRights sees to it that this program can use the files and directories that it
+// clearOwnerUmask sees to it that this program can use the files and directories that it
 // makes: a umask that takes rights from the owner takes them no more. It returns the one
 // that the client gave, for its server; nil where nothing was to be done.
-func keepOwnersRights() *int {
+func clearOwnerUmask() *int {
 	const owner = 0o700
 	umask := syscall.Umask(0o077) // there is no way to ask alone
 	syscall.Umask(umask &^ owner)

@@ -23,7 +23,7 @@ func (v *versionCmd) Run(c console) error {
 			}
 		}
 	}
-	kernel := kernelLine()
+	kernel := kernelSummary()
 	if v.Format == "json" {
 		b, _ := json.MarshalIndent(map[string]string{
 			"version": version, "commit": commit, "go": runtime.Version(),

@@ -18,12 +18,12 @@ import (
 
 type whyCmd struct {
 	formatFlag
-	List     bool `long:"list" description:"List the servers that have a record, the latest session first."`
-	endedArg `positional-args:"yes"`
+	List              bool `long:"list" description:"List the servers that have a record, the latest session first."`
+	recordedServerArg `positional-args:"yes"`
 }
 
-// endedArg names the server that why is about.
-type endedArg struct {
+// recordedServerArg names the server that why is about.
+type recordedServerArg struct {
 	Server string `positional-arg-name:"<server>" description:"The server: its name, the begin of it, or its package. Default: the one whose session ended last."`
 }
 
@@ -46,24 +46,24 @@ func (w *whyCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	sessions := recorded(host)
+	sessions := listRecords(host)
 	if w.List {
 		if w.Server != "" {
 			return usageErrorf("--list lists all servers; leave %s out", w.Server)
 		}
-		return w.list(c, host, sessions)
+		return w.printList(c, host, sessions)
 	}
-	s, others, err := find(sessions, w.Server)
+	s, others, err := findServer(sessions, w.Server)
 	if err != nil {
 		return err
 	}
 	if len(others) > 0 {
 		fmt.Fprintf(c.err, "the latest of %d servers that %q may mean; the others: %s\n", len(others)+1, w.Server, printable(strings.Join(others, ", ")))
 	}
-	if err := checkRecord(host, s.Server); err != nil {
+	if err := checkRecordPrivate(host, s.Server); err != nil {
 		return err
 	}
-	record, err := s.record()
+	record, err := s.load()
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (w *whyCmd) Run(c console) error {
 	return nil
 }
 
-// sessions is what is recorded of a server.
-type sessions struct {
+// serverRecords is what is recorded of a server.
+type serverRecords struct {
 	Server string     `json:"server"`
 	Last   time.Time  `json:"last"`             // when the last session ended, or one began that has no record
 	Failed *time.Time `json:"failed,omitempty"` // the begin of the last that had a failure
@@ -88,28 +88,28 @@ type sessions struct {
 	file string
 }
 
-// recorded are the servers that have a record, the latest session first.
-func recorded(host policy.Host) (all []sessions) {
+// listRecords are the servers that have a record, the latest session first.
+func listRecords(host policy.Host) (all []serverRecords) {
 	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
 	for _, dir := range dirs {
-		s := sessions{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(recordFile(host, "")))}
+		s := serverRecords{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(recordFile(host, "")))}
 		if st, err := os.Stat(s.file); err == nil {
 			s.Last = st.ModTime()
 		}
-		if m, ok := markBeside(s.file).read(); ok && m.latest().After(s.Last) {
-			s.Last = m.latest()
+		if m, ok := markerBeside(s.file).read(); ok && m.lastActivity().After(s.Last) {
+			s.Last = m.lastActivity()
 		}
 		if !s.Last.IsZero() {
 			all = append(all, s)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b sessions) int { return b.Last.Compare(a.Last) })
+	slices.SortStableFunc(all, func(a, b serverRecords) int { return b.Last.Compare(a.Last) })
 	return all
 }
 
-// find is the server that is meant: the one of that name, else the latest whose name
+// findServer is the server that is meant: the one of that name, else the latest whose name
 // begins so, or that was named after that package; others are those too.
-func find(all []sessions, name string) (found sessions, others []string, err error) {
+func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
 	switch {
 	case len(all) == 0 && name == "":
 		return found, nil, errors.New("there is no record yet: no server was run")
@@ -138,7 +138,7 @@ func find(all []sessions, name string) (found sessions, others []string, err err
 		}
 	}
 	hint := ""
-	if near := policy.Nearest(name, append(slices.Clone(names), withoutHash(names)...)); near != "" {
+	if near := policy.Nearest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
 		hint = "; mcp-jail why --list  lists those that there are"
@@ -146,9 +146,9 @@ func find(all []sessions, name string) (found sessions, others []string, err err
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
 }
 
-// withoutHash are names as policy.DefaultName makes them, without what tells one command
+// withoutHashes are names as policy.DefaultName makes them, without what tells one command
 // from another.
-func withoutHash(names []string) (out []string) {
+func withoutHashes(names []string) (out []string) {
 	for _, n := range names {
 		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
 			out = append(out, n[:i])
@@ -157,9 +157,9 @@ func withoutHash(names []string) (out []string) {
 	return out
 }
 
-// record reads the record of the last session, with what is known of others.
-func (s sessions) record() (record diagnostics.Record, err error) {
-	newer, marked := markBeside(s.file).read()
+// load reads the record of the last session, with what is known of others.
+func (s serverRecords) load() (record diagnostics.Record, err error) {
+	newer, marked := markerBeside(s.file).read()
 	b, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if marked {
@@ -180,7 +180,7 @@ func (s sessions) record() (record diagnostics.Record, err error) {
 		record.Incomplete = newer.Why
 	}
 	if record.Failed = nil; len(record.Diagnoses) == 0 {
-		if failed, ok := readRecord(failedFile(s.file)); ok {
+		if failed, ok := readRecord(failedRecordFile(s.file)); ok {
 			failed.Failed, failed.Newer, failed.Incomplete = nil, nil, ""
 			record.Failed = &failed
 		}
@@ -188,13 +188,13 @@ func (s sessions) record() (record diagnostics.Record, err error) {
 	return record, nil
 }
 
-// list prints what is recorded.
-func (w *whyCmd) list(c console, host policy.Host, all []sessions) error {
+// printList prints what is recorded.
+func (w *whyCmd) printList(c console, host policy.Host, all []serverRecords) error {
 	for i, s := range all {
-		if checkRecord(host, s.Server) != nil {
+		if checkRecordPrivate(host, s.Server) != nil {
 			continue // asked for, it is refused with the reason
 		}
-		for _, file := range []string{s.file, failedFile(s.file)} {
+		for _, file := range []string{s.file, failedRecordFile(s.file)} {
 			if r, ok := readRecord(file); ok && len(r.Diagnoses) > 0 {
 				all[i].Failed = &r.Time
 				break
@@ -202,7 +202,7 @@ func (w *whyCmd) list(c console, host policy.Host, all []sessions) error {
 		}
 	}
 	if w.Format == "json" {
-		b, _ := json.MarshalIndent(append([]sessions{}, all...), "", "  ")
+		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
 		c.printf("%s\n", diagnostics.EscapeJSON(b))
 		return nil
 	}

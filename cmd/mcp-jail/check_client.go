@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+)
+
+// The probe is a client of our own session, so that a server that fails is
+// diagnosed just as under run. It speaks the legacy era, which every server
+// understands, in six messages; an MCP library would add more to every start of
+// the program than these lines.
+
+const (
+	clientProtocolVersion = "2025-06-18"
+	maxToolPages          = 100 // of tools/list: a server may page for ever
+)
+
+type rpcResponse struct {
+	ID     *int            `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// tryServer starts the server in its jail and lists its tools.
+func (t *target) tryServer(c console, r *serverReport, timeout time.Duration) error {
+	clientIn, sessionOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer clientIn.Close()
+	sessionIn, clientOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s := t.session(console{in: sessionIn, out: sessionOut, err: null}, confine.Launcher{Umask: c.umask})
+	var record diagnostics.Record
+	s.Sink = func(r diagnostics.Record) { record = r }
+	s.Linger = time.Second
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer sessionOut.Close()
+		defer sessionIn.Close()
+		if !t.policy.Stateful {
+			lifecycle.RunStateless(ctx, s, t.uncachedOptions())
+			return
+		}
+		lifecycle.RunStateful(ctx, s)
+	}()
+	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: starting %s ...\n", r.Server) })
+	defer slow.Stop()
+
+	err = (&checkClient{to: clientOut, from: bufio.NewReader(clientIn)}).listTools(r)
+	clientOut.Close()
+	go io.Copy(io.Discard, clientIn)
+	<-ended
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("it did not list its tools within %v s", timeout.Seconds())
+	}
+	if n := len(record.Diagnoses); err != nil && n > 0 {
+		// Not from the wire: a server could put it there.
+		d := record.Diagnoses[n-1]
+		lines := append([]string{strings.TrimPrefix(d.Message(), "mcp-jail: ")}, d.Grant...)
+		err = errors.New(strings.Join(lines, "\n"))
+	}
+	if err != nil && !t.policy.Stateful {
+		err = fmt.Errorf("%w\n%s", err, defaultPolicyHint)
+	}
+	return err
+}
+
+// defaultPolicyHint is what to do about a stateless server that does not list its tools.
+const defaultPolicyHint = "With stateful = false the tools are listed under the default policy, and no table adds to that. " +
+	"A server that needs more for it has to be stateful, with its access declared for the whole server; " +
+	"variables can be granted to every process, and so can limits."
+
+// uncachedOptions is what a probe asks the server itself, and not what an earlier session
+// has kept, with no process started ahead.
+func (t *target) uncachedOptions() lifecycle.Stateless {
+	o := t.statelessOptions()
+	o.Catalog, o.Warm, o.Declared = nil, nil, nil
+	return o
+}
+
+type checkClient struct {
+	to     io.Writer
+	from   *bufio.Reader
+	lastID int
+}
+
+func (p *checkClient) listTools(r *serverReport) error {
+	var hello struct {
+		ServerInfo struct{ Name, Version string } `json:"serverInfo"`
+	}
+	params := map[string]any{
+		"protocolVersion": clientProtocolVersion, "capabilities": map[string]any{},
+		"clientInfo": map[string]string{"name": "mcp-jail check", "version": version},
+	}
+	if err := p.call("initialize", params, &hello); err != nil {
+		return err
+	}
+	r.Probed = strings.TrimSpace(hello.ServerInfo.Name + " " + hello.ServerInfo.Version)
+	if r.Probed == "" {
+		r.Probed = "it"
+	}
+	if err := p.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}); err != nil {
+		return err
+	}
+	cursor := ""
+	for range maxToolPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		// No toolReport: the server would choose what mcp-jail says of the tool.
+		var page struct {
+			Tools []struct {
+				Name        string `json:"name"`
+				Description string `json:"description"`
+			} `json:"tools"`
+			NextCursor string `json:"nextCursor"`
+		}
+		if err := p.call("tools/list", params, &page); err != nil {
+			return err
+		}
+		for _, tool := range page.Tools {
+			r.Tools = append(r.Tools, toolReport{Name: tool.Name, Description: tool.Description})
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("its list of tools has more than %d pages", maxToolPages)
+}
+
+func (p *checkClient) send(message map[string]any) error {
+	b, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	_, err = p.to.Write(append(b, '\n'))
+	return err
+}
+
+// call sends one request and waits for its answer; what the server says or asks
+// meanwhile is passed over.
+func (p *checkClient) call(method string, params map[string]any, result any) error {
+	p.lastID++
+	if err := p.send(map[string]any{"jsonrpc": "2.0", "id": p.lastID, "method": method, "params": params}); err != nil {
+		return err
+	}
+	for {
+		line, err := p.from.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errors.New("it ended before it answered " + method)
+			}
+			return err
+		}
+		var a rpcResponse
+		if json.Unmarshal(line, &a) != nil || a.ID == nil || *a.ID != p.lastID || a.Result == nil && a.Error == nil {
+			continue
+		}
+		if a.Error != nil {
+			return fmt.Errorf("it answers %s with an error: %q", method, a.Error.Message)
+		}
+		return json.Unmarshal(a.Result, result)
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	hostCheckTimeout  = 5 * time.Second // of one host, its name and its port
+	maxParallelChecks = 32
+	maxHosts          = 256 // of one policy
+)
+
+// hostReport is what came of trying a granted host.
+type hostReport struct {
+	Host      string         `json:"host"`
+	Port      int            `json:"port,omitempty"`
+	Outcome   egress.Outcome `json:"outcome"` // or "not_tried"
+	Addresses []string       `json:"addresses,omitempty"`
+	Proxy     string         `json:"proxy,omitempty"` // of the host, through which it was tried
+	Detail    string         `json:"detail,omitempty"`
+	Grant     string         `json:"grant,omitempty"` // what a rule would have to say, in words
+}
+
+const notTried egress.Outcome = "not_tried"
+
+// secretReport is what is known of a secret without its value.
+type secretReport struct {
+	Env       string `json:"env"`
+	Source    string `json:"source"` // in words
+	Available bool   `json:"there"`
+	Detail    string `json:"detail,omitempty"` // why not
+}
+
+// hostChecks are hosts that are tried at the same time.
+type hostChecks struct {
+	slots chan struct{}
+	wg    sync.WaitGroup
+	gates []*egress.Gate
+}
+
+// start starts the trials of the hosts that a policy grants. The reports are complete
+// after end.
+func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostReport {
+	var reports []hostReport
+	for _, r := range rules {
+		for _, port := range r.Ports() {
+			h := hostReport{Host: r.Host, Port: port}
+			switch {
+			case !r.Allow || slices.ContainsFunc(reports, func(o hostReport) bool { return o.Host == h.Host && o.Port == port }):
+				continue
+			case strings.HasPrefix(r.Host, "*"):
+				h.Outcome, h.Detail = notTried, "a wildcard is no host"
+			case len(reports) >= maxHosts:
+				h.Outcome, h.Detail = notTried, "there are too many"
+			}
+			reports = append(reports, h)
+		}
+	}
+	g := egress.New(egress.Options{Rules: rules})
+	s.gates = append(s.gates, g)
+	for i := range reports {
+		if h := &reports[i]; h.Outcome == "" {
+			s.wg.Go(func() {
+				s.slots <- struct{}{}
+				defer func() { <-s.slots }()
+				h.check(ctx, g)
+			})
+		}
+	}
+	return reports
+}
+
+// wait waits for all trials.
+func (s *hostChecks) wait() {
+	s.wg.Wait()
+	for _, g := range s.gates {
+		g.Close()
+	}
+}
+
+func (h *hostReport) check(ctx context.Context, g *egress.Gate) {
+	ctx, cancel := context.WithTimeout(ctx, hostCheckTimeout)
+	defer cancel()
+	t := g.Try(ctx, h.Host, h.Port)
+	h.Outcome, h.Proxy, h.Detail = t.Outcome, t.Proxy, t.Detail
+	for _, a := range t.Addrs {
+		h.Addresses = append(h.Addresses, a.String())
+	}
+	if t.Outcome == egress.BadAddress {
+		addr, _, _ := strings.Cut(t.Detail, " ")
+		h.Grant = fmt.Sprintf("a name does not grant it; a rule could, with host = %q, if it is meant", addr)
+	}
+}
+
+// text say how a trial went.
+func (h *hostReport) text() string {
+	var s string
+	switch h.Outcome {
+	case egress.Answers:
+		s = "answers"
+	case egress.NotFound:
+		s = "does not resolve"
+	case egress.Refuses:
+		s = "refuses the connection"
+	case egress.Silent:
+		s = "does not answer: " + h.Detail
+	case egress.BadAddress, egress.Denied:
+		s = "refused: " + h.Detail
+	default:
+		s = "not tried: " + h.Detail
+	}
+	if h.Grant != "" {
+		s += "; " + h.Grant
+	}
+	if len(h.Addresses) > 0 {
+		s += " (" + strings.Join(h.Addresses, ", ") + ")"
+	}
+	if h.Proxy != "" {
+		s += ", through the proxy " + h.Proxy
+	}
+	return s
+}
+
+// secretReports look whether the secrets of a policy are there. No value is read into
+// anything that is shown, and no command is run.
+func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretReport) {
+	for _, r := range p.Net {
+		for _, s := range r.Secrets {
+			if slices.ContainsFunc(reports, func(o secretReport) bool { return o.Env == s.Env }) {
+				continue
+			}
+			report := secretReport{Env: s.Env, Source: s.Source()}
+			i := slices.IndexFunc(profile.Secrets, func(o policy.Secret) bool { return o.Env == s.Env })
+			if i < 0 {
+				report.Detail = "it is not there"
+			} else if report.Detail = secretProblem(profile.Secrets[i]); report.Detail == "" {
+				report.Available = true
+			}
+			reports = append(reports, report)
+		}
+	}
+	return reports
+}
+
+// secretProblem says why a secret that was found before cannot be had.
+func secretProblem(s policy.Secret) string {
+	switch {
+	case s.File != "":
+		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // as for its use: a fifo is not waited for
+		if err != nil {
+			return err.Error()
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil && info.Size() == 0 && info.Mode().IsRegular() {
+			return "the file is empty"
+		}
+	case s.Command != nil && s.Program == "":
+		return s.Command[0] + " was not found, or cannot be executed"
+	}
+	return ""
+}
+
+// checkHosts tries the hosts and looks for the secrets of a server, and of the tools
+// of a stateless one.
+func (t *target) checkHosts(c console, r *serverReport, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s := &hostChecks{slots: make(chan struct{}, maxParallelChecks)}
+	r.Secrets = secretReports(t.policy, t.profile)
+	r.Hosts = s.start(ctx, t.profile.Net)
+	n := len(r.Hosts)
+	for i := range r.Tools {
+		if tool := r.Tools[i].target; tool != nil && tool.profile != nil {
+			r.Tools[i].Secrets = secretReports(tool.policy, tool.profile)
+			r.Tools[i].Hosts = s.start(ctx, tool.profile.Net)
+			n += len(r.Tools[i].Hosts)
+		}
+	}
+	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: trying %d hosts of %s ...\n", n, r.Server) })
+	defer slow.Stop()
+	s.wait()
+}
+
+// hostTable has a line for each host and each secret.
+func hostTable(c console, indent, prefix string, hosts []hostReport, secrets []secretReport) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	mark := func(good, asked bool) string {
+		switch {
+		case good:
+			return c.paint(green, "yes")
+		case !asked:
+			return c.paint(dim, "?  ")
+		}
+		return c.paint(yellow, "no ")
+	}
+	for i := range hosts {
+		h := &hosts[i]
+		fmt.Fprintf(w, "%s%s\t%shost %s\t%s\n", indent, mark(h.Outcome == egress.Answers, h.Outcome != notTried), prefix,
+			printable(net.JoinHostPort(h.Host, strconv.Itoa(h.Port))), printable(h.text()))
+	}
+	for _, s := range secrets {
+		words := s.Source
+		if s.Detail != "" {
+			words += ": " + s.Detail
+		}
+		fmt.Fprintf(w, "%s%s\t%ssecret %s\t%s\n", indent, mark(s.Available, true), prefix, printable(s.Env), printable(words))
+	}
+	w.Flush()
+	return b.String()
+}

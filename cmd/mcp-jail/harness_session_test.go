@@ -1,0 +1,329 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// message is one JSON-RPC message.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// session is an MCP client and the process it talks to.
+type session struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	stderr lockedBuffer
+	gone   chan struct{} // stdout has ended
+	ended  chan struct{} // the process has
+	answer func(message) any
+
+	mu             sync.Mutex
+	next           int
+	pending        map[string]chan message
+	notifications  []message // notifications
+	serverRequests []message // requests of the server
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start starts a client's session without a word.
+func start(t *testing.T, cmd *exec.Cmd) *session {
+	t.Helper()
+	s := &session{t: t, cmd: cmd, gone: make(chan struct{}), ended: make(chan struct{}), pending: map[string]chan message{}}
+	var err error
+	s.in, err = cmd.StdinPipe()
+	must(t, err)
+	out, theirs, err := os.Pipe()
+	must(t, err)
+	cmd.Stdout, cmd.Stderr = theirs, &s.stderr
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.WaitDelay = 5 * time.Second
+	err = cmd.Start()
+	theirs.Close()
+	must(t, err)
+	go func() {
+		defer close(s.gone)
+		defer out.Close()
+		s.read(out)
+	}()
+	go func() {
+		defer close(s.ended)
+		cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-s.ended:
+		default: // the test has failed, or this is a plain server
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-s.ended
+		}
+	})
+	return s
+}
+
+func (s *session) read(out io.Reader) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var m message
+		switch {
+		case err != nil:
+			return
+		case json.Unmarshal(line, &m) != nil:
+			s.t.Errorf("stdout carries what is no message: %q", line)
+			continue
+		}
+		s.mu.Lock()
+		switch {
+		case m.Method != "" && m.ID != nil:
+			s.serverRequests = append(s.serverRequests, m)
+			if s.answer != nil {
+				if result := s.answer(m); result != nil {
+					s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+				}
+			}
+		case m.Method != "":
+			s.notifications = append(s.notifications, m)
+		case s.pending[string(m.ID)] != nil:
+			s.pending[string(m.ID)] <- m
+			delete(s.pending, string(m.ID))
+		default:
+			s.t.Errorf("an answer to what was not asked: %s", line)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// send writes one message.
+func (s *session) send(m any) {
+	b, err := json.Marshal(m)
+	if err == nil {
+		_, err = s.in.Write(append(b, '\n'))
+	}
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
+		s.t.Errorf("send: %v", err)
+	}
+}
+
+// request sends a request; the channel will hold its answer.
+func (s *session) request(method string, params any) <-chan message {
+	s.mu.Lock()
+	id := s.next
+	s.next++
+	c := make(chan message, 1)
+	s.pending[strconv.Itoa(id)] = c
+	s.mu.Unlock()
+	if m, ok := params.(map[string]any); params == nil || ok && m == nil {
+		params = struct{}{}
+	}
+	s.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	return c
+}
+
+// call sends a request and waits for its answer.
+func (s *session) call(method string, params any) message {
+	s.t.Helper()
+	c := s.request(method, params)
+	select {
+	case m := <-c:
+		return m
+	case <-s.gone:
+	case <-time.After(patience):
+	}
+	select {
+	case m := <-c:
+		return m
+	default:
+	}
+	s.t.Fatalf("%s was not answered\nstderr: %s", method, &s.stderr)
+	return message{}
+}
+
+// result is the result of a request that must have one.
+func (s *session) result(method string, params any) json.RawMessage {
+	s.t.Helper()
+	m := s.call(method, params)
+	if m.Error != nil {
+		s.t.Fatalf("%s: %s\nstderr: %s", method, m.Error, &s.stderr)
+	}
+	return m.Result
+}
+
+// open starts a session and shakes hands. capabilities are the client's; nil is none.
+func open(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *session {
+	t.Helper()
+	s := start(t, cmd)
+	s.initialize(capabilities)
+	return s
+}
+
+func (s *session) initialize(capabilities map[string]any) json.RawMessage {
+	s.t.Helper()
+	if capabilities == nil {
+		capabilities = map[string]any{}
+	}
+	r := s.result("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": capabilities,
+		"clientInfo": map[string]any{"name": "test", "version": "1"},
+	})
+	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return r
+}
+
+// toolResult is what tests look at in the result of a tool.
+type toolResult struct {
+	raw     json.RawMessage
+	IsError bool `json:"isError"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+	Meta map[string]json.RawMessage `json:"_meta"`
+}
+
+// texts is all of the text.
+func (r toolResult) texts() string {
+	var b strings.Builder
+	for _, c := range r.Content {
+		b.WriteString(c.Text + "\n")
+	}
+	return b.String()
+}
+
+// tool calls a tool. A JSON-RPC error counts as a result that failed.
+func (s *session) tool(name string, arguments any) toolResult {
+	s.t.Helper()
+	if m, ok := arguments.(map[string]any); arguments == nil || ok && m == nil {
+		arguments = struct{}{}
+	}
+	m := s.call("tools/call", map[string]any{"name": name, "arguments": arguments})
+	r := toolResult{raw: m.Result}
+	if m.Error != nil {
+		r.raw, r.IsError = m.Error, true
+		r.Content = append(r.Content, struct {
+			Text string `json:"text"`
+		}{string(m.Error)})
+		return r
+	}
+	must(s.t, json.Unmarshal(m.Result, &r))
+	return r
+}
+
+// tools are the names of the tools, sorted.
+func (s *session) tools() []string {
+	s.t.Helper()
+	var list struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	must(s.t, json.Unmarshal(s.result("tools/list", nil), &list))
+	var names []string
+	for _, t := range list.Tools {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// waitNotifications are the notifications of a method so far, after waiting for n of them.
+func (s *session) waitNotifications(method string, n int) []message {
+	s.t.Helper()
+	var found []message
+	eventually(s.t, fmt.Sprintf("%d × %s", n, method), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		found = nil
+		for _, m := range s.notifications {
+			if m.Method == method {
+				found = append(found, m)
+			}
+		}
+		return len(found) >= n
+	})
+	return found
+}
+
+// close ends the session as clients do and returns the exit status.
+func (s *session) close() int {
+	s.t.Helper()
+	s.in.Close()
+	return s.wait()
+}
+
+// wait waits for the end of the process.
+func (s *session) wait() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatalf("%v did not end\nstderr: %s", s.cmd.Args, &s.stderr)
+	}
+	return statusAfter(s.cmd.ProcessState)
+}
+
+// run starts a program by the tool of the exec servers.
+func (s *session) run(argv ...string) (string, bool) {
+	s.t.Helper()
+	r := s.tool("run", map[string]any{"argv": argv})
+	return r.texts(), !r.IsError
+}
+
+// mustRun is run for what must succeed.
+func (s *session) mustRun(argv ...string) string {
+	s.t.Helper()
+	out, ok := s.run(argv...)
+	if !ok {
+		s.t.Errorf("%q failed: %s", argv, out)
+	}
+	return out
+}
+
+// mustFail is run for what must fail, in words that hold why.
+func (s *session) mustFail(why string, argv ...string) string {
+	s.t.Helper()
+	out, ok := s.run(argv...)
+	if ok || !strings.Contains(out, why) {
+		s.t.Errorf("%q: want a failure that says %q, got (succeeded: %v): %s", argv, why, ok, out)
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// The tests in real_*_test.go and program_*_test.go start real servers and real
+// programs, in jails and outside of them, and compare. The servers are those of
+// testdata/npm.
+
+// patience bounds every wait. It is no measure of anything.
+const patience = testkit.Patience
+
+// need skips a test for the want of something, unless MCPJAIL_REQUIRE lists it.
+func need(t *testing.T, things ...string) {
+	t.Helper()
+	for _, thing := range things {
+		why := ""
+		switch thing {
+		case "jail":
+			for _, name := range []string{"landlock", "seccomp", "userns", "mount_api", "fresh_proc"} {
+				if f, err := confine.Probe().Has(name); err != nil || f.Answer != confine.Yes {
+					thing, why = name, "this host does not have it: "+f.Detail
+				}
+			}
+		case "npm": // the servers, and what runs them
+			if os.Getenv("MCPJAIL_SERVERS") == "" {
+				why = "MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; testdata/test.sh installs them"
+				break
+			}
+			if _, err := exec.LookPath("npm"); err != nil {
+				why = err.Error()
+				break
+			}
+			fallthrough
+		case "node":
+			if _, err := exec.LookPath("node"); err != nil {
+				why = err.Error()
+			}
+		case "postgres":
+			if postgresBin() == "" {
+				why = "no PostgreSQL server in /usr/lib/postgresql"
+			}
+		case "chromium":
+			if chromium() == "" {
+				why = "no Chromium in /usr/bin"
+			}
+		default:
+			if _, err := exec.LookPath(thing); err != nil {
+				why = err.Error()
+			}
+		}
+		if why != "" {
+			testkit.Skip(t, thing, "%s", why)
+		}
+	}
+}
+
+// server is the program of an installed server.
+func server(name string) string { return module(name, "dist", "index.js") }
+
+// module is a file of an installed package.
+func module(name string, file ...string) string {
+	return filepath.Join(append([]string{os.Getenv("MCPJAIL_SERVERS"), "node_modules", name}, file...)...)
+}
+
+const (
+	everything    = "@modelcontextprotocol/server-everything"
+	filesystem    = "@modelcontextprotocol/server-filesystem"
+	oldFilesystem = "filesystem-2025-3-28"
+	memory        = "@modelcontextprotocol/server-memory"
+	thinking      = "@modelcontextprotocol/server-sequential-thinking"
+)
+
+// built is mcp-jail as users have it. Where it cannot be built, since the test
+// binary was compiled elsewhere, the test binary stands in (see asEnv).
+var built = sync.OnceValue(func() string {
+	file := filepath.Join(os.TempDir(), "bin", "real", "mcp-jail") // TestMain removes it
+	cmd := exec.Command("go", "build", "-o", file, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
+	if cmd.Run() != nil {
+		return ""
+	}
+	return file
+})
+
+var eventually = testkit.Eventually
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	must(t, err)
+	return string(b)
+}
+
+// snapshot is every file below dir with its content.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		switch d.Type() {
+		case 0:
+			b, err := os.ReadFile(path)
+			files[name] = string(b)
+			return err
+		case os.ModeSymlink:
+			to, err := os.Readlink(path)
+			files[name] = "-> " + to
+			return err
+		}
+		files[name] = d.Type().String()
+		return nil
+	}))
+	return files
+}
+
+var timePattern = regexp.MustCompile(`\d\d?:\d\d:\d\d( [AP]M)?|\d{4}-\d\d-\d\dT[0-9:.]+Z|(Sun|Mon|Tue|Wed|Thu|Fri|Sat) [A-Z][a-z]{2} \d\d \d{4} `)
+
+// withoutTimes replaces times of day and dates, which must differ.
+func withoutTimes(s string) string { return timePattern.ReplaceAllString(s, "TIME") }

@@ -1,0 +1,224 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// part is a world in a directory of w: its marker is its own. Temporary files
+// lie in it as well.
+func (w *world) part(t *testing.T, name string) *world {
+	t.Helper()
+	base := filepath.Join(w.base, name)
+	p := &world{base: base, home: filepath.Join(base, "home"), work: filepath.Join(base, "work")}
+	for _, v := range w.env {
+		p.env = append(p.env, strings.Replace(v, "HOME="+w.home, "HOME="+p.home, 1))
+	}
+	p.env = append(p.env, "TMPDIR="+base+"/tmp")
+	w.plant(t, base, map[string]string{"home/": "", "work/": "", "tmp/": ""})
+	return p
+}
+
+// mounts are the processes in whose namespace something of this world is mounted.
+func (w *world) mounts() (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
+	for _, file := range all {
+		if b, _ := os.ReadFile(file); bytes.Contains(b, []byte(w.base+"/")) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+func (w *world) kill() {
+	for _, p := range w.processes() {
+		pid, _, _ := strings.Cut(p, " ")
+		if n, err := strconv.Atoi(pid); err == nil {
+			syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+}
+
+// remains are processes and mounts.
+func (w *world) remains() []string { return append(w.processes(), w.mounts()...) }
+
+// busySession is a session that is going to be killed.
+type busySession struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	answered chan struct{} // the first time
+	ended    chan struct{}
+}
+
+// startBusy starts a server with a daemon in a session of its own and calls it, with
+// messages that do not fit into memory among them, until it is gone.
+func startBusy(cmd *exec.Cmd) (*busySession, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = theirs
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return nil, err
+	}
+	b := &busySession{cmd: cmd, in: in, answered: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		io.WriteString(in, handshake)
+		text := strings.Repeat("y", 5<<20)
+		for i := 0; ; i++ {
+			n := 100
+			if i%4 == 1 {
+				n = len(text)
+			}
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"text":"%s"}}`+"\n", i, text[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(b.ended)
+		defer out.Close()
+		if _, err := bufio.NewReader(io.LimitReader(out, 1)).ReadByte(); err == nil {
+			close(b.answered)
+		}
+		io.Copy(io.Discard, out)
+	}()
+	return b, nil
+}
+
+func (b *busySession) kill() {
+	b.cmd.Process.Kill()
+	b.cmd.Wait()
+	<-b.ended
+}
+
+// TestKilledProxyLeavesNothing kills the proxy at a hundred moments: half of them during the
+// start, half during calls. The kernel ends the rest; no file and no mount is
+// left that an orderly session does not leave.
+func TestKilledProxyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	program, err := faultyServer()
+	must(t, err)
+	server := func(p *world) []string {
+		return []string{program, "daemon", "0", p.base + "/marker"}
+	}
+
+	// What a session that ends in order leaves; while it lasts, it is seen.
+	orderly := w.part(t, "orderly")
+	began := time.Now()
+	s := open(t, orderly.jail(append([]string{"--name", "k", "--"}, server(orderly)...)...), nil)
+	start := time.Since(began)
+	eventually(t, "all of the jail is up", func() bool { return len(orderly.processes()) >= 4 })
+	if len(orderly.mounts()) == 0 {
+		t.Error("the mounts of a living jail are not seen")
+	}
+	if status := s.close(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	orderly.noneLeft(t)
+	allowed := snapshot(t, orderly.base)
+
+	// Without the jail the daemon stays.
+	bare := w.part(t, "bare")
+	b, err := startBusy(bare.plain(server(bare)...))
+	must(t, err)
+	<-b.answered
+	eventually(t, "the daemon is up", func() bool { return len(bare.processes()) >= 2 })
+	b.kill()
+	time.Sleep(200 * time.Millisecond)
+	if len(bare.remains()) == 0 {
+		t.Error("nothing is left of a bare server either: nothing is shown")
+	}
+	bare.kill()
+
+	var mu sync.Mutex
+	var most, during, calling int
+	var lanes sync.WaitGroup
+	for lane := range 4 {
+		parts := make([]*world, 25)
+		for i := range parts {
+			parts[i] = w.part(t, fmt.Sprintf("k%d-%d", lane, i))
+		}
+		random := rand.New(rand.NewPCG(uint64(lane), 1))
+		lanes.Go(func() {
+			for i, p := range parts {
+				b, err := startBusy(p.jail(append([]string{"--name", "k", "--"}, server(p)...)...))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				span := start
+				if i%2 == 1 {
+					span = 60 * time.Millisecond
+					select {
+					case <-b.answered:
+					case <-b.ended:
+						t.Errorf("%s: no answer", p.base)
+					}
+				}
+				if i%10 > 0 { // or at once
+					time.Sleep(time.Duration(random.Int64N(int64(span))))
+				}
+				n := 0
+				if i%10 == 9 { // this takes its time
+					n = len(p.processes())
+				}
+				mu.Lock()
+				most = max(most, n)
+				if isClosed(b.answered) {
+					calling++
+				} else {
+					during++
+				}
+				mu.Unlock()
+				b.kill()
+				var left []string
+				for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+					if left = p.remains(); len(left) == 0 {
+						break
+					}
+				}
+				if len(left) > 0 {
+					t.Errorf("left behind: %q", left)
+					p.kill()
+				}
+			}
+		})
+	}
+	lanes.Wait()
+	if most < 4 || during < 5 || calling < 40 {
+		t.Errorf("at most %d processes were seen; %d were killed during the start, %d later: the moments are not spread", most, during, calling)
+	}
+	t.Logf("%d were killed before the first answer, %d after it", during, calling)
+	parts, err := filepath.Glob(w.base + "/k*-*")
+	must(t, err)
+	for _, base := range parts {
+		for name := range snapshot(t, base) {
+			if _, ok := allowed[name]; ok {
+				continue
+			}
+			t.Errorf("%s: left behind: %s", filepath.Base(base), name)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// TestNoFilesPolled: where the user's processes hold all that epoll may watch for a user,
+// mcp-jail says so, in place of Go's runtime.
+func TestNoFilesPolled(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		works int
+	}{
+		{[]string{"version"}, exitOK},
+		{[]string{"run", "--", "/usr/bin/true"}, exitOK},
+		{[]string{"plan", "--", "/usr/bin/true"}, exitOK},
+	} {
+		for _, none := range []bool{false, true} {
+			name := t.TempDir() + "/said"
+			said, err := os.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("/proc/self/exe", c.args...)
+			cmd.Dir = t.TempDir()
+			cmd.Env = append(os.Environ(), runAsEnv+"=mcp-jail", "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
+			cmd.Stderr = said
+			done := make(chan error)
+			go func() {
+				runtime.LockOSThread() // for good: the filter goes with the thread
+				if none {
+					if err := refuseWatches(); err != nil {
+						done <- err
+						return
+					}
+				}
+				done <- cmd.Run()
+			}()
+			err = <-done
+			said.Close()
+			b, _ := os.ReadFile(name)
+			text := string(b)
+			want := c.works
+			if none {
+				want = exitFailure
+				if !strings.HasPrefix(text, "mcp-jail: ") || !strings.Contains(text, "fs.epoll.max_user_watches") || strings.Count(text, "\n") != 1 {
+					t.Errorf("%q says %q", c.args, text)
+				}
+			}
+			if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
+				t.Errorf("%q, no watch %v: %v, want status %d\n%s", c.args, none, err, want, text)
+			}
+		}
+	}
+}
+
+// refuseWatches answers epoll_ctl as the kernel does where a user has no watch left.
+func refuseWatches() error {
+	return filterThread([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_EPOLL_CTL, SkipFalse: 1},
+		bpf.RetConstant{Val: 0x00050000 | uint32(unix.ENOSPC)},
+		bpf.RetConstant{Val: 0x7fff0000},
+	})
+}

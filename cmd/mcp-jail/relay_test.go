@@ -1,0 +1,191 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests in fault*_test.go make everything go wrong around a whole mcp-jail.
+// Each compares with a bare server, and each is shown to be able to fail.
+
+// faultyServer is a place of the faulty server that every jail may see.
+var faultyServer = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(os.TempDir(), "bin", "real", "faulty") // TestMain removes it
+	b, err := os.ReadFile("/proc/self/exe")
+	return file, errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b, 0o755))
+})
+
+// exchange is what a client does in one session.
+type exchange struct {
+	mode      []string // of the faulty server
+	send      []byte
+	bytewise  bool
+	waitFor   string        // what the client waits for, then it closes stdin
+	readDelay time.Duration // for which it does not read
+	stopProxy bool          // the proxy is, again and again
+}
+
+// transcript is what came of it.
+type transcript struct {
+	stdout, stderr []byte
+	status         int // 128 + n for those that died of signal n
+	peakKB         int // of memory
+}
+
+// run plays a talk. The client gives up waiting after so long, and closes stdin.
+func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcript {
+	t.Helper()
+	theirIn, in, err := os.Pipe()
+	must(t, err)
+	out, theirs, err := os.Pipe()
+	must(t, err)
+	defer out.Close()
+	var stderr lockedBuffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = theirIn, theirs, &stderr, 5*time.Second
+	err = cmd.Start()
+	theirIn.Close()
+	theirs.Close()
+	must(t, err)
+	hung := time.AfterFunc(patience, func() {
+		t.Errorf("%v hangs", cmd.Args)
+		cmd.Process.Kill()
+	})
+	defer hung.Stop()
+
+	var r transcript
+	heard := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		time.Sleep(c.readDelay)
+		buf, met := make([]byte, 64<<10), false
+		for {
+			n, err := out.Read(buf)
+			from := max(0, len(r.stdout)-len(c.waitFor))
+			r.stdout = append(r.stdout, buf[:n]...)
+			if !met && bytes.Contains(r.stdout[from:], []byte(c.waitFor)) {
+				met = true
+				close(heard)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		size := max(1, len(c.send))
+		if c.bytewise {
+			size = 1
+		}
+		for part := range slices.Chunk(c.send, size) {
+			if _, err := in.Write(part); err != nil {
+				return
+			}
+			for c.bytewise && unread(in) > 0 && !isClosed(ended) {
+				time.Sleep(10 * time.Microsecond) // one byte, one read
+			}
+		}
+	}()
+	if c.stopProxy {
+		for range 5 {
+			cmd.Process.Signal(syscall.SIGSTOP)
+			eventually(t, "the proxy is stopped", func() bool {
+				stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+				return bytes.Contains(stat, []byte(") T "))
+			})
+			time.Sleep(100 * time.Millisecond)
+			cmd.Process.Signal(syscall.SIGCONT)
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	timeout := time.After(enough)
+	select {
+	case <-sent:
+	case <-ended:
+	case <-timeout:
+	}
+	if c.waitFor != "" {
+		select {
+		case <-heard:
+		case <-ended:
+		case <-timeout:
+		}
+	}
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status); peak != nil {
+		r.peakKB = atoi(peak[1])
+	}
+	in.Close()
+	<-ended
+	cmd.Wait()
+	r.stderr, r.status = []byte(stderr.String()), statusAfter(cmd.ProcessState)
+	return r
+}
+
+// unread is how much of a pipe nobody has read yet.
+func unread(pipe *os.File) (n int) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// difference is empty where a client could not tell.
+func difference(want, got transcript) string {
+	if want.status != got.status {
+		return fmt.Sprintf("exit status %d, bare %d; stderr %.300q", got.status, want.status, got.stderr)
+	}
+	for i := range max(len(want.stdout), len(got.stdout)) {
+		if i >= len(want.stdout) || i >= len(got.stdout) || want.stdout[i] != got.stdout[i] {
+			clip := func(b []byte) []byte { return b[min(len(b), max(0, i-40)):min(len(b), i+60)] }
+			return fmt.Sprintf("stdout (%d bytes, bare %d) differs at %d: %q, bare %q; stderr %.300q", len(got.stdout), len(want.stdout), i, clip(got.stdout), clip(want.stdout), got.stderr)
+		}
+	}
+	return ""
+}
+
+const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"faults","version":"1"}}}` + "\n"
+
+// calls are requests with these ids, each with parameters of its own.
+func calls(ids []string, end string) []byte {
+	b := []byte(handshake)
+	for i, id := range ids {
+		b = fmt.Appendf(b, `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"t","arguments":{"n":%d,"text":"ü🙂\\\u2028"}}}`+end, id, i)
+	}
+	return b
+}
+
+func numbers(n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, strconv.Itoa(i))
+	}
+	return ids
+}

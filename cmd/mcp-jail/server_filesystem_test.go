@@ -1,0 +1,217 @@
+//go:build linux
+
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestServerFilesystem(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	at := func(name string) string { return filepath.Join(w.work, name) }
+	script := []step{
+		{"list_allowed_directories", nil},
+		{"create_directory", map[string]any{"path": at("new/deep/er")}},
+		{"write_file", map[string]any{"path": at("new/a.txt"), "content": "one\ntwo\nthree\n"}},
+		{"write_file", map[string]any{"path": at("old.txt"), "content": "over it\n"}},
+		{"edit_file", map[string]any{"path": at("new/a.txt"), "edits": []map[string]string{{"oldText": "two", "newText": "2"}}}},
+		{"edit_file", map[string]any{"path": at("new/a.txt"), "dryRun": true, "edits": []map[string]string{{"oldText": "one", "newText": "1"}}}},
+		{"read_file", map[string]any{"path": at("new/a.txt")}},
+		{"read_text_file", map[string]any{"path": at("new/a.txt"), "head": 2}},
+		{"read_text_file", map[string]any{"path": at("new/a.txt"), "tail": 1}},
+		{"read_text_file", map[string]any{"path": at("through")}},
+		{"read_media_file", map[string]any{"path": at("dot.png")}},
+		{"read_multiple_files", map[string]any{"paths": []string{at("old.txt"), at("sub/b.txt"), at("absent")}}},
+		{"move_file", map[string]any{"source": at("new/a.txt"), "destination": at("new/deep/moved.txt")}},
+		{"move_file", map[string]any{"source": at("sub"), "destination": at("new/sub")}},
+		{"list_directory", map[string]any{"path": w.work}},
+		{"list_directory_with_sizes", map[string]any{"path": at("sizes"), "sortBy": "size"}},
+		{"directory_tree", map[string]any{"path": at("new")}},
+		{"search_files", map[string]any{"path": w.work, "pattern": "**/*.txt"}},
+		{"get_file_info", map[string]any{"path": at("old.txt")}},
+		// What fails, fails in the same words.
+		{"read_text_file", map[string]any{"path": at("absent")}},
+		{"move_file", map[string]any{"source": at("absent"), "destination": at("x")}},
+		{"read_text_file", map[string]any{"path": filepath.Join(w.base, "outside.txt")}},
+	}
+	perform := func(jailed bool) (tools []string, results []toolResult, files map[string]string) {
+		must(t, os.RemoveAll(w.work))
+		w.plant(t, w.base, map[string]string{"outside.txt": "out there"})
+		w.plant(t, w.work, map[string]string{
+			"old.txt": "old\n", "sub/b.txt": "b\n", "dot.png": "\x89PNG\r\n\x1a\n\x00\xff", "sizes/big": strings.Repeat("x", 5000), "sizes/small": "x",
+		})
+		must(t, os.Symlink("old.txt", at("through")))
+		cmd := w.plain("node", server(filesystem), w.work)
+		if jailed {
+			cmd = w.jail("--", "node", server(filesystem), w.work)
+		}
+		s := open(t, cmd, nil)
+		tools, results = s.tools(), callTools(s, script)
+		if status := s.close(); status != 0 {
+			t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
+		}
+		return tools, results, snapshot(t, w.work)
+	}
+	tools, plain, plainFiles := perform(false)
+	_, jailed, jailedFiles := perform(true)
+	compareResults(t, script, plain, jailed)
+	if !maps.Equal(plainFiles, jailedFiles) {
+		t.Errorf("the directories differ\n plain  %q\n jailed %q", plainFiles, jailedFiles)
+	}
+
+	used := map[string]bool{}
+	for i, c := range script {
+		used[c.tool] = used[c.tool] || !jailed[i].IsError
+	}
+	if len(tools) != 14 {
+		t.Errorf("the server has %d tools: %q", len(tools), tools)
+	}
+	for _, tool := range tools {
+		if !used[tool] {
+			t.Errorf("the tool %s never succeeded in the jail", tool)
+		}
+	}
+}
+
+// The server is told to allow everything: only the jail stands between it and
+// the rest of the machine.
+func TestServerFilesystemOutside(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.base, map[string]string{"outside/o.txt": "out there", "work/in.txt": "in here"})
+	argv := []string{"node", server(filesystem), "/"}
+	key, outside := filepath.Join(w.home, ".ssh", "id_ed25519"), filepath.Join(w.base, "outside")
+
+	s := open(t, w.plain(argv...), nil) // the control
+	for _, file := range []string{key, filepath.Join(outside, "o.txt")} {
+		if r := s.tool("read_text_file", map[string]any{"path": file}); r.IsError {
+			t.Errorf("the server cannot read %s even outside of a jail: %s", file, r.texts())
+		}
+	}
+	s.close()
+
+	s = open(t, w.jail(append([]string{"--"}, argv...)...), nil)
+	if r := s.tool("read_text_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError || !strings.Contains(r.texts(), "in here") {
+		t.Errorf("inside of the grant: %s", r.texts())
+	}
+	for _, c := range []step{
+		{"read_text_file", map[string]any{"path": key}},
+		{"read_text_file", map[string]any{"path": filepath.Join(outside, "o.txt")}},
+		{"read_text_file", map[string]any{"path": filepath.Join(w.home, "notes.txt")}},
+		{"list_directory", map[string]any{"path": filepath.Dir(key)}},
+		{"list_directory", map[string]any{"path": outside}},
+		{"get_file_info", map[string]any{"path": key}},
+		{"write_file", map[string]any{"path": filepath.Join(outside, "o.txt"), "content": "overwritten"}},
+		{"write_file", map[string]any{"path": filepath.Join(w.home, ".bashrc"), "content": "evil"}},
+		{"create_directory", map[string]any{"path": filepath.Join(w.base, "planted")}},
+		{"move_file", map[string]any{"source": filepath.Join(w.work, "in.txt"), "destination": filepath.Join(w.base, "out.txt")}},
+		{"list_directory", map[string]any{"path": "/root"}},
+	} {
+		if r := s.tool(c.tool, c.arguments); !r.IsError {
+			t.Errorf("%s %v succeeded: %s", c.tool, c.arguments, r.texts())
+		}
+	}
+	// Names beside what is granted do not exist either.
+	for dir, want := range map[string][]string{w.base: {"home", "work"}, w.home: {".local"}, filepath.Dir(w.base): {filepath.Base(w.base)}} {
+		var names []string
+		for line := range strings.Lines(s.tool("list_directory", map[string]any{"path": dir}).texts()) {
+			if f := strings.Fields(line); len(f) == 2 {
+				names = append(names, f[1])
+			}
+		}
+		// The way to what is granted may be seen, or not be listed at all.
+		if slices.Sort(names); len(names) > 0 && !slices.Equal(names, want) {
+			t.Errorf("the server sees %q in %s, want %q", names, dir, want)
+		}
+	}
+	s.close()
+	if got := read(t, filepath.Join(outside, "o.txt")); got != "out there" {
+		t.Errorf("a file outside was changed: %q", got)
+	}
+}
+
+// The published escapes of server-filesystem 2025.3.28: CVE-2025-53110 compares
+// paths by prefix, CVE-2025-53109 gives up its check of a link's target.
+func TestServerFilesystemEscapes(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	for _, jailed := range []bool{false, true} {
+		w := newWorld(t)
+		w.plant(t, w.base, map[string]string{"work/in.txt": "in here", "work_secret/s.txt": "the content", "elsewhere/e.txt": "the content", "elsewhere/w.txt": ""})
+		must(t, os.Symlink(filepath.Join(w.base, "elsewhere"), filepath.Join(w.work, "link")))
+		must(t, os.Symlink(filepath.Join(w.base, "elsewhere", "e.txt"), filepath.Join(w.work, "e")))
+		must(t, os.Symlink(filepath.Join(w.base, "elsewhere", "w.txt"), filepath.Join(w.work, "w")))
+		argv := []string{"node", server(oldFilesystem), w.work}
+		cmd := w.plain(argv...)
+		if jailed {
+			cmd = w.jail(append([]string{"--"}, argv...)...)
+		}
+		s := open(t, cmd, nil)
+		if r := s.tool("read_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError {
+			t.Errorf("jailed %v: the server does not work: %s", jailed, r.texts())
+		}
+		for _, c := range []struct {
+			name, tool, path string
+			leaks            string
+		}{
+			{"prefix, read", "read_file", filepath.Join(w.base, "work_secret", "s.txt"), "the content"},
+			{"prefix, list", "list_directory", filepath.Join(w.base, "work_secret"), "s.txt"},
+			{"prefix, write", "write_file", filepath.Join(w.base, "work_secret", "new.txt"), ""},
+			{"link, read", "read_file", filepath.Join(w.work, "e"), "the content"},
+			{"link, write", "write_file", filepath.Join(w.work, "w"), ""},
+		} {
+			arguments := map[string]any{"path": c.path}
+			if c.tool == "write_file" {
+				arguments["content"] = "escaped"
+			}
+			r := s.tool(c.tool, arguments)
+			got := r.texts()
+			if c.tool == "write_file" {
+				// What counts is what the host sees afterwards.
+				b, _ := os.ReadFile(map[bool]string{true: filepath.Join(w.base, "elsewhere", "w.txt"), false: c.path}[strings.HasPrefix(c.name, "link")])
+				got, c.leaks = string(b), "escaped"
+			}
+			if escaped := strings.Contains(got, c.leaks); escaped == jailed {
+				t.Errorf("jailed %v: %s: escaped %v: %s", jailed, c.name, escaped, r.texts())
+			}
+		}
+		s.close()
+	}
+}
+
+// Workspaces in /tmp are granted although the jail has a /tmp of its own.
+func TestWorkspaceBelowTmp(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorldIn(t, "/tmp")
+	w.plant(t, w.work, map[string]string{"in.txt": "in here"})
+	s := open(t, w.jail("--", "node", server(filesystem), w.work, "/tmp"), nil)
+	if r := s.tool("read_text_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError || !strings.Contains(r.texts(), "in here") {
+		t.Errorf("read: %s", r.texts())
+	}
+	if r := s.tool("write_file", map[string]any{"path": filepath.Join(w.work, "new.txt"), "content": "new"}); r.IsError {
+		t.Errorf("write: %s", r.texts())
+	}
+	private := filepath.Join("/tmp", filepath.Base(w.base)+"-private")
+	if r := s.tool("write_file", map[string]any{"path": private, "content": "x"}); r.IsError {
+		t.Errorf("write to the private /tmp: %s", r.texts())
+	}
+	if got := s.tool("list_directory", map[string]any{"path": "/tmp"}).texts(); len(strings.Fields(got)) != 4 {
+		t.Errorf("the server sees the host's /tmp: %s", got)
+	}
+	s.close()
+	if got := read(t, filepath.Join(w.work, "new.txt")); got != "new" {
+		t.Errorf("the host sees %q", got)
+	}
+	if _, err := os.Lstat(private); err == nil {
+		t.Error("the private /tmp is the host's")
+	}
+}

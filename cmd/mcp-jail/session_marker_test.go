@@ -1,0 +1,154 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A loss is told of the session that it is about, whatever others did meanwhile.
+func TestSessionMarker(t *testing.T) {
+	m := markerBeside(recordFile(policy.Host{StateDir: t.TempDir()}, "s"))
+	if _, ok := m.read(); ok {
+		t.Fatal("there is one before the first session")
+	}
+	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	if m.saveLoss(time.Now(), full) == nil || m.exists() {
+		t.Error("a loss makes a mark, of no session")
+	}
+	m.touch()
+	first := time.Now()
+	if got, ok := m.read(); !ok || got.Cause != "" || got.Time.After(first) || first.Sub(got.Time) > time.Minute {
+		t.Errorf("begun: %+v, %v", got, ok)
+	}
+	size := func() int64 {
+		st, err := os.Stat(string(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Size()
+	}
+	if size() != markerSize {
+		t.Errorf("%d bytes: a loss would need a block of the disk", size())
+	}
+	before, _ := m.read()
+	if err := m.saveLoss(first, full); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := m.read()
+	if got.Cause != "no space left on device" || !got.Time.Equal(before.Time) || got.lastActivity().Before(first) || size() != markerSize {
+		t.Errorf("lost: %+v, %d bytes", got, size())
+	}
+
+	// The next session, and the one before loses its record once more.
+	time.Sleep(2 * time.Millisecond)
+	m.touch()
+	next, _ := m.read()
+	if next.Cause != "" || !next.Time.After(first) {
+		t.Errorf("the next: %+v", next)
+	}
+	if err := m.saveLoss(first, full); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ = m.read(); got.Cause != "" || !got.Time.Equal(next.Time) {
+		t.Errorf("a loss of the session before passes for the next one's: %+v", got)
+	}
+
+	if got.Why == "" || !got.Session.Equal(first) {
+		t.Errorf("and is no longer known to be its own: %+v", got)
+	}
+	// It was written in the end.
+	if m.clearLoss(); size() != markerSize {
+		t.Errorf("%d bytes", size())
+	}
+	if got, _ = m.read(); got.Why != "" || !got.Time.Equal(next.Time) {
+		t.Errorf("found: %+v", got)
+	}
+
+	// A crash while it was written.
+	if err := os.WriteFile(string(m), []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := m.read(); !ok || got.Cause != "" || got.Time.IsZero() {
+		t.Errorf("torn: %+v, %v", got, ok)
+	}
+}
+
+// Where not even a mark can be made, no record stays that would pass for the last.
+func TestRecordWithoutMarker(t *testing.T) {
+	for _, begun := range []bool{true, false} {
+		k := newRecorder(policy.Host{StateDir: t.TempDir()}, "s")
+		k.save(diagnostics.Record{Server: "s", Time: time.Now()})
+		if k.saveErr != nil {
+			t.Fatal(k.saveErr)
+		}
+		if begun {
+			k.marker.touch()
+		}
+		k.noteLoss(time.Now(), syscall.ENOSPC)
+		if _, err := os.Stat(k.file); (err == nil) != begun {
+			t.Errorf("begun %v: the record before: %v", begun, err)
+		}
+	}
+}
+
+// A record of which only the beginning could be written does not pass for all of it, and
+// one that was written in the end does.
+func TestRecordIncomplete(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	host := policy.Host{StateDir: filepath.Join(state, "mcp-jail")}
+	k := newRecorder(host, "s")
+	k.marker.touch()
+	r := diagnostics.Record{Server: "s", Time: time.Now()}
+	dir := filepath.Dir(k.file)
+	why := func() string {
+		t.Helper()
+		out, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		err = (&whyCmd{recordedServerArg: recordedServerArg{Server: "s"}}).Run(console{out: w})
+		w.Close()
+		b, _ := io.ReadAll(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	const incomplete = "The last part of it could not be written: "
+	k.save(r)
+	if got := why(); strings.Contains(got, incomplete) {
+		t.Error(got)
+	}
+	// A directory in the place of the file is for everybody what a full disk is.
+	file := k.file
+	k.file = dir
+	if k.save(r); k.lastError() == nil {
+		t.Fatal("it was written")
+	}
+	k.file = file
+	if got := why(); !strings.Contains(got, incomplete) || strings.Contains(got, "has no record") {
+		t.Error(got)
+	}
+	if k.save(r); k.lastError() != nil || strings.Contains(why(), incomplete) {
+		t.Errorf("%v, %s", k.lastError(), why())
+	}
+}
+
+// BenchmarkSessionMarker is what a session's begin adds to a start.
+func BenchmarkSessionMarker(b *testing.B) {
+	m := markerBeside(recordFile(policy.Host{StateDir: b.TempDir()}, "s"))
+	m.touch()
+	for b.Loop() {
+		m.touch()
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// replace puts a copy of a file in its place, as an upgrade does.
+func replace(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file+".new", b, 0o755))
+	must(t, os.Rename(file+".new", file))
+}
+
+// changingHost is the target of a server whose program, a part of the baseline, and whose
+// grant lie in the test's own place.
+func changingHost(t *testing.T, keys string) (program, grant string, found *target) {
+	t.Helper()
+	// A session hides the memory of its process, which is that of the tests here: other
+	// tests could make no user namespace any more.
+	t.Cleanup(func() { must(t, unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) })
+	w := newWorld(t)
+	program, grant = w.copied(t, "victim"), filepath.Join(w.base, "grant")
+	w.plant(t, grant, map[string]string{"inner": "inside"})
+	config := filepath.Join(w.base, "again.toml")
+	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\n"+strings.ReplaceAll(keys, "GRANT", grant)), 0o644))
+	t.Setenv("HOME", w.home)
+	t.Chdir(w.work)
+	found, err := resolveTarget(commonFlags{Config: []string{config}}, policyFlags{}, "s", "", serverCommand{})
+	must(t, err)
+	return program, grant, found
+}
+
+const changingAccess = "[[servers.s.access.fs]]\npath = \"GRANT\"\nread = true\nwrite = true\n"
+
+// TestStartRetriesAfterHostChange: a file of the baseline that is replaced between the resolution
+// and the start of a jail fails the jail, and the start resolves it again.
+func TestStartRetriesAfterHostChange(t *testing.T) {
+	program, _, found := changingHost(t, changingAccess)
+	replace(t, program)
+	_, err := confine.Launcher{}.Start(t.Context(), found.profile, confine.Stdio{})
+	var failed *confine.StartError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Detail, program) {
+		t.Fatalf("the control: %v, want a StartError that names the program", err)
+	}
+	s := found.session(console{}, confine.Launcher{})
+	process, err := s.Launcher.Start(t.Context(), found.profile, confine.Stdio{})
+	must(t, err)
+	process.Kill()
+	process.Wait()
+}
+
+// TestCallRetriesAfterHostChange is that of one call of a stateless server, and of the process
+// that lists its tools.
+func TestCallRetriesAfterHostChange(t *testing.T) {
+	program, _, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
+	tool, err := found.statelessOptions().Tool("read")
+	must(t, err)
+	for _, p := range []*policy.Profile{tool.Profile, found.profile} {
+		replace(t, program)
+		if _, err := (confine.Launcher{}).Start(t.Context(), p, confine.Stdio{}); err == nil || !strings.Contains(err.Error(), program) {
+			t.Errorf("the control: %v", err)
+		}
+		process, err := found.session(console{}, confine.Launcher{}).Launcher.Start(t.Context(), p, confine.Stdio{})
+		must(t, err)
+		if got := process.Plan().Profile.Tool; got != p.Tool {
+			t.Errorf("tool %q was started as %q", p.Tool, got)
+		}
+		process.Kill()
+		process.Wait()
+	}
+}
+
+// TestCheckRetriesAfterHostChange is that of check --probe.
+func TestCheckRetriesAfterHostChange(t *testing.T) {
+	for _, keys := range []string{changingAccess, "stateful = false\n"} {
+		program, _, found := changingHost(t, keys)
+		replace(t, program)
+		r := serverReport{Server: "s"}
+		if err := found.tryServer(console{err: os.Stderr}, &r, time.Minute); err != nil || len(r.Tools) == 0 {
+			t.Errorf("%q: %d tools, %v", keys, len(r.Tools), err)
+		}
+	}
+}
+
+// TestStartRetryGivesUp: what a rule of the user names must be what was resolved; what keeps
+// changing is given up; and what has not changed is not tried again.
+func TestStartRetryGivesUp(t *testing.T) {
+	swapped := &confine.StartError{Step: "mounts", Detail: "x: it was replaced"}
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, program, grant string)
+		fails  *confine.StartError
+		starts int
+		want   string
+	}{
+		{"the grant", func(t *testing.T, program, grant string) {
+			replace(t, program)
+			must(t, os.Rename(grant, grant+".old"))
+			must(t, os.Mkdir(grant, 0o755))
+		}, swapped, 1, "a rule of the policy names what changed"},
+		{"the grant is a link", func(t *testing.T, _, grant string) {
+			must(t, os.Rename(grant, grant+".old"))
+			must(t, os.Symlink("home", grant))
+		}, swapped, 1, "a rule of the policy names what changed"},
+		{"each time", func(t *testing.T, program, _ string) { replace(t, program) }, swapped, maxStartAttempts, "kept changing"},
+		{"nothing", func(*testing.T, string, string) {}, swapped, 1, "it was replaced"},
+		{"the program cannot be executed", func(t *testing.T, program, _ string) { replace(t, program) }, &confine.StartError{Step: confine.StepExec}, 1, "could not be started"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			program, grant, found := changingHost(t, changingAccess)
+			starts := 0
+			_, err := found.startWithRetry(t.Context(), found.profile, func(*policy.Profile) (*confine.Process, error) {
+				starts++
+				c.change(t, program, grant)
+				return nil, c.fails
+			})
+			var failed *confine.StartError
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.want) || starts != c.starts {
+				t.Errorf("%d starts, %v", starts, err)
+			}
+		})
+	}
+}

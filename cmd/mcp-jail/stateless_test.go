@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// eachUser runs a test as the caller, and as an ordinary user where that is root.
+func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
+	if os.Getuid() != 0 {
+		return
+	}
+	t.Run("ordinary", func(t *testing.T) {
+		w := newWorld(t)
+		w.ordinary(t)
+		test(t, w)
+	})
+}
+
+// ordinary has an ordinary user be the one who plays in the world.
+func (w *world) ordinary(t *testing.T) {
+	t.Helper()
+	const nobodyElse = 61235 // has no account, and needs none; 54321 has no process in the tests of confine
+	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
+	w.program = w.copied(t, "mcp-jail")
+	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			err = os.Lchown(path, nobodyElse, nobodyElse)
+		}
+		return err
+	}))
+}
+
+// copied is the test binary in the world, under the name of one of its programs.
+func (w *world) copied(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	file := filepath.Join(w.base, "bin", name)
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	// A child that another test forks meanwhile would hold the file open for writing until
+	// it executes, and the file could not be executed for as long (ETXTBSY).
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(file, b, 0o755)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
+	return file
+}
+
+// stateless is a session of a stateless server. keys follow its table's first lines.
+func (w *world) stateless(t *testing.T, program, keys string) *session {
+	t.Helper()
+	config := filepath.Join(w.base, "percall.toml")
+	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\nstateful = false\n"+keys), 0o644))
+	return open(t, w.jail("--config", config, "s"), nil)
+}
+
+// Three tools of one server have three policies, and none has what another has.
+func TestStatelessToolPolicies(t *testing.T) {
+	eachUser(t, func(t *testing.T, w *world) {
+		w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
+		out := filepath.Join(w.work, "out")
+		must(t, os.Mkdir(out, 0o777))
+		must(t, os.Chmod(out, 0o777))
+		s := w.stateless(t, w.copied(t, "victim"), `
+[[servers.s.tools.read.access.fs]]
+path = "notes"
+read = true
+[[servers.s.tools.write.access.fs]]
+path = "out"
+write = true
+[[servers.s.tools.env.access.env]]
+name = "PLANTED_SECRET"
+read = true
+`)
+		arg := func(a string) map[string]any { return map[string]any{"arg": a} }
+		for _, step := range []struct {
+			tool, arg, want string
+			ok              bool
+		}{
+			{"read", "notes/a", "a note", true},
+			{"read", "other/b", "no such file", false},
+			{"write", "out/x", "written", true},
+			{"write", "notes/a", "no such file", false},
+			{"read", "out/x", "no such file", false},
+			{"env", "PLANTED_SECRET", "hunter2", true},
+			{"write", "../home/x", "read-only file system", false},
+		} {
+			r := s.tool(step.tool, arg(step.arg))
+			if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
+				t.Errorf("%s %s: %s", step.tool, step.arg, text)
+			}
+		}
+		if status := s.close(); status != 0 {
+			t.Errorf("exit status %d: %s", status, &s.stderr)
+		}
+		if got := read(t, filepath.Join(out, "x")); got != "by the victim\n" {
+			t.Errorf("the file says %q", got)
+		}
+		w.noneLeft(t)
+	})
+}
+
+// Of two tools of one server one is granted a file and the other is not: in a thousand
+// calls, one after the other and several at once, the second never once reads it.
+func TestStatelessToolsNeverShare(t *testing.T) {
+	eachUser(t, func(t *testing.T, w *world) {
+		w.plant(t, w.work, map[string]string{"granted/file": twinsSecret})
+		program := w.copied(t, "twins")
+		arg := map[string]any{"arg": filepath.Join(w.work, "granted", "file"), "leave": filepath.Base(w.base)}
+		w.plainTwins(t, program, arg)
+		for _, mode := range []struct {
+			name, keys string
+			calls      int
+			atOnce     int
+			pause      time.Duration // in which spares come to be
+		}{
+			{"cold", "", 100, 8, 0},
+			{"warm and hurried", "warm = 4\n", 600, 8, 0},
+			{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
+		} {
+			if w.as != nil {
+				mode.calls /= 10
+			}
+			s := w.stateless(t, program, mode.keys+`
+[[servers.s.tools.granted.access.fs]]
+path = "granted"
+read = true
+[[servers.s.tools.other.access.fs]]
+path = "nothing/"
+read = true
+create = true
+`)
+			s.tools() // so that spares are started
+			s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
+			if status := s.close(); status != 0 {
+				t.Errorf("exit status %d: %s", status, &s.stderr)
+			}
+			w.noneLeft(t)
+		}
+	})
+}
+
+const twinsSecret = "planted for one of the twins"
+
+// plainTwins shows that without the jail both tools read the file, and that one finds
+// what the other has left.
+func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
+	t.Helper()
+	cmd, tmp, home := w.plain(program), filepath.Join(w.base, "bare-tmp"), filepath.Join(w.base, "bare-home")
+	for _, dir := range []string{tmp, home} {
+		must(t, os.Mkdir(dir, 0o700))
+		if w.as != nil {
+			must(t, os.Chown(dir, int(w.as.Uid), int(w.as.Gid)))
+		}
+	}
+	cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "HOME="+home)
+	s := open(t, cmd, nil)
+	if text := s.tool("other", arg).texts(); !strings.Contains(text, twinsSecret) {
+		t.Errorf("a bare server does not read it either: %s", text)
+	}
+	s.tool("granted", arg)
+	left := arg["leave"].(string)
+	for _, dir := range []string{tmp, "/dev/shm", home} {
+		text := s.tool("other", map[string]any{"arg": "/nowhere", "leave": left}).texts()
+		if !strings.Contains(text, twinsSecret+" in "+dir) {
+			t.Errorf("a bare server does not find what was left in %s either: %s", dir, text)
+		}
+	}
+	s.close()
+	must(t, os.Remove(filepath.Join("/dev/shm", left)))
+}
+
+// interleave calls the twins in turn, several at once, and fails when one is given what
+// the other was granted.
+func (s *session) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
+	var lanes sync.WaitGroup
+	turns := make(chan int)
+	for range atOnce {
+		lanes.Go(func() {
+			for i := range turns {
+				tool := []string{"granted", "other"}[i%2]
+				var m message
+				select {
+				case m = <-s.request("tools/call", map[string]any{"name": tool, "arguments": arg}):
+				case <-s.gone: // m says nothing, which is wrong
+				}
+				read, absent := strings.Contains(string(m.Result), twinsSecret), strings.Contains(string(m.Result), "no such file")
+				if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
+					s.t.Errorf("%s, call %d of %s: %s%s", name, i, tool, m.Result, m.Error)
+				}
+				time.Sleep(pause)
+			}
+		})
+	}
+	for i := range calls {
+		turns <- i
+	}
+	close(turns)
+	lanes.Wait()
+}
+
+// A proxy that is killed during eight calls leaves nothing: no process, no mount, and
+// no file or directory that an orderly session does not leave.
+func TestStatelessKilledLeavesNothing(t *testing.T) {
+	eachUser(t, func(t *testing.T, w *world) {
+		program := w.copied(t, "twins")
+		keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
+		hang := func(s *session) {
+			for range 8 {
+				s.request("tools/call", map[string]any{"name": "hang"})
+			}
+		}
+		servers := func() (n int) {
+			for _, p := range w.processes() {
+				if strings.HasSuffix(strings.TrimSpace(p), program) {
+					n++
+				}
+			}
+			return n
+		}
+		orderly := w.stateless(t, program, keys)
+		hang(orderly)
+		eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
+		if len(w.mounts()) == 0 {
+			t.Error("the mounts of living jails are not seen")
+		}
+		orderly.cmd.Process.Signal(syscall.SIGTERM)
+		orderly.wait()
+		w.noneLeft(t)
+		allowed := snapshot(t, w.base)
+
+		for moment := range 10 {
+			s := w.stateless(t, program, keys)
+			hang(s)
+			eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
+			s.cmd.Process.Kill()
+			s.wait()
+			eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
+		}
+		for name := range snapshot(t, w.base) {
+			if _, ok := allowed[name]; !ok {
+				t.Errorf("left behind: %s", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// toolReport is what is known of one tool: of a stateful server its name and what
+// the server says of it, of a stateless one the policy that its processes run under,
+// too. What the tool shares with the server is said of the server alone.
+type toolReport struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Policy      string         `json:"policy,omitempty"` // in words
+	Where       string         `json:"where,omitempty"`  // its access table; "" under the default policy
+	Warm        int            `json:"warm,omitempty"`
+	Errors      []string       `json:"errors,omitempty"`
+	Gaps        []confine.Gap  `json:"gaps,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
+	Remarks     []string       `json:"remarks,omitempty"`
+	Hosts       []hostReport   `json:"hosts,omitempty"` // with --probe
+	Secrets     []secretReport `json:"secrets,omitempty"`
+
+	target *target
+}
+
+// toolTarget is the target of one tool: its policy, resolved on the host as it is now.
+func (t *target) toolTarget(name string) (*target, error) {
+	return t.toolTargetOn(name, t.host)
+}
+
+func (t *target) toolTargetOn(name string, host policy.Host) (*target, error) {
+	tool := &target{config: t.config, policyOf: t.policyOf, host: t.host, isTool: true}
+	var err error
+	if tool.policy, err = t.policyOf(name); err != nil {
+		return tool, err
+	}
+	tool.profile, tool.warnings, err = resolveProfile(tool.policy, host, nil)
+	return tool, err
+}
+
+// toolCache are targets that were found before. Each is that of its tool for as long
+// as the host gives the answers that it was made from, which takes half of the time
+// to find out that finding the target takes.
+type toolCache struct {
+	server *target
+	mu     sync.Mutex
+	byName map[string]*cachedTool
+}
+
+type cachedTool struct {
+	*target
+	lookups policy.Lookups
+}
+
+// maxCachedTools bounds them: the lookups of a large workspace are many.
+const maxCachedTools = 32
+
+// get is target.tool.
+func (k *toolCache) get(name string) (*target, error) {
+	k.mu.Lock()
+	known := k.byName[name]
+	k.mu.Unlock()
+	if known != nil && known.lookups.Same() {
+		return known.target, nil
+	}
+	found := &cachedTool{}
+	var err error
+	if found.target, err = k.server.toolTargetOn(name, found.lookups.Through(k.server.host)); err != nil {
+		return found.target, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byName == nil || len(k.byName) == maxCachedTools {
+		k.byName = make(map[string]*cachedTool)
+	}
+	k.byName[name] = found
+	return found.target, nil
+}
+
+// reportTool resolves and compiles the policy of a tool. server is what was said of
+// the server already.
+func (t *target) reportTool(name string, server *serverReport) (r toolReport, status int) {
+	tool, err := t.toolTarget(name)
+	r = toolReport{Name: name, target: tool}
+	if p := tool.policy; p != nil {
+		r.Policy, r.Warm, r.Remarks = accessSummary(p), p.Warm, remarkTexts(p)
+		if !p.Default {
+			r.Where = p.Where
+		}
+	}
+	if err != nil {
+		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
+		return r, exitStatusOf(err)
+	}
+	r.Warnings = tool.warningTexts()
+	if r.Where != "" {
+		r.Warnings = append(r.Warnings, warningTexts(policy.HardLinks(tool.profile, t.host, maxHardLinkFiles))...)
+	}
+	plan, err := tool.compile()
+	if plan != nil {
+		r.Gaps = plan.Gaps
+	}
+	if err != nil {
+		r.Errors, status = []string{err.Error()}, exitHost
+	}
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(server.Warnings, w) })
+	r.Gaps = slices.DeleteFunc(r.Gaps, func(g confine.Gap) bool {
+		return slices.ContainsFunc(server.Gaps, func(s confine.Gap) bool { return s.Axis == g.Axis && s.What == g.What && s.Why == g.Why })
+	})
+	return r, status
+}
+
+// reportTools reports the tools that the server offers, or, where it was not asked,
+// those that the configuration names.
+func (t *target) reportTools(r *serverReport) (status int) {
+	if r.Probed == "" {
+		for _, name := range t.config.Declared(r.Server) {
+			r.Tools = append(r.Tools, toolReport{Name: name})
+		}
+	} else {
+		missing := t.unofferedTools(r)
+		r.Errors = append(r.Errors, missing...)
+		if len(missing) > 0 {
+			status = exitFailure
+		}
+	}
+	for i, offered := range r.Tools {
+		tool, failed := t.reportTool(offered.Name, r)
+		tool.Description = offered.Description
+		r.Tools[i] = tool
+		status = max(status, failed)
+	}
+	return status
+}
+
+// unofferedTools are the tables for tools that the server does not offer. That is an error:
+// the tool that was meant runs under another policy than what the user wrote for it.
+func (t *target) unofferedTools(r *serverReport) (errs []string) {
+	var offered []string
+	for _, tool := range r.Tools {
+		offered = append(offered, tool.Name)
+	}
+	declared := t.config.Declared(r.Server)
+	for _, name := range declared {
+		if slices.Contains(offered, name) {
+			continue
+		}
+		msg := fmt.Sprintf("%s: there is a table for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
+		switch near := policy.Nearest(name, offered); {
+		case near == "":
+		case slices.Contains(declared, near):
+			msg += fmt.Sprintf("; %q has a table of its own", near)
+		default:
+			msg += fmt.Sprintf("; did you mean %q? It runs under the default policy", near)
+		}
+		errs = append(errs, msg)
+	}
+	return errs
+}
+
+// toolTable has a line for each tool.
+func toolTable(indent string, tools []toolReport) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	warm := slices.ContainsFunc(tools, func(t toolReport) bool { return t.Warm > 0 })
+	for _, t := range tools {
+		fmt.Fprintf(w, "%s%s\t%s", indent, printable(t.Name), printable(truncate(t.Policy, 80)))
+		switch {
+		case t.Warm > 0:
+			fmt.Fprintf(w, "\t%d warm", t.Warm)
+		case warm && t.Where != "":
+			fmt.Fprint(w, "\t")
+		}
+		if t.Where != "" {
+			fmt.Fprintf(w, "\t%s", printable(t.Where))
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	return b.String()
+}
+
+// accessSummary says in a few words what a policy grants beyond what every program needs.
+func accessSummary(p *policy.Policy) string {
+	if p.Default {
+		return "the default policy"
+	}
+	var grants []string
+	for _, r := range p.Fs {
+		if r.Rights() == 0 {
+			grants = append(grants, "not "+r.Path)
+			continue
+		}
+		grants = append(grants, r.Rights().String()+" "+r.Path)
+	}
+	for _, r := range p.Net {
+		grants = append(grants, netRuleText(r))
+	}
+	for _, r := range p.Env {
+		if r.Read {
+			grants = append(grants, r.Name)
+		}
+	}
+	if p.Commands != nil {
+		var names []string
+		for _, r := range p.Commands {
+			names = append(names, r.Name)
+		}
+		grants = append(grants, strings.TrimSpace("start only "+strings.Join(names, " ")))
+	}
+	if len(grants) == 0 {
+		return "nothing"
+	}
+	return strings.Join(grants, ", ")
+}
+
+// undeclaredToolWarning explains a tool that the configuration does not name.
+func (t *target) undeclaredToolWarning(tool string) policy.Warning {
+	msg := fmt.Sprintf("no table is for the tool %q: if the server lists one, it runs under the default policy; if not, a call of it is refused", tool)
+	if near := policy.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.policy.Where}
+}
+
+// declaredTools are the tools of a stateless server that the configuration names, for the
+// plan of the process that lists them, and the status that their mistakes have.
+func (t *target) declaredTools() (tools []toolReport, status int) {
+	if t.policy.Stateful || t.policy.Tool != "" {
+		return nil, exitOK
+	}
+	server := serverReport{Server: t.policy.Server, Warnings: t.warningTexts()}
+	for _, name := range t.config.Declared(t.policy.Server) {
+		r, failed := t.reportTool(name, &server)
+		tools, status = append(tools, r), max(status, failed)
+	}
+	return tools, status
+}
