@@ -27,11 +27,11 @@ func markerBeside(record string) sessionMarker {
 // markerState is what a mark says of the latest session.
 type markerState struct {
 	diagnostics.LostRecord
-	lostRecord // the zero one where nothing was lost; it may be of a session before
+	lossNote // the zero one where nothing was lost; it may be of a session before
 }
 
-// lostRecord is the content.
-type lostRecord struct {
+// lossNote is the content.
+type lossNote struct {
 	Session time.Time `json:"session"` // that of its record
 	At      time.Time `json:"at"`
 	Why     string    `json:"why"`
@@ -60,7 +60,7 @@ func (m sessionMarker) saveLoss(session time.Time, cause error) error {
 	} else if errors.As(cause, &link) {
 		cause = link.Err
 	}
-	content, err := json.Marshal(lostRecord{session, time.Now(), cause.Error()})
+	content, err := json.Marshal(lossNote{session, time.Now(), cause.Error()})
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (m sessionMarker) read() (out markerState, ok bool) {
 	}
 	out.Time = st.ModTime()
 	b, err := os.ReadFile(string(m))
-	if err != nil || json.Unmarshal(b, &out.lostRecord) != nil {
-		out.lostRecord = lostRecord{} // none, or torn
+	if err != nil || json.Unmarshal(b, &out.lossNote) != nil {
+		out.lossNote = lossNote{} // none, or torn
 	}
 	if !out.Session.Before(out.Time) {
 		out.Cause = out.Why
