@@ -11,53 +11,53 @@ const metaPolicy = "dev.mcp-jail/policy"
 
 // onRequest looks at a request on its way to the server. With the defaults nothing
 // of it is changed.
-func (r *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r.client.requested.set()
-	if !r.answered.isSet() {
+func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	s.client.requested.set()
+	if !s.answered.isSet() {
 		select {
-		case r.requestSent <- struct{}{}:
+		case s.requestSent <- struct{}{}:
 		default:
 		}
 	}
 	if string(e.Method) == "tools/call" {
-		r.server.firstCallMark.CompareAndSwap(0, int64(r.server.tail.LineCount()))
-		r.server.firstCall.set()
+		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
+		s.server.firstCall.set()
 	}
-	r.server.advertise(f, e)
+	s.server.advertise(f, e)
 }
 
 // advertise puts into a request what the server is to be told of its limits.
-func (i *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if i.statement == nil && i.rootsMode == rootsOff {
+func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if s.statement == nil && s.rootsMode == rootsOff {
 		return
 	}
 	switch string(e.Method) {
 	case "initialize":
-		i.declaredRoots.Store(false)
-		if i.canSplice(f, e) {
-			i.advertiseInitialize(f, e)
+		s.declaredRoots.Store(false)
+		if s.canSplice(f, e) {
+			s.advertiseInitialize(f, e)
 		}
 	case "server/discover", "tools/call":
 		// 2026-07-28 has no handshake: every request stands for itself.
-		if i.statement != nil && e.Era() == mcpproxy.Modern && i.canSplice(f, e) {
+		if s.statement != nil && e.Era() == mcpproxy.Modern && s.canSplice(f, e) {
 			f.Cut(e.Reserved, &e.ParamsMeta)
 			if !e.Params.Present() {
-				f.AddMember(&e.Self, "params", jsonObject("_meta", jsonObject(metaPolicy, i.statement)))
+				f.AddMember(&e.Self, "params", jsonObject("_meta", jsonObject(metaPolicy, s.statement)))
 			} else {
-				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
+				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, s.statement)
 			}
 		}
 	}
-	if i.rootsMode != rootsOff && e.Inputs.Present() && i.canSplice(f, e) {
-		i.narrowInputs(f, e)
+	if s.rootsMode != rootsOff && e.Inputs.Present() && s.canSplice(f, e) {
+		s.narrowInputs(f, e)
 	}
 }
 
 // canSplice reports whether something can be added such that every reader of the
 // message sees the same.
-func (i *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
-		i.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
+		s.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
 		return false
 	}
 	return true
@@ -67,11 +67,11 @@ func (i *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 // _meta, which is legal but which SDKs hide from servers, an experimental
 // capability, which all of them show, and the capability roots when the client
 // has none and we answer for it.
-func (i *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	ours := i.rootsMode == rootsAdvertise && !e.Roots.Present()
+func (s *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := s.rootsMode == rootsAdvertise && !e.Roots.Present()
 	var experimental, capabilities []byte
-	if i.statement != nil {
-		experimental = jsonObject(metaPolicy, i.statement)
+	if s.statement != nil {
+		experimental = jsonObject(metaPolicy, s.statement)
 		capabilities = jsonObject("experimental", experimental)
 	}
 	switch {
@@ -83,35 +83,35 @@ func (i *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if capabilities == nil {
 		return
 	}
-	if i.statement != nil {
+	if s.statement != nil {
 		f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
 	}
 	switch {
 	case !e.Params.Present():
 		params := append([]byte(`{"capabilities":`), capabilities...)
-		if i.statement != nil {
+		if s.statement != nil {
 			params = append(append(params, `,"_meta":`...), experimental...)
 		}
 		f.AddMember(&e.Self, "params", append(params, '}'))
-		i.declaredRoots.Store(ours)
+		s.declaredRoots.Store(ours)
 		return
-	case i.statement != nil:
-		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, i.statement)
+	case s.statement != nil:
+		f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, s.statement)
 	}
 	if !e.Capabilities.Present() {
 		f.AddMember(&e.Params, "capabilities", capabilities)
-		i.declaredRoots.Store(ours)
+		s.declaredRoots.Store(ours)
 		return
 	}
 	switch {
-	case i.statement == nil:
+	case s.statement == nil:
 	case e.Experimental.Present():
-		f.AddMember(&e.Experimental, metaPolicy, i.statement)
+		f.AddMember(&e.Experimental, metaPolicy, s.statement)
 	default:
 		f.AddMember(&e.Capabilities, "experimental", experimental)
 	}
 	if ours {
-		i.declaredRoots.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+		s.declaredRoots.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
 	}
 }
 

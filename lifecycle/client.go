@@ -235,11 +235,11 @@ type countingWriter struct {
 }
 
 // Write implements io.Writer, in pieces that a slow reader takes one by one.
-func (p *countingWriter) Write(b []byte) (n int, err error) {
+func (w *countingWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var m int
-		m, err = p.dst.Write(b[:min(len(b), 64<<10)])
-		p.n.Add(int64(m))
+		m, err = w.dst.Write(b[:min(len(b), 64<<10)])
+		w.n.Add(int64(m))
 		n, b = n+m, b[m:]
 	}
 	return n, err

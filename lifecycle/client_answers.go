@@ -58,22 +58,22 @@ func (c *client) refuseAll(d diagnostics.Diagnosis) {
 
 // answerTimedOut answers the calls that have waited longer than the profile allows,
 // and asks the server to stop working on them (MCP, "Cancellation").
-func (r *statefulSession) answerTimedOut(now time.Time) {
-	limit := r.server.profile.Call
-	calls := r.client.claimRequests(func(c *mcpproxy.Call) bool {
+func (s *statefulSession) answerTimedOut(now time.Time) {
+	limit := s.server.profile.Call
+	calls := s.client.claimRequests(func(c *mcpproxy.Call) bool {
 		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
 	})
 	if len(calls) == 0 {
 		return
 	}
-	r.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
-		ev := r.server.evidence(diagnostics.StageCall, c, c.Start)
+	s.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+		ev := s.server.evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return r.server.diagnose(ev)
+		return s.server.diagnose(ev)
 	})
 	for i := range calls {
 		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
 		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		r.server.sendAsync(r.upstream.server.Load(), cancel)
+		s.server.sendAsync(s.upstream.server.Load(), cancel)
 	}
 }

@@ -8,9 +8,9 @@ type event struct {
 	done chan struct{}
 }
 
-func (f *event) set() { f.once.Do(func() { close(f.done) }) }
+func (e *event) set() { e.once.Do(func() { close(e.done) }) }
 
-func (f *event) isSet() bool { return isClosed(f.done) }
+func (e *event) isSet() bool { return isClosed(e.done) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

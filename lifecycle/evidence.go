@@ -21,27 +21,27 @@ const (
 
 // evidence is what is known at this moment about a failure. c is nil when no
 // request is concerned; since is when the failing thing began.
-func (i *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
+func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage:           stage,
-		Server:          i.profile.Server,
-		Profile:         i.profile,
-		FromCommandLine: i.client.config.InPlace,
-		CommandLine:     i.client.config.Line,
-		Declare:         i.client.config.Declare,
-		Stateless:       i.stateless,
-		Stderr:          i.tail.Lines(tailLines),
-		RawStderr:       i.tail.RawLines(tailLines),
-		Denials:         i.denials(since),
-		Redactor:        i.redact,
-		Unset:           i.unset,
-		UserHome:        i.client.config.UserHome,
-		SearchPath:      i.client.config.SearchPath,
-		Exists:          i.client.config.Exists,
-		Executable:      i.client.config.Executable,
-		Canonical:       i.client.config.Canonical,
+		Server:          s.profile.Server,
+		Profile:         s.profile,
+		FromCommandLine: s.client.config.InPlace,
+		CommandLine:     s.client.config.Line,
+		Declare:         s.client.config.Declare,
+		Stateless:       s.stateless,
+		Stderr:          s.tail.Lines(tailLines),
+		RawStderr:       s.tail.RawLines(tailLines),
+		Denials:         s.denials(since),
+		Redactor:        s.redact,
+		Unset:           s.unset,
+		UserHome:        s.client.config.UserHome,
+		SearchPath:      s.client.config.SearchPath,
+		Exists:          s.client.config.Exists,
+		Executable:      s.client.config.Executable,
+		Canonical:       s.client.config.Canonical,
 	}
-	if given := i.clientRoots.Load(); given != nil {
+	if given := s.clientRoots.Load(); given != nil {
 		ev.Roots = *given
 	}
 	if c != nil {
@@ -51,52 +51,52 @@ func (i *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 }
 
 // denials returns what the jail refused from since on, the latest last.
-func (i *server) denials(since time.Time) []diagnostics.Denial {
+func (s *server) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
-	for _, d := range i.processes.denials() {
+	for _, d := range s.processes.denials() {
 		told := diagnostics.Denial{
 			Axis: d.Axis, Operation: d.Operation, Target: d.Target, Reason: d.Reason, Detail: d.Detail,
-			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: i.profile.Tool,
+			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: s.profile.Tool,
 		}
 		if !told.Latest().Before(since) {
 			out = append(out, told)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b diagnostics.Denial) int { return a.Latest().Compare(b.Latest()) })
-	i.client.usual.classify(out, i.firstCall.at.Load())
+	s.client.usual.classify(out, s.firstCall.at.Load())
 	return out
 }
 
 // recordedDenials is what the record keeps of a process: its denials, and what would grant them.
-func (i *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
-	ev := i.evidence(diagnostics.StageCall, nil, time.Time{})
-	return i.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
+func (s *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
+	ev := s.evidence(diagnostics.StageCall, nil, time.Time{})
+	return s.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
 }
 
 // startFailure is the diagnosis of a failed start, and the exit status for it.
-func (i *server) startFailure(err error) (diagnostics.Diagnosis, int) {
+func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		d := gapFailure(i.profile.Server, gaps)
-		d.Tool = i.profile.Tool
-		return i.announce(d), statusJail
+		d := gapFailure(s.profile.Server, gaps)
+		d.Tool = s.profile.Tool
+		return s.announce(d), statusJail
 	}
 	var start *confine.StartError
 	if !errors.As(err, &start) {
-		d := diagnostics.JailFailure(i.profile.Server, err.Error(), nil)
+		d := diagnostics.JailFailure(s.profile.Server, err.Error(), nil)
 		if fix := diagnostics.BuildFix(err); fix != "" {
 			d.Fix = fix
 		}
-		d.Tool = i.profile.Tool
-		return i.announce(d), statusJail
+		d.Tool = s.profile.Tool
+		return s.announce(d), statusJail
 	}
-	ev := i.evidence(diagnostics.StageExec, nil, time.Time{})
-	ev.Tool = i.profile.Tool
+	ev := s.evidence(diagnostics.StageExec, nil, time.Time{})
+	ev.Tool = s.profile.Tool
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
 	if start.Step == confine.StepExec {
-		return i.diagnose(ev), statusFailed
+		return s.diagnose(ev), statusFailed
 	}
-	return i.diagnose(ev), statusJail
+	return s.diagnose(ev), statusJail
 }
 
 // gapFailure names the first gap as the cause, since a client shows one line, and
@@ -130,27 +130,27 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 
 // diagnose diagnoses, and tells stderr and the record; the record alone where the server
 // has answered, and there is nothing to say of it.
-func (i *server) diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
+func (s *server) diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
-		i.recordDiagnosis(d)
+		s.recordDiagnosis(d)
 		return d
 	}
-	return i.announce(d)
+	return s.announce(d)
 }
 
 // announce tells of a diagnosis, unless nobody waits for the process.
-func (i *server) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	if i.quiet.Load() {
+func (s *server) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	if s.quiet.Load() {
 		return d
 	}
-	return i.client.announce(d)
+	return s.client.announce(d)
 }
 
 // recordDiagnosis puts a diagnosis on record, unless no request waits for the process.
-func (i *server) recordDiagnosis(d diagnostics.Diagnosis) {
-	if !i.quiet.Load() {
-		i.client.recordDiagnosis(d)
+func (s *server) recordDiagnosis(d diagnostics.Diagnosis) {
+	if !s.quiet.Load() {
+		s.client.recordDiagnosis(d)
 	}
 }
 

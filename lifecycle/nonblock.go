@@ -12,22 +12,22 @@ import (
 type blockingFile struct{ *os.File }
 
 // Read implements io.Reader.
-func (p blockingFile) Read(b []byte) (n int, err error) {
+func (f blockingFile) Read(b []byte) (n int, err error) {
 	for {
-		if n, err = p.File.Read(b); n > 0 || !errors.Is(err, syscall.EAGAIN) {
+		if n, err = f.File.Read(b); n > 0 || !errors.Is(err, syscall.EAGAIN) {
 			return n, err
 		}
-		waitReady(p.File, false)
+		waitReady(f.File, false)
 	}
 }
 
 // Write implements io.Writer.
-func (p blockingFile) Write(b []byte) (n int, err error) {
+func (f blockingFile) Write(b []byte) (n int, err error) {
 	for {
-		m, err := p.File.Write(b[n:])
+		m, err := f.File.Write(b[n:])
 		if n += m; !errors.Is(err, syscall.EAGAIN) {
 			return n, err
 		}
-		waitReady(p.File, true)
+		waitReady(f.File, true)
 	}
 }

@@ -14,20 +14,20 @@ type processHistory struct {
 	pastDenials []confine.Denial
 }
 
-func (p *processHistory) set(proc Process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.current != nil {
-		p.pastDenials = append(p.pastDenials, p.current.Denials()...)
+func (h *processHistory) set(proc Process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil {
+		h.pastDenials = append(h.pastDenials, h.current.Denials()...)
 	}
-	p.current = proc
+	h.current = proc
 }
 
-func (p *processHistory) denials() []confine.Denial {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.current == nil {
+func (h *processHistory) denials() []confine.Denial {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current == nil {
 		return nil
 	}
-	return append(p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.current.Denials()...)
+	return append(h.pastDenials[:len(h.pastDenials):len(h.pastDenials)], h.current.Denials()...)
 }

@@ -20,14 +20,14 @@ const (
 )
 
 // onReply looks at an answer of the client on its way to the server.
-func (i *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (s *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
 	}
-	if i.rootsMode != rootsOff {
-		i.narrowResult(f, e.Result)
+	if s.rootsMode != rootsOff {
+		s.narrowResult(f, e.Result)
 	}
-	i.rememberRoots(f)
+	s.rememberRoots(f)
 }
 
 // maxRoots bounds how many of the client's roots are remembered.
@@ -35,7 +35,7 @@ const maxRoots = 100
 
 // rememberRoots remembers which directories the client has named: a server may refuse what
 // lies outside of them, in words like those of a jail.
-func (i *server) rememberRoots(f *mcpproxy.Frame) {
+func (s *server) rememberRoots(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
 		return
@@ -52,43 +52,43 @@ func (i *server) rememberRoots(f *mcpproxy.Frame) {
 			dirs = append(dirs, dir)
 		}
 	}
-	i.clientRoots.Store(&dirs)
+	s.clientRoots.Store(&dirs)
 }
 
 // answerRootsList answers a roots/list of the server from the policy, where we have
 // declared the capability and not the client: who declares it has to answer
 // (2025-11-25, "Roots, Capabilities").
-func (i *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
-	if string(e.Method) != "roots/list" || !e.Trackable() || !i.declaredRoots.Load() {
+func (s *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
 		return false
 	}
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	answer = append(answer, `,"result":{"roots":`...)
-	answer = append(append(answer, rootList(grantedRoots(i.profile, "/"))...), "}}\n"...)
-	i.sendAsync(server, answer)
+	answer = append(append(answer, rootList(grantedRoots(s.profile, "/"))...), "}}\n"...)
+	s.sendAsync(server, answer)
 	return true
 }
 
 // narrowInputs narrows the lists of roots among the answers that a retried
 // request carries (2026-07-28, "Multi round-trip requests"): a map from names to
 // results, of which the one with roots is that of a roots/list.
-func (i *server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (s *server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	eachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
 			start := e.Inputs.Start + at
-			i.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+			s.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
 		}
 	})
 }
 
 // narrowResult narrows the roots of one result. A list of which all may be read keeps
 // its bytes.
-func (i *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
+func (s *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	eachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
 			return
 		}
-		if list, changed := i.narrow(value); changed {
+		if list, changed := s.narrow(value); changed {
 			start := result.Start + at
 			f.Replace(mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '['}, list)
 		}
@@ -97,7 +97,7 @@ func (i *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 
 // narrow returns the roots of list that the profile lets the server read. One
 // that is wider than what is granted becomes what is granted inside of it.
-func (i *server) narrow(list []byte) (narrowed []byte, changed bool) {
+func (s *server) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
@@ -110,15 +110,15 @@ func (i *server) narrow(list []byte) (narrowed []byte, changed bool) {
 			changed = true
 			continue
 		}
-		if i.client.config.Canonical != nil {
-			dir = i.client.config.Canonical(dir)
+		if s.client.config.Canonical != nil {
+			dir = s.client.config.Canonical(dir)
 		}
-		if i.profile.RightsAt(dir).Has(policy.Read) {
+		if s.profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)
 			continue
 		}
 		changed = true
-		inside = append(inside, grantedRoots(i.profile, dir)...)
+		inside = append(inside, grantedRoots(s.profile, dir)...)
 	}
 	for _, root := range inside {
 		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {

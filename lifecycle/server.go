@@ -37,27 +37,27 @@ type server struct {
 	lastJunk      time.Time                // of the goroutine that reads the server
 }
 
-func (i *server) init(c *client, p *policy.Profile) {
-	i.client, i.profile, i.unset = c, p, c.config.Unset
-	if i.rootsMode = p.Roots; i.rootsMode == "" {
-		i.rootsMode = rootsOff
+func (s *server) init(c *client, p *policy.Profile) {
+	s.client, s.profile, s.unset = c, p, c.config.Unset
+	if s.rootsMode = p.Roots; s.rootsMode == "" {
+		s.rootsMode = rootsOff
 	}
 	if p.Advertise {
-		i.statement = p.Statement()
+		s.statement = p.Statement()
 	}
-	i.redact = diagnostics.NewRedactor(p.Env)
-	i.tail = diagnostics.NewTail(i.redact)
+	s.redact = diagnostics.NewRedactor(p.Env)
+	s.tail = diagnostics.NewTail(s.redact)
 }
 
 // launch starts the program in its jail. That takes milliseconds; where it takes more than
 // a moment, nobody but us can say what is waited for.
-func (i *server) launch(ctx context.Context) (Process, error) {
+func (s *server) launch(ctx context.Context) (Process, error) {
 	atMost := ""
-	if limit := i.profile.Startup; limit > 0 {
+	if limit := s.profile.Startup; limit > 0 {
 		atMost = fmt.Sprintf(", for at most %v", limit)
 		var cancel context.CancelFunc
 		key := "startup_timeout_secs"
-		if i.client.config.InPlace {
+		if s.client.config.InPlace {
 			key = "--startup-timeout"
 		}
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (%s)", limit, key))
@@ -65,45 +65,45 @@ func (i *server) launch(ctx context.Context) (Process, error) {
 	}
 	begun, over := time.Now(), make(chan struct{})
 	defer close(over)
-	note := time.AfterFunc(i.client.times.slowNote, func() {
-		for !i.quiet.Load() {
-			i.client.stderr.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", i.profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
+	note := time.AfterFunc(s.client.times.slowNote, func() {
+		for !s.quiet.Load() {
+			s.client.stderr.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", s.profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
 			select {
 			case <-over:
 				return
-			case <-time.After(i.client.times.slowRepeat):
+			case <-time.After(s.client.times.slowRepeat):
 			}
 		}
 	})
 	defer note.Stop()
-	return i.client.config.Launcher.Start(ctx, i.profile, i.pipes.serverEnds)
+	return s.client.config.Launcher.Start(ctx, s.profile, s.pipes.serverEnds)
 }
 
 // adopt takes a process on, before anything of it is shown to anybody.
-func (i *server) adopt(proc Process) {
-	i.redact.AddSecrets(proc.Secrets())
-	i.processes.set(proc)
-	proc.Tell(i.onRemark)
+func (s *server) adopt(proc Process) {
+	s.redact.AddSecrets(proc.Secrets())
+	s.processes.set(proc)
+	proc.Tell(s.onRemark)
 }
 
 // onRemark tells of what a jail says of itself: the user what is amiss, the log the rest.
-func (i *server) onRemark(r confine.Remark) {
+func (s *server) onRemark(r confine.Remark) {
 	if r.Warning {
-		i.client.warn("warning: " + r.Text)
-		i.client.recordChanged()
+		s.client.warn("warning: " + r.Text)
+		s.client.recordChanged()
 	}
-	i.client.log.Info().Str("server", i.profile.Server).Msg(r.Text)
+	s.client.log.Info().Str("server", s.profile.Server).Msg(r.Text)
 }
 
 // warnWaived tells, at each start, which gaps of the plan the user has accepted.
-func (i *server) warnWaived(plan *confine.Plan) {
+func (s *server) warnWaived(plan *confine.Plan) {
 	lines := waivedWarnings(plan)
-	i.client.recordMu.Lock()
-	i.client.record.Waived = lines
-	i.client.recordMu.Unlock()
+	s.client.recordMu.Lock()
+	s.client.record.Waived = lines
+	s.client.recordMu.Unlock()
 	for _, line := range lines {
-		i.client.stderr.Say("mcp-jail: " + line + "\n")
-		i.client.log.Warn().Str("server", i.profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
+		s.client.stderr.Say("mcp-jail: " + line + "\n")
+		s.client.log.Warn().Str("server", s.profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
 	}
 }
 
@@ -126,9 +126,9 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 
 // pumpStderr shows what the server writes to its stderr, while shows says so, and
 // keeps the end of it for a diagnosis.
-func (i *server) pumpStderr(stderr io.Reader, shows func() bool) {
-	shown := diagnostics.NewStderrFilter(i.client.stderr, i.redact)
-	io.Copy(io.MultiWriter(i.tail, gatedWriter{shown, shows}), stderr)
+func (s *server) pumpStderr(stderr io.Reader, shows func() bool) {
+	shown := diagnostics.NewStderrFilter(s.client.stderr, s.redact)
+	io.Copy(io.MultiWriter(s.tail, gatedWriter{shown, shows}), stderr)
 	shown.Flush()
 }
 

@@ -9,20 +9,20 @@ const maxPendingBytes = 1 << 20
 // not be reading before we have read on, and of one that hangs the other calls
 // have to time out. One that reads nothing loses what is beyond tellMax. The
 // caller is a task.
-func (i *server) sendAsync(server *mcpproxy.Conn, line []byte) {
+func (s *server) sendAsync(server *mcpproxy.Conn, line []byte) {
 	n := int64(len(line))
-	if waiting := i.pendingBytes.Add(n); server == nil || waiting > maxPendingBytes && waiting > n {
-		i.pendingBytes.Add(-n)
+	if waiting := s.pendingBytes.Add(n); server == nil || waiting > maxPendingBytes && waiting > n {
+		s.pendingBytes.Add(-n)
 		return
 	}
-	i.client.tasks.Go(func() {
-		defer i.pendingBytes.Add(-n)
+	s.client.tasks.Go(func() {
+		defer s.pendingBytes.Add(-n)
 		server.Inject(line)
 	})
 }
 
 // tooManyPending answers a request of the server for which there is no more room.
-func (r *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
+func (s *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	r.server.sendAsync(r.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
+	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
 }

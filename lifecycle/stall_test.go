@@ -109,30 +109,30 @@ func TestOversizedRequestOfABusyServer(t *testing.T) {
 
 // TestReplayHoldsNobody: a fresh server that does not read yet.
 func TestReplayHoldsNobody(t *testing.T) {
-	var s discoverGuard
-	s.init()
-	s.replayLog = []byte("{}\n")
+	var guard discoverGuard
+	guard.init()
+	guard.replayLog = []byte("{}\n")
 	r, w := io.Pipe()
 	var to atomic.Pointer[mcpproxy.Conn]
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.replay(mcpproxy.NewConn(strings.NewReader(""), w, 0), &to)
+		guard.replay(mcpproxy.NewConn(strings.NewReader(""), w, 0), &to)
 	}()
 	for range 50 { // until replay is in its write
-		s.mu.Lock()
-		fresh := s.restarted
-		s.mu.Unlock()
+		guard.mu.Lock()
+		fresh := guard.restarted
+		guard.mu.Unlock()
 		if fresh {
 			break
 		}
 		runtime.Gosched()
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.awaitsAnswer()
+	guard.awaitsAnswer()
 	io.ReadFull(r, make([]byte, 3))
 	<-done
-	if to.Load() == nil || !s.ready.isSet() {
+	if to.Load() == nil || !guard.ready.isSet() {
 		t.Error("the fresh server is not the one that is used")
 	}
 }

@@ -41,32 +41,32 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 
 // startOrLinger starts a process. When there is none, the session is over and everything
 // was said.
-func (r *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
-	sig, err := r.start(ctx, ends)
+func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
+	sig, err := s.start(ctx, ends)
 	switch {
 	case sig != nil:
 		return endedBy(sig), false, nil
 	case err != nil:
-		d, status := r.server.startFailure(err)
-		r.answerUntilClosed(ctx, ends, d)
+		d, status := s.server.startFailure(err)
+		s.answerUntilClosed(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
 	}
 	return confine.Exit{}, true, nil
 }
 
 // start starts the process. A signal that comes meanwhile ends the session.
-func (r *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
-	if r.server.pipes, err = newPipes(); err != nil {
+func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
+	if s.server.pipes, err = newPipes(); err != nil {
 		return nil, err
 	}
-	defer r.server.pipes.closeServerEnds()
+	defer s.server.pipes.closeServerEnds()
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
 	var proc Process
 	go func() {
 		defer close(done)
-		proc, err = r.server.launch(starting)
+		proc, err = s.server.launch(starting)
 	}()
 	select {
 	case <-done:
@@ -76,12 +76,12 @@ func (r *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	}
 	if sig == nil {
 		if err == nil {
-			r.server.adopt(proc)
-			r.server.warnWaived(proc.Plan())
+			s.server.adopt(proc)
+			s.server.warnWaived(proc.Plan())
 		}
 		return nil, err
 	}
-	r.client.shortenDeadline()
+	s.client.shortenDeadline()
 	cancel()
 	<-done
 	if err == nil {
@@ -93,60 +93,60 @@ func (r *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 
 // serve relays until the process has ended, and returns how it did. One that ends
 // on an opening probe is followed by another.
-func (r *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
+func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
 	for revived := false; ; revived = true {
-		how, exit, drained := r.relay(ctx, ends)
-		if revived || !drained || !r.shouldRestart(how) {
-			return r.finishRequests(ctx, ends, how, exit), nil
+		how, exit, drained := s.relay(ctx, ends)
+		if revived || !drained || !s.shouldRestart(how) {
+			return s.finishRequests(ctx, ends, how, exit), nil
 		}
-		r.answerDiscover("ended on server/discover ("+exitText(exit)+")", true)
-		if !r.waitForMore(ctx, ends) {
+		s.answerDiscover("ended on server/discover ("+exitText(exit)+")", true)
+		if !s.waitForMore(ctx, ends) {
 			return exit, nil
 		}
-		r.server.pipes.closeOwnEnds()
-		if exit, ok, err := r.startOrLinger(ctx, ends); !ok {
+		s.server.pipes.closeOwnEnds()
+		if exit, ok, err := s.startOrLinger(ctx, ends); !ok {
 			return exit, err
 		}
 	}
 }
 
 // finishRequests answers what is still open and returns how to end.
-func (r *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
+func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
 	ended := diagnostics.Exit(exit)
 	switch {
 	case how.startupTimeout != nil:
-		r.answerUntilClosed(ctx, ends, *how.startupTimeout)
+		s.answerUntilClosed(ctx, ends, *how.startupTimeout)
 		return confine.Exit{Code: statusFailed}
-	case how.signalled, r.client.gone.isSet(): // nobody waits for answers
+	case how.signalled, s.client.gone.isSet(): // nobody waits for answers
 		return exit
-	case !r.answered.isSet():
-		if how.byClient && r.client.proxy.Requests.Len() == 0 {
+	case !s.answered.isSet():
+		if how.byClient && s.client.proxy.Requests.Len() == 0 {
 			return exit // a session without a question
 		}
-		if how.byClient && !how.untouched && r.onlyDiscoverOpen() {
+		if how.byClient && !how.untouched && s.onlyDiscoverOpen() {
 			// A throw-away server that got only the probe: nobody waits for a reason.
-			r.answerDiscover("did not answer server/discover", true)
+			s.answerDiscover("did not answer server/discover", true)
 			return exit
 		}
-		ev := r.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+		ev := s.server.evidence(diagnostics.StageBoot, nil, time.Time{})
 		ev.Exit = &ended
-		r.answerUntilClosed(ctx, ends, r.server.diagnose(ev))
+		s.answerUntilClosed(ctx, ends, s.server.diagnose(ev))
 		return exit
 	}
 
-	ev := r.server.evidence(diagnostics.StageCall, nil, time.Now().Add(-r.client.times.kill))
+	ev := s.server.evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.times.kill))
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
-	calls := r.client.claimRequests(anyCall)
-	r.upstream.fail(d)
-	calls = append(calls, r.client.claimRequests(anyCall)...) // came in between
+	calls := s.client.claimRequests(anyCall)
+	s.upstream.fail(d)
+	calls = append(calls, s.client.claimRequests(anyCall)...) // came in between
 	if len(calls) == 0 {
 		if !how.byClient && exit.Code != 0 {
-			r.client.announce(d)
+			s.client.announce(d)
 		}
 		return exit
 	}
-	tell := r.server.diagnose
+	tell := s.server.diagnose
 	if how.byClient && (exit.Code == 0 || how.killed) {
 		// A client that leaves in the middle of a request (2026-07-28,
 		// subscriptions/listen, always is) gets its answer, but nothing failed.
@@ -154,8 +154,8 @@ func (r *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 	}
 	type request struct{ method, tool string }
 	said := map[request]diagnostics.Diagnosis{}
-	r.client.tasks.Go(func() {
-		r.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+	s.client.tasks.Go(func() {
+		s.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 			key := request{string(c.Method), string(c.Tool)}
 			d, ok := said[key]
 			if !ok {
@@ -163,7 +163,7 @@ func (r *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 				if isDiscoveryMethod(key.method) {
 					stage = diagnostics.StageList
 				}
-				ev := r.server.evidence(stage, c, c.Start)
+				ev := s.server.evidence(stage, c, c.Start)
 				ev.Exit = &ended
 				d = tell(ev)
 				said[key] = d

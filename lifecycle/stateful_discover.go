@@ -44,114 +44,114 @@ type discoverGuard struct {
 // than a handshake means that it is no probe.
 const maxReplayLog = 1 << 20
 
-func (s *discoverGuard) init() {
-	s.discoverSent, s.moreFrames, s.ready.done = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+func (g *discoverGuard) init() {
+	g.discoverSent, g.moreFrames, g.ready.done = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 }
 
 // beforeSend sees each frame of the client before it is sent, while the shield is not
 // over, and returns the server to send it to. probe: the frame is the probe.
-func (s *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn]) (to *mcpproxy.Conn, probe bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn]) (to *mcpproxy.Conn, probe bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case s.disabled.Load() || f.Blank():
-	case !s.sawFirst:
-		s.sawFirst = true
+	case g.disabled.Load() || f.Blank():
+	case !g.sawFirst:
+		g.sawFirst = true
 		if !isAnswerableDiscover(f) {
-			s.disabled.Store(true)
+			g.disabled.Store(true)
 			break
 		}
 		sent, _ := f.AppendTo(nil)
-		s.discoverID, s.discoverSize, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
-	case isResponse(f) && !s.restarted: // to a request that only this server knows
+		g.discoverID, g.discoverSize, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
+	case isResponse(f) && !g.restarted: // to a request that only this server knows
 	case isResponse(f):
-		s.waitReady()
+		g.waitReady()
 	default:
 		select {
-		case s.moreFrames <- struct{}{}:
+		case g.moreFrames <- struct{}{}:
 		default:
 		}
-		if s.serverEnded {
-			s.waitReady()
+		if g.serverEnded {
+			g.waitReady()
 			break
 		}
-		kept, whole := f.AppendTo(s.replayLog)
-		if s.replayLog = kept; !whole || len(kept) > maxReplayLog {
-			s.replayLog = nil
-			s.disabled.Store(true)
+		kept, whole := f.AppendTo(g.replayLog)
+		if g.replayLog = kept; !whole || len(kept) > maxReplayLog {
+			g.replayLog = nil
+			g.disabled.Store(true)
 		}
 	}
 	return server.Load(), probe
 }
 
 // waitReady waits for the fresh server without mu.
-func (s *discoverGuard) waitReady() {
-	s.mu.Unlock()
-	<-s.ready.done
-	s.mu.Lock()
+func (g *discoverGuard) waitReady() {
+	g.mu.Unlock()
+	<-g.ready.done
+	g.mu.Lock()
 }
 
 // markSent notes that the server was sent the probe.
-func (s *discoverGuard) markSent() {
-	s.mu.Lock()
-	s.sent = true
-	s.mu.Unlock()
-	close(s.discoverSent)
+func (g *discoverGuard) markSent() {
+	g.mu.Lock()
+	g.sent = true
+	g.mu.Unlock()
+	close(g.discoverSent)
 }
 
 // markAnswered notes that the probe was answered.
-func (s *discoverGuard) markAnswered() {
-	s.mu.Lock()
-	s.answered = true
-	s.mu.Unlock()
+func (g *discoverGuard) markAnswered() {
+	g.mu.Lock()
+	g.answered = true
+	g.mu.Unlock()
 }
 
 // awaitsAnswer reports whether a probe waits for its answer.
-func (s *discoverGuard) awaitsAnswer() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sent && !s.answered
+func (g *discoverGuard) awaitsAnswer() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sent && !g.answered
 }
 
 // diedOnDiscover reports whether a server that has ended did so on the probe (unanswered,
 // or answered with an error, and with nothing answered since). From then on
 // frames wait for another.
-func (s *discoverGuard) diedOnDiscover() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serverEnded = s.sent && !s.disabled.Load()
-	return s.serverEnded
+func (g *discoverGuard) diedOnDiscover() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.serverEnded = g.sent && !g.disabled.Load()
+	return g.serverEnded
 }
 
 // isDiscover reports whether a request is the probe.
-func (s *discoverGuard) isDiscover(c *mcpproxy.Call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.discoverID != nil && bytes.Equal(c.ID, s.discoverID) && string(c.Method) == "server/discover"
+func (g *discoverGuard) isDiscover(c *mcpproxy.Call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.discoverID != nil && bytes.Equal(c.ID, g.discoverID) && string(c.Method) == "server/discover"
 }
 
 // inputUntouched reports whether a server that has left n bytes of its stdin unread
 // has read nothing of what the probe began.
-func (s *discoverGuard) inputUntouched(n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.discoverSize > 0 && n >= s.discoverSize+len(s.replayLog)
+func (g *discoverGuard) inputUntouched(n int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.discoverSize > 0 && n >= g.discoverSize+len(g.replayLog)
 }
 
 // replay makes server the one that the client talks to, sends it what was sent
 // behind the probe, and ends the shield. It does so without mu: a server that is
 // being loaded does not read, and who attends it asks whether a probe is open.
-func (s *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
-	s.mu.Lock()
-	kept := s.replayLog
-	s.replayLog, s.restarted = nil, true
-	s.mu.Unlock()
+func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
+	g.mu.Lock()
+	kept := g.replayLog
+	g.replayLog, g.restarted = nil, true
+	g.mu.Unlock()
 	server.Replay(kept)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.disabled.Store(true)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.disabled.Store(true)
 	to.Store(server)
-	s.ready.set()
+	g.ready.set()
 }
 
 // isAnswerableDiscover reports whether a frame is a server/discover that can be answered.
@@ -176,48 +176,48 @@ func isResponse(f *mcpproxy.Frame) bool {
 // answerDiscover answers the probe in the server's name, unless the server has. No
 // diagnosis is made of it: a legacy server that does not know the method is none.
 // dead: no late answer can come, nor are answers to its requests for another.
-func (r *statefulSession) answerDiscover(why string, dead bool) {
-	s := &r.upstream.guard
+func (s *statefulSession) answerDiscover(why string, dead bool) {
+	guard := &s.upstream.guard
 	if dead {
-		r.client.proxy.ServerRequests.Answer(anyCall)
+		s.client.proxy.ServerRequests.Answer(anyCall)
 	}
-	for _, c := range r.client.claimRequests(s.isDiscover) {
-		r.client.log.Info().Str("server", r.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
-		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", r.server.profile.Server, why)
+	for _, c := range s.client.claimRequests(guard.isDiscover) {
+		s.client.log.Info().Str("server", s.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
+		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", s.server.profile.Server, why)
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
-			c.ID, jsonString(text), jsonString(r.server.profile.Server))
+			c.ID, jsonString(text), jsonString(s.server.profile.Server))
 		if dead {
-			r.client.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
+			s.client.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		}
-		r.client.tasks.Go(func() { r.client.proxy.Client.Inject(frame) })
+		s.client.tasks.Go(func() { s.client.proxy.Client.Inject(frame) })
 	}
-	s.markAnswered()
+	guard.markAnswered()
 }
 
 // shouldRestart reports whether a server that has ended is to be started afresh. One
 // that was not even reading fails at its start, whatever it was sent; and of a
 // client that has ended something else has to be open.
-func (r *statefulSession) shouldRestart(how endCause) bool {
-	return !how.signalled && !how.untouched && how.startupTimeout == nil && !r.answered.isSet() && !r.client.gone.isSet() &&
-		(!how.byClient || r.openRequests() > 0 && !r.onlyDiscoverOpen()) && r.upstream.guard.diedOnDiscover()
+func (s *statefulSession) shouldRestart(how endCause) bool {
+	return !how.signalled && !how.untouched && how.startupTimeout == nil && !s.answered.isSet() && !s.client.gone.isSet() &&
+		(!how.byClient || s.openRequests() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()
 }
 
 // waitForMore waits for what the client says behind a probe that has cost the
 // server its life. Only then is there a reason to start another: clients probe
 // throw-away servers, too.
-func (r *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
-	s := &r.upstream.guard
+func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
+	guard := &s.upstream.guard
 	select {
-	case <-s.moreFrames:
+	case <-guard.moreFrames:
 		return true
 	default:
 	}
 	select {
-	case <-s.moreFrames:
+	case <-guard.moreFrames:
 		return true
-	case <-r.client.inputEnded:
+	case <-s.client.inputEnded:
 		select {
-		case <-s.moreFrames: // and then it ended
+		case <-guard.moreFrames: // and then it ended
 			return true
 		default:
 			return false
@@ -225,7 +225,7 @@ func (r *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 	case <-ends:
 	case <-ctx.Done():
 	}
-	r.client.shortenDeadline()
+	s.client.shortenDeadline()
 	return false
 }
 
@@ -237,41 +237,41 @@ func exitText(e confine.Exit) string {
 }
 
 // onlyDiscoverOpen reports whether the probe is all that the client has asked.
-func (r *statefulSession) onlyDiscoverOpen() bool {
-	return r.upstream.guard.awaitsAnswer() && r.openRequests() == 1
+func (s *statefulSession) onlyDiscoverOpen() bool {
+	return s.upstream.guard.awaitsAnswer() && s.openRequests() == 1
 }
 
 // openRequests counts the requests that nobody has answered.
-func (r *statefulSession) openRequests() (n int) {
-	r.client.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
+func (s *statefulSession) openRequests() (n int) {
+	s.client.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n
 }
 
 // watchDiscover tells on the channel when the server has ignored a probe for long
 // enough: since it has read it, where that can be seen, because a program that
 // is still being loaded ignores nothing.
-func (r *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
-	s := &r.upstream.guard
+func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
+	guard := &s.upstream.guard
 	ignored := make(chan struct{})
-	if s.disabled.Load() {
+	if guard.disabled.Load() {
 		return ignored
 	}
-	stdin, limit := r.server.pipes.stdin, r.client.times.discover
-	r.client.tasks.Go(func() {
+	stdin, limit := s.server.pipes.stdin, s.client.times.discover
+	s.client.tasks.Go(func() {
 		select {
-		case <-s.discoverSent:
+		case <-guard.discoverSent:
 		case <-quit:
 			return
 		}
 		ticker := time.NewTicker(max(limit/40, time.Millisecond))
 		defer ticker.Stop()
 		var read time.Time
-		for s.awaitsAnswer() {
+		for guard.awaitsAnswer() {
 			select {
 			case now := <-ticker.C:
 				switch {
 				case read.IsZero():
-					if !s.inputUntouched(unreadBytes(stdin)) {
+					if !guard.inputUntouched(unreadBytes(stdin)) {
 						read = now
 					}
 				case now.Sub(read) >= limit:

@@ -13,33 +13,33 @@ import (
 // burst is the silence that separates two bursts of junk.
 const burst = 5 * time.Second
 
-func (r *statefulSession) hooks() mcpproxy.Hooks {
+func (s *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
-		ClientRequest:   r.onRequest,
-		ClientResponse:  r.server.onReply,
-		ServerRequest:   func(e *mcpproxy.Envelope) bool { return r.server.answerRootsList(e, r.upstream.server.Load()) },
-		TooManyPending:  r.tooManyPending,
-		FirstResponse:   r.firstAnswer,
+		ClientRequest:   s.onRequest,
+		ClientResponse:  s.server.onReply,
+		ServerRequest:   func(e *mcpproxy.Envelope) bool { return s.server.answerRootsList(e, s.upstream.server.Load()) },
+		TooManyPending:  s.tooManyPending,
+		FirstResponse:   s.firstAnswer,
 		ReservedMembers: stripReserved,
-		ServerResponse:  r.onResponse,
-		Oversized:       r.onOversized,
-		Junk:            r.server.showNonMessage,
+		ServerResponse:  s.onResponse,
+		Oversized:       s.onOversized,
+		Junk:            s.server.showNonMessage,
 	}
 }
 
 // firstAnswer says which answer ends the start of a server. An error to
 // server/discover does not: it is how a legacy server declines the probe, and it
 // may still hang on what comes next.
-func (r *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
-		case r.discoverDeclined <- struct{}{}:
+		case s.discoverDeclined <- struct{}{}:
 		default:
 		}
 		return false
 	}
-	r.answered.set()
-	r.upstream.guard.disabled.Store(true)
+	s.answered.set()
+	s.upstream.guard.disabled.Store(true)
 	return true
 }
 
@@ -50,65 +50,65 @@ func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 
 // onResponse looks at an answer on its way to the client. Answers of a server that
 // the jail did not get in the way of keep their bytes.
-func (r *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (s *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
-	if method != "initialize" && !r.checkedStartup {
-		r.checkedStartup = true
-		stderr := r.server.pipes.stderr.file
-		r.client.tasks.Go(func() { r.reportStartupComplaint(stderr) })
+	if method != "initialize" && !s.checkedStartup {
+		s.checkedStartup = true
+		stderr := s.server.pipes.stderr.file
+		s.client.tasks.Go(func() { s.reportStartupComplaint(stderr) })
 	}
-	if method == "server/discover" && r.upstream.guard.isDiscover(c) {
-		r.upstream.guard.markAnswered()
+	if method == "server/discover" && s.upstream.guard.isDiscover(c) {
+		s.upstream.guard.markAnswered()
 	}
 	switch {
 	case method == "tools/call":
-		r.server.annotateResult(f, e, c)
+		s.server.annotateResult(f, e, c)
 	case e.Error.Present() && isDiscoveryMethod(method) && !declinesMethod(method, string(e.Code)):
-		ev := r.server.evidence(diagnostics.StageList, c, time.Time{})
+		ev := s.server.evidence(diagnostics.StageList, c, time.Time{})
 		ev.Text = failureText(f, e)
-		r.server.diagnose(ev)
+		s.server.diagnose(ev)
 	}
 }
 
 // reportStartupComplaint tells of what a server that has started says it could not reach. What it
 // wrote before its answer is in the pipe, or has been read.
-func (r *statefulSession) reportStartupComplaint(stderr *os.File) {
+func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
 		if unreadBytes(stderr) == 0 {
 			break
 		}
 	}
-	if d, ok := diagnostics.Complaint(r.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
-		r.client.announce(d)
+	if d, ok := diagnostics.Complaint(s.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
+		s.client.announce(d)
 	}
 }
 
 // annotateResult adds to the result of a tool what docs/reference.md "Answers to tool
 // calls" promises, and nothing else: denials to its _meta if there are any, and a
 // block of text if it failed and there is something to say of it.
-func (i *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
-	if !failed && len(i.denials(c.Start)) == 0 {
+	if !failed && len(s.denials(c.Start)) == 0 {
 		return
 	}
-	ev := i.evidence(diagnostics.StageCall, c, c.Start)
-	if n := i.tail.LineCount() - int(i.firstCallMark.Load()); n < tailLines { // what it said of its start was told
-		ev.Stderr, ev.RawStderr = i.tail.Lines(n), i.tail.RawLines(n)
+	ev := s.evidence(diagnostics.StageCall, c, c.Start)
+	if n := s.tail.LineCount() - int(s.firstCallMark.Load()); n < tailLines { // what it said of its start was told
+		ev.Stderr, ev.RawStderr = s.tail.Lines(n), s.tail.RawLines(n)
 	}
 	if failed {
 		ev.Text = failureText(f, e)
 	}
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() {
-		i.recordDiagnosis(d)
+		s.recordDiagnosis(d)
 		return
 	}
 	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
-		i.announce(d) // what is usual was told before
+		s.announce(d) // what is usual was told before
 	}
 	if !failed {
-		i.client.usual.learn(ev.Denials)
+		s.client.usual.learn(ev.Denials)
 	}
 	if e.Error.Present() {
 		addDiagnosisToError(f, e, d.ErrorData())
@@ -165,12 +165,12 @@ func declinesMethod(method, code string) bool {
 }
 
 // tooLargeDiagnosis is the diagnosis of a message beyond the limit.
-func (i *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
+func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
 		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
 		// says whose it is.
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: i.profile.Server,
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server,
 	}
 	whose := "a message to it"
 	if from == mcpproxy.FromServer {
@@ -180,12 +180,12 @@ func (i *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 		}
 	}
 	if f.Err != nil {
-		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", i.profile.Server, whose, f.Size/mb, f.Err)
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.profile.Server, whose, f.Size/mb, f.Err)
 	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", i.profile.Server, whose, (f.Size+mb-1)/mb, i.client.limit()/mb)
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.profile.Server, whose, (f.Size+mb-1)/mb, s.client.limit()/mb)
 		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
-		if !i.client.config.InPlace {
-			d.Grant = []string{"[servers." + i.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+		if !s.client.config.InPlace {
+			d.Grant = []string{"[servers." + s.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]
 		}
 	}
@@ -195,9 +195,9 @@ func (i *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 
 // onOversized answers in place of a message beyond the limit, for its id alone: the
 // session goes on.
-func (r *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
-	d := r.server.tooLargeDiagnosis(from, f)
-	back := r.client.proxy.Client // where the error goes: to whoever asked
+func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+	d := s.server.tooLargeDiagnosis(from, f)
+	back := s.client.proxy.Client // where the error goes: to whoever asked
 	var call mcpproxy.Call
 	told := false
 	for i := range f.Messages {
@@ -207,8 +207,8 @@ func (r *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		}
 		kind := e.Kind()
 		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
-			r.answered.set()
-			if !r.client.proxy.Requests.Take(e.ID, &call) {
+			s.answered.set()
+			if !s.client.proxy.Requests.Take(e.ID, &call) {
 				continue
 			}
 			told = true
@@ -216,49 +216,49 @@ func (r *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 				continue
 			}
 			d.Tool = string(call.Tool)
-			r.client.announce(d)
+			s.client.announce(d)
 			back.Inject(d.ErrorFrame(call.ID))
 			continue
 		}
 		switch {
 		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
 			told = true
-			r.client.announce(d)
+			s.client.announce(d)
 			back.Inject(d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Request:
 			told = true
-			r.client.announce(d)
-			r.server.sendAsync(r.upstream.server.Load(), d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Response && r.client.proxy.ServerRequests.Take(e.ID, &call):
-			if server := r.upstream.server.Load(); server != nil {
+			s.client.announce(d)
+			s.server.sendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Response && s.client.proxy.ServerRequests.Take(e.ID, &call):
+			if server := s.upstream.server.Load(); server != nil {
 				told = true
-				r.client.announce(d)
+				s.client.announce(d)
 				server.Inject(d.ErrorFrame(e.ID))
 			}
 		}
 	}
 	if !told { // nobody waits for it
-		r.client.stderr.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
 	}
 }
 
 // showNonMessage shows what a server printed to its stdout by mistake. It also counts as
 // stderr for a diagnosis: it is often the reason why nothing else follows.
-func (i *server) showNonMessage(f *mcpproxy.Frame) {
+func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
-	if now.Sub(i.lastJunk) > burst && !f.Blank() {
-		i.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", i.profile.Server))
+	if now.Sub(s.lastJunk) > burst && !f.Blank() {
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", s.profile.Server))
 	}
 	if !f.Blank() {
-		i.lastJunk = now
+		s.lastJunk = now
 	}
 	line := f.Bytes()
 	if line == nil {
-		i.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
 		return
 	}
-	i.tail.Write(line)
-	shown := diagnostics.NewStderrFilter(i.client.stderr, i.redact)
+	s.tail.Write(line)
+	shown := diagnostics.NewStderrFilter(s.client.stderr, s.redact)
 	shown.Write(line)
 	shown.Flush()
 }

@@ -16,45 +16,45 @@ import (
 
 // relay relays until the process has ended. drained: all that it has said has been
 // relayed, and nobody reads it any more.
-func (r *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
-	pipes, proc := r.server.pipes, r.server.processes.current
-	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, r.client.limit())
+func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
+	pipes, proc := s.server.pipes, s.server.processes.current
+	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, s.client.limit())
 	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
-	r.client.tasks.Go(func() {
+	s.client.tasks.Go(func() {
 		defer close(serverEnded)
-		if err := r.client.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
-			r.client.gone.set()
-			r.client.tasks.Go(func() { io.Copy(io.Discard, pipes.stdout) })
+		if err := s.client.proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
+			s.client.gone.set()
+			s.client.tasks.Go(func() { io.Copy(io.Discard, pipes.stdout) })
 		}
 	})
-	r.client.tasks.Go(func() {
+	s.client.tasks.Go(func() {
 		defer close(stderrEnded)
-		r.server.pumpStderr(pipes.stderr, func() bool { return true })
+		s.server.pumpStderr(pipes.stderr, func() bool { return true })
 	})
 	replayed := make(chan struct{})
-	if r.client.inputEnded == nil {
+	if s.client.inputEnded == nil {
 		close(replayed)
-		r.upstream.server.Store(server)
-		r.client.startReading(func() error { return r.client.proxy.RunClient(&r.upstream) })
+		s.upstream.server.Store(server)
+		s.client.startReading(func() error { return s.client.proxy.RunClient(&s.upstream) })
 	} else {
-		r.client.tasks.Go(func() {
+		s.client.tasks.Go(func() {
 			defer close(replayed)
-			r.upstream.guard.replay(server, &r.upstream.server)
+			s.upstream.guard.replay(server, &s.upstream.server)
 		})
 	}
-	stopWatch := r.watchCallTimes()
-	how = r.wait(ctx, ends, proc, replayed, serverEnded)
+	stopWatch := s.watchCallTimes()
+	how = s.wait(ctx, ends, proc, replayed, serverEnded)
 	stopWatch()
 
 	proc.Kill() // whatever the program has left behind
 	exit, err := proc.Wait()
-	r.client.log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
+	s.client.log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	pipes.stdin.Close()
-	idle, total := r.client.remaining(r.client.times.drainIdle), r.client.remaining(r.client.times.drainTotal)
+	idle, total := s.client.remaining(s.client.times.drainIdle), s.client.remaining(s.client.times.drainTotal)
 	pipes.stderr.startDrain(idle, total)
 	pipes.stdout.startDrain(idle, total)
-	r.client.waitUnlessStalled(ctx, ends, serverEnded)
-	r.client.waitUnlessStalled(ctx, ends, stderrEnded)
+	s.client.waitUnlessStalled(ctx, ends, serverEnded)
+	s.client.waitUnlessStalled(ctx, ends, stderrEnded)
 	return how, exit, isClosed(serverEnded) && isClosed(stderrEnded)
 }
 
@@ -68,43 +68,43 @@ type endCause struct {
 }
 
 // wait watches over the process until it has ended (protocol, "Ending").
-func (r *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc Process, replayed, serverEnded <-chan struct{}) (how endCause) {
+func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc Process, replayed, serverEnded <-chan struct{}) (how endCause) {
 	var term, kill <-chan time.Time
-	boot := startupTimer{session: r}
+	boot := startupTimer{session: s}
 	boot.arm() // for what was sent to the one before
 	var clientEnded <-chan struct{}
-	answered, cancelled := r.answered.done, ctx.Done()
+	answered, cancelled := s.answered.done, ctx.Done()
 	quit := make(chan struct{})
 	defer close(quit)
-	ignored := r.watchDiscover(quit)
+	ignored := s.watchDiscover(quit)
 	// A server that does not read keeps us from seeing the end of a client that
 	// has died: nobody would ever signal.
-	stuck := time.NewTicker(r.client.times.term)
+	stuck := time.NewTicker(s.client.times.term)
 	defer stuck.Stop()
 	var sent int64
 	look := func() { // while there is something to look at
 		if !how.byClient && !how.untouched {
-			how.untouched = r.upstream.guard.inputUntouched(unreadBytes(r.server.pipes.stdin))
+			how.untouched = s.upstream.guard.inputUntouched(unreadBytes(s.server.pipes.stdin))
 		}
 	}
-	dead, stopHangup := watchHangup(r.client.config.In, r.client.config.Out)
+	dead, stopHangup := watchHangup(s.client.config.In, s.client.config.Out)
 	defer stopHangup()
 	abandoned := func() { // nobody is left who could grant it time
 		if how.signalled || how.killed {
 			return
 		}
-		r.client.gone.set()
+		s.client.gone.set()
 		how.byClient, how.killed = true, true
-		r.server.pipes.stdin.Close()
+		s.server.pipes.stdin.Close()
 		proc.Signal(syscall.SIGTERM)
-		term, kill = nil, time.After(r.client.times.kill)
+		term, kill = nil, time.After(s.client.times.kill)
 	}
 	forward := func(sig os.Signal) {
 		proc.Signal(sig)
 		if !how.signalled {
 			how.signalled = true
-			r.client.shortenDeadline()
-			term, kill = nil, time.After(r.client.times.signal)
+			s.client.shortenDeadline()
+			term, kill = nil, time.After(s.client.times.signal)
 		}
 	}
 	for {
@@ -113,32 +113,32 @@ func (r *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 			select { // what came first counts, and select does not know
 			case <-ends:
 				how.signalled = true
-				r.client.shortenDeadline()
+				s.client.shortenDeadline()
 			default:
 			}
-			how.signalled = r.client.readLastRequest(ends) || how.signalled
-			how.byClient = how.byClient || isClosed(r.client.inputEnded)
+			how.signalled = s.client.readLastRequest(ends) || how.signalled
+			how.byClient = how.byClient || isClosed(s.client.inputEnded)
 			look()
 			return how
 		case <-replayed:
-			replayed, clientEnded = nil, r.client.inputEnded
+			replayed, clientEnded = nil, s.client.inputEnded
 		case <-clientEnded: // everything the client has sent was written
 			clientEnded, how.byClient = nil, true
-			r.server.pipes.stdin.Close()
+			s.server.pipes.stdin.Close()
 			if !how.signalled && !how.killed {
-				term = time.After(r.client.times.term)
+				term = time.After(s.client.times.term)
 			}
-			if r.client.gone.isSet() {
+			if s.client.gone.isSet() {
 				abandoned()
 			}
 		case <-serverEnded: // nothing can be relayed any more: the same
 			serverEnded = nil
 			look()
-			r.server.pipes.stdin.Close()
+			s.server.pipes.stdin.Close()
 			if term == nil && kill == nil {
-				term = time.After(r.client.times.term)
+				term = time.After(s.client.times.term)
 			}
-			if how.byClient && r.client.gone.isSet() {
+			if how.byClient && s.client.gone.isSet() {
 				abandoned()
 			}
 		case <-dead:
@@ -152,26 +152,26 @@ func (r *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-term:
 			how.killed = true
 			proc.Signal(syscall.SIGTERM)
-			term, kill = nil, time.After(r.client.times.kill)
+			term, kill = nil, time.After(s.client.times.kill)
 		case <-kill:
 			kill = nil
 			proc.Kill()
 
 		case <-stuck.C:
-			if r.upstream.sendStalled(&sent) && clientEnded != nil && kill == nil && peerClosed(r.client.config.In) {
+			if s.upstream.sendStalled(&sent) && clientEnded != nil && kill == nil && peerClosed(s.client.config.In) {
 				how.killed = true
 				proc.Signal(syscall.SIGTERM)
-				how.byClient, kill = true, time.After(r.client.times.kill)
+				how.byClient, kill = true, time.After(s.client.times.kill)
 			}
 
 		case <-ignored:
 			ignored = nil
-			r.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", r.client.times.discover), false)
-			r.upstream.guard.disabled.Store(true)
+			s.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", s.client.times.discover), false)
+			s.upstream.guard.disabled.Store(true)
 			boot.restart()
-		case <-r.requestSent:
+		case <-s.requestSent:
 			boot.arm()
-		case <-r.discoverDeclined:
+		case <-s.discoverDeclined:
 			boot.restart()
 		case <-answered:
 			answered = nil
@@ -180,14 +180,14 @@ func (r *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 			boot.sayWaiting()
 		case <-boot.silent:
 			boot.disarm()
-			if r.answered.isSet() || r.openRequests() == 0 {
+			if s.answered.isSet() || s.openRequests() == 0 {
 				break
 			}
-			ev := r.server.evidence(diagnostics.StageBoot, nil, time.Time{})
-			ev.Timeout = r.server.profile.Startup
-			d := r.server.diagnose(ev)
+			ev := s.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+			ev.Timeout = s.server.profile.Startup
+			d := s.server.diagnose(ev)
 			how.startupTimeout = &d
-			r.upstream.fail(d)
+			s.upstream.fail(d)
 			proc.Kill()
 		}
 	}

@@ -51,11 +51,11 @@ func newStatefulSession(s Session) *statefulSession {
 }
 
 // finish ends the session: see front.finish.
-func (r *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
-	r.upstream.guard.ready.set()
-	r.client.finish(ctx, ends, func() {
-		if r.server.pipes != nil {
-			r.server.pipes.closeOwnEnds()
+func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
+	s.upstream.guard.ready.set()
+	s.client.finish(ctx, ends, func() {
+		if s.server.pipes != nil {
+			s.server.pipes.closeOwnEnds()
 		}
 	})
 }
@@ -63,35 +63,35 @@ func (r *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 // answerUntilClosed answers every request with d until the client has closed its stdin, or
 // has been silent for long enough: errors on server/discover are swallowed by
 // dual-era clients, so the next request needs the same answer.
-func (r *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
-	r.upstream.fail(d)
-	if r.client.inputEnded == nil {
-		r.client.startReading(func() error { return r.client.proxy.RunClient(&r.upstream) })
+func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
+	s.upstream.fail(d)
+	if s.client.inputEnded == nil {
+		s.client.startReading(func() error { return s.client.proxy.RunClient(&s.upstream) })
 	}
-	r.client.tasks.Go(func() { r.client.refuseAll(d) })
-	if info, err := r.client.config.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	s.client.tasks.Go(func() { s.client.refuseAll(d) })
+	if info, err := s.client.config.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		return // somebody at a terminal has read it on stderr
 	}
-	wait := r.client.config.Linger
-	if r.client.requested.isSet() {
-		wait = r.client.times.afterRefusal
+	wait := s.client.config.Linger
+	if s.client.requested.isSet() {
+		wait = s.client.times.afterRefusal
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		select {
-		case <-r.client.inputEnded:
+		case <-s.client.inputEnded:
 			return
 		case <-ends:
-			r.client.shortenDeadline()
+			s.client.shortenDeadline()
 			return
 		case <-ctx.Done():
-			r.client.shortenDeadline()
+			s.client.shortenDeadline()
 			return
 		case <-timer.C:
 			return
-		case <-r.refused:
-			timer.Reset(r.client.times.afterRefusal)
+		case <-s.refused:
+			timer.Reset(s.client.times.afterRefusal)
 		}
 	}
 }

@@ -16,38 +16,38 @@ type startupTimer struct {
 	held         int // notes held back because of the probe
 }
 
-func (b *startupTimer) arm() {
-	if b.silent != nil || b.slow != nil || b.session.answered.isSet() || b.session.openRequests() == 0 {
+func (t *startupTimer) arm() {
+	if t.silent != nil || t.slow != nil || t.session.answered.isSet() || t.session.openRequests() == 0 {
 		return
 	}
-	b.since = time.Now()
-	b.slow = time.After(b.session.client.times.slowNote)
-	if limit := b.session.server.profile.Startup; limit > 0 {
-		b.silent = time.After(limit)
+	t.since = time.Now()
+	t.slow = time.After(t.session.client.times.slowNote)
+	if limit := t.session.server.profile.Startup; limit > 0 {
+		t.silent = time.After(limit)
 	}
 }
 
-func (b *startupTimer) disarm() { b.slow, b.silent = nil, nil }
+func (t *startupTimer) disarm() { t.slow, t.silent = nil, nil }
 
 // restart starts the clock anew for what else was asked.
-func (b *startupTimer) restart() {
-	b.disarm()
-	b.arm()
+func (t *startupTimer) restart() {
+	t.disarm()
+	t.arm()
 }
 
 // sayWaiting says that the server is slow. Of a probe it says so later, when the server
 // can no longer be one that ignores it.
-func (b *startupTimer) sayWaiting() {
-	r := b.session
-	if b.held < 2 && r.upstream.guard.awaitsAnswer() {
-		b.held++
-		b.slow = time.After(r.client.times.slowNote)
+func (t *startupTimer) sayWaiting() {
+	s := t.session
+	if t.held < 2 && s.upstream.guard.awaitsAnswer() {
+		t.held++
+		t.slow = time.After(s.client.times.slowNote)
 		return
 	}
 	limit := ""
-	if r.server.profile.Startup > 0 {
-		limit = fmt.Sprintf(", for at most %v", r.server.profile.Startup)
+	if s.server.profile.Startup > 0 {
+		limit = fmt.Sprintf(", for at most %v", s.server.profile.Startup)
 	}
-	r.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", r.server.profile.Server, limit, time.Since(b.since).Round(100*time.Millisecond)))
-	b.slow = time.After(r.client.times.slowRepeat)
+	s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", s.server.profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))
+	t.slow = time.After(s.client.times.slowRepeat)
 }

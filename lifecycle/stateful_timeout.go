@@ -8,20 +8,20 @@ import (
 )
 
 // watchCallTimes answers calls that take too long. The function it returns ends that.
-func (r *statefulSession) watchCallTimes() (stop func()) {
-	limit := r.server.profile.Call
+func (s *statefulSession) watchCallTimes() (stop func()) {
+	limit := s.server.profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
 	quit := make(chan struct{})
-	r.client.tasks.Go(func() {
+	s.client.tasks.Go(func() {
 		ticker := time.NewTicker(min(max(limit/20, 5*time.Millisecond), time.Second))
 		defer ticker.Stop()
 		for {
 			select {
 			case now := <-ticker.C:
-				r.warnSlow(now)
-				r.answerTimedOut(now)
+				s.warnSlow(now)
+				s.answerTimedOut(now)
 			case <-quit:
 				return
 			}
@@ -31,12 +31,12 @@ func (r *statefulSession) watchCallTimes() (stop func()) {
 }
 
 // warnSlow says once of a call that half of its time has passed.
-func (r *statefulSession) warnSlow(now time.Time) {
-	limit := r.server.profile.Call
-	r.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
+func (s *statefulSession) warnSlow(now time.Time) {
+	limit := s.server.profile.Call
+	s.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
 		if waited := now.Sub(c.Start); !c.Noted && string(c.Method) == "tools/call" && 2*waited >= limit && waited < limit {
 			c.Noted = true
-			r.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", r.server.profile.Server, c.Tool, limit))
+			s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", s.server.profile.Server, c.Tool, limit))
 		}
 	})
 }

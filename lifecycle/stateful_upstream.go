@@ -24,42 +24,42 @@ type upstream struct {
 
 // sendStalled reports whether the frame that is being sent is still the one of the
 // last time, in which *last says how many had been begun.
-func (l *upstream) sendStalled(last *int64) bool {
-	begun := l.sendsBegun.Load()
+func (u *upstream) sendStalled(last *int64) bool {
+	begun := u.sendsBegun.Load()
 	same := begun == *last
 	*last = begun
-	return same && l.sendsDone.Load() != begun
+	return same && u.sendsDone.Load() != begun
 }
 
-func (l *upstream) fail(d diagnostics.Diagnosis) {
-	l.failed.CompareAndSwap(nil, &d)
-	l.guard.ready.set()
+func (u *upstream) fail(d diagnostics.Diagnosis) {
+	u.failed.CompareAndSwap(nil, &d)
+	u.guard.ready.set()
 }
 
 // Send implements mcpproxy.Upstream. It never fails: a server that no longer
 // reads is about to end, or to be ended, and then everything open is answered.
-func (l *upstream) Send(f *mcpproxy.Frame) error {
-	if d := l.failed.Load(); d != nil {
-		l.onRefused(*d)
+func (u *upstream) Send(f *mcpproxy.Frame) error {
+	if d := u.failed.Load(); d != nil {
+		u.onRefused(*d)
 		return nil
 	}
 	var server *mcpproxy.Conn
 	probe := false
-	if l.guard.disabled.Load() {
-		server = l.server.Load()
+	if u.guard.disabled.Load() {
+		server = u.server.Load()
 	} else {
-		server, probe = l.guard.beforeSend(f, &l.server)
+		server, probe = u.guard.beforeSend(f, &u.server)
 	}
 	if server != nil {
-		l.sendsBegun.Add(1)
+		u.sendsBegun.Add(1)
 		err := server.Send(f)
-		l.sendsDone.Add(1)
+		u.sendsDone.Add(1)
 		if probe && err == nil {
-			l.guard.markSent()
+			u.guard.markSent()
 		}
 	}
-	if d := l.failed.Load(); d != nil {
-		l.onRefused(*d)
+	if d := u.failed.Load(); d != nil {
+		u.onRefused(*d)
 	}
 	return nil
 }

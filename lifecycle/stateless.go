@@ -53,15 +53,15 @@ func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
 	return newStatelessSession(s, o).run(ctx)
 }
 
-func (p *statelessSession) run(ctx context.Context) confine.Exit {
+func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	ends, stop := listenForSignals()
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer p.client.finish(ctx, ends, func() {})
+	defer s.client.finish(ctx, ends, func() {})
 	defer cancel()
-	p.client.startReading(func() error { return p.readClient(working) })
-	p.client.tasks.Go(func() { p.background(working) })
-	return p.wait(ctx, ends)
+	s.client.startReading(func() error { return s.readClient(working) })
+	s.client.tasks.Go(func() { s.background(working) })
+	return s.wait(ctx, ends)
 }
 
 // statelessSession is the session of a stateless server under way.
@@ -125,114 +125,114 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 
 // wait waits for the end of the session. Calls under way when the client has closed
 // its end have the time that a server would have.
-func (p *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
+func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
-	dead, stopHangup := watchHangup(p.client.config.In, p.client.config.Out)
+	dead, stopHangup := watchHangup(s.client.config.In, s.client.config.Out)
 	defer stopHangup()
 	select {
-	case <-p.client.inputEnded:
-		p.client.tasks.Go(p.endSubscriptions)
+	case <-s.client.inputEnded:
+		s.client.tasks.Go(s.endSubscriptions)
 		answered := make(chan struct{})
-		p.client.tasks.Go(func() {
+		s.client.tasks.Go(func() {
 			defer close(answered)
-			p.waitAnswered()
+			s.waitAnswered()
 		})
-		timer := time.NewTimer(p.client.times.term)
+		timer := time.NewTimer(s.client.times.term)
 		defer timer.Stop()
 		select {
 		case <-answered:
 		case <-timer.C:
 			last = &diagnostics.Diagnosis{
-				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: p.serverName,
-				What: "the client closed its end, and there was no answer within " + p.client.times.term.String(),
+				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: s.serverName,
+				What: "the client closed its end, and there was no answer within " + s.client.times.term.String(),
 			}
-		case <-p.client.gone.done:
+		case <-s.client.gone.done:
 		case <-dead:
-			p.client.gone.set()
+			s.client.gone.set()
 		case sig := <-ends:
 			exit = endedBy(sig)
 		case <-ctx.Done():
 			exit = endedBy(syscall.SIGTERM)
 		}
-	case <-p.client.gone.done:
+	case <-s.client.gone.done:
 	case <-dead:
-		p.client.gone.set()
+		s.client.gone.set()
 	case sig := <-ends:
 		exit = endedBy(sig)
 	case <-ctx.Done():
 		exit = endedBy(syscall.SIGTERM)
 	}
-	if exit.Signal != 0 || p.client.gone.isSet() {
-		p.client.shortenDeadline()
+	if exit.Signal != 0 || s.client.gone.isSet() {
+		s.client.shortenDeadline()
 	}
-	p.abandonRequests(last)
+	s.abandonRequests(last)
 	if exit.Signal != 0 {
 		return exit
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.anyReady {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.anyReady {
 		return confine.Exit{}
 	}
-	return confine.Exit{Code: p.failureStatus}
+	return confine.Exit{Code: s.failureStatus}
 }
 
 // goTask starts a task for who reads the client, and is no task itself. When the
 // session is over nobody waits for one any more.
-func (p *statelessSession) goTask(task func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.ended {
-		p.client.tasks.Go(task)
+func (s *statelessSession) goTask(task func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.client.tasks.Go(task)
 	}
 }
 
 // waitAnswered waits until every request of the client is answered, and the answers
 // are sent.
-func (p *statelessSession) waitAnswered() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.requests)+p.answering > 0 {
-		p.idle.Wait()
+func (s *statelessSession) waitAnswered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.requests)+s.answering > 0 {
+		s.idle.Wait()
 	}
 }
 
 // abandonRequests ends what is open when the session is over: with d, or without an answer
 // where there is none. Only finish may wait for a client that does not read it.
-func (p *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
-	p.mu.Lock()
-	p.ended = true
-	p.mu.Unlock()
-	open := slices.DeleteFunc(p.openRequests(), func(rq *clientRequest) bool { return !p.claim(rq) })
-	p.client.tasks.Go(func() {
+func (s *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	open := slices.DeleteFunc(s.openRequests(), func(rq *clientRequest) bool { return !s.claim(rq) })
+	s.client.tasks.Go(func() {
 		for _, rq := range open {
 			if d != nil {
-				p.respondClaimed(rq, d.ErrorFrame(rq.id))
+				s.respondClaimed(rq, d.ErrorFrame(rq.id))
 			} else {
-				p.dropClaimed(rq)
+				s.dropClaimed(rq)
 			}
 		}
 	})
 }
 
-func (p *statelessSession) openRequests() (all []*clientRequest) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, rq := range p.requests {
+func (s *statelessSession) openRequests() (all []*clientRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rq := range s.requests {
 		all = append(all, rq)
 	}
 	return all
 }
 
 // warnWaived tells, once, which gaps the user has accepted.
-func (p *statelessSession) warnWaived(plan *confine.Plan) {
+func (s *statelessSession) warnWaived(plan *confine.Plan) {
 	for _, line := range waivedWarnings(plan) {
-		p.client.recordMu.Lock()
-		if !slices.Contains(p.client.record.Waived, line) {
-			p.client.record.Waived = append(p.client.record.Waived, line)
+		s.client.recordMu.Lock()
+		if !slices.Contains(s.client.record.Waived, line) {
+			s.client.record.Waived = append(s.client.record.Waived, line)
 		}
-		p.client.recordMu.Unlock()
-		p.client.sayOnce(line)
+		s.client.recordMu.Unlock()
+		s.client.sayOnce(line)
 	}
 }
 
@@ -240,27 +240,27 @@ func (p *statelessSession) warnWaived(plan *confine.Plan) {
 const maxDenials = 1000
 
 // allDenials are those of all processes, for the record.
-func (p *statelessSession) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
-	p.mu.Lock()
-	all, remedies := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.pastRemedies[:len(p.pastRemedies):len(p.pastRemedies)]
-	children := slices.Collect(maps.Keys(p.workers))
-	p.mu.Unlock()
-	for _, c := range children { // a jail may take its time to tell
-		denials, more := c.server.recordedDenials()
+func (s *statelessSession) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
+	s.mu.Lock()
+	all, remedies := s.pastDenials[:len(s.pastDenials):len(s.pastDenials)], s.pastRemedies[:len(s.pastRemedies):len(s.pastRemedies)]
+	children := slices.Collect(maps.Keys(s.workers))
+	s.mu.Unlock()
+	for _, w := range children { // a jail may take its time to tell
+		denials, more := w.server.recordedDenials()
 		all, remedies = append(all, denials...), appendHints(remedies, more)
 	}
 	return all, remedies
 }
 
 // removeWorker takes out a process.
-func (p *statelessSession) removeWorker(c *worker) {
-	denials, remedies := c.server.recordedDenials()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.workers, c)
-	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), appendHints(p.pastRemedies, remedies)
-	if n := len(p.pastDenials) - maxDenials; n > 0 {
-		p.pastDenials = append(p.pastDenials[:0:0], p.pastDenials[n:]...)
+func (s *statelessSession) removeWorker(w *worker) {
+	denials, remedies := w.server.recordedDenials()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.workers, w)
+	s.pastDenials, s.pastRemedies = append(s.pastDenials, denials...), appendHints(s.pastRemedies, remedies)
+	if n := len(s.pastDenials) - maxDenials; n > 0 {
+		s.pastDenials = append(s.pastDenials[:0:0], s.pastDenials[n:]...)
 	}
 }
 

@@ -8,33 +8,33 @@ import (
 )
 
 // wake has background look.
-func (p *statelessSession) wake() {
+func (s *statelessSession) wake() {
 	select {
-	case p.wakeup <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 // background does what no request waits for: it keeps spares ready, verifies what the
 // catalogue has answered, and ends what is idle.
-func (p *statelessSession) background(ctx context.Context) {
-	ticker := time.NewTicker(p.client.times.tick)
+func (s *statelessSession) background(ctx context.Context) {
+	ticker := time.NewTicker(s.client.times.tick)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			p.stopPool()
-			p.stopDiscovery()
+			s.stopPool()
+			s.stopDiscovery()
 			return
 		case now := <-ticker.C:
-			p.stopIdleDiscovery(now)
-			p.refillPool(ctx, now)
-		case <-p.wakeup:
-			p.refillPool(ctx, time.Now())
+			s.stopIdleDiscovery(now)
+			s.refillPool(ctx, now)
+		case <-s.wakeup:
+			s.refillPool(ctx, time.Now())
 		}
-		p.client.tasks.Go(func() {
-			p.revalidate(ctx, mcpproxy.Legacy)
-			p.revalidate(ctx, mcpproxy.Modern)
+		s.client.tasks.Go(func() {
+			s.revalidate(ctx, mcpproxy.Legacy)
+			s.revalidate(ctx, mcpproxy.Modern)
 		})
 	}
 }

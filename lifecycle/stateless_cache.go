@@ -61,9 +61,9 @@ func isCacheable(method string) bool {
 }
 
 // markStale has an answer verified.
-func (k *cacheEntry) markStale(name string) {
-	if !slices.Contains(k.stale, name) {
-		k.stale = append(k.stale, name)
+func (e *cacheEntry) markStale(name string) {
+	if !slices.Contains(e.stale, name) {
+		e.stale = append(e.stale, name)
 	}
 }
 
@@ -95,22 +95,22 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 
 // lookup returns the answer to a request, if it is known. One of an earlier session is
 // verified in the background.
-func (l *listCache) lookup(p *statelessSession, h *clientInfo, rq *clientRequest) (cached, bool) {
+func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
-	if h == nil || !ok {
+	if info == nil || !ok {
 		return cached{}, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.entryFor(p, h)
-	a, ok := known.entry.Answers[name]
+	entry := l.entryFor(s, info)
+	a, ok := entry.entry.Answers[name]
 	if !ok || !a.Fresh(time.Now()) || rq.method == "resources/list" && !a.HasTTL {
 		return cached{}, false
 	}
 	l.noteLogging(rq.method, a.Result)
-	if !a.HasTTL && a.Stored.Before(p.client.started) && a.Error == nil {
-		known.markStale(name)
-		p.wake()
+	if !a.HasTTL && a.Stored.Before(s.client.started) && a.Error == nil {
+		entry.markStale(name)
+		s.wake()
 	}
 	switch {
 	case a.Error != nil:
@@ -129,9 +129,9 @@ func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 }
 
 // store keeps an answer.
-func (l *listCache) store(p *statelessSession, h *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	name, ok := rq.cacheName()
-	if h == nil || !ok {
+	if info == nil || !ok {
 		return
 	}
 	a := catalog.Answer{Stored: time.Now()}
@@ -150,17 +150,17 @@ func (l *listCache) store(p *statelessSession, h *clientInfo, rq *clientRequest,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteLogging(rq.method, a.Result)
-	l.set(p, l.entryFor(p, h), name, a)
+	l.set(s, l.entryFor(s, info), name, a)
 }
 
 // invalidate takes nothing for known any more, in this session.
-func (l *listCache) invalidate(p *statelessSession, h *clientInfo) {
-	if h == nil {
+func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
+	if info == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entryFor(p, h).entry.Answers = map[string]catalog.Answer{}
+	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
 }
 
 // isPartial reports whether an answer is part of a list only: what a cursor means,
@@ -173,15 +173,15 @@ func isPartial(name string, result []byte) bool {
 
 // set puts an answer into the catalogue, and that to disk, aside. The caller holds
 // mu.
-func (l *listCache) set(p *statelessSession, known *cacheEntry, name string, a catalog.Answer) {
-	known.entry.Answers[name] = a
-	if known.key == "" {
+func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a catalog.Answer) {
+	entry.entry.Answers[name] = a
+	if entry.key == "" {
 		return
 	}
-	known.unsaved = true
-	if !known.saving {
-		known.saving = true
-		p.client.tasks.Go(func() { l.save(p, known) })
+	entry.unsaved = true
+	if !entry.saving {
+		entry.saving = true
+		s.client.tasks.Go(func() { l.save(s, entry) })
 	}
 }
 

@@ -17,28 +17,28 @@ const (
 )
 
 // queueCall gives a call a slot, or its place in the queue: first in, first out.
-func (p *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
+func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 	// Its time runs while it waits.
-	context.AfterFunc(ctx, p.limitCallTime(rq))
-	p.mu.Lock()
+	context.AfterFunc(ctx, s.limitCallTime(rq))
+	s.mu.Lock()
 	switch {
-	case p.running < p.options.MaxCalls:
-		p.running++
-		p.mu.Unlock()
-		p.goTask(func() { p.runCall(ctx, rq) })
+	case s.running < s.options.MaxCalls:
+		s.running++
+		s.mu.Unlock()
+		s.goTask(func() { s.runCall(ctx, rq) })
 		return
-	case len(p.queue) == 0 || len(p.queue) < maxQueuedCalls && p.queuedBytes+rq.frame.Size <= maxQueuedBytes:
-		if p.requests[rq.key()] == rq { // not cancelled meanwhile, nor out of time
-			p.queue = append(p.queue, queuedCall{ctx, rq})
-			p.queuedBytes += rq.frame.Size
+	case len(s.queue) == 0 || len(s.queue) < maxQueuedCalls && s.queuedBytes+rq.frame.Size <= maxQueuedBytes:
+		if s.requests[rq.key()] == rq { // not cancelled meanwhile, nor out of time
+			s.queue = append(s.queue, queuedCall{ctx, rq})
+			s.queuedBytes += rq.frame.Size
 		}
-		p.mu.Unlock()
+		s.mu.Unlock()
 		return
 	}
-	p.mu.Unlock()
-	p.fail(rq, p.client.announce(diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.serverName, Tool: rq.tool,
-		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", p.serverName, p.options.MaxCalls),
+	s.mu.Unlock()
+	s.fail(rq, s.client.announce(diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
+		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", s.serverName, s.options.MaxCalls),
 		Fix:  "raise max_concurrent_calls, or send fewer at a time",
 	}))
 }
@@ -50,51 +50,51 @@ type queuedCall struct {
 }
 
 // dequeue takes out a request that no longer waits for a slot. The caller holds mu.
-func (p *statelessSession) dequeue(rq *clientRequest) {
-	i := slices.IndexFunc(p.queue, func(w queuedCall) bool { return w.rq == rq })
+func (s *statelessSession) dequeue(rq *clientRequest) {
+	i := slices.IndexFunc(s.queue, func(w queuedCall) bool { return w.rq == rq })
 	if i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
-		p.queuedBytes -= rq.frame.Size
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.queuedBytes -= rq.frame.Size
 	}
 }
 
 // startNext gives a slot that has become free to the call that has waited longest.
-func (p *statelessSession) startNext() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 {
-		p.running--
+func (s *statelessSession) startNext() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		s.running--
 		return
 	}
-	w := p.queue[0]
-	p.dequeue(w.rq)
-	p.client.tasks.Go(func() { p.runCall(w.ctx, w.rq) })
+	w := s.queue[0]
+	s.dequeue(w.rq)
+	s.client.tasks.Go(func() { s.runCall(w.ctx, w.rq) })
 }
 
 // runCall runs one call in a process of its own.
-func (p *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
-	defer p.startNext()
+func (s *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
+	defer s.startNext()
 	for spare := true; ; spare = false {
-		c, d := p.workerFor(ctx, rq, spare)
+		w, d := s.workerFor(ctx, rq, spare)
 		if d == nil {
-			c.waitLogLevel(ctx)
+			w.waitLogLevel(ctx)
 		} else {
 			if ctx.Err() == nil {
-				p.fail(rq, *d)
+				s.fail(rq, *d)
 			} else {
-				p.dropRequest(rq)
+				s.dropRequest(rq)
 			}
 			return
 		}
-		again := p.serveCall(ctx, c, rq)
-		p.exiting <- struct{}{} // there are never more on their way out than may run
-		p.client.tasks.Go(func() {
-			c.waitForLateMessages()
-			c.stop()
-			<-p.exiting
+		again := s.serveCall(ctx, w, rq)
+		s.exiting <- struct{}{} // there are never more on their way out than may run
+		s.client.tasks.Go(func() {
+			w.waitForLateMessages()
+			w.stop()
+			<-s.exiting
 		})
 		if !again {
-			p.touchTool(rq.tool)
+			s.touchTool(rq.tool)
 			return
 		}
 	}
@@ -102,60 +102,60 @@ func (p *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
 
 // workerFor returns a process for a call: a spare if there is one and it may be one,
 // else a new one, past its handshake.
-func (p *statelessSession) workerFor(ctx context.Context, rq *clientRequest, spare bool) (*worker, *diagnostics.Diagnosis) {
+func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, spare bool) (*worker, *diagnostics.Diagnosis) {
 	if rq.tool == "" { // which stands for the discovery and its policy
-		d := p.client.announce(diagnostics.Diagnosis{
-			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.serverName,
-			What: fmt.Sprintf("server %q: a call of a tool without a name", p.serverName),
+		d := s.client.announce(diagnostics.Diagnosis{
+			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+			What: fmt.Sprintf("server %q: a call of a tool without a name", s.serverName),
 			Fix:  "have the client name the tool",
 		})
 		return nil, &d
 	}
-	if d := p.refuseUnlisted(ctx, rq); d != nil {
+	if d := s.refuseUnlisted(ctx, rq); d != nil {
 		return nil, d
 	}
-	h := rq.info
-	t, d := p.resolveTool(rq.tool)
+	info := rq.info
+	t, d := s.resolveTool(rq.tool)
 	if d != nil {
 		return nil, d
 	}
 	if spare {
-		if c := p.takeWarm(rq.tool, h, t.Profile); c != nil {
-			return c, nil
+		if w := s.takeWarm(rq.tool, info, t.Profile); w != nil {
+			return w, nil
 		}
 	}
-	p.startingCalls.Add(1)
+	s.startingCalls.Add(1)
 	defer func() {
-		p.startingCalls.Add(-1)
-		p.wake()
+		s.startingCalls.Add(-1)
+		s.wake()
 	}()
-	c, d := p.startWorker(ctx, rq.tool, t, h, false)
+	w, d := s.startWorker(ctx, rq.tool, t, info, false)
 	if d != nil {
 		return nil, d
 	}
-	if _, d = c.handshake(ctx); d != nil {
-		c.kill()
+	if _, d = w.handshake(ctx); d != nil {
+		w.kill()
 		return nil, d
 	}
-	return c, nil
+	return w, nil
 }
 
 // resolveTool finds the policy of a tool on the host as it is now.
-func (p *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
-	t, err := p.options.Tool(tool)
+func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
+	t, err := s.options.Tool(tool)
 	if err == nil {
 		return t, nil
 	}
-	d := diagnostics.ConfigFailure(p.serverName, err.Error())
+	d := diagnostics.ConfigFailure(s.serverName, err.Error())
 	d.Tool = tool
-	p.client.announce(d)
+	s.client.announce(d)
 	return t, &d
 }
 
 // serveCall has a process do a call. again: a spare has ended before it had read any of
 // it, which is no failure of the call.
-func (p *statelessSession) serveCall(ctx context.Context, c *worker, rq *clientRequest) (again bool) {
-	at := c.assign(ctx, rq)
+func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientRequest) (again bool) {
+	at := w.assign(ctx, rq)
 	if at == nil {
 		return false
 	}
@@ -163,53 +163,53 @@ func (p *statelessSession) serveCall(ctx context.Context, c *worker, rq *clientR
 	case <-rq.done:
 		return false
 	case <-ctx.Done(): // the session ends
-		p.dropRequest(rq)
+		s.dropRequest(rq)
 		return false
-	case <-c.ended:
+	case <-w.ended:
 	}
-	if c.warm && c.notRead(at) && !isClosed(rq.done) {
+	if w.warm && w.notRead(at) && !isClosed(rq.done) {
 		return true
 	}
-	ev := c.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
-	ev.Exit = (*diagnostics.Exit)(&c.exit)
+	ev := w.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	ev.Exit = (*diagnostics.Exit)(&w.exit)
 	if !isClosed(rq.done) {
-		p.fail(rq, c.server.diagnose(ev))
+		s.fail(rq, w.server.diagnose(ev))
 	}
 	return false
 }
 
 // limitCallTime answers a call when it has taken longer than it may. The function that it
 // returns ends that.
-func (p *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
-	limit := p.client.config.Profile.Call
+func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
+	limit := s.client.config.Profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
 	late := time.AfterFunc(limit, func() {
 		if !isClosed(rq.done) {
-			p.fail(rq, p.callTimedOut(rq, limit))
+			s.fail(rq, s.callTimedOut(rq, limit))
 		}
 	})
 	slow := time.AfterFunc(limit/2, func() {
-		p.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", p.serverName, rq.tool, limit))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", s.serverName, rq.tool, limit))
 	})
 	return func() { late.Stop(); slow.Stop() }
 }
 
 // callTimedOut is the diagnosis of a call that takes too long; its process is asked to stop
 // working on it (MCP, "Cancellation").
-func (p *statelessSession) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
-	p.mu.Lock()
+func (s *statelessSession) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
+	s.mu.Lock()
 	c := rq.worker
-	queued := slices.ContainsFunc(p.queue, func(w queuedCall) bool { return w.rq == rq })
-	p.mu.Unlock()
+	queued := slices.ContainsFunc(s.queue, func(w queuedCall) bool { return w.rq == rq })
+	s.mu.Unlock()
 	if c == nil {
-		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: p.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
+		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: s.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
 		if queued {
-			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", p.options.MaxCalls)
+			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", s.options.MaxCalls)
 		}
-		return p.client.announce(d)
+		return s.client.announce(d)
 	}
 	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
 	c.queue.tryEnqueue(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))

@@ -31,50 +31,50 @@ type failedStart struct {
 
 // discoveryWorker returns the running discovery process of an era, and its answer to the
 // client's handshake.
-func (p *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, h *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	d := &p.discoveries[eraIndex(era)]
+func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	d := &s.discoveries[eraIndex(era)]
 	since := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c := d.worker; c != nil {
+	if w := d.worker; w != nil {
 		// In the modern era each request says for itself who asks.
-		if !isClosed(c.proc.Done()) && (era == mcpproxy.Modern || c.info.matches(h)) {
-			c.touch()
-			return c, d.initializeReply, nil
+		if !isClosed(w.proc.Done()) && (era == mcpproxy.Modern || w.info.matches(info)) {
+			w.touch()
+			return w, d.initializeReply, nil
 		}
-		p.client.tasks.Go(c.stopWhenIdle)
+		s.client.tasks.Go(w.stopWhenIdle)
 		d.worker = nil
 	}
-	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(h) {
+	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(info) {
 		return nil, f.answer, f.why
 	}
-	c, greeting, why := p.startDiscovery(ctx, h)
+	w, greeting, why := s.startDiscovery(ctx, info)
 	if why == nil {
-		d.worker, d.initializeReply = c, greeting
+		d.worker, d.initializeReply = w, greeting
 	} else if ctx.Err() == nil { // not only that nobody waits
-		d.failed = failedStart{time.Now(), h, greeting, why}
-		p.cache.invalidate(p, h) // before anybody hears of it: a server that does not start offers nothing
+		d.failed = failedStart{time.Now(), info, greeting, why}
+		s.cache.invalidate(s, info) // before anybody hears of it: a server that does not start offers nothing
 	}
-	return c, greeting, why
+	return w, greeting, why
 }
 
 // startDiscovery starts a discovery process and takes it through the handshake.
-func (p *statelessSession) startDiscovery(ctx context.Context, h *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	t, why := p.resolveTool("")
+func (s *statelessSession) startDiscovery(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	t, why := s.resolveTool("")
 	if why != nil {
 		return nil, nil, why
 	}
-	c, why := p.startWorker(ctx, "", t, h, false)
+	w, why := s.startWorker(ctx, "", t, info, false)
 	if why != nil {
 		return nil, nil, why
 	}
-	c.touch()
-	greeting, why := c.handshake(ctx)
+	w.touch()
+	greeting, why := w.handshake(ctx)
 	if why != nil {
-		p.client.tasks.Go(c.stop)
+		s.client.tasks.Go(w.stop)
 		return nil, greeting, why
 	}
-	return c, greeting, nil
+	return w, greeting, nil
 }
 
 func eraIndex(era mcpproxy.Era) int {
@@ -85,11 +85,11 @@ func eraIndex(era mcpproxy.Era) int {
 }
 
 // removeDiscovery takes out a discovery process: what comes now is for another one.
-func (p *statelessSession) removeDiscovery(c *worker) {
-	for i := range p.discoveries {
-		d := &p.discoveries[i]
+func (s *statelessSession) removeDiscovery(w *worker) {
+	for i := range s.discoveries {
+		d := &s.discoveries[i]
 		d.mu.Lock()
-		if d.worker == c {
+		if d.worker == w {
 			d.worker = nil
 		}
 		d.mu.Unlock()
@@ -97,179 +97,179 @@ func (p *statelessSession) removeDiscovery(c *worker) {
 }
 
 // stopIdleDiscovery ends discovery processes that nobody has asked anything for a while.
-func (p *statelessSession) stopIdleDiscovery(now time.Time) {
-	for i := range p.discoveries {
-		d := &p.discoveries[i]
+func (s *statelessSession) stopIdleDiscovery(now time.Time) {
+	for i := range s.discoveries {
+		d := &s.discoveries[i]
 		if !d.mu.TryLock() {
 			continue // it is being started
 		}
-		if c := d.worker; c != nil && c.idleTime(now) > p.client.times.discoveryIdle {
+		if w := d.worker; w != nil && w.idleTime(now) > s.client.times.discoveryIdle {
 			d.worker = nil
-			p.client.tasks.Go(c.stop)
+			s.client.tasks.Go(w.stop)
 		}
 		d.mu.Unlock()
 	}
 }
 
 // stopWhenIdle ends a process when nobody waits for an answer of it any more.
-func (c *worker) stopWhenIdle() {
-	c.mu.Lock()
-	for len(c.requests)+len(c.waiters) > 0 && !c.removed {
-		c.freed.Wait()
+func (w *worker) stopWhenIdle() {
+	w.mu.Lock()
+	for len(w.requests)+len(w.waiters) > 0 && !w.removed {
+		w.freed.Wait()
 	}
-	c.mu.Unlock()
-	c.stop()
+	w.mu.Unlock()
+	w.stop()
 }
 
 // stopDiscovery ends them all.
-func (p *statelessSession) stopDiscovery() {
-	for i := range p.discoveries {
-		d := &p.discoveries[i]
-		p.client.tasks.Go(func() {
+func (s *statelessSession) stopDiscovery() {
+	for i := range s.discoveries {
+		d := &s.discoveries[i]
+		s.client.tasks.Go(func() {
 			d.mu.Lock()
-			c := d.worker
+			w := d.worker
 			d.worker = nil
 			d.mu.Unlock()
-			if c != nil {
-				c.stop()
+			if w != nil {
+				w.stop()
 			}
 		})
 	}
 }
 
 // touch notes that the process is of use.
-func (c *worker) touch() {
-	c.mu.Lock()
-	c.lastUsed = time.Now()
-	c.mu.Unlock()
+func (w *worker) touch() {
+	w.mu.Lock()
+	w.lastUsed = time.Now()
+	w.mu.Unlock()
 }
 
 // idleTime is how long nothing has been asked of the process.
-func (c *worker) idleTime(now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.requests) > 0 || len(c.waiters) > 0 {
+func (w *worker) idleTime(now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.requests) > 0 || len(w.waiters) > 0 {
 		return 0
 	}
-	return now.Sub(c.lastUsed)
+	return now.Sub(w.lastUsed)
 }
 
 // answerInitialize answers a client's handshake: from the catalogue, or with what the
 // discovery process has answered to the same.
-func (p *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
-	h := rq.info
-	if h == nil {
-		p.decline(rq, "the handshake is too large to be repeated to each process")
+func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
+	info := rq.info
+	if info == nil {
+		s.decline(rq, "the handshake is too large to be repeated to each process")
 		return
 	}
-	if a, ok := p.cache.lookup(p, h, rq); ok {
-		p.respondWith(rq, a.member(), stripCapabilities(a.value, false))
+	if a, ok := s.cache.lookup(s, info, rq); ok {
+		s.respondWith(rq, a.member(), stripCapabilities(a.value, false))
 		return
 	}
-	_, greeting, d := p.discoveryWorker(ctx, mcpproxy.Legacy, h)
+	_, greeting, d := s.discoveryWorker(ctx, mcpproxy.Legacy, info)
 	if greeting == nil {
-		p.fail(rq, *d)
+		s.fail(rq, *d)
 		return
 	}
 	e := &greeting.Messages[0]
 	if e.Error.Present() {
-		p.respondWith(rq, "error", greeting.Slice(e.Error))
+		s.respondWith(rq, "error", greeting.Slice(e.Error))
 		return
 	}
-	p.cache.store(p, h, rq, greeting, e)
-	p.respondWith(rq, "result", stripCapabilities(greeting.Slice(e.Result), false))
+	s.cache.store(s, info, rq, greeting, e)
+	s.respondWith(rq, "result", stripCapabilities(greeting.Slice(e.Result), false))
 }
 
 // answerDiscover answers server/discover, in the name of a server that ends on it or
 // ignores it, too: see shield.
-func (p *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
-	h := rq.info
-	if a, ok := p.cache.lookup(p, h, rq); ok {
-		p.respondWith(rq, a.member(), stripCapabilities(a.value, true))
+func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
+	info := rq.info
+	if a, ok := s.cache.lookup(s, info, rq); ok {
+		s.respondWith(rq, a.member(), stripCapabilities(a.value, true))
 		return
 	}
-	c, _, d := p.discoveryWorker(ctx, mcpproxy.Modern, h)
+	w, _, d := s.discoveryWorker(ctx, mcpproxy.Modern, info)
 	if d != nil {
-		p.fail(rq, *d)
+		s.fail(rq, *d)
 		return
 	}
 	line, whole := rq.frame.AppendTo(nil)
 	if !whole {
-		p.decline(rq, "the request is too large to be repeated")
+		s.decline(rq, "the request is too large to be repeated")
 		return
 	}
 	f := mcpproxy.Parse(line)
-	c.server.advertise(f, &f.Messages[0])
+	w.server.advertise(f, &f.Messages[0])
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quit := make(chan struct{})
 	defer close(quit)
-	ignored := c.watchIgnored(quit)
-	p.client.tasks.Go(func() {
+	ignored := w.watchIgnored(quit)
+	s.client.tasks.Go(func() {
 		select {
 		case <-ignored:
 			cancel()
 		case <-quit:
 		}
 	})
-	answer, err := c.request(asking, f, c.server.profile.Startup)
+	answer, err := w.request(asking, f, w.server.profile.Startup)
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
-		p.cache.store(p, h, rq, answer, e)
+		s.cache.store(s, info, rq, answer, e)
 		if e.Error.Present() {
 			if !declinesMethod("server/discover", string(e.Code)) {
-				ev := c.server.evidence(diagnostics.StageList, rq.call(), time.Time{})
+				ev := w.server.evidence(diagnostics.StageList, rq.call(), time.Time{})
 				ev.Text = failureText(answer, e)
-				c.server.diagnose(ev)
+				w.server.diagnose(ev)
 			}
-			p.respondWith(rq, "error", answer.Slice(e.Error))
+			s.respondWith(rq, "error", answer.Slice(e.Error))
 			return
 		}
-		p.respondWith(rq, "result", stripCapabilities(answer.Slice(e.Result), true))
+		s.respondWith(rq, "result", stripCapabilities(answer.Slice(e.Result), true))
 	case ctx.Err() != nil:
-		p.dropRequest(rq)
+		s.dropRequest(rq)
 	case err == errExited:
-		p.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", exitText(c.exit)))
+		s.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", exitText(w.exit)))
 	case asking.Err() != nil:
-		p.removeDiscovery(c)
-		p.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", p.client.times.discover))
-		c.kill()
+		s.removeDiscovery(w)
+		s.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", s.client.times.discover))
+		w.kill()
 	default:
-		p.fail(rq, *c.startupFailure(ctx, err))
+		s.fail(rq, *w.startupFailure(ctx, err))
 	}
 }
 
 // declineDiscover answers the probe in the server's name.
-func (p *statelessSession) declineDiscover(rq *clientRequest, why string) {
-	p.client.log.Info().Str("server", p.serverName).Str("why", why).Msg("answered server/discover in the server's name")
-	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", p.serverName, why)
-	p.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, jsonString(text), jsonString(p.serverName)))
+func (s *statelessSession) declineDiscover(rq *clientRequest, why string) {
+	s.client.log.Info().Str("server", s.serverName).Str("why", why).Msg("answered server/discover in the server's name")
+	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", s.serverName, why)
+	s.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, jsonString(text), jsonString(s.serverName)))
 }
 
 // answerFromDiscovery has the discovery process answer, unless the catalogue knows.
-func (p *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRequest) {
-	h := rq.info
+func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRequest) {
+	info := rq.info
 	if isCacheable(rq.method) {
-		if a, ok := p.cache.lookup(p, h, rq); ok {
-			p.onToolsList(rq, a.value)
-			p.respondWith(rq, a.member(), a.value)
+		if a, ok := s.cache.lookup(s, info, rq); ok {
+			s.onToolsList(rq, a.value)
+			s.respondWith(rq, a.member(), a.value)
 			return
 		}
 		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-			p.cache.store(p, h, rq, f, e)
+			s.cache.store(s, info, rq, f, e)
 			if e.Result.Present() {
-				p.onToolsList(rq, f.Slice(e.Result))
+				s.onToolsList(rq, f.Slice(e.Result))
 			}
 		}
 	}
 	for again := false; ; again = true {
-		c, _, d := p.discoveryWorker(ctx, rq.era, h)
+		w, _, d := s.discoveryWorker(ctx, rq.era, info)
 		if d != nil {
-			p.fail(rq, *d)
+			s.fail(rq, *d)
 			return
 		}
-		at := c.assign(ctx, rq)
+		at := w.assign(ctx, rq)
 		if at == nil {
 			return
 		}
@@ -277,23 +277,23 @@ func (p *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 		case <-rq.done:
 			return
 		case <-ctx.Done():
-			p.dropRequest(rq)
+			s.dropRequest(rq)
 			return
-		case <-c.ended:
+		case <-w.ended:
 		}
 		if isClosed(rq.done) {
 			return
 		}
-		if !again && c.notRead(at) { // it was on its way out
+		if !again && w.notRead(at) { // it was on its way out
 			continue
 		}
 		stage := diagnostics.StageCall
 		if isDiscoveryMethod(rq.method) {
 			stage = diagnostics.StageList
 		}
-		ev := c.server.evidence(stage, rq.call(), rq.start)
-		ev.Exit = (*diagnostics.Exit)(&c.exit)
-		p.fail(rq, c.server.diagnose(ev))
+		ev := w.server.evidence(stage, rq.call(), rq.start)
+		ev.Exit = (*diagnostics.Exit)(&w.exit)
+		s.fail(rq, w.server.diagnose(ev))
 		return
 	}
 }

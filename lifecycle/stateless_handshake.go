@@ -20,19 +20,19 @@ type clientInfo struct {
 
 // matches reports whether a process that was greeted with one can serve who says the
 // other.
-func (h *clientInfo) matches(other *clientInfo) bool {
-	return h == other || h != nil && other != nil && h.era == other.era && bytes.Equal(h.key, other.key)
+func (i *clientInfo) matches(other *clientInfo) bool {
+	return i == other || i != nil && other != nil && i.era == other.era && bytes.Equal(i.key, other.key)
 }
 
-func (h *clientInfo) eraOrLegacy() mcpproxy.Era {
-	if h == nil {
+func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
+	if i == nil {
 		return mcpproxy.Legacy
 	}
-	return h.era
+	return i.era
 }
 
-func (h *clientInfo) eraName() string {
-	if h.era == mcpproxy.Modern {
+func (i *clientInfo) eraName() string {
+	if i.era == mcpproxy.Modern {
 		return "modern"
 	}
 	return "legacy"
@@ -40,13 +40,13 @@ func (h *clientInfo) eraName() string {
 
 // requestFor is a request of ours in the client's name: that which catalog.Request
 // calls so.
-func (h *clientInfo) requestFor(name string) *mcpproxy.Frame {
+func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
 	if params == nil {
 		params = []byte("{}")
 	}
-	if h.eraOrLegacy() == mcpproxy.Modern {
-		meta := jsonObject("_meta", h.key)
+	if i.eraOrLegacy() == mcpproxy.Modern {
+		meta := jsonObject("_meta", i.key)
 		if len(params) > len("{}") {
 			meta = append(append(meta[:len(meta)-1], ','), params[1:]...)
 		}
@@ -57,142 +57,142 @@ func (h *clientInfo) requestFor(name string) *mcpproxy.Frame {
 
 // recordInitialize remembers the client's initialize, to be replayed to each process.
 // One that is not held in memory cannot be: nil.
-func (p *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	line, whole := f.AppendTo(nil)
 	if !whole {
 		return nil
 	}
-	h := &clientInfo{era: mcpproxy.Legacy, line: line, key: filterMembers(f.Slice(e.Params), func(name string) bool { return name != "_meta" })}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.legacyInfo.matches(h) {
-		h = p.legacyInfo
+	info := &clientInfo{era: mcpproxy.Legacy, line: line, key: filterMembers(f.Slice(e.Params), func(name string) bool { return name != "_meta" })}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.legacyInfo.matches(info) {
+		info = s.legacyInfo
 	}
-	p.legacyInfo, p.latestInfo = h, h
-	return h
+	s.legacyInfo, s.latestInfo = info, info
+	return info
 }
 
 // recordModern remembers what a modern request says of the client (2026-07-28,
 // "Request metadata").
-func (p *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	const prefix = "io.modelcontextprotocol/"
 	key := filterMembers(f.Slice(e.ParamsMeta), func(name string) bool {
 		return name == mcpproxy.VersionKey || name == prefix+"clientCapabilities" || name == prefix+"clientInfo"
 	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.modernInfo != nil && bytes.Equal(p.modernInfo.key, key) {
-		p.latestInfo = p.modernInfo
-		return p.modernInfo
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.modernInfo != nil && bytes.Equal(s.modernInfo.key, key) {
+		s.latestInfo = s.modernInfo
+		return s.modernInfo
 	}
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":%s}}`+"\n", key)
-	p.modernInfo = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
-	p.latestInfo = p.modernInfo
-	return p.modernInfo
+	s.modernInfo = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
+	s.latestInfo = s.modernInfo
+	return s.modernInfo
 }
 
 // latestClientInfo is how the client has introduced itself last.
-func (p *statelessSession) latestClientInfo() *clientInfo {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.latestInfo
+func (s *statelessSession) latestClientInfo() *clientInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latestInfo
 }
 
 // infoFor is what a process for requests of that era has to go through; nil when
 // the client has not introduced itself, which is then the server's to refuse.
-func (p *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if era == mcpproxy.Modern {
-		return p.modernInfo
+		return s.modernInfo
 	}
-	return p.legacyInfo
+	return s.legacyInfo
 }
 
 // currentClient is how the client has said who it is, for a request that does not say it:
 // by its handshake, else with its requests of 2026-07-28.
-func (p *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.legacyInfo == nil && p.modernInfo != nil {
-		return mcpproxy.Modern, p.modernInfo
+func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.legacyInfo == nil && s.modernInfo != nil {
+		return mcpproxy.Modern, s.modernInfo
 	}
-	return mcpproxy.Legacy, p.legacyInfo
+	return mcpproxy.Legacy, s.legacyInfo
 }
 
 // handshake takes a process through the client's handshake and returns the answer to it.
 // A modern one needs none.
-func (c *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
-	h := c.info
-	if h == nil || h.era == mcpproxy.Modern {
-		c.markReady()
+func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
+	info := w.info
+	if info == nil || info.era == mcpproxy.Modern {
+		w.markReady()
 		return nil, nil
 	}
-	f := mcpproxy.Parse(h.line)
-	c.server.advertise(f, &f.Messages[0])
-	slow := time.AfterFunc(c.client.times.slowNote, func() {
-		if c.server.quiet.Load() {
+	f := mcpproxy.Parse(info.line)
+	w.server.advertise(f, &f.Messages[0])
+	slow := time.AfterFunc(w.client.times.slowNote, func() {
+		if w.server.quiet.Load() {
 			return
 		}
-		c.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", c.session.serverName, c.forTool(), c.client.times.slowNote))
+		w.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", w.session.serverName, w.forTool(), w.client.times.slowNote))
 	})
 	defer slow.Stop()
-	answer, err := c.request(ctx, f, c.server.profile.Startup)
+	answer, err := w.request(ctx, f, w.server.profile.Startup)
 	if err != nil {
-		return nil, c.startupFailure(ctx, err)
+		return nil, w.startupFailure(ctx, err)
 	}
 	if e := &answer.Messages[0]; e.Error.Present() {
-		ev := c.server.evidence(diagnostics.StageBoot, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(c.tool)}, time.Time{})
+		ev := w.server.evidence(diagnostics.StageBoot, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(w.tool)}, time.Time{})
 		ev.Text = failureText(answer, e)
-		failed := c.server.diagnose(ev)
+		failed := w.server.diagnose(ev)
 		return answer, &failed
 	}
-	c.trySend(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")))
-	c.markReady()
+	w.trySend(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")))
+	w.markReady()
 	return answer, nil
 }
 
 // markReady notes that a process works. From then on it hears what the client says to
 // everybody, and first what it has said already.
-func (c *worker) markReady() {
-	p, room := c.session, true
-	p.mu.Lock()
-	p.anyReady, c.ready = true, true
-	if p.logLevel != nil && c.info != nil && c.info.era == mcpproxy.Legacy {
-		room = c.queue.tryEnqueue(p.logLevelRequest(c))
+func (w *worker) markReady() {
+	s, room := w.session, true
+	s.mu.Lock()
+	s.anyReady, w.ready = true, true
+	if s.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
+		room = w.queue.tryEnqueue(s.logLevelRequest(w))
 	}
-	p.mu.Unlock()
+	s.mu.Unlock()
 	if !room {
-		c.onQueueFull()
+		w.onQueueFull()
 	}
 }
 
-func (c *worker) forTool() string {
-	if c.tool == "" {
+func (w *worker) forTool() string {
+	if w.tool == "" {
 		return ""
 	}
-	return fmt.Sprintf(" for tool %q", c.tool)
+	return fmt.Sprintf(" for tool %q", w.tool)
 }
 
 // startupFailure is the diagnosis of a process that gave no first answer.
-func (c *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
+func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer reply
 	if errors.As(err, &answer) {
-		c.server.announce(*answer.rejected)
+		w.server.announce(*answer.rejected)
 		return answer.rejected
 	}
-	ev := c.server.evidence(diagnostics.StageBoot, nil, time.Time{})
-	ev.Tool = c.tool
+	ev := w.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+	ev.Tool = w.tool
 	switch {
 	case ctx.Err() != nil:
 		d := diagnostics.Diagnose(ev)
 		return &d
 	case err == errTimeout:
-		ev.Timeout = c.server.profile.Startup
+		ev.Timeout = w.server.profile.Startup
 	default:
-		ev.Exit = (*diagnostics.Exit)(&c.exit)
+		ev.Exit = (*diagnostics.Exit)(&w.exit)
 	}
-	d := c.server.diagnose(ev)
+	d := w.server.diagnose(ev)
 	return &d
 }
 

@@ -93,16 +93,16 @@ func TestReadyStuffed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer errors.Close()
-	p := newStatelessSession(Session{Launcher: f, Err: errors}, Stateless{})
-	defer close(p.client.finished)
-	c := &worker{session: p, client: p.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
-	c.server.init(p.client, p.client.config.Profile)
-	c.queue.init(&countingWriter{})
-	c.queue.size = maxSendQueue
+	s := newStatelessSession(Session{Launcher: f, Err: errors}, Stateless{})
+	defer close(s.client.finished)
+	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
+	w.server.init(s.client, s.client.config.Profile)
+	w.queue.init(&countingWriter{})
+	w.queue.size = maxSendQueue
 	killed := &killed{}
-	c.proc, p.logLevel = killed, []byte("{}")
-	c.markReady()
-	if !p.mu.TryLock() || !killed.yes {
+	w.proc, s.logLevel = killed, []byte("{}")
+	w.markReady()
+	if !s.mu.TryLock() || !killed.yes {
 		t.Errorf("killed: %v", killed.yes)
 	}
 }
@@ -129,13 +129,13 @@ func TestLongID(t *testing.T) {
 // TestManyQuestions: a process that asks without end leaves the others room, and has
 // room again when it was answered.
 func TestManyQuestions(t *testing.T) {
-	p := newStatelessSession(Session{}, Stateless{})
-	defer close(p.client.finished)
-	pass := func(c *worker, id int) bool {
+	s := newStatelessSession(Session{}, Stateless{})
+	defer close(s.client.finished)
+	pass := func(w *worker, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
-		return p.forwardServerRequest(c, f, &f.Messages[0])
+		return s.forwardServerRequest(w, f, &f.Messages[0])
 	}
-	one, other := &worker{session: p}, &worker{session: p}
+	one, other := &worker{session: s}, &worker{session: s}
 	for i := range maxWorkerRequests {
 		if !pass(one, i) {
 			t.Fatalf("no room for %d", i)
@@ -144,12 +144,12 @@ func TestManyQuestions(t *testing.T) {
 	if pass(one, -1) || !pass(other, 1) {
 		t.Error("one process has taken the room of the others")
 	}
-	if p.takeServerRequest([]byte("1")) == nil || p.takeServerRequest([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+	if s.takeServerRequest([]byte("1")) == nil || s.takeServerRequest([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
 		t.Error("an answer does not make room for one")
 	}
 	for range maxWorkerRequests / 10 { // taken back
 		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
-		if !p.cancelServerRequest(one, f, &f.Messages[0]) || !pass(one, -1) {
+		if !s.cancelServerRequest(one, f, &f.Messages[0]) || !pass(one, -1) {
 			t.Fatal("what was taken back does not make room")
 		}
 	}
@@ -158,16 +158,16 @@ func TestManyQuestions(t *testing.T) {
 // TestManyTools: a server cannot have us remember ever more tools, nor ask for each
 // whether it has spares.
 func TestManyTools(t *testing.T) {
-	p := newStatelessSession(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
-	defer close(p.client.finished)
+	s := newStatelessSession(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
+	defer close(s.client.finished)
 	for n := range 3 {
 		list := []string{`{"name":"echo"}`}
 		for i := range maxTools / 2 {
 			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
 		}
-		p.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+		s.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
 	}
-	if n, tools := len(p.cache.tools), p.pool.order; n != maxTools || !p.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
+	if n, tools := len(s.cache.tools), s.pool.order; n != maxTools || !s.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
 		t.Errorf("%d tools, %d with spares", n, len(tools))
 	}
 }

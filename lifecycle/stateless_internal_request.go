@@ -25,42 +25,42 @@ type reply struct {
 }
 
 // Error implements error.
-func (t reply) Error() string { return t.rejected.What }
+func (r reply) Error() string { return r.rejected.What }
 
 // result returns the answer, if it is one.
-func (t reply) result() (*mcpproxy.Frame, error) {
-	if t.rejected != nil {
-		return nil, t
+func (r reply) result() (*mcpproxy.Frame, error) {
+	if r.rejected != nil {
+		return nil, r
 	}
-	return t.frame, nil
+	return r.frame, nil
 }
 
 // tooLargeToBuffer is the diagnosis of an answer to us that is beyond what is held in memory.
-func (c *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
+func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: c.session.serverName, Tool: c.tool,
-		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake, or to what is asked for each session, cannot be looked at", c.session.serverName, f.Size>>20),
+		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
+		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake, or to what is asked for each session, cannot be looked at", w.session.serverName, f.Size>>20),
 		Fix:  "set stateful = true: then answers pass as they are",
 	}
 }
 
 // request sends a request of our own and waits for the answer.
-func (c *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
-	p := c.session
-	p.mu.Lock()
-	p.lastInternalRequest++
-	id := strconv.Quote(p.idPrefix + strconv.FormatInt(p.lastInternalRequest, 10))
-	p.mu.Unlock()
+func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
+	s := w.session
+	s.mu.Lock()
+	s.lastInternalRequest++
+	id := strconv.Quote(s.idPrefix + strconv.FormatInt(s.lastInternalRequest, 10))
+	s.mu.Unlock()
 	answer, key := make(chan reply, 1), mcpproxy.IDKey([]byte(id))
-	c.mu.Lock()
-	c.waiters[key] = answer
-	c.mu.Unlock()
+	w.mu.Lock()
+	w.waiters[key] = answer
+	w.mu.Unlock()
 	defer func() {
-		c.mu.Lock()
-		delete(c.waiters, key)
-		c.lastUsed = time.Now()
-		c.freed.Broadcast()
-		c.mu.Unlock()
+		w.mu.Lock()
+		delete(w.waiters, key)
+		w.lastUsed = time.Now()
+		w.freed.Broadcast()
+		w.mu.Unlock()
 	}()
 	f.Replace(f.Messages[0].IDAt, []byte(id))
 	at := new(delivery)
@@ -70,17 +70,17 @@ func (c *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	c.queue.enqueue(waiting, f, at)
+	w.queue.enqueue(waiting, f, at)
 	select {
 	case got := <-answer:
 		return got.result()
-	case <-c.ended:
+	case <-w.ended:
 		select {
 		case got := <-answer:
 			return got.result()
 		default:
 		}
-		if c.notRead(at) {
+		if w.notRead(at) {
 			return nil, errNotRead
 		}
 		return nil, errExited
@@ -93,13 +93,13 @@ func (c *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 }
 
 // waiter removes the place where the answer to a request of our own is waited for.
-func (c *worker) waiter(e *mcpproxy.Envelope) chan reply {
+func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	waits := c.waiters[mcpproxy.IDKey(e.ID)]
-	delete(c.waiters, mcpproxy.IDKey(e.ID))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waits := w.waiters[mcpproxy.IDKey(e.ID)]
+	delete(w.waiters, mcpproxy.IDKey(e.ID))
 	return waits
 }

@@ -12,47 +12,47 @@ import (
 
 // setLogLevel answers for the server, if it has said that it knows levels, and has each
 // process told from then on.
-func (p *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
+func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
-	if params == nil || !p.cache.hasLogging() {
-		p.goTask(func() { p.answerFromDiscovery(ctx, rq) })
+	if params == nil || !s.cache.hasLogging() {
+		s.goTask(func() { s.answerFromDiscovery(ctx, rq) })
 		return
 	}
 	told := map[*worker]*mcpproxy.Frame{}
-	p.mu.Lock()
-	p.logLevel = params
-	for c := range p.workers {
-		if c.ready && c.info != nil && c.info.era == mcpproxy.Legacy {
-			told[c] = p.logLevelRequest(c)
+	s.mu.Lock()
+	s.logLevel = params
+	for w := range s.workers {
+		if w.ready && w.info != nil && w.info.era == mcpproxy.Legacy {
+			told[w] = s.logLevelRequest(w)
 		}
 	}
-	p.mu.Unlock()
-	for c, f := range told {
-		c.queue.tryEnqueue(f)
+	s.mu.Unlock()
+	for w, f := range told {
+		w.queue.tryEnqueue(f)
 	}
-	p.respondWith(rq, "result", []byte("{}"))
+	s.respondWith(rq, "result", []byte("{}"))
 }
 
 // logLevelRequest is the client's logging/setLevel with an id of ours, for one process. The
 // caller holds mu.
-func (p *statelessSession) logLevelRequest(c *worker) *mcpproxy.Frame {
-	p.lastInternalRequest++
-	id := jsonString(fmt.Sprintf("%s%d", p.idPrefix, p.lastInternalRequest))
-	c.logLevel.sent(id)
-	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, p.logLevel))
+func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
+	s.lastInternalRequest++
+	id := jsonString(fmt.Sprintf("%s%d", s.idPrefix, s.lastInternalRequest))
+	w.logLevel.sent(id)
+	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, s.logLevel))
 }
 
 // waitLogLevel waits until the process has answered the last logging/setLevel: servers may
 // work on requests in any order, and the client has had its answer before it went on.
 // One that does not answer within times.probe is not waited for.
-func (c *worker) waitLogLevel(ctx context.Context) {
-	soon := time.NewTimer(c.client.times.discover)
+func (w *worker) waitLogLevel(ctx context.Context) {
+	soon := time.NewTimer(w.client.times.discover)
 	defer soon.Stop()
 	select {
-	case <-c.logLevel.done():
+	case <-w.logLevel.done():
 	case <-soon.C:
-	case <-c.ended:
+	case <-w.ended:
 	case <-ctx.Done():
 	}
 }

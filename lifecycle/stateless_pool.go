@@ -36,53 +36,53 @@ type warmTool struct {
 var maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 
 // registerTools tells which tools there are.
-func (p *statelessSession) registerTools(tools []string) {
-	s := &p.pool
-	s.mu.Lock()
+func (s *statelessSession) registerTools(tools []string) {
+	pool := &s.pool
+	pool.mu.Lock()
 	now := time.Now()
 	for _, name := range tools {
-		if s.tools[name] == nil && p.options.Warm != nil && p.options.Warm(name) > 0 {
-			s.tools[name] = &warmTool{used: now}
-			s.order = append(s.order, name)
+		if pool.tools[name] == nil && s.options.Warm != nil && s.options.Warm(name) > 0 {
+			pool.tools[name] = &warmTool{used: now}
+			pool.order = append(pool.order, name)
 		}
 	}
-	s.mu.Unlock()
-	p.wake()
+	pool.mu.Unlock()
+	s.wake()
 }
 
 // touchTool notes a call: the tool comes first from now on.
-func (p *statelessSession) touchTool(tool string) {
-	s := &p.pool
-	s.mu.Lock()
-	if t := s.tools[tool]; t != nil {
+func (s *statelessSession) touchTool(tool string) {
+	pool := &s.pool
+	pool.mu.Lock()
+	if t := pool.tools[tool]; t != nil {
 		t.used = time.Now()
-		i := slices.Index(s.order, tool)
-		s.order = slices.Insert(slices.Delete(s.order, i, i+1), 0, tool)
+		i := slices.Index(pool.order, tool)
+		pool.order = slices.Insert(slices.Delete(pool.order, i, i+1), 0, tool)
 	}
-	s.mu.Unlock()
-	p.wake()
+	pool.mu.Unlock()
+	s.wake()
 }
 
 // takeWarm hands out a spare of a tool that lives, went through that handshake, and is
 // held by what the policy means now: a file may have come that is to be hidden. Those
 // that are held by something else are ended.
-func (p *statelessSession) takeWarm(tool string, h *clientInfo, profile *policy.Profile) (spare *worker) {
-	s := &p.pool
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *policy.Profile) (spare *worker) {
+	pool := &s.pool
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
 	key := ""
-	s.ready = slices.DeleteFunc(s.ready, func(c *worker) bool {
-		if spare != nil || c.tool != tool || !c.info.matches(h) || isClosed(c.proc.Done()) {
+	pool.ready = slices.DeleteFunc(pool.ready, func(w *worker) bool {
+		if spare != nil || w.tool != tool || !w.info.matches(info) || isClosed(w.proc.Done()) {
 			return false
 		}
-		if key == "" && c.server.profile != profile {
+		if key == "" && w.server.profile != profile {
 			key = profile.Key()
 		}
-		if c.server.profile != profile && c.server.profile.Key() != key {
-			p.client.tasks.Go(c.kill)
+		if w.server.profile != profile && w.server.profile.Key() != key {
+			s.client.tasks.Go(w.kill)
 			return true
 		}
-		spare = c
+		spare = w
 		return true
 	})
 	return spare
@@ -90,51 +90,51 @@ func (p *statelessSession) takeWarm(tool string, h *clientInfo, profile *policy.
 
 // refillPool ends the spares that are of no use any more and starts those that are
 // wanted.
-func (p *statelessSession) refillPool(ctx context.Context, now time.Time) {
-	if p.options.Warm == nil || p.startingCalls.Load() > 0 { // what somebody waits for comes first
+func (s *statelessSession) refillPool(ctx context.Context, now time.Time) {
+	if s.options.Warm == nil || s.startingCalls.Load() > 0 { // what somebody waits for comes first
 		return
 	}
-	useless, wanted := p.pool.plan(now, p.options.MaxCalls, p.client.times.warmIdle, p.options.Warm, func(c *worker) bool {
-		return c.info.matches(p.infoFor(c.info.eraOrLegacy()))
+	useless, wanted := s.pool.plan(now, s.options.MaxCalls, s.client.times.warmIdle, s.options.Warm, func(w *worker) bool {
+		return w.info.matches(s.infoFor(w.info.eraOrLegacy()))
 	})
-	for _, c := range useless {
-		p.client.tasks.Go(c.kill)
+	for _, w := range useless {
+		s.client.tasks.Go(w.kill)
 	}
 	for _, tool := range wanted {
-		p.client.tasks.Go(func() { p.startWarm(ctx, tool) })
+		s.client.tasks.Go(func() { s.startWarm(ctx, tool) })
 	}
 }
 
 // plan takes out the spares that are useless, and names the tools to start one for,
 // which count as being started from then on.
-func (s *pool) plan(now time.Time, most int, idle time.Duration, warm func(string) int, fits func(*worker) bool) (useless []*worker, wanted []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(string) int, fits func(*worker) bool) (useless []*worker, wanted []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
 		return nil, nil
 	}
 	room, left := map[string]int{}, most
-	for _, tool := range s.order {
-		if t := s.tools[tool]; left > 0 && now.Sub(t.used) < idle {
+	for _, tool := range p.order {
+		if t := p.tools[tool]; left > 0 && now.Sub(t.used) < idle {
 			room[tool] = min(warm(tool), left)
 			left -= room[tool]
 		}
 	}
-	s.ready = slices.DeleteFunc(s.ready, func(c *worker) bool {
-		if room[c.tool] > 0 && fits(c) && !isClosed(c.proc.Done()) {
-			room[c.tool]--
+	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
+		if room[w.tool] > 0 && fits(w) && !isClosed(w.proc.Done()) {
+			room[w.tool]--
 			return false
 		}
-		useless = append(useless, c)
+		useless = append(useless, w)
 		return true
 	})
-	for _, tool := range s.order {
-		t := s.tools[tool]
+	for _, tool := range p.order {
+		t := p.tools[tool]
 		for range room[tool] - t.starting {
-			if s.starting == maxStarting || len(s.ready)+s.starting >= most || now.Before(t.notUntil) {
+			if p.starting == maxStarting || len(p.ready)+p.starting >= most || now.Before(t.notUntil) {
 				break
 			}
-			s.starting++
+			p.starting++
 			t.starting++
 			wanted = append(wanted, tool)
 		}
@@ -144,73 +144,73 @@ func (s *pool) plan(now time.Time, most int, idle time.Duration, warm func(strin
 
 // startWarm starts a spare and makes it ready. One that fails is nobody's failure
 // but its own: the next call starts its process itself and is told what is wrong.
-func (p *statelessSession) startWarm(ctx context.Context, tool string) {
-	c := p.newWarmWorker(ctx, tool)
-	s := &p.pool
-	s.mu.Lock()
-	t := s.tools[tool]
-	s.starting--
+func (s *statelessSession) startWarm(ctx context.Context, tool string) {
+	w := s.newWarmWorker(ctx, tool)
+	pool := &s.pool
+	pool.mu.Lock()
+	t := pool.tools[tool]
+	pool.starting--
 	t.starting--
 	var old []*worker
 	switch {
-	case c == nil:
+	case w == nil:
 		t.failures++
 		t.notUntil = time.Now().Add(time.Second << min(t.failures, 6))
-	case s.closed:
-		old = append(old, c)
+	case pool.closed:
+		old = append(old, w)
 	default:
 		t.failures = 0
 		// What the policy means on this host may have changed since the others.
-		s.ready = slices.DeleteFunc(s.ready, func(other *worker) bool {
-			if other.tool == tool && other.server.profile.Key() != c.server.profile.Key() {
+		pool.ready = slices.DeleteFunc(pool.ready, func(other *worker) bool {
+			if other.tool == tool && other.server.profile.Key() != w.server.profile.Key() {
 				old = append(old, other)
 				return true
 			}
 			return false
 		})
-		s.ready = append(s.ready, c)
+		pool.ready = append(pool.ready, w)
 	}
-	s.mu.Unlock()
-	for _, c := range old {
-		c.kill()
+	pool.mu.Unlock()
+	for _, w := range old {
+		w.kill()
 	}
-	p.wake()
+	s.wake()
 }
 
 // newWarmWorker starts a process and waits until it is ready for a call; nil when it
 // cannot be.
-func (p *statelessSession) newWarmWorker(ctx context.Context, tool string) *worker {
-	h := p.latestClientInfo()
-	t, err := p.options.Tool(tool)
-	if err != nil || h == nil {
+func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *worker {
+	info := s.latestClientInfo()
+	t, err := s.options.Tool(tool)
+	if err != nil || info == nil {
 		return nil
 	}
-	c, d := p.startWorker(ctx, tool, t, h, true)
+	w, d := s.startWorker(ctx, tool, t, info, true)
 	if d != nil {
 		return nil
 	}
-	if _, d = c.handshake(ctx); d == nil && h.era == mcpproxy.Modern {
+	if _, d = w.handshake(ctx); d == nil && info.era == mcpproxy.Modern {
 		// There is no handshake to be past. That it answers shows that it is loaded.
-		f := mcpproxy.Parse(h.line)
-		c.server.advertise(f, &f.Messages[0])
-		_, err = c.request(ctx, f, c.server.profile.Startup)
+		f := mcpproxy.Parse(info.line)
+		w.server.advertise(f, &f.Messages[0])
+		_, err = w.request(ctx, f, w.server.profile.Startup)
 	}
 	if d != nil || err != nil {
-		c.kill()
+		w.kill()
 		return nil
 	}
-	return c
+	return w
 }
 
 // stopPool ends all of them, for good.
-func (p *statelessSession) stopPool() {
-	s := &p.pool
-	s.mu.Lock()
-	s.closed = true
-	ready := s.ready
-	s.ready = nil
-	s.mu.Unlock()
-	for _, c := range ready {
-		p.client.tasks.Go(c.kill)
+func (s *statelessSession) stopPool() {
+	pool := &s.pool
+	pool.mu.Lock()
+	pool.closed = true
+	ready := pool.ready
+	pool.ready = nil
+	pool.mu.Unlock()
+	for _, w := range ready {
+		s.client.tasks.Go(w.kill)
 	}
 }

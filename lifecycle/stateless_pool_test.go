@@ -48,8 +48,8 @@ func (p *play) spare(f *fleet, tool string, n int) {
 	eventually(p.t, "the spare is known to be ready", func() bool {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
-		for _, c := range p.session.pool.ready {
-			if c.tool == tool && c.proc.PID() == f.of(tool)[n].PID() {
+		for _, w := range p.session.pool.ready {
+			if w.tool == tool && w.proc.PID() == f.of(tool)[n].PID() {
 				return true
 			}
 		}
@@ -132,8 +132,8 @@ func TestSpareLimits(t *testing.T) {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
 		n := map[string]int{}
-		for _, c := range p.session.pool.ready {
-			n[c.tool]++
+		for _, w := range p.session.pool.ready {
+			n[w.tool]++
 		}
 		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
 	})
@@ -307,8 +307,8 @@ func TestSpareProfiles(t *testing.T) {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
 		n := 0
-		for _, c := range p.session.pool.ready {
-			if len(c.server.profile.Env) == 1 {
+		for _, w := range p.session.pool.ready {
+			if len(w.server.profile.Env) == 1 {
 				n++
 			}
 		}

@@ -11,25 +11,25 @@ import (
 
 // rejectAmbiguous refuses a frame that two readers of JSON could understand
 // differently: the jail has to be that of the tool which the server will run.
-func (p *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
-	p.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.serverName,
-		What: fmt.Sprintf("server %q: the message can be read in more than one way, and each call gets the jail of its tool", p.serverName),
+func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
+	s.reject(f, diagnostics.Diagnosis{
+		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+		What: fmt.Sprintf("server %q: the message can be read in more than one way, and each call gets the jail of its tool", s.serverName),
 		Fix:  "have the client send each name once, in its own spelling, as valid UTF-8",
 	})
 }
 
 // rejectOversized refuses a message of the client beyond the limit.
-func (p *statelessSession) rejectOversized(f *mcpproxy.Frame) {
+func (s *statelessSession) rejectOversized(f *mcpproxy.Frame) {
 	var i server
-	i.init(p.client, p.client.config.Profile)
-	p.reject(f, i.tooLargeDiagnosis(mcpproxy.FromClient, f))
+	i.init(s.client, s.client.config.Profile)
+	s.reject(f, i.tooLargeDiagnosis(mcpproxy.FromClient, f))
 }
 
 // reject answers every request in a frame with d, as a batch where it is one, and
 // tells it the processes that wait for one of its answers. Nothing is said to an id
 // that may be another one, or that a request under way has.
-func (p *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	var answers [][]byte
 	told := false
 	for i := range f.Messages {
@@ -39,11 +39,11 @@ func (p *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		}
 		switch e.Kind() {
 		case mcpproxy.Request, mcpproxy.Other:
-			if !p.isOpen(e.ID) {
+			if !s.isOpen(e.ID) {
 				answers = append(answers, bytes.TrimSpace(d.ErrorFrame(e.ID)))
 			}
 		case mcpproxy.Response:
-			if r := p.takeServerRequest(e.ID); r != nil {
+			if r := s.takeServerRequest(e.ID); r != nil {
 				told = true
 				r.worker.queue.tryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
 			}
@@ -53,11 +53,11 @@ func (p *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	case len(answers) == 0 && !told:
 		d.What += "; it was dropped"
 	case len(answers) > 0 && f.Batch:
-		p.noteSendError(p.client.proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
+		s.noteSendError(s.client.proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
 	case len(answers) > 0:
-		p.noteSendError(p.client.proxy.Client.Inject(answers[0]))
+		s.noteSendError(s.client.proxy.Client.Inject(answers[0]))
 	}
-	p.client.announce(d)
+	s.client.announce(d)
 }
 
 // idsOf are the ids that readers could see in a message, as raw tokens. Of a message
@@ -76,16 +76,16 @@ func idsOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
 }
 
 // isOpen reports whether a request with that id is under way.
-func (p *statelessSession) isOpen(id []byte) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.requests[mcpproxy.IDKey(id)] != nil
+func (s *statelessSession) isOpen(id []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[mcpproxy.IDKey(id)] != nil
 }
 
 // rejectOther answers what is neither a request nor an answer nor a notification.
-func (p *statelessSession) rejectOther(f *mcpproxy.Frame) {
-	p.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.serverName,
-		What: fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", p.serverName),
+func (s *statelessSession) rejectOther(f *mcpproxy.Frame) {
+	s.reject(f, diagnostics.Diagnosis{
+		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+		What: fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", s.serverName),
 	})
 }

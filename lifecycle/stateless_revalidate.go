@@ -11,22 +11,22 @@ import (
 
 // revalidate asks the server again for what the client was given of an earlier session,
 // and tells the client when it is something else by now.
-func (p *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
-	h := p.infoFor(era)
-	if h == nil {
+func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
+	info := s.infoFor(era)
+	if info == nil {
 		return
 	}
-	l := &p.cache
+	l := &s.cache
 	l.mu.Lock()
-	known := l.entryFor(p, h)
-	known.markAllStale(time.Now(), p.client.times.tick)
-	todo := known.stale
-	known.stale = nil
+	entry := l.entryFor(s, info)
+	entry.markAllStale(time.Now(), s.client.times.tick)
+	todo := entry.stale
+	entry.stale = nil
 	l.mu.Unlock()
 	if len(todo) == 0 {
 		return
 	}
-	c, greeting, d := p.discoveryWorker(ctx, era, h)
+	w, greeting, d := s.discoveryWorker(ctx, era, info)
 	if d != nil {
 		return
 	}
@@ -35,28 +35,28 @@ func (p *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 		answer := greeting
 		if name != "initialize" {
 			// Without an answer nothing is known to be true.
-			answer, _ = c.request(ctx, h.requestFor(name), c.server.profile.Startup)
+			answer, _ = w.request(ctx, info.requestFor(name), w.server.profile.Startup)
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		if l.applyAnswer(p, known, name, answer) {
+		if l.applyAnswer(s, entry, name, answer) {
 			changed[listKind(name)] = true
 		}
 	}
 	for _, kind := range []string{"tools", "prompts"} { // that is what is offered: see pruned
 		if changed[kind] && era != mcpproxy.Modern {
-			p.noteSendError(p.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
+			s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 		}
 	}
 }
 
 // applyAnswer takes the server's answer of now, nil for none, in the place of a kept one,
 // and reports whether it is another.
-func (l *listCache) applyAnswer(p *statelessSession, known *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
+func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, ok := known.entry.Answers[name]
+	before, ok := entry.entry.Answers[name]
 	a := catalog.Answer{Stored: time.Now()}
 	if answer != nil {
 		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
@@ -68,12 +68,12 @@ func (l *listCache) applyAnswer(p *statelessSession, known *cacheEntry, name str
 	}
 	switch {
 	case ok && keep && bytes.Equal(before.Result, a.Result):
-		known.entry.Answers[name] = a // on disk it keeps its age: it is not kept for ever
+		entry.entry.Answers[name] = a // on disk it keeps its age: it is not kept for ever
 		return false
 	case keep:
-		l.set(p, known, name, a)
+		l.set(s, entry, name, a)
 	default:
-		delete(known.entry.Answers, name)
+		delete(entry.entry.Answers, name)
 	}
 	return !ok || !bytes.Equal(before.Result, a.Result)
 }
@@ -86,31 +86,31 @@ func listKind(name string) string {
 
 // onListChanged has lists that a server says have changed asked for anew. A server may say
 // so whenever it is asked, or without end: it is taken at its word once a tick.
-func (p *statelessSession) onListChanged(era mcpproxy.Era) {
-	h := p.infoFor(era)
-	if h == nil {
+func (s *statelessSession) onListChanged(era mcpproxy.Era) {
+	info := s.infoFor(era)
+	if info == nil {
 		return
 	}
-	l := &p.cache
+	l := &s.cache
 	l.mu.Lock()
-	known := l.entryFor(p, h)
-	known.changed = true
-	soon := time.Since(known.rechecked) >= p.client.times.tick
+	entry := l.entryFor(s, info)
+	entry.changed = true
+	soon := time.Since(entry.rechecked) >= s.client.times.tick
 	l.mu.Unlock()
 	if soon {
-		p.wake()
+		s.wake()
 	}
 }
 
 // markAllStale doubts every list when the server has said that they have changed.
-func (k *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
-	if !k.changed || now.Sub(k.rechecked) < pause {
+func (e *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
+	if !e.changed || now.Sub(e.rechecked) < pause {
 		return
 	}
-	k.changed, k.rechecked = false, now
-	for name := range k.entry.Answers {
+	e.changed, e.rechecked = false, now
+	for name := range e.entry.Answers {
 		if name != "initialize" && name != "server/discover" {
-			k.markStale(name)
+			e.markStale(name)
 		}
 	}
 }

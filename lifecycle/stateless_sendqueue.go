@@ -34,103 +34,103 @@ type delivery struct{ startsAfter atomic.Int64 }
 
 // offset tells how many bytes stand before the frame; ok is false when none of it was
 // sent.
-func (p *delivery) offset() (at int64, ok bool) {
-	n := p.startsAfter.Load()
+func (d *delivery) offset() (at int64, ok bool) {
+	n := d.startsAfter.Load()
 	return n - 1, n > 0
 }
 
-func (o *sendQueue) init(written *countingWriter) { o.changed.L, o.written = &o.mu, written }
+func (q *sendQueue) init(written *countingWriter) { q.changed.L, q.written = &q.mu, written }
 
 // enqueue queues a frame, which is the outbox's from then on. It waits for room until ctx
 // is done: a process that reads nothing must not hold who writes to it for ever.
-func (o *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
+func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
 	defer context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.changed.Broadcast()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
 	})()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for o.full(f) && !o.closed && ctx.Err() == nil {
-		o.changed.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.full(f) && !q.closed && ctx.Err() == nil {
+		q.changed.Wait()
 	}
-	if o.full(f) && !o.closed {
+	if q.full(f) && !q.closed {
 		f.Close()
 		return
 	}
-	o.append(f, at)
+	q.append(f, at)
 }
 
 // tryEnqueue is put for who must not wait. It reports false when there is no room.
-func (o *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.full(f) && !o.closed {
+func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.full(f) && !q.closed {
 		f.Close()
 		return false
 	}
-	o.append(f, nil)
+	q.append(f, nil)
 	return true
 }
 
-func (o *sendQueue) full(f *mcpproxy.Frame) bool { return o.size > 0 && o.size+f.Size > maxSendQueue }
+func (q *sendQueue) full(f *mcpproxy.Frame) bool { return q.size > 0 && q.size+f.Size > maxSendQueue }
 
 // append queues a frame. The caller holds mu.
-func (o *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
-	if o.closed {
+func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
+	if q.closed {
 		f.Close()
 		return
 	}
-	o.frames = append(o.frames, queuedFrame{f, at})
-	o.size += f.Size
-	o.changed.Broadcast()
+	q.frames = append(q.frames, queuedFrame{f, at})
+	q.size += f.Size
+	q.changed.Broadcast()
 }
 
 // close takes nothing more. What waits is still sent.
-func (o *sendQueue) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-	o.changed.Broadcast()
+func (q *sendQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
 }
 
-func (o *sendQueue) isClosed() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.closed
+func (q *sendQueue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // writeTo sends what is queued until the outbox is closed and empty.
-func (o *sendQueue) writeTo(to *mcpproxy.Conn) {
+func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	for {
-		o.mu.Lock()
-		for len(o.frames) == 0 && !o.closed {
-			o.changed.Wait()
+		q.mu.Lock()
+		for len(q.frames) == 0 && !q.closed {
+			q.changed.Wait()
 		}
-		if len(o.frames) == 0 {
-			o.mu.Unlock()
+		if len(q.frames) == 0 {
+			q.mu.Unlock()
 			return
 		}
-		next := o.frames[0]
-		o.frames[0] = queuedFrame{}
-		o.frames = o.frames[1:]
-		o.mu.Unlock()
+		next := q.frames[0]
+		q.frames[0] = queuedFrame{}
+		q.frames = q.frames[1:]
+		q.mu.Unlock()
 		if next.delivery != nil {
-			next.delivery.startsAfter.Store(o.written.n.Load() + 1)
+			next.delivery.startsAfter.Store(q.written.n.Load() + 1)
 		}
 		to.Send(next.frame) // one that no longer reads is about to end
 		to.EndLine()
-		o.mu.Lock()
-		o.size -= next.frame.Size
-		o.changed.Broadcast()
-		o.mu.Unlock()
+		q.mu.Lock()
+		q.size -= next.frame.Size
+		q.changed.Broadcast()
+		q.mu.Unlock()
 		next.frame.Close()
 	}
 }
 
 // isPending reports whether anything is still to be sent.
-func (o *sendQueue) isPending() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.size > 0
+func (q *sendQueue) isPending() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.size > 0
 }

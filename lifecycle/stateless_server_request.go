@@ -25,18 +25,18 @@ const (
 
 // forwardServerRequest gives a request of a process its id for the client. It reports false when too
 // many wait for the client already.
-func (p *statelessSession) forwardServerRequest(c *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	r := &serverRequest{worker: c, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
-	p.mu.Lock()
-	if len(p.serverRequests) >= maxServerRequests || c.openRequests >= maxWorkerRequests {
-		p.mu.Unlock()
+func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
+	s.mu.Lock()
+	if len(s.serverRequests) >= maxServerRequests || w.openRequests >= maxWorkerRequests {
+		s.mu.Unlock()
 		return false
 	}
-	c.openRequests++
-	p.lastServerRequest++
-	n := p.lastServerRequest
-	p.serverRequests[n] = r
-	p.mu.Unlock()
+	w.openRequests++
+	s.lastServerRequest++
+	n := s.lastServerRequest
+	s.serverRequests[n] = r
+	s.mu.Unlock()
 	ours := strconv.AppendInt(nil, n, 10)
 	f.Replace(e.IDAt, ours)
 	if r.token != nil {
@@ -46,8 +46,8 @@ func (p *statelessSession) forwardServerRequest(c *worker, f *mcpproxy.Frame, e 
 }
 
 // onClientResponse takes the client's answer to the process that has asked.
-func (p *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r := p.takeServerRequest(e.ID)
+func (s *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	r := s.takeServerRequest(e.ID)
 	if r == nil { // nobody waits (any more)
 		f.Close()
 		return
@@ -58,32 +58,32 @@ func (p *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envel
 }
 
 // takeServerRequest removes the request of a process that the client knows by an id.
-func (p *statelessSession) takeServerRequest(id []byte) *serverRequest {
+func (s *statelessSession) takeServerRequest(id []byte) *serverRequest {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.serverRequests[n]
-	p.dropPending(n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.serverRequests[n]
+	s.dropPending(n)
 	return r
 }
 
 // dropPending takes out a request of a process, if it is there. The caller holds mu.
-func (p *statelessSession) dropPending(n int64) {
-	if r := p.serverRequests[n]; r != nil {
+func (s *statelessSession) dropPending(n int64) {
+	if r := s.serverRequests[n]; r != nil {
 		r.worker.openRequests--
-		delete(p.serverRequests, n)
+		delete(s.serverRequests, n)
 	}
 }
 
 // tokenOwner finds the process whose progress token this is, and puts its own back.
-func (p *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
+func (s *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
 	n, err := strconv.ParseInt(string(token), 10, 64)
-	p.mu.Lock()
-	r := p.serverRequests[n]
-	p.mu.Unlock()
+	s.mu.Lock()
+	r := s.serverRequests[n]
+	s.mu.Unlock()
 	if err != nil || r == nil || r.token == nil {
 		return nil
 	}
@@ -93,12 +93,12 @@ func (p *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcppro
 
 // cancelServerRequest takes a process's word that it no longer waits for one of its requests,
 // and puts our id into it. It reports false when the client has heard of none.
-func (p *statelessSession) cancelServerRequest(c *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for n, r := range p.serverRequests {
-		if r.worker == c && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
-			p.dropPending(n)
+func (s *statelessSession) cancelServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, r := range s.serverRequests {
+		if r.worker == w && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
+			s.dropPending(n)
 			f.Replace(e.CancelsAt, strconv.AppendInt(nil, n, 10))
 			return true
 		}
@@ -108,18 +108,18 @@ func (p *statelessSession) cancelServerRequest(c *worker, f *mcpproxy.Frame, e *
 
 // cancelServerRequests tells the client that a process which is gone waits for nothing any
 // more: the client may be showing a question of its to somebody.
-func (p *statelessSession) cancelServerRequests(c *worker) {
-	p.mu.Lock()
+func (s *statelessSession) cancelServerRequests(w *worker) {
+	s.mu.Lock()
 	var open []int64
-	for n, r := range p.serverRequests {
-		if r.worker == c {
+	for n, r := range s.serverRequests {
+		if r.worker == w {
 			open = append(open, n)
-			p.dropPending(n)
+			s.dropPending(n)
 		}
 	}
-	p.mu.Unlock()
+	s.mu.Unlock()
 	for _, n := range open {
 		line := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), n, 10)
-		p.noteSendError(p.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
+		s.noteSendError(s.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
 	}
 }

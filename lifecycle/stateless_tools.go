@@ -20,7 +20,7 @@ type toolsPage struct {
 
 // onToolsList notes which tools there are, when the list is complete: spares are started
 // for them, and tables for others are told.
-func (p *statelessSession) onToolsList(rq *clientRequest, result []byte) {
+func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
 	if rq.method != "tools/list" {
 		return
 	}
@@ -28,17 +28,17 @@ func (p *statelessSession) onToolsList(rq *clientRequest, result []byte) {
 		Cursor string `json:"cursor"`
 	}
 	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
-	p.addToolsPage(result, from.Cursor == "")
+	s.addToolsPage(result, from.Cursor == "")
 }
 
 // addToolsPage takes one part of the list of tools, and returns the cursor of the next;
 // "" behind the last.
-func (p *statelessSession) addToolsPage(result []byte, first bool) (next string) {
+func (s *statelessSession) addToolsPage(result []byte, first bool) (next string) {
 	var part toolsPage
 	if json.Unmarshal(result, &part) != nil {
 		return ""
 	}
-	l := &p.cache
+	l := &s.cache
 	l.mu.Lock()
 	if first {
 		l.partialTools = []string{}
@@ -59,12 +59,12 @@ func (p *statelessSession) addToolsPage(result []byte, first bool) (next string)
 	}
 	l.partialTools = nil
 	l.mu.Unlock()
-	for _, name := range p.options.Declared {
+	for _, name := range s.options.Declared {
 		if !slices.Contains(tools, name) {
-			p.client.warn("warning: [servers." + p.serverName + ".tools." + name + "] is for a tool that the server does not offer")
+			s.client.warn("warning: [servers." + s.serverName + ".tools." + name + "] is for a tool that the server does not offer")
 		}
 	}
-	p.registerTools(tools)
+	s.registerTools(tools)
 	return ""
 }
 
@@ -78,17 +78,17 @@ const maxPages = 100
 // refuseUnlisted refuses the call of a tool that neither the server lists nor the
 // configuration names. Some servers take "READ " for "read", and the jail has to be
 // that of the tool which the server will run. Before that the list is asked for anew.
-func (p *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
+func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
 	known := func() bool {
-		p.cache.mu.Lock()
-		defer p.cache.mu.Unlock()
-		return p.cache.tools[rq.tool]
+		s.cache.mu.Lock()
+		defer s.cache.mu.Unlock()
+		return s.cache.tools[rq.tool]
 	}
-	h, cursor := rq.info, ""
-	if known() || slices.Contains(p.options.Declared, rq.tool) {
+	info, cursor := rq.info, ""
+	if known() || slices.Contains(s.options.Declared, rq.tool) {
 		return nil
 	}
-	c, _, d := p.discoveryWorker(ctx, rq.era, h)
+	w, _, d := s.discoveryWorker(ctx, rq.era, info)
 	if d != nil {
 		return d
 	}
@@ -97,18 +97,18 @@ func (p *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 		if n > 0 {
 			name += ` {"cursor":` + string(jsonString(cursor)) + "}"
 		}
-		answer, err := c.request(ctx, h.requestFor(name), c.server.profile.Startup)
+		answer, err := w.request(ctx, info.requestFor(name), w.server.profile.Startup)
 		if err != nil {
-			return c.startupFailure(ctx, err)
+			return w.startupFailure(ctx, err)
 		}
 		e := &answer.Messages[0]
 		if e.Error.Present() {
-			ev := c.server.evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, c.startedAt)
+			ev := w.server.evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, w.startedAt)
 			ev.Text = failureText(answer, e)
-			d := c.server.diagnose(ev)
+			d := w.server.diagnose(ev)
 			return &d
 		}
-		if cursor = p.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
+		if cursor = s.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
 			break
 		}
 	}
@@ -117,9 +117,9 @@ func (p *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 	}
 	// Not even a process that would only say so: one that reads names loosely would run
 	// a tool that has a policy of its own under this one.
-	unknown := p.client.announce(diagnostics.Diagnosis{
-		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.serverName, Tool: rq.tool,
-		What: fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", p.serverName, rq.tool),
+	unknown := s.client.announce(diagnostics.Diagnosis{
+		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
+		What: fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),
 		Fix:  "if it has one all the same, give it a table among the tools of the server",
 	})
 	return &unknown

@@ -42,14 +42,14 @@ type worker struct {
 }
 
 // startWorker starts a process. When it cannot be started the client is to be told d.
-func (p *statelessSession) startWorker(ctx context.Context, tool string, t Tool, h *clientInfo, spare bool) (c *worker, d *diagnostics.Diagnosis) {
-	c = &worker{session: p, client: p.client, tool: tool, info: h, warm: spare, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
-	c.server.init(p.client, t.Profile)
+func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, h *clientInfo, spare bool) (c *worker, d *diagnostics.Diagnosis) {
+	c = &worker{session: s, client: s.client, tool: tool, info: h, warm: spare, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
+	c.server.init(s.client, t.Profile)
 	c.freed.L = &c.mu
 	c.server.stateless, c.server.unset = true, t.Unset
 	c.server.quiet.Store(spare)
 	for _, w := range t.Warnings {
-		p.client.warn(w)
+		s.client.warn(w)
 	}
 	pipes, err := newPipes()
 	if err == nil {
@@ -67,186 +67,186 @@ func (p *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 			c.proc.Wait()
 			pipes.closeOwnEnds()
 		}
-		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: p.serverName, Tool: tool, What: "nobody waits for it any more"}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, What: "nobody waits for it any more"}
 	case err != nil:
 		failed, status := c.server.startFailure(err)
-		p.mu.Lock()
-		p.failureStatus = status
-		p.mu.Unlock()
+		s.mu.Lock()
+		s.failureStatus = status
+		s.mu.Unlock()
 		return nil, &failed
 	}
 	c.server.adopt(c.proc)
-	p.warnWaived(c.proc.Plan())
+	s.warnWaived(c.proc.Plan())
 	written := &countingWriter{dst: pipes.stdin}
-	c.conn = mcpproxy.NewConn(pipes.stdout, written, p.client.limit())
+	c.conn = mcpproxy.NewConn(pipes.stdout, written, s.client.limit())
 	c.queue.init(written)
-	p.mu.Lock()
-	p.workers[c] = true
-	p.mu.Unlock()
-	p.client.tasks.Go(c.run)
+	s.mu.Lock()
+	s.workers[c] = true
+	s.mu.Unlock()
+	s.client.tasks.Go(c.run)
 	return c, nil
 }
 
 // run reads what the process says until it has ended.
-func (c *worker) run() {
-	p := c.session
+func (w *worker) run() {
+	s := w.session
 	var pumps sync.WaitGroup
 	said := make(chan struct{})
 	pumps.Go(func() {
 		defer close(said)
-		c.read()
+		w.read()
 	})
-	pumps.Go(func() { c.server.pumpStderr(c.server.pipes.stderr, c.showsStderr) })
+	pumps.Go(func() { w.server.pumpStderr(w.server.pipes.stderr, w.showsStderr) })
 	pumps.Go(func() {
-		c.queue.writeTo(c.conn)
-		c.server.pipes.stdin.Close()
+		w.queue.writeTo(w.conn)
+		w.server.pipes.stdin.Close()
 	})
-	c.waitExit(said)
-	c.proc.Kill() // whatever the program has left behind
-	exit, err := c.proc.Wait()
-	c.client.log.Debug().Str("tool", c.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
-	c.exit, c.unreadInput = exit, unreadBytes(c.server.pipes.stdin)
-	c.queue.close()
-	c.server.pipes.stderr.startDrain(p.client.times.drainIdle, p.client.times.drainTotal)
-	c.server.pipes.stdout.startDrain(p.client.times.drainIdle, p.client.times.drainTotal)
+	w.waitExit(said)
+	w.proc.Kill() // whatever the program has left behind
+	exit, err := w.proc.Wait()
+	w.client.log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
+	w.exit, w.unreadInput = exit, unreadBytes(w.server.pipes.stdin)
+	w.queue.close()
+	w.server.pipes.stderr.startDrain(s.client.times.drainIdle, s.client.times.drainTotal)
+	w.server.pipes.stdout.startDrain(s.client.times.drainIdle, s.client.times.drainTotal)
 	pumps.Wait()
-	c.server.pipes.closeOwnEnds()
-	p.cancelServerRequests(c)
-	p.removeWorker(c)
-	c.mu.Lock()
-	c.removed = true
-	c.freed.Broadcast()
-	c.mu.Unlock()
-	close(c.ended)
+	w.server.pipes.closeOwnEnds()
+	s.cancelServerRequests(w)
+	s.removeWorker(w)
+	w.mu.Lock()
+	w.removed = true
+	w.freed.Broadcast()
+	w.mu.Unlock()
+	close(w.ended)
 }
 
 // waitExit waits until the process has ended. One that has closed its stdout, and lives,
 // can answer nothing any more: it is ended.
-func (c *worker) waitExit(said <-chan struct{}) {
+func (w *worker) waitExit(said <-chan struct{}) {
 	select {
-	case <-c.proc.Done():
+	case <-w.proc.Done():
 		return
 	case <-said:
 	}
-	soon := time.NewTimer(c.client.times.exitGrace)
+	soon := time.NewTimer(w.client.times.exitGrace)
 	defer soon.Stop()
 	select {
-	case <-c.proc.Done():
+	case <-w.proc.Done():
 		return
 	case <-soon.C:
 	}
-	if !c.queue.isClosed() { // else it is being ended
-		if !c.server.quiet.Load() {
-			c.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", c.session.serverName, c.forTool()))
+	if !w.queue.isClosed() { // else it is being ended
+		if !w.server.quiet.Load() {
+			w.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", w.session.serverName, w.forTool()))
 		}
-		c.client.tasks.Go(c.stop)
+		w.client.tasks.Go(w.stop)
 	}
-	<-c.proc.Done()
+	<-w.proc.Done()
 }
 
 // trySend sends the process a message of ours, behind what waits already. It does not
 // wait: who sends may hold what others need.
-func (c *worker) trySend(f *mcpproxy.Frame) {
-	if !c.queue.tryEnqueue(f) {
-		c.onQueueFull()
+func (w *worker) trySend(f *mcpproxy.Frame) {
+	if !w.queue.tryEnqueue(f) {
+		w.onQueueFull()
 	}
 }
 
 // onQueueFull ends a process that has asked for more than it takes.
-func (c *worker) onQueueFull() {
-	c.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", c.session.serverName, c.forTool()))
-	c.proc.Kill()
+func (w *worker) onQueueFull() {
+	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", w.session.serverName, w.forTool()))
+	w.proc.Kill()
 }
 
 // assign makes a request the process's, and sends it: at tells where. It is nil when
 // the request has been answered or cancelled meanwhile.
-func (c *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
-	p := c.session
-	p.mu.Lock()
-	if p.requests[rq.key()] != rq {
-		p.mu.Unlock()
+func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
+	s := w.session
+	s.mu.Lock()
+	if s.requests[rq.key()] != rq {
+		s.mu.Unlock()
 		return nil
 	}
-	rq.worker = c
+	rq.worker = w
 	f := rq.frame.Clone() // while nobody can close it
-	c.mu.Lock()
-	c.requests[rq.key()] = rq
-	c.active = true
-	c.mu.Unlock()
-	p.mu.Unlock()
-	c.server.quiet.Store(false)
-	c.server.firstCall.set()
-	c.server.advertise(f, &f.Messages[0])
+	w.mu.Lock()
+	w.requests[rq.key()] = rq
+	w.active = true
+	w.mu.Unlock()
+	s.mu.Unlock()
+	w.server.quiet.Store(false)
+	w.server.firstCall.set()
+	w.server.advertise(f, &f.Messages[0])
 	at = new(delivery)
-	c.queue.enqueue(ctx, f, at)
+	w.queue.enqueue(ctx, f, at)
 	return at
 }
 
 // release forgets a request that somebody else has answered, or that was cancelled.
-func (c *worker) release(rq *clientRequest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.requests[rq.key()] == rq {
-		delete(c.requests, rq.key())
-		c.freed.Broadcast()
+func (w *worker) release(rq *clientRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests[rq.key()] == rq {
+		delete(w.requests, rq.key())
+		w.freed.Broadcast()
 	}
-	c.lastUsed = time.Now()
+	w.lastUsed = time.Now()
 }
 
 // waitForLateMessages waits a moment for what the process of a call has still to say of it: some
 // libraries send notifications on the side, and forget them when their input ends.
-func (c *worker) waitForLateMessages() {
-	soon := time.NewTimer(c.client.times.exitGrace / 25)
+func (w *worker) waitForLateMessages() {
+	soon := time.NewTimer(w.client.times.exitGrace / 25)
 	defer soon.Stop()
 	select {
-	case <-c.ended:
-	case <-c.session.client.shutdown.done:
+	case <-w.ended:
+	case <-w.session.client.shutdown.done:
 	case <-soon.C:
 	}
 }
 
 // stop sees to it that the process ends, and returns when it is gone: by itself now
 // that its stdin is closed, if it does so soon, or by force.
-func (c *worker) stop() {
-	p := c.session
-	c.queue.close()
-	soon := time.NewTimer(p.client.times.exitGrace)
+func (w *worker) stop() {
+	s := w.session
+	w.queue.close()
+	soon := time.NewTimer(s.client.times.exitGrace)
 	defer soon.Stop()
 	select {
-	case <-c.ended:
+	case <-w.ended:
 		return
-	case <-p.client.shutdown.done:
+	case <-s.client.shutdown.done:
 	case <-soon.C:
 	}
-	c.proc.Signal(syscall.SIGTERM)
-	soon.Reset(p.client.times.signal)
+	w.proc.Signal(syscall.SIGTERM)
+	soon.Reset(s.client.times.signal)
 	select {
-	case <-c.ended:
+	case <-w.ended:
 	case <-soon.C:
-		c.kill()
+		w.kill()
 	}
 }
 
 // kill ends the process at once.
-func (c *worker) kill() {
-	c.proc.Kill()
-	<-c.ended
+func (w *worker) kill() {
+	w.proc.Kill()
+	<-w.ended
 }
 
 // notRead reports whether a process that has ended has read nothing of what it was
 // sent there. What it has read a byte of may have been done.
-func (c *worker) notRead(at *delivery) bool {
+func (w *worker) notRead(at *delivery) bool {
 	before, begun := at.offset()
-	return !begun || c.queue.written.n.Load()-int64(c.unreadInput) <= before
+	return !begun || w.queue.written.n.Load()-int64(w.unreadInput) <= before
 }
 
 // watchIgnored tells when the process has read what it was sent and has been silent
 // for so long that it must have ignored it. One that is still being loaded ignores
 // nothing.
-func (c *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
-	limit := c.client.times.discover
+func (w *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
+	limit := w.client.times.discover
 	ignored := make(chan struct{})
-	c.client.tasks.Go(func() {
+	w.client.tasks.Go(func() {
 		ticker := time.NewTicker(max(limit/40, time.Millisecond))
 		defer ticker.Stop()
 		var read time.Time
@@ -255,7 +255,7 @@ func (c *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
 			case now := <-ticker.C:
 				switch {
 				case read.IsZero():
-					if !c.queue.isPending() && unreadBytes(c.server.pipes.stdin) == 0 {
+					if !w.queue.isPending() && unreadBytes(w.server.pipes.stdin) == 0 {
 						read = now
 					}
 				case now.Sub(read) >= limit:
@@ -264,7 +264,7 @@ func (c *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
 				}
 			case <-quit:
 				return
-			case <-c.ended:
+			case <-w.ended:
 				return
 			}
 		}
