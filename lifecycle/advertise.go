@@ -1,30 +1,11 @@
 package lifecycle
 
 import (
-	"encoding/json"
-
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // metaPolicy is the member by which messages tell a server what it may use.
 const metaPolicy = "dev.mcp-jail/policy"
-
-// onRequest looks at a request on its way to the server. With the defaults nothing
-// of it is changed.
-func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	s.client.requested.set()
-	if !s.answered.isSet() {
-		select {
-		case s.requestSent <- struct{}{}:
-		default:
-		}
-	}
-	if string(e.Method) == "tools/call" {
-		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
-		s.server.firstCall.set()
-	}
-	s.server.advertise(f, e)
-}
 
 // advertise puts into a request what the server is to be told of its limits.
 func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
@@ -113,18 +94,4 @@ func (s *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if ours {
 		s.declaredRoots.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
 	}
-}
-
-// jsonObject is {"name":value}.
-func jsonObject(name string, value []byte) []byte {
-	b := append(jsonString(name), ':')
-	return append(append(append([]byte{'{'}, b...), value...), '}')
-}
-
-func jsonString(s string) []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string
-	}
-	return b
 }

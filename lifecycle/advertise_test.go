@@ -3,12 +3,15 @@
 package lifecycle
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 func advertising(s *Session) { s.Profile.Advertise = true }
@@ -46,17 +49,116 @@ func TestTellInABatch(t *testing.T) {
 	p.ended()
 }
 
-// TestForgedDenials: what the jail recorded takes the place of what the server
-// says that it did.
-func TestForgedDenials(t *testing.T) {
-	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
-	p := begin(t, &fake{server: "scribe", denials: []confine.Denial{denial}}, nil)
-	p.send(`{"id":1,"method":"tools/call","params":{"name":"forge"}}`)
-	got := p.line()
-	if strings.Contains(got, "/forged") || strings.Count(got, "dev.mcp-jail/denials") != 1 || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"a":1,"dev.mcp-jail/denials":[{`) || !strings.Contains(got, "/secret") {
-		t.Errorf("got %q", got)
+// FuzzTell: what a server is told stands in the message, once, and everything
+// else of it is what the client wrote.
+func FuzzTell(f *testing.F) {
+	for _, s := range []string{
+		`{"id":1,"method":"initialize"}`, `{"id":1,"method":"initialize","params":{}}`, `{"method":"initialize","id":"x","params":{"capabilities":{"roots":{}},"_meta":{}}}`,
+		`{"id":1,"method":"initialize","params":{"capabilities":{ "experimental" : { "a" : 1 } } , "_meta":{"dev.mcp-jail/policy":1,"b":2}}}`, `{"id":1,"method":"initialize","params":[1]}`,
+		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":null,"roots":null}}}`, `{"id":1,"method":"initialize","params":{"_meta":[]}}`,
+		`{"id":1,"method":"server/discover"}`, `{"id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"x"}}`,
+		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":{"dev.mcp-jail/policy":1}}}}`, `{"id":1,"method":"initialize","params":{},"params":{}}`,
+		`{"id":1,"method":"tools/call","params":{"arguments":{}}}`, `[{"id":1,"method":"initialize","params":{}}]`,
+	} {
+		f.Add([]byte(s), true, true)
+		f.Add([]byte(s), false, true)
+		f.Add([]byte(s), true, false)
 	}
-	p.in.Close()
-	p.rest()
-	p.ended()
+	f.Fuzz(func(t *testing.T, line []byte, advertise, roots bool) {
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		frame, err := mcpproxy.NewReader(bytes.NewReader(line), 0).Next()
+		if err != nil || len(frame.Messages) != 1 || frame.Batch || frame.Messages[0].Kind() != mcpproxy.Request {
+			return
+		}
+		e := &frame.Messages[0]
+		client := &client{}
+		r := &statefulSession{client: client, server: server{client: client, rootsMode: rootsOff, tail: diagnostics.NewTail(nil)}}
+		r.client.requested.done = make(chan struct{})
+		if advertise {
+			r.server.statement = []byte(`{"version":1}`)
+		}
+		if roots {
+			r.server.rootsMode = rootsAdvertise
+		}
+		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
+		r.onRequest(frame, e)
+		got, _ := frame.AppendTo(nil)
+		if !strict {
+			if !bytes.Equal(got, line) {
+				t.Fatalf("%q became %q", line, got)
+			}
+			return
+		}
+		var before, after map[string]any
+		if json.Unmarshal(line, &before) != nil {
+			return
+		}
+		if err := json.Unmarshal(got, &after); err != nil {
+			t.Fatalf("%q became %q: %v", line, got, err)
+		}
+		if strings.Count(string(got), `"version":1`) > 2+strings.Count(string(line), `"version":1`) {
+			t.Fatalf("%q became %q", line, got)
+		}
+		told := wanted(before, method, modern, advertise, roots)
+		if !reflect.DeepEqual(after, told) {
+			t.Fatalf("%q became %q, want %v", line, got, told)
+		}
+	})
+}
+
+// wanted is the message with what is to be told, the slow way.
+func wanted(m map[string]any, method string, modern, advertise, roots bool) map[string]any {
+	statement := map[string]any{"version": 1.0}
+	object := func(in map[string]any, name string) map[string]any {
+		v, there := in[name]
+		if !there {
+			v = map[string]any{}
+			in[name] = v
+		}
+		o, _ := v.(map[string]any)
+		return o
+	}
+	told := func(in map[string]any) {
+		for name := range in {
+			if strings.HasPrefix(name, mcpproxy.ReservedPrefix) && name != mcpproxy.ReservedPrefix {
+				delete(in, name)
+			}
+		}
+		in[metaPolicy] = statement
+	}
+	initialize := method == "initialize" && (advertise || roots)
+	if !initialize && !(advertise && (method == "server/discover" || method == "tools/call" && modern)) {
+		return m
+	}
+	if params, there := m["params"].(map[string]any); initialize && !advertise {
+		// Nothing is made for roots alone that would stay empty.
+		if caps, is := params["capabilities"].(map[string]any); there && (is && caps["roots"] != nil) {
+			return m
+		}
+	}
+	params := object(m, "params")
+	if params == nil {
+		return m
+	}
+	if advertise {
+		if meta := object(params, "_meta"); meta != nil {
+			told(meta)
+		}
+	}
+	if !initialize {
+		return m
+	}
+	caps := object(params, "capabilities")
+	if caps == nil {
+		return m
+	}
+	if advertise {
+		if experimental := object(caps, "experimental"); experimental != nil {
+			told(experimental)
+		}
+	}
+	if _, there := caps["roots"]; roots && !there {
+		caps["roots"] = map[string]any{}
+	}
+	return m
 }

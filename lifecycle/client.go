@@ -2,12 +2,8 @@ package lifecycle
 
 import (
 	"context"
-	"io"
 	"os"
-	"os/signal"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -64,29 +60,6 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Den
 		c.stderr.Say("mcp-jail: " + line + "\n")
 	}
 	return c
-}
-
-// warn is say, for what belongs into the record too.
-func (c *client) warn(line string) {
-	c.recordMu.Lock()
-	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
-		c.record.Warnings = append(slices.Clip(c.record.Warnings), line)
-	}
-	c.recordMu.Unlock()
-	c.sayOnce(line)
-}
-
-// sayOnce tells a line once in a session: many processes have the same to say.
-func (c *client) sayOnce(line string) {
-	c.recordMu.Lock()
-	known := c.saidLines[line]
-	if len(c.saidLines) < maxRecords {
-		c.saidLines[line] = true
-	}
-	c.recordMu.Unlock()
-	if !known {
-		c.stderr.Say("mcp-jail: " + line + "\n")
-	}
 }
 
 // startReading starts to read the client.
@@ -176,32 +149,6 @@ func (c *client) readLastRequest(ends <-chan os.Signal) bool {
 	return false
 }
 
-// listenForSignals takes SIGPIPE, before anything is written, and the signals that end a session,
-// aside: each is a turn of two threads, and the start need not wait for them. One that
-// comes before ends this process, and the kernel what it has started. An ignored signal
-// would stay ignored in the server.
-func listenForSignals() (ends chan os.Signal, stop func()) {
-	dropped := make(chan os.Signal, 1)
-	if pipe := pipeSignals(); len(pipe) > 0 { // Notify with none would take all
-		signal.Notify(dropped, pipe...)
-	}
-	ends = make(chan os.Signal, 4)
-	taken := make(chan struct{})
-	go func() {
-		defer close(taken)
-		for _, sig := range endSignals() {
-			if !signal.Ignored(sig) { // nohup means it
-				signal.Notify(ends, sig)
-			}
-		}
-	}()
-	return ends, func() {
-		<-taken
-		signal.Stop(ends)
-		signal.Stop(dropped)
-	}
-}
-
 // finish waits for every goroutine of the session. Those that are stuck in a
 // descriptor of the client's are interrupted, if it can be: see the package
 // comment. done: the last thing that is of use to anybody.
@@ -226,21 +173,4 @@ func (c *client) finish(ctx context.Context, ends <-chan os.Signal, last func())
 	close(c.finished)
 	<-c.saved
 	c.stderr.close(c.remaining(300 * time.Millisecond))
-}
-
-// countingWriter counts what the client has taken.
-type countingWriter struct {
-	dst io.Writer
-	n   atomic.Int64
-}
-
-// Write implements io.Writer, in pieces that a slow reader takes one by one.
-func (w *countingWriter) Write(b []byte) (n int, err error) {
-	for len(b) > 0 && err == nil {
-		var m int
-		m, err = w.dst.Write(b[:min(len(b), 64<<10)])
-		w.n.Add(int64(m))
-		n, b = n+m, b[m:]
-	}
-	return n, err
 }

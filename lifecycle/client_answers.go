@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"bytes"
 	"slices"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -54,26 +53,4 @@ func (c *client) answerCalls(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call
 // refuseAll answers everything that is open with one diagnosis.
 func (c *client) refuseAll(d diagnostics.Diagnosis) {
 	c.answerCalls(c.claimRequests(anyCall), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
-}
-
-// answerTimedOut answers the calls that have waited longer than the profile allows,
-// and asks the server to stop working on them (MCP, "Cancellation").
-func (s *statefulSession) answerTimedOut(now time.Time) {
-	limit := s.server.profile.Call
-	calls := s.client.claimRequests(func(c *mcpproxy.Call) bool {
-		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
-	})
-	if len(calls) == 0 {
-		return
-	}
-	s.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
-		ev := s.server.evidence(diagnostics.StageCall, c, c.Start)
-		ev.Timeout = limit
-		return s.server.diagnose(ev)
-	})
-	for i := range calls {
-		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
-		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		s.server.sendAsync(s.upstream.server.Load(), cancel)
-	}
 }

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // event is something that happens once.
 type event struct {
@@ -18,5 +22,37 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// waitOrInterrupt waits for done; when wait has passed it interrupts, and waits a moment
+// for that to take effect. It reports whether done was reached.
+func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
+	if isClosed(done) {
+		return true
+	}
+	timer := time.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	}
+	defer interrupt()()
+	select {
+	case <-done:
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
+	}
+}
+
+// onceTime is a time that is set once.
+type onceTime struct{ at atomic.Pointer[time.Time] }
+
+func (m *onceTime) set() {
+	if m.at.Load() == nil {
+		now := time.Now()
+		m.at.CompareAndSwap(nil, &now)
 	}
 }

@@ -1,11 +1,8 @@
 package lifecycle
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -152,101 +149,4 @@ func (s *server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.quiet.Load() {
 		s.client.recordDiagnosis(d)
 	}
-}
-
-// announce tells stderr and the record about a diagnosis.
-func (c *client) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	c.stderr.Say(d.Text())
-	c.log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
-	c.recordDiagnosis(d)
-	return d
-}
-
-// recordDiagnosis puts a diagnosis on record.
-func (c *client) recordDiagnosis(d diagnostics.Diagnosis) {
-	c.recordMu.Lock()
-	if len(c.record.Diagnoses) == maxRecords {
-		c.record.Diagnoses = append(c.record.Diagnoses[:0:0], c.record.Diagnoses[1:]...)
-	}
-	c.record.Diagnoses = append(c.record.Diagnoses, d)
-	c.recordMu.Unlock()
-	c.recordChanged()
-}
-
-// recordChanged has the record saved, which has something new.
-func (c *client) recordChanged() {
-	select {
-	case c.unsavedRecord <- struct{}{}:
-	default:
-	}
-}
-
-// saveRecords hands the record out whenever there is something new, aside:
-// what is on its way to the client does not wait for a disk.
-func (c *client) saveRecords() {
-	defer close(c.saved)
-	for {
-		select {
-		case <-c.unsavedRecord:
-			c.writeRecord()
-		case <-c.finished:
-			c.writeRecord()
-			return
-		}
-	}
-}
-
-// writeRecord hands the record out. Diagnoses is only ever appended to or replaced, so
-// the copy is not written to. The digest takes longer than anything that a start does
-// before it, and is for the record alone.
-func (c *client) writeRecord() {
-	if c.config.Sink == nil {
-		return
-	}
-	c.recordMu.Lock()
-	record := c.record
-	c.recordMu.Unlock()
-	record.Profile = diagnostics.Digest(c.config.Profile)
-	record.Denials, record.Remedies = c.allDenials()
-	c.config.Sink(record)
-	if c.config.Lost == nil {
-		return
-	}
-	if err := c.config.Lost(); err != nil && !c.warnedLost {
-		c.warnedLost = true
-		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
-	}
-}
-
-// failureText returns what a failed answer says, for the diagnosis to read. Decoding
-// is fine here: nothing of it is sent on.
-func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
-	var b strings.Builder
-	if e.Error.Present() {
-		var failure struct {
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data"`
-		}
-		if json.Unmarshal(f.Slice(e.Error), &failure) == nil {
-			b.WriteString(failure.Message)
-			if len(failure.Data) > 0 {
-				b.WriteByte('\n')
-				b.Write(failure.Data)
-			}
-		}
-	} else {
-		var content []struct {
-			Text string `json:"text"`
-		}
-		if json.Unmarshal(f.Slice(e.Content), &content) == nil {
-			for _, c := range content {
-				if c.Text != "" {
-					b.WriteString(c.Text)
-					b.WriteByte('\n')
-				}
-			}
-		}
-	}
-	text := strings.TrimSuffix(b.String(), "\n")
-	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
 }

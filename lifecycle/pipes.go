@@ -118,3 +118,20 @@ func (d *drainable) startDrain(idle, total time.Duration) {
 	d.drain.Store(e)
 	d.file.SetReadDeadline(time.Now())
 }
+
+// countingWriter counts what the client has taken.
+type countingWriter struct {
+	dst io.Writer
+	n   atomic.Int64
+}
+
+// Write implements io.Writer, in pieces that a slow reader takes one by one.
+func (w *countingWriter) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var m int
+		m, err = w.dst.Write(b[:min(len(b), 64<<10)])
+		w.n.Add(int64(m))
+		n, b = n+m, b[m:]
+	}
+	return n, err
+}

@@ -165,25 +165,3 @@ func rootList(roots []json.RawMessage) []byte {
 	}
 	return append(list, ']')
 }
-
-// eachMember visits the members of an object: its name, and its value with its
-// offset in the object. Of something else, or of a frame that is not held in
-// memory, there are none.
-func eachMember(object []byte, visit func(name string, at int64, value []byte)) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return
-		}
-		end := d.InputOffset()
-		visit(name.(string), end-int64(len(value)), object[end-int64(len(value)):end])
-	}
-}

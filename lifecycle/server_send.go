@@ -1,6 +1,8 @@
 package lifecycle
 
-import "github.com/mcp-jail/mcp-jail/mcpproxy"
+import (
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
 
 // maxPendingBytes bounds what waits for a server to read it.
 const maxPendingBytes = 1 << 20
@@ -19,10 +21,4 @@ func (s *server) sendAsync(server *mcpproxy.Conn, line []byte) {
 		defer s.pendingBytes.Add(-n)
 		server.Inject(line)
 	})
-}
-
-// tooManyPending answers a request of the server for which there is no more room.
-func (s *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
-	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
 }

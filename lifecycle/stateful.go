@@ -4,11 +4,9 @@ import (
 	"context"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // RunStateful runs one client session against one process. It returns how to end: as
@@ -108,68 +106,4 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 			return exit, err
 		}
 	}
-}
-
-// finishRequests answers what is still open and returns how to end.
-func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
-	ended := diagnostics.Exit(exit)
-	switch {
-	case how.startupTimeout != nil:
-		s.answerUntilClosed(ctx, ends, *how.startupTimeout)
-		return confine.Exit{Code: statusFailed}
-	case how.signalled, s.client.gone.isSet(): // nobody waits for answers
-		return exit
-	case !s.answered.isSet():
-		if how.byClient && s.client.proxy.Requests.Len() == 0 {
-			return exit // a session without a question
-		}
-		if how.byClient && !how.untouched && s.onlyDiscoverOpen() {
-			// A throw-away server that got only the probe: nobody waits for a reason.
-			s.answerDiscover("did not answer server/discover", true)
-			return exit
-		}
-		ev := s.server.evidence(diagnostics.StageBoot, nil, time.Time{})
-		ev.Exit = &ended
-		s.answerUntilClosed(ctx, ends, s.server.diagnose(ev))
-		return exit
-	}
-
-	ev := s.server.evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.times.kill))
-	ev.Exit = &ended
-	d := diagnostics.Diagnose(ev)
-	calls := s.client.claimRequests(anyCall)
-	s.upstream.fail(d)
-	calls = append(calls, s.client.claimRequests(anyCall)...) // came in between
-	if len(calls) == 0 {
-		if !how.byClient && exit.Code != 0 {
-			s.client.announce(d)
-		}
-		return exit
-	}
-	tell := s.server.diagnose
-	if how.byClient && (exit.Code == 0 || how.killed) {
-		// A client that leaves in the middle of a request (2026-07-28,
-		// subscriptions/listen, always is) gets its answer, but nothing failed.
-		tell = diagnostics.Diagnose
-	}
-	type request struct{ method, tool string }
-	said := map[request]diagnostics.Diagnosis{}
-	s.client.tasks.Go(func() {
-		s.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
-			key := request{string(c.Method), string(c.Tool)}
-			d, ok := said[key]
-			if !ok {
-				stage := diagnostics.StageCall
-				if isDiscoveryMethod(key.method) {
-					stage = diagnostics.StageList
-				}
-				ev := s.server.evidence(stage, c, c.Start)
-				ev.Exit = &ended
-				d = tell(ev)
-				said[key] = d
-			}
-			return d
-		})
-	})
-	return exit
 }

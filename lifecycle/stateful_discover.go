@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -227,13 +226,6 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 	}
 	s.client.shortenDeadline()
 	return false
-}
-
-func exitText(e confine.Exit) string {
-	if e.Signal != 0 {
-		return "signal " + e.Signal.String()
-	}
-	return fmt.Sprintf("exit status %d", e.Code)
 }
 
 // onlyDiscoverOpen reports whether the probe is all that the client has asked.

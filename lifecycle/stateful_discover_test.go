@@ -6,8 +6,11 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
@@ -199,5 +202,35 @@ func TestStartAgainFails(t *testing.T) {
 	p.rest()
 	if status, _ := p.ended(); status != 3 || p.err != io.ErrClosedPipe {
 		t.Errorf("status %d, error %v", status, p.err)
+	}
+}
+
+// TestReplayHoldsNobody: a fresh server that does not read yet.
+func TestReplayHoldsNobody(t *testing.T) {
+	var guard discoverGuard
+	guard.init()
+	guard.replayLog = []byte("{}\n")
+	r, w := io.Pipe()
+	var to atomic.Pointer[mcpproxy.Conn]
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		guard.replay(mcpproxy.NewConn(strings.NewReader(""), w, 0), &to)
+	}()
+	for range 50 { // until replay is in its write
+		guard.mu.Lock()
+		fresh := guard.restarted
+		guard.mu.Unlock()
+		if fresh {
+			break
+		}
+		runtime.Gosched()
+		time.Sleep(10 * time.Millisecond)
+	}
+	guard.awaitsAnswer()
+	io.ReadFull(r, make([]byte, 3))
+	<-done
+	if to.Load() == nil || !guard.ready.isSet() {
+		t.Error("the fresh server is not the one that is used")
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -63,13 +62,6 @@ func TestJailGivesUp(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestJailRemarks: what the jail says of itself is the log's, but for warnings.
-func TestJailRemarks(t *testing.T) {
-	warning := confine.Remark{Text: "a port leads nowhere", Warning: true}
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{{Text: "this kernel is odd"}}}, "odd", 0)
 }
 
 // saysOnce wants a session to say something to stderr and in its record, so many times.
@@ -245,50 +237,6 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestMadeNonBlocking: somebody who shares the client's descriptors makes them
-// non-blocking under us.
-func TestMadeNonBlocking(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
-	inR, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd.Stdin, cmd.Stdout = inR, outW
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &play{t: t}
-	p.use(in, out)
-	p.send(initialize)
-	p.line()
-	for _, f := range []*os.File{inR, outW} {
-		if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-	}
-	const n = 100
-	line := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 2000) + `"}`
-	for range n {
-		p.send(line)
-	}
-	p.in.Close()
-	time.Sleep(300 * time.Millisecond) // until our stdout is full
-	if got := p.rest(); got != strings.Repeat(answerTo("1", line), n) {
-		t.Errorf("got %d bytes", len(got))
-	}
-	cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != 7 {
-		t.Errorf("status %d", got)
-	}
-}
-
 // session is a proxy over its own standard descriptors, which are blocking.
 func session() {
 	exit, _ := RunStateful(context.Background(), Session{
@@ -300,4 +248,43 @@ func session() {
 		os.WriteFile(file, b, 0o600)
 	}
 	os.Exit(exit.Code)
+}
+
+func TestDeathDuringCalls(t *testing.T) {
+	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &fake{server: server}, nil)
+			p.send(initialize)
+			p.line()
+			p.send(callLine)
+			if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
+				t.Errorf("got %s", got)
+			}
+			if rest := p.rest(); rest != "" {
+				t.Errorf("then %q", rest)
+			}
+			status, stderr := p.ended()
+			if status != want || !strings.Contains(stderr, "mcp-jail: ") {
+				t.Errorf("status %d, stderr %q", status, stderr)
+			}
+		})
+	}
+}
+
+// TestForgetful: what the server left unanswered at its end is answered.
+func TestForgetful(t *testing.T) {
+	p := begin(t, &fake{server: "forgetful"}, nil)
+	p.send(initialize)
+	p.line()
+	p.send(callLine, `[{"id":"x","method":"tools/call","params":{"name":"u"}}]`)
+	p.in.Close()
+	if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
+		t.Errorf("got %s", got)
+	}
+	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != `"x" -31003 call u` {
+		t.Errorf("got %s", got)
+	}
+	if status, _ := p.ended(); status != 0 {
+		t.Errorf("status %d", status)
+	}
 }

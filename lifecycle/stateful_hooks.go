@@ -3,15 +3,11 @@ package lifecycle
 import (
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
-
-// burst is the silence that separates two bursts of junk.
-const burst = 5 * time.Second
 
 func (s *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
@@ -41,11 +37,6 @@ func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bo
 	s.answered.set()
 	s.upstream.guard.disabled.Store(true)
 	return true
-}
-
-// stripReserved takes out what a server says in our name.
-func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
 }
 
 // onResponse looks at an answer on its way to the client. Answers of a server that
@@ -82,115 +73,6 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	if d, ok := diagnostics.Complaint(s.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
 		s.client.announce(d)
 	}
-}
-
-// annotateResult adds to the result of a tool what docs/reference.md "Answers to tool
-// calls" promises, and nothing else: denials to its _meta if there are any, and a
-// block of text if it failed and there is something to say of it.
-func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	failed := e.IsError || e.Error.Present()
-	if !failed && len(s.denials(c.Start)) == 0 {
-		return
-	}
-	ev := s.evidence(diagnostics.StageCall, c, c.Start)
-	if n := s.tail.LineCount() - int(s.firstCallMark.Load()); n < tailLines { // what it said of its start was told
-		ev.Stderr, ev.RawStderr = s.tail.Lines(n), s.tail.RawLines(n)
-	}
-	if failed {
-		ev.Text = failureText(f, e)
-	}
-	d := diagnostics.Diagnose(ev)
-	if d.Silent() {
-		s.recordDiagnosis(d)
-		return
-	}
-	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
-		s.announce(d) // what is usual was told before
-	}
-	if !failed {
-		s.client.usual.learn(ev.Denials)
-	}
-	if e.Error.Present() {
-		addDiagnosisToError(f, e, d.ErrorData())
-		return
-	}
-	if meta := d.ResultMeta(); len(meta) > 0 {
-		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
-	}
-	if block := d.ResultBlock(); failed && len(block) > 0 {
-		if e.Content.Present() {
-			f.AddElement(&e.Content, block)
-		} else {
-			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
-		}
-	}
-}
-
-// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is no
-// object becomes a member of one: all of its bytes stay.
-func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
-	switch {
-	case diagnosis == nil:
-	case e.ErrorData.Kind == '{':
-		f.AddMember(&e.ErrorData, diagnostics.DataDiagnosis, diagnosis)
-	case e.ErrorData.Present():
-		f.Wrap(e.ErrorData, []byte(`{"`+diagnostics.DataServer+`":`), []byte(`,"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
-	default:
-		f.AddMember(&e.Error, "data", []byte(`{"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
-	}
-}
-
-// isDiscoveryMethod reports whether a client needs the answer to know what a server
-// offers.
-func isDiscoveryMethod(method string) bool {
-	switch method {
-	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
-		return true
-	}
-	return false
-}
-
-// declinesMethod reports whether an error is how an honest server declines:
-// "Method not found" for what it does not offer, and, to server/discover, what
-// legacy servers say to a request before initialize, or a modern one to a
-// version that it does not speak.
-func declinesMethod(method, code string) bool {
-	switch code {
-	case "-32601":
-		return true
-	case "-32600", "-32602", "-32022":
-		return method == "server/discover"
-	}
-	return false
-}
-
-// tooLargeDiagnosis is the diagnosis of a message beyond the limit.
-func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
-	const mb = 1 << 20
-	d := diagnostics.Diagnosis{
-		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
-		// says whose it is.
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server,
-	}
-	whose := "a message to it"
-	if from == mcpproxy.FromServer {
-		whose = "a message"
-		if len(f.Messages) > 0 && f.Messages[0].Kind() == mcpproxy.Response {
-			whose = "an answer"
-		}
-	}
-	if f.Err != nil {
-		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.profile.Server, whose, f.Size/mb, f.Err)
-	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.profile.Server, whose, (f.Size+mb-1)/mb, s.client.limit()/mb)
-		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
-		if !s.client.config.InPlace {
-			d.Grant = []string{"[servers." + s.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
-			d.Fix = d.Grant[1] + " under " + d.Grant[0]
-		}
-	}
-
-	return d
 }
 
 // onOversized answers in place of a message beyond the limit, for its id alone: the
@@ -242,23 +124,25 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	}
 }
 
-// showNonMessage shows what a server printed to its stdout by mistake. It also counts as
-// stderr for a diagnosis: it is often the reason why nothing else follows.
-func (s *server) showNonMessage(f *mcpproxy.Frame) {
-	now := time.Now()
-	if now.Sub(s.lastJunk) > burst && !f.Blank() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", s.profile.Server))
+// onRequest looks at a request on its way to the server. With the defaults nothing
+// of it is changed.
+func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	s.client.requested.set()
+	if !s.answered.isSet() {
+		select {
+		case s.requestSent <- struct{}{}:
+		default:
+		}
 	}
-	if !f.Blank() {
-		s.lastJunk = now
+	if string(e.Method) == "tools/call" {
+		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
+		s.server.firstCall.set()
 	}
-	line := f.Bytes()
-	if line == nil {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
-		return
-	}
-	s.tail.Write(line)
-	shown := diagnostics.NewStderrFilter(s.client.stderr, s.redact)
-	shown.Write(line)
-	shown.Flush()
+	s.server.advertise(f, e)
+}
+
+// tooManyPending answers a request of the server for which there is no more room.
+func (s *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
+	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
+	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
 }

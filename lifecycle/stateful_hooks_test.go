@@ -3,6 +3,11 @@
 package lifecycle
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,5 +47,83 @@ func TestComplaint(t *testing.T) {
 				t.Errorf("recorded %+v", p.record.Diagnoses)
 			}
 		})
+	}
+}
+
+// TestOversizedRequestOfABusyServer: our answer to it cannot be read yet, and
+// what the server says meanwhile is relayed. A notification that is dropped is at
+// least told.
+func TestOversizedRequestOfABusyServer(t *testing.T) {
+	p := begin(t, &fake{server: "wordy"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		line := `{"method":"m","params":"` + strings.Repeat("y", 500<<10) + `"}` + "\n"
+		io.WriteString(p.in, initialize+"\n"+strings.Repeat(line, 5))
+		p.in.Close()
+	}()
+	if got := p.line(); got != `{"jsonrpc":"2.0","id":0,"result":{}}`+"\n" {
+		t.Errorf("got %.80q", got)
+	}
+	<-sent
+	p.rest()
+	if status, stderr := p.ended(); status != 0 || !strings.Contains(stderr, "a message has 3 MiB") || strings.Count(stderr, "dropped") != 2 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestOversizedAnswer(t *testing.T) {
+	p := begin(t, &fake{server: "big"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
+	call := func(id, size int) {
+		p.send(fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":"big","arguments":{"size":%d}}}`, id, size))
+	}
+	call(1, 1000)
+	if got := p.line(); len(got) < 1000 || strings.Contains(got, "error") {
+		t.Errorf("got %.80q", got)
+	}
+	call(2, 3<<20)
+	if got := failureOf(t, p.line()); got.String() != "2 -32603 call big" || !strings.Contains(got.Error.Message, "message_mb") {
+		t.Errorf("got %v: %s", got, got.Error.Message)
+	}
+	call(3, 10)
+	if got := p.line(); !strings.Contains(got, `"id":3`) {
+		t.Errorf("got %q", got)
+	}
+	p.send(`{"id":4,"method":"tools/list","params":{"x":"` + strings.Repeat("y", 2<<20) + `"}}`)
+	if got := failureOf(t, p.line()); got.String() != "4 -32603 call" {
+		t.Errorf("got %v", got)
+	}
+	p.in.Close()
+	p.rest()
+	p.ended()
+}
+
+// TestMemory: a line of 1 GiB becomes an error for its id, in little memory.
+func TestMemory(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("moves 1 GiB")
+	}
+	cmd := exec.Command(os.Args[0])
+	status := filepath.Join(t.TempDir(), "status")
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
+	cmd.Stdin = strings.NewReader(initialize)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := failureOf(t, string(out)).String(); got != "0 -32603 call" {
+		t.Errorf("got %s", got)
+	}
+	// Not what rusage says: that has the peak of the test itself, from before the exec.
+	b, err := os.ReadFile(status)
+	_, peak, ok := strings.Cut(string(b), "VmHWM:")
+	if err != nil || !ok {
+		t.Skipf("no VmHWM: %v", err)
+	}
+	var kB int
+	if _, err := fmt.Sscan(peak, &kB); err != nil || kB > 40<<10 {
+		t.Errorf("%d kB, %v", kB, err)
+	} else {
+		t.Logf("%d kB", kB)
 	}
 }

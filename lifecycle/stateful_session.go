@@ -3,18 +3,10 @@ package lifecycle
 import (
 	"context"
 	"os"
-	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
-)
-
-// Exit statuses for a server that has none of its own (docs/reference.md "Exit statuses").
-const (
-	statusFailed = 1 // the server failed
-	statusJail   = 3 // no jail here that holds the policy
 )
 
 // statefulSession is the session of a stateful server under way.
@@ -94,13 +86,4 @@ func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.
 			timer.Reset(s.client.times.afterRefusal)
 		}
 	}
-}
-
-// endedBy is the end of a session that a signal has ended. The status is what a shell
-// makes of one.
-func endedBy(s os.Signal) confine.Exit {
-	if n, ok := s.(syscall.Signal); ok {
-		return confine.Exit{Code: 128 + int(n), Signal: n}
-	}
-	return confine.Exit{Code: statusFailed}
 }

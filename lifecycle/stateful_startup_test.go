@@ -75,55 +75,34 @@ func TestSlowNotes(t *testing.T) {
 	}
 }
 
-// TestCancelledCall: who has cancelled a request gets no error for it, neither of
-// a time-out nor of the server's end.
-func TestCancelledCall(t *testing.T) {
-	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 300 * time.Millisecond })
-	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
-	time.Sleep(600 * time.Millisecond)
-	p.send(`{"id":2,"method":"tools/list"}`)
-	if got := p.line(); !strings.Contains(got, `"id":2,"result"`) {
-		t.Errorf("got %q", got)
-	}
-	p.in.Close()
-	if rest := p.rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	if _, stderr := p.ended(); ownWords(stderr) != "" {
-		t.Errorf("stderr %q", stderr)
-	}
-}
-
-// TestTimedOutInABatch: the late answer to the batch lacks what was answered.
-func TestTimedOutInABatch(t *testing.T) {
-	p := begin(t, &fake{server: "batch-late"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
-	p.send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
-	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != "1 -31006 call t" {
-		t.Errorf("got %s", got)
-	}
-	if got := p.line(); got != `[{"jsonrpc":"2.0","id":2,"result":{}}]`+"\n" {
-		t.Errorf("got %q", got)
-	}
-	p.in.Close()
-	if rest := p.rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	p.ended()
-}
-
-// TestSlowBuild: a jail that is not ready is waited for as long as the server's first
-// answer would be, and in words.
-func TestSlowBuild(t *testing.T) {
-	p := begin(t, &fake{block: true}, func(s *Session) {
-		s.Profile.Startup = 400 * time.Millisecond
-		s.times.slowNote, s.times.slowRepeat = 50*time.Millisecond, 100*time.Millisecond
+func TestSilentAtBoot(t *testing.T) {
+	p := begin(t, &fake{server: "silent"}, func(s *Session) {
+		s.Profile.Startup = 300 * time.Millisecond
+		s.times.slowNote = 50 * time.Millisecond
 	})
-	p.send(initialize)
-	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {
+	p.send(`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]`, initialize)
+	batch := p.line()
+	if !strings.HasPrefix(batch, "[{") || strings.Count(batch, "-31006") < 2 || !strings.Contains(batch, `"id":2`) {
+		t.Errorf("got %q", batch)
+	}
+	if got := failureOf(t, p.line()).String(); got != "0 -31006 boot" {
 		t.Errorf("got %s", got)
 	}
 	status, stderr := p.ended()
-	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 400ms`) < 2 {
+	if status != 1 || strings.Count(stderr, "waiting for the first answer") != 1 {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
+}
+
+// TestSilentUnasked: a server need not speak before it is asked.
+func TestSilentUnasked(t *testing.T) {
+	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })
+	time.Sleep(300 * time.Millisecond)
+	p.send(initialize)
+	if got := p.line(); got != answerTo("0", initialize) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	p.rest()
+	p.ended()
 }

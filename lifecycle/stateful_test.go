@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -104,127 +103,6 @@ func waitFor(p *play) <-chan struct{} {
 	}
 }
 
-func TestSilentAtBoot(t *testing.T) {
-	p := begin(t, &fake{server: "silent"}, func(s *Session) {
-		s.Profile.Startup = 300 * time.Millisecond
-		s.times.slowNote = 50 * time.Millisecond
-	})
-	p.send(`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]`, initialize)
-	batch := p.line()
-	if !strings.HasPrefix(batch, "[{") || strings.Count(batch, "-31006") < 2 || !strings.Contains(batch, `"id":2`) {
-		t.Errorf("got %q", batch)
-	}
-	if got := failureOf(t, p.line()).String(); got != "0 -31006 boot" {
-		t.Errorf("got %s", got)
-	}
-	status, stderr := p.ended()
-	if status != 1 || strings.Count(stderr, "waiting for the first answer") != 1 {
-		t.Errorf("status %d, stderr %q", status, stderr)
-	}
-}
-
-// TestSilentUnasked: a server need not speak before it is asked.
-func TestSilentUnasked(t *testing.T) {
-	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })
-	time.Sleep(300 * time.Millisecond)
-	p.send(initialize)
-	if got := p.line(); got != answerTo("0", initialize) {
-		t.Errorf("got %q", got)
-	}
-	p.in.Close()
-	p.rest()
-	p.ended()
-}
-
-func TestDeathDuringCalls(t *testing.T) {
-	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
-		t.Run(server, func(t *testing.T) {
-			p := begin(t, &fake{server: server}, nil)
-			p.send(initialize)
-			p.line()
-			p.send(callLine)
-			if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
-				t.Errorf("got %s", got)
-			}
-			if rest := p.rest(); rest != "" {
-				t.Errorf("then %q", rest)
-			}
-			status, stderr := p.ended()
-			if status != want || !strings.Contains(stderr, "mcp-jail: ") {
-				t.Errorf("status %d, stderr %q", status, stderr)
-			}
-		})
-	}
-}
-
-// TestForgetful: what the server left unanswered at its end is answered.
-func TestForgetful(t *testing.T) {
-	p := begin(t, &fake{server: "forgetful"}, nil)
-	p.send(initialize)
-	p.line()
-	p.send(callLine, `[{"id":"x","method":"tools/call","params":{"name":"u"}}]`)
-	p.in.Close()
-	if got := failureOf(t, p.line()).String(); got != "1 -31003 call t" {
-		t.Errorf("got %s", got)
-	}
-	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != `"x" -31003 call u` {
-		t.Errorf("got %s", got)
-	}
-	if status, _ := p.ended(); status != 0 {
-		t.Errorf("status %d", status)
-	}
-}
-
-// TestCallTimeout: the call is answered, the server is told, its late answer is
-// dropped, the session lives on.
-func TestCallTimeout(t *testing.T) {
-	p := begin(t, &fake{server: "slow"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
-	p.send(initialize)
-	p.line()
-	p.send(callLine)
-	if got := failureOf(t, p.line()).String(); got != "1 -31006 call t" {
-		t.Errorf("got %s", got)
-	}
-	time.Sleep(300 * time.Millisecond) // the cancellation follows the answer
-	p.send(`{"id":2,"method":"ping"}`)
-	if got := p.line(); got != answerTo("2", `{"id":2,"method":"ping"}`) {
-		t.Errorf("got %q", got)
-	}
-	p.in.Close()
-	if rest := p.rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	if _, stderr := p.ended(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
-		t.Errorf("stderr %q", stderr)
-	}
-}
-
-// TestSlowRecord: what is written about a failed call does not hold up its answer,
-// nor those behind it.
-func TestSlowRecord(t *testing.T) {
-	free := make(chan struct{})
-	var records []int
-	p := begin(t, &fake{server: "failing"}, func(s *Session) {
-		s.Sink = func(r diagnostics.Record) {
-			<-free
-			records = append(records, len(r.Diagnoses))
-		}
-	})
-	for range 3 {
-		p.send(callLine)
-		if got := p.line(); !strings.Contains(got, "[mcp-jail]") {
-			t.Errorf("got %q", got)
-		}
-	}
-	close(free)
-	p.in.Close()
-	p.rest()
-	p.ended()
-	if n := len(records); n == 0 || records[n-1] != 3 {
-		t.Errorf("records of %v diagnoses", records)
-	}
-}
-
 func TestRefuse(t *testing.T) {
 	in, w, _ := os.Pipe()
 	r, out, _ := os.Pipe()
@@ -238,32 +116,5 @@ func TestRefuse(t *testing.T) {
 	p.use(nil, r)
 	if got := failureOf(t, p.line()).String(); got != "0 -31004 exec" {
 		t.Errorf("got %s", got)
-	}
-}
-
-// TestLostRecord: a record that could not be kept is told of once, however often it is
-// tried.
-func TestLostRecord(t *testing.T) {
-	tried, kept := 0, make(chan struct{}, 8)
-	p := begin(t, &fake{server: "failing"}, func(s *Session) {
-		s.Sink = func(diagnostics.Record) { tried++ }
-		s.Lost = func() error {
-			kept <- struct{}{}
-			if tried == 1 {
-				return nil
-			}
-			return errors.New("no space left")
-		}
-	})
-	for range 2 {
-		p.send(callLine)
-		p.line()
-		<-kept
-	}
-	p.in.Close()
-	p.rest()
-	_, stderr := p.ended()
-	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left\n"); n != 1 || tried < 3 {
-		t.Errorf("told %d times of %d: %s", n, tried, stderr)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -39,4 +40,26 @@ func (s *statefulSession) warnSlow(now time.Time) {
 			s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", s.server.profile.Server, c.Tool, limit))
 		}
 	})
+}
+
+// answerTimedOut answers the calls that have waited longer than the profile allows,
+// and asks the server to stop working on them (MCP, "Cancellation").
+func (s *statefulSession) answerTimedOut(now time.Time) {
+	limit := s.server.profile.Call
+	calls := s.client.claimRequests(func(c *mcpproxy.Call) bool {
+		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
+	})
+	if len(calls) == 0 {
+		return
+	}
+	s.client.answerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+		ev := s.server.evidence(diagnostics.StageCall, c, c.Start)
+		ev.Timeout = limit
+		return s.server.diagnose(ev)
+	})
+	for i := range calls {
+		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
+		cancel = append(cancel, `,"reason":"timed out"}}`...)
+		s.server.sendAsync(s.upstream.server.Load(), cancel)
+	}
 }

@@ -3,14 +3,12 @@
 package lifecycle
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 func atMost(n int) func(*Session, *Stateless) {
@@ -111,20 +109,6 @@ func TestCrash(t *testing.T) {
 	has(t, p.nothing(), "panic: out of luck")
 }
 
-// TestMute: a process that has closed its stdout answers nothing any more, and nobody
-// waits for it.
-func TestMute(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, atMost(1))
-	p.greet()
-	p.send(callOf("1", "mute", "{}"), callOf("2", "echo", "{}"))
-	if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, "call mute") {
-		t.Error(got)
-	}
-	has(t, p.answer("2").line, "tool=echo")
-	has(t, p.nothing(), "has closed its stdout")
-}
-
 // TestStartFails: what cannot be started, or has no policy, fails the calls of that
 // tool and of no other.
 func TestStartFails(t *testing.T) {
@@ -150,22 +134,6 @@ func TestStartFails(t *testing.T) {
 	has(t, l, `"tool":"fail"`, "/x")
 	has(t, p.answer("3").line, "tool=echo")
 	p.nothing()
-}
-
-// TestNothingStarts: the exit status tells when no process could be started at all.
-func TestNothingStarts(t *testing.T) {
-	f := newShop()
-	f.errs = map[string]error{"": errExec}
-	p := beginStateless(t, f, nil)
-	for _, id := range []string{"0", "1"} {
-		p.send(helloFrom(id, "{}"))
-		if got := failureOf(t, p.answer(id).line).String(); !strings.HasSuffix(got, "exec") {
-			t.Error(got)
-		}
-	}
-	if rest, _, status := p.close(); status != 1 || rest != "" {
-		t.Errorf("status %d, %q", status, rest)
-	}
 }
 
 // TestTold: what a tool's process says on stderr while it works is shown, what it says
@@ -195,133 +163,86 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestGone: when the client is gone in the middle of 8 calls, so is everything else.
-func TestGone(t *testing.T) {
-	for name, leave := range map[string]func(*play){
-		"ctx":     func(p *play) { p.cancel() },
-		"SIGTERM": func(p *play) { syscall.Kill(syscall.Getpid(), syscall.SIGTERM) },
-		"stdout": func(p *play) {
-			p.out.Close()
-			// A process that is being forked has the other end of it for a moment.
-			eventually(p.t, "it is noticed", func() bool {
-				p.in.WriteString(legacy("9", "ping", "{}") + "\n")
-				return p.session.client.gone.isSet()
-			})
-		},
-		"stdin": func(p *play) { p.in.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newShop()
-			p := beginStateless(t, f, func(s *Session, o *Stateless) {
-				o.MaxCalls = 6 // the others wait
-				o.Warm = func(string) int { return 1 }
-				s.times.term = 300 * time.Millisecond
-			})
-			p.greet()
-			p.send(legacy("-1", "tools/list", "{}"))
-			p.answer("-1")
-			for i := range 8 {
-				p.send(callOf(fmt.Sprint(1+i), "never", "{}"))
-			}
-			for range 6 {
-				p.told("notifications/message")
-			}
-			leave(p)
-			if name == "stdin" {
-				for i := range 8 {
-					has(t, p.answer(fmt.Sprint(1+i)).line, "the client closed its end")
-				}
-			}
-			status, _ := p.ended()
-			if want := map[string]int{"ctx": 143, "SIGTERM": 143}[name]; status != want {
-				t.Errorf("status %d", status)
-			}
-			for _, tool := range append(strings.Split(allTools, ","), "") {
-				for _, proc := range f.of(tool) {
-					proc.ended(t)
-				}
-			}
-		})
-	}
-}
-
-// TestGoneStubborn: a process that has no reason to end is not waited for when the
-// client has left.
-func TestGoneStubborn(t *testing.T) {
+// TestNameless: a call of a tool without a name is not one of the listing process's.
+func TestNameless(t *testing.T) {
 	f := newShop()
-	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = time.Hour })
+	f.options = func(string, int) string { return "tools=,echo" }
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{""} })
 	p.greet()
-	p.send(callOf("1", "deaf", "{}"), callOf("2", "deaf", "{}"))
-	for n := range 2 {
-		eventually(t, "it has begun", func() bool { return strings.Contains(f.saw("deaf", n), "deaf\n") })
-	}
-	p.send(cancel("1"))
-	p.cancel()
-	if status, _ := p.ended(); status != 143 {
-		t.Errorf("status %d", status)
-	}
-	for n := range 2 {
-		f.of("deaf")[n].ended(t)
-	}
-}
-
-// TestClosedAtOnce: who writes calls and closes gets all of the answers.
-func TestClosedAtOnce(t *testing.T) {
-	p := beginStateless(t, newShop(), atMost(3))
-	p.send(clientHello, initialized)
-	for i := range 9 {
-		p.send(callOf(fmt.Sprint(1+i), "echo", "{}"))
-	}
-	p.send(legacy("10", "tools/list", "{}"), legacy("11", "resources/read", `{}`))
-	p.in.Close()
-	for i := range 12 {
-		p.answer(fmt.Sprint(i))
-	}
-	if stderr := p.nothing(); stderr != "" {
-		t.Errorf("stderr %q", stderr)
-	}
-}
-
-// TestOutbox: who must not wait does not, and who may is let go in the end.
-func TestOutbox(t *testing.T) {
-	var o sendQueue
-	o.init(&countingWriter{})
-	o.enqueue(t.Context(), &mcpproxy.Frame{Size: maxSendQueue + 1}, nil) // alone, it may be larger
-	if o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
-		t.Error("there is room for more")
-	}
-	done := make(chan struct{})
-	go func() {
-		o.enqueue(t.Context(), &mcpproxy.Frame{Size: 1}, nil)
-		close(done)
-	}()
-	select {
-	case <-done:
-		t.Error("put did not wait")
-	case <-time.After(20 * time.Millisecond):
-	}
-	o.close()
-	<-done
-	if len(o.frames) != 1 || !o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
-		t.Error("something is queued after the end")
-	}
-}
-
-// TestDeafProcess: one that reads nothing keeps nobody else from working, whatever it
-// is sent, and its call ends like any other.
-func TestDeafProcess(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, nil)
-	p.greet()
-	p.send(callOf("1", "deaf", "{}"))
-	eventually(t, "it has begun", func() bool { return strings.Contains(f.saw("deaf", 0), "deaf\n") })
-	for range 3 {
-		p.send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 3<<20) + `"}`)
-	}
-	p.send(callOf("2", "echo", "{}"))
-	p.answer("2")
-	p.send(cancel("1"), legacy("3", "ping", "{}"))
+	p.send(legacy("1", "tools/list", "{}"))
+	has(t, p.answer("1").line, `{"name":""}`)
+	p.send(callOf("2", "", "{}"), callOf("3", "echo", "{}"))
+	has(t, p.answer("2").line, `"code":-32602`, "without a name")
 	p.answer("3")
-	f.of("deaf")[0].ended(t)
 	p.nothing()
+	if n := f.started(""); n != 1 {
+		t.Errorf("%d listing processes", n)
+	}
+}
+
+// The answer to a call that was too late while its process was being started does not
+// blame the number of calls.
+func TestLateBeforeItsProcess(t *testing.T) {
+	f := newShop()
+	f.servers["late"] = "silent" // its handshake is never answered
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		s.Profile.Call, o.MaxCalls = 700*time.Millisecond, 1
+	})
+	p.greet()
+	p.send(callOf("1", "late", `{}`))
+	eventually(t, "the process of the first call", func() bool { return f.started("late") == 1 })
+	l := p.line()
+	if !hasID(l, "1") || !strings.Contains(l, "still being started") || strings.Contains(l, "max_concurrent_calls") {
+		t.Errorf("a call that was too late was answered with %q", l)
+	}
+	p.in.Close()
+	p.ended()
+}
+
+// TestInputRequired: the second round of a call goes to another process, with the bytes
+// that the first one has given.
+func TestInputRequired(t *testing.T) {
+	p := beginStateless(t, newShop(), nil)
+	p.send(modern("1", "tools/call", `"name":"input","arguments":{}`))
+	var first struct {
+		Result struct{ RequestState json.RawMessage }
+	}
+	l := p.answer("1").line
+	if err := json.Unmarshal([]byte(l), &first); err != nil || first.Result.RequestState == nil {
+		t.Fatalf("%q: %v", l, err)
+	}
+	state := string(first.Result.RequestState)
+	p.send(modern("2", "tools/call", `"name":"input","arguments":{},"inputResponses":{"a":{"action":"accept"}},"requestState":`+state))
+	l = p.answer("2").line
+	has(t, l, `"answers":{"a":{"action":"accept"}}`, `"state":`+state)
+	var second struct{ Result struct{ Pid int } }
+	json.Unmarshal([]byte(l), &second)
+	if strings.HasPrefix(state, fmt.Sprintf("%q", fmt.Sprint(second.Result.Pid))[:2]) && strings.Contains(state, fmt.Sprint(second.Result.Pid)+"\\") {
+		t.Error("both rounds had one process")
+	}
+	p.nothing()
+}
+
+// TestTimeOut: a call is answered when its time is over, and its process is told.
+func TestTimeOut(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		s.Profile.Call = 1500 * time.Millisecond
+		o.MaxCalls = 1
+	})
+	p.greet()
+	p.send(callOf("1", "late", "{}"), callOf("2", "never", "{}"))
+	p.told("notifications/message")
+	// The second has waited as long: it may have got a process, or not.
+	for id, tool := range map[string]string{"1": "late", "2": "never"} {
+		l := p.answer(id).line
+		if got := failureOf(t, l).String(); !strings.HasSuffix(got, "call "+tool) {
+			t.Error(got)
+		}
+		has(t, l, "1.5s")
+	}
+	eventually(t, "the process answers all the same", func() bool { return strings.Contains(f.saw("late", 0), "answered late") })
+	has(t, f.saw("late", 0), `"requestId":1,"reason":"timed out"`)
+	_, stderr, _ := p.close()
+	has(t, stderr, "waiting for the answer")
 }

@@ -317,22 +317,3 @@ func stripCapabilities(result []byte, modern bool) []byte {
 		return capabilities
 	})
 }
-
-// replaceMember is an object with the value of a member changed, where there is one.
-func replaceMember(object []byte, member string, change func([]byte) []byte) []byte {
-	out, found := []byte{'{'}, false
-	eachMember(object, func(name string, _ int64, value []byte) {
-		if name == member {
-			found = true
-			value = change(value)
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, jsonString(name)...), ':'), value...)
-	})
-	if !found {
-		return object
-	}
-	return append(out, '}')
-}

@@ -126,3 +126,49 @@ func TestDiscoveryDenials(t *testing.T) {
 		t.Errorf("the record has %v", p.record.Denials)
 	}
 }
+
+// TestDiscover: what becomes of server/discover. Each row is asked twice: none may
+// stop what follows.
+func TestDiscover(t *testing.T) {
+	for option, row := range map[string]struct {
+		want []string
+		not  string
+		said bool // on stderr
+	}{
+		"ttl=0":        {[]string{`"resultType":"complete"`, `"capabilities":{"tools":{},"resources":{}}`}, "subscribe", false},
+		"error-probe":  {[]string{`"error":{"code":-32601,"message":"what?"}`}, "mcp-jail", false},
+		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/shield"}, "result", false},
+		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/shield"}, "result", false},
+	} {
+		t.Run(option, func(t *testing.T) {
+			f := newShop()
+			f.options = func(string, int) string { return option }
+			p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.discover = 200 * time.Millisecond })
+			for _, id := range []string{"1", "2"} {
+				p.send(modern(id, "server/discover", ""))
+				l := p.answer(id).line
+				has(t, l, row.want...)
+				if strings.Contains(l, row.not) {
+					t.Errorf("%q", l)
+				}
+			}
+			p.greet() // a client of both eras goes on so, or with a modern call
+			p.send(callOf("3", "echo", "{}"), modern("4", "tools/call", `"name":"echo","arguments":{}`))
+			has(t, p.answer("3").line, "calls=1")
+			has(t, p.answer("4").line, "calls=1")
+			if stderr := p.nothing(); (stderr != "") != row.said {
+				t.Errorf("stderr %q", stderr)
+			}
+		})
+	}
+}
+
+// TestPruned: what a server cannot do without a process that lives on is not offered.
+func TestPruned(t *testing.T) {
+	p := beginStateless(t, newShop(), nil)
+	for _, id := range []string{"0", "1"} { // from the server, and from the catalogue
+		p.send(helloFrom(id, "{}"))
+		has(t, p.answer(id).line, `"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{}},"serverInfo"`)
+	}
+	p.nothing()
+}

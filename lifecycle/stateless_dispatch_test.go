@@ -83,85 +83,6 @@ func TestBatchDuplicates(t *testing.T) {
 	}
 }
 
-// TestRefused: what two readers could read differently reaches no process. Who could
-// wait for an answer gets one.
-func TestRefused(t *testing.T) {
-	for name, row := range map[string]struct {
-		line string
-		ids  string // that are answered
-	}{
-		"a name twice":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash"}}`, "1"},
-		"another case":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","Name":"crash"}}`, "1"},
-		"another method":          {`{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"echo"}}`, "1"},
-		"two methods":             {`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"echo"}}`, "1"},
-		"two ids":                 {`{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"echo"}}`, ""},
-		"two ids but for case":    {`{"jsonrpc":"2.0","id":1,"ID":2,"method":"tools/call","params":{"name":"echo"}}`, ""},
-		"a strange id":            {`{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{"name":"echo"}}`, ""},
-		"an id null":              {`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"echo"}}`, ""},
-		"something behind":        {callOf("1", "echo", "{}") + callOf("2", "echo", "{}"), "1"},
-		"no name":                 {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, "1"},
-		"both":                    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"},"result":{}}`, "1"},
-		"no UTF-8":                {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\xff\"}}", "1"},
-		"neither":                 {`{"jsonrpc":"2.0","id":1}`, "1"},
-		"nothing":                 {`{}`, ""},
-		"junk":                    {`tools/call`, ""},
-		"junk, cut off":           {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}`, ""},
-		"a large one":             {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash","arguments":"` + strings.Repeat("x", 5<<20) + `"}}`, "1"},
-		"one of a batch":          {"[" + callOf("1", "echo", "{}") + `,{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","name":"b"}},` + initialized + "," + callOf("3", "echo", "{}") + "]", "[1 2 3"},
-		"a notification of a two": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newShop()
-			p := beginStateless(t, f, nil)
-			p.greet()
-			p.send(row.line)
-			if ids, ok := strings.CutPrefix(row.ids, "["); ok {
-				got, answers := p.batch()
-				if got != ids {
-					t.Errorf("answers to %s", got)
-				}
-				for _, a := range answers {
-					has(t, a, `"code":-32600`)
-				}
-			} else if row.ids != "" {
-				has(t, p.answer(row.ids).line, `"code":-32600`, "mcp-jail")
-			}
-			p.send(legacy("9", "ping", "{}"))
-			p.answer("9")
-			if p.nothing() == "" {
-				t.Error("nothing is said on stderr")
-			}
-			if n := f.started("echo") + f.started("crash") + f.started("a"); n != 0 || strings.Contains(f.saw("", 0), "tools/call") {
-				t.Error("it has reached a process")
-			}
-		})
-	}
-}
-
-// TestOversizedMessages: each request beyond the limit, and each call whose answer is,
-// has an answer of ours; the session goes on.
-func TestOversizedMessages(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })
-	p.greet()
-	large := `"` + strings.Repeat("x", 2<<20) + `"`
-	p.send(callOf("1", "echo", large))
-	has(t, p.answer("1").line, `"code":-32603`, "message_mb")
-	p.send("[" + callOf("2", "echo", large) + "," + callOf("3", "echo", "{}") + "]")
-	if ids, _ := p.batch(); ids != "2 3" {
-		t.Errorf("answers to %s", ids)
-	}
-	p.send(callOf("4", "big", fmt.Sprint(2<<20)), callOf("5", "big", "1000"))
-	l := p.answer("4").line
-	has(t, l, `"code":-32603`, "message_mb", `"tool":"big"`)
-	has(t, p.answer("5").line, "bbbb")
-	p.send(`{"jsonrpc":"2.0","method":"notifications/x","params":` + large + "}")
-	has(t, p.nothing(), "it was dropped")
-	if f.started("echo") != 0 {
-		t.Error("it was run")
-	}
-}
-
 // TestLargeMessages: what does not fit into memory goes through unchanged, both ways.
 func TestLargeMessages(t *testing.T) {
 	p := beginStateless(t, newShop(), nil)
@@ -202,4 +123,48 @@ func TestLargeCancelled(t *testing.T) {
 	p.send(callOf("2", "echo", "{}"))
 	p.answer("2")
 	p.close()
+}
+
+// TestListen: a subscription is acknowledged with the empty filter, stays open, and
+// ends with its cancellation or the session. It has no process.
+func TestListen(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	for _, id := range []string{`"s"`, "7"} {
+		p.send(modern(id, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))
+		ack := p.told("notifications/subscriptions/acknowledged")
+		has(t, string(ack.Params), `"io.modelcontextprotocol/subscriptionId":`+id+`}`, `"notifications":{}`)
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}`)
+	p.send(modern("8", "resources/subscribe", `"uri":"x"`))
+	has(t, p.answer("8").line, `"code":-32601`)
+	p.in.Close()
+	has(t, p.answer("7").line, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":7}`)
+	if stderr := p.nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+	if f.started("") != 0 {
+		t.Error("a process was started")
+	}
+}
+
+// TestBroadcast: what the client says to everybody reaches each process, and what is
+// no such thing none.
+func TestBroadcast(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(callOf("1", "never", "{}"))
+	p.told("notifications/message")
+	p.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"crash"}}`, `{"jsonrpc":"2.0","method":"ping"}`)
+	for _, tool := range []string{"", "never"} {
+		eventually(t, "the process of "+tool+" is told", func() bool { return strings.Contains(f.saw(tool, 0), "roots/list_changed") })
+	}
+	p.send(legacy("2", "ping", "{}"))
+	p.answer("2")
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	has(t, p.nothing(), `a request "tools/call" without an id`, `a request "ping" without an id`)
+	if f.started("crash") != 0 || strings.Contains(f.saw("", 0)+f.saw("never", 0), "crash") {
+		t.Error("a call without an id has reached a process")
+	}
 }

@@ -195,22 +195,3 @@ func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Dia
 	d := w.server.diagnose(ev)
 	return &d
 }
-
-// filterMembers is an object with those members of another that are to be kept, each with
-// its own bytes.
-func filterMembers(object []byte, keep func(name string) bool) []byte {
-	if len(object) > 0 && object[0] != '{' {
-		return object
-	}
-	kept := []byte{'{'}
-	eachMember(object, func(name string, _ int64, value []byte) {
-		if !keep(name) {
-			return
-		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
-		}
-		kept = append(append(append(kept, jsonString(name)...), ':'), value...)
-	})
-	return append(kept, '}')
-}

@@ -4,10 +4,13 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -68,71 +71,6 @@ func TestStatements(t *testing.T) {
 			t.Errorf("process %d of %q saw %q", row.n, row.tool, saw)
 		}
 	}
-}
-
-// TestLevel: logging/setLevel is said to the processes that live and to those to come,
-// after their handshake, and never the client's id.
-func TestLevel(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, nil)
-	p.greet()
-	p.send(callOf("1", "ask", "{}"))
-	ask := p.told("sampling/createMessage")
-	p.send(legacy("2", "logging/setLevel", `{"level":"debug"}`), legacy("3", "logging/setLevel", `{"level":"error"}`))
-	p.answer("2")
-	has(t, p.answer("3").line, `"result":{}`)
-	p.send(callOf("4", "echo", "{}"))
-	p.answer("4")
-	eventually(t, "the discovery process is told", func() bool { return strings.Contains(f.saw("", 0), `{"level":"error"}`) })
-	has(t, p.answer("1").line, `method=logging/setLevel`) // what it took for its answer
-	has(t, string(p.told("notifications/cancelled").Params), `"requestId":`+string(ask.ID))
-	p.nothing()
-	saw := f.saw("echo", 0)
-	if strings.Contains(saw, "debug") || strings.Count(saw, "setLevel") != 1 || strings.Index(saw, "initialized") > strings.Index(saw, "setLevel") || strings.Contains(saw, `"id":3`) {
-		t.Errorf("the process to come saw %q", saw)
-	}
-}
-
-// TestLevelFirst: a call is sent when the process has answered what level is wanted, a
-// spare's too, since it may work on both at once. A server that never answers that is
-// not waited for.
-func TestLevelFirst(t *testing.T) {
-	for _, option := range []string{"slow-level", "no-level"} {
-		for _, warm := range []int{0, 1} {
-			f := newShop()
-			f.options = func(string, int) string { return option }
-			p := beginStateless(t, f, func(s *Session, o *Stateless) {
-				s.times.discover = 300 * time.Millisecond
-				o.Warm = func(string) int { return warm }
-			})
-			p.greet()
-			p.send(legacy("1", "tools/list", "{}"))
-			p.answer("1")
-			eventually(t, "the spares", func() bool { return f.started("echo") == warm })
-			p.send(legacy("2", "logging/setLevel", `{"level":"error"}`), callOf("3", "echo", "{}"))
-			p.answer("2")
-			p.answer("3")
-			p.nothing()
-			if saw := f.saw("echo", 0); !strings.Contains(saw, "setLevel") || strings.Contains(saw, "hurried") {
-				t.Errorf("%s, warm = %d: saw %q", option, warm, saw)
-			}
-		}
-	}
-}
-
-// TestLargeLevel: what is too large to be repeated does no harm.
-func TestLargeLevel(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, nil)
-	p.greet()
-	p.send(legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
-	p.answer("1")
-	has(t, f.saw("", 0), `"id":1,"method":"logging/setLevel"`) // the server's own answer
-	p.send(helloFrom("2", `{"x":"`+strings.Repeat("x", 5<<20)+`"}`))
-	has(t, p.answer("2").line, `"error":{"code":-32601`, "too large to be repeated")
-	p.send(callOf("3", "echo", "{}"))
-	has(t, p.answer("3").line, "tool=echo")
-	p.nothing()
 }
 
 // TestHelloAgain: after another handshake nobody gets a process of the first one.
@@ -270,4 +208,89 @@ func TestSilentTogether(t *testing.T) {
 	if rest != "" || status != 1 && status != 0 {
 		t.Errorf("status %d, %q", status, rest)
 	}
+}
+
+// TestReadyStuffed: what a process is told when it is ready waits for nobody to read,
+// since all of the session would.
+func TestReadyStuffed(t *testing.T) {
+	f := newShop()
+	errors, err := os.Create(t.TempDir() + "/stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errors.Close()
+	s := newStatelessSession(Session{Launcher: f, Err: errors}, Stateless{})
+	defer close(s.client.finished)
+	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
+	w.server.init(s.client, s.client.config.Profile)
+	w.queue.init(&countingWriter{})
+	w.queue.size = maxSendQueue
+	killed := &killed{}
+	w.proc, s.logLevel = killed, []byte("{}")
+	w.markReady()
+	if !s.mu.TryLock() || !killed.yes {
+		t.Errorf("killed: %v", killed.yes)
+	}
+}
+
+type killed struct {
+	Process
+	yes bool
+}
+
+func (k *killed) Kill() error { k.yes = true; return nil }
+
+// TestModern: calls of the modern era have no handshake, and keep their bytes.
+func TestModern(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	call := modern("1", "tools/call", `"name":"echo","arguments":{"n": 9007199254740993}`)
+	p.send(call)
+	has(t, p.answer("1").line, `{\"n\": 9007199254740993}`, "calls=1")
+	p.send(modern("2", "tools/call", `"name":"echo","arguments":{}`))
+	p.answer("2")
+	if saw := f.saw("echo", 0); saw != call+"\n" || f.started("echo") != 2 {
+		t.Errorf("the process saw %q, of %d", saw, f.started("echo"))
+	}
+	p.nothing()
+}
+
+// TestClientsOfModernRequests: each request says who asks, and is answered for that
+// client, whoever else asks at the same time.
+func TestClientsOfModernRequests(t *testing.T) {
+	f := newShop()
+	f.options = func(_ string, n int) string { return "ttl=60000" }
+	p := beginStateless(t, f, nil)
+	for i := range 40 {
+		id, client := fmt.Sprint(i), fmt.Sprint("client", i%4)
+		p.send(modernBy(client, id, "tools/list", ""))
+	}
+	for i := range 40 {
+		p.answer(fmt.Sprint(i))
+	}
+	if f.started("") != 1 {
+		t.Errorf("%d discovery processes", f.started(""))
+	}
+	for i := range 4 {
+		n := strings.Count(f.saw("", 0), fmt.Sprintf(`"name":"client%d"`, i))
+		if n == 0 {
+			t.Errorf("client %d was given the list of another", i)
+		}
+	}
+	p.nothing()
+}
+
+// TestUndated: what does not say who asks is from whom it was before, and for the
+// process that knows it.
+func TestUndated(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.send(modern("1", "tools/list", ""))
+	p.answer("1")
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
+	p.answer("2")
+	if saw := f.saw("", 0); f.started("") != 1 || !strings.Contains(saw, "logging/setLevel") {
+		t.Errorf("the first of %d saw %q", f.started(""), saw)
+	}
+	p.nothing()
 }

@@ -344,3 +344,49 @@ func TestSpareAsks(t *testing.T) {
 	has(t, p.answer("1").line, fmt.Sprintf("pid=%d ", f.of("echo")[0].PID()))
 	p.close() // the next spare has asked, too
 }
+
+// TestOutdated: when the policy has come to mean something else on the host, no call
+// gets a spare that is held by what it meant before, and no listing process is started
+// under that.
+func TestOutdated(t *testing.T) {
+	f := newShop()
+	var means atomic.Value
+	means.Store("/before")
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
+		o.Tool = func(name string) (Tool, error) {
+			profile := *s.Profile
+			profile.Tool, profile.Dir = name, means.Load().(string)
+			return Tool{Profile: &profile}, nil
+		}
+	})
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"))
+	p.answer("1")
+	ready := func(n int) {
+		t.Helper()
+		eventually(t, "a spare", func() bool { return strings.Contains(f.saw("echo", n), "initialized") })
+		time.Sleep(50 * time.Millisecond) // until it counts as one
+	}
+	ready(0)
+	p.send(callOf("2", "echo", "{}")) // the control
+	p.answer("2")
+	if saw := f.saw("echo", 0); !strings.Contains(saw, "tools/call") {
+		t.Errorf("the spare saw %q", saw)
+	}
+	ready(1)
+	means.Store("/now")
+	p.send(callOf("3", "echo", "{}"), legacy("4", "resources/read", `{"uri":"crash"}`))
+	p.answer("3")
+	p.answer("4")
+	p.send(legacy("5", "resources/read", `{"uri":"x"}`))
+	p.answer("5")
+	<-f.of("echo")[1].done
+	p.nothing()
+	if saw := f.saw("echo", 1); strings.Contains(saw, "tools/call") {
+		t.Errorf("the outdated spare saw %q", saw)
+	}
+	if got := f.dirs(""); len(got) != 2 || got[0] != "/before" || got[1] != "/now" {
+		t.Errorf("the listing processes were started under %q", got)
+	}
+}

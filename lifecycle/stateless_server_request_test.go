@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // reply is the client's answer to a request of a process.
@@ -121,56 +121,43 @@ func TestSpoiltReplies(t *testing.T) {
 	p.nothing()
 }
 
-// TestRootsOfTools: each process is shown the roots that its own tool may read.
-func TestRootsOfTools(t *testing.T) {
-	for _, mode := range []string{rootsOff, rootsNarrow, rootsAdvertise} {
-		t.Run(mode, func(t *testing.T) {
-			p := beginStateless(t, newShop(), func(_ *Session, o *Stateless) {
-				resolve := o.Tool
-				o.Tool = func(name string) (Tool, error) {
-					tool, err := resolve(name)
-					tool.Profile.Roots = mode
-					path := map[string]string{"ask": "/work/a", "echo": "/work/b"}[name]
-					tool.Profile.Entries = []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule, Named: path}}
-					return tool, err
-				}
-			})
-			p.greet() // without the capability roots
-			p.send(callOf("1", "ask", `{"method":"roots/list"}`))
-			want := `/work/a`
-			if mode != rootsAdvertise {
-				p.send(replyTo(p.told("roots/list"), `{"roots":[{"uri":"file:///work"}]}`))
-			}
-			if mode == rootsOff {
-				want = `file:///work\"}`
-			}
-			l := p.answer("1").line
-			has(t, l, want)
-			if strings.Contains(l, "/work/b") || mode != rootsOff && strings.Contains(l, `file:///work\"`) {
-				t.Errorf("it saw %q", l)
-			}
-			p.nothing()
-		})
-	}
+// TestLongID: a process cannot have us keep much by what it calls its requests.
+func TestLongID(t *testing.T) {
+	p := beginStateless(t, newShop(), nil)
+	p.greet()
+	p.send(callOf("1", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-5)+`"}`)) // with the quotes, and those of "t"
+	p.send(replyTo(p.told("sampling/createMessage"), "{}"))
+	has(t, p.answer("1").line, `result={}`)
+	p.send(callOf("2", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-4)+`"}`))
+	has(t, p.answer("2").line, "mcp-jail: the id or the progress token is too long")
+	p.nothing()
 }
 
-// TestBroadcast: what the client says to everybody reaches each process, and what is
-// no such thing none.
-func TestBroadcast(t *testing.T) {
-	f := newShop()
-	p := beginStateless(t, f, nil)
-	p.greet()
-	p.send(callOf("1", "never", "{}"))
-	p.told("notifications/message")
-	p.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"crash"}}`, `{"jsonrpc":"2.0","method":"ping"}`)
-	for _, tool := range []string{"", "never"} {
-		eventually(t, "the process of "+tool+" is told", func() bool { return strings.Contains(f.saw(tool, 0), "roots/list_changed") })
+// TestManyQuestions: a process that asks without end leaves the others room, and has
+// room again when it was answered.
+func TestManyQuestions(t *testing.T) {
+	s := newStatelessSession(Session{}, Stateless{})
+	defer close(s.client.finished)
+	pass := func(w *worker, id int) bool {
+		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
+		return s.forwardServerRequest(w, f, &f.Messages[0])
 	}
-	p.send(legacy("2", "ping", "{}"))
-	p.answer("2")
-	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	has(t, p.nothing(), `a request "tools/call" without an id`, `a request "ping" without an id`)
-	if f.started("crash") != 0 || strings.Contains(f.saw("", 0)+f.saw("never", 0), "crash") {
-		t.Error("a call without an id has reached a process")
+	one, other := &worker{session: s}, &worker{session: s}
+	for i := range maxWorkerRequests {
+		if !pass(one, i) {
+			t.Fatalf("no room for %d", i)
+		}
+	}
+	if pass(one, -1) || !pass(other, 1) {
+		t.Error("one process has taken the room of the others")
+	}
+	if s.takeServerRequest([]byte("1")) == nil || s.takeServerRequest([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+		t.Error("an answer does not make room for one")
+	}
+	for range maxWorkerRequests / 10 { // taken back
+		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
+		if !s.cancelServerRequest(one, f, &f.Messages[0]) || !pass(one, -1) {
+			t.Fatal("what was taken back does not make room")
+		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func newShop() *fleet { return &fleet{servers: map[string]string{"": "shop"}} }
@@ -41,5 +43,149 @@ func TestFreshProcessForEachCall(t *testing.T) {
 	p.in.Close()
 	if status, stderr := p.ended(); status != 0 || stderr != "" {
 		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+// TestNothingStarts: the exit status tells when no process could be started at all.
+func TestNothingStarts(t *testing.T) {
+	f := newShop()
+	f.errs = map[string]error{"": errExec}
+	p := beginStateless(t, f, nil)
+	for _, id := range []string{"0", "1"} {
+		p.send(helloFrom(id, "{}"))
+		if got := failureOf(t, p.answer(id).line).String(); !strings.HasSuffix(got, "exec") {
+			t.Error(got)
+		}
+	}
+	if rest, _, status := p.close(); status != 1 || rest != "" {
+		t.Errorf("status %d, %q", status, rest)
+	}
+}
+
+// TestGone: when the client is gone in the middle of 8 calls, so is everything else.
+func TestGone(t *testing.T) {
+	for name, leave := range map[string]func(*play){
+		"ctx":     func(p *play) { p.cancel() },
+		"SIGTERM": func(p *play) { syscall.Kill(syscall.Getpid(), syscall.SIGTERM) },
+		"stdout": func(p *play) {
+			p.out.Close()
+			// A process that is being forked has the other end of it for a moment.
+			eventually(p.t, "it is noticed", func() bool {
+				p.in.WriteString(legacy("9", "ping", "{}") + "\n")
+				return p.session.client.gone.isSet()
+			})
+		},
+		"stdin": func(p *play) { p.in.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newShop()
+			p := beginStateless(t, f, func(s *Session, o *Stateless) {
+				o.MaxCalls = 6 // the others wait
+				o.Warm = func(string) int { return 1 }
+				s.times.term = 300 * time.Millisecond
+			})
+			p.greet()
+			p.send(legacy("-1", "tools/list", "{}"))
+			p.answer("-1")
+			for i := range 8 {
+				p.send(callOf(fmt.Sprint(1+i), "never", "{}"))
+			}
+			for range 6 {
+				p.told("notifications/message")
+			}
+			leave(p)
+			if name == "stdin" {
+				for i := range 8 {
+					has(t, p.answer(fmt.Sprint(1+i)).line, "the client closed its end")
+				}
+			}
+			status, _ := p.ended()
+			if want := map[string]int{"ctx": 143, "SIGTERM": 143}[name]; status != want {
+				t.Errorf("status %d", status)
+			}
+			for _, tool := range append(strings.Split(allTools, ","), "") {
+				for _, proc := range f.of(tool) {
+					proc.ended(t)
+				}
+			}
+		})
+	}
+}
+
+// TestGoneStubborn: a process that has no reason to end is not waited for when the
+// client has left.
+func TestGoneStubborn(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = time.Hour })
+	p.greet()
+	p.send(callOf("1", "deaf", "{}"), callOf("2", "deaf", "{}"))
+	for n := range 2 {
+		eventually(t, "it has begun", func() bool { return strings.Contains(f.saw("deaf", n), "deaf\n") })
+	}
+	p.send(cancel("1"))
+	p.cancel()
+	if status, _ := p.ended(); status != 143 {
+		t.Errorf("status %d", status)
+	}
+	for n := range 2 {
+		f.of("deaf")[n].ended(t)
+	}
+}
+
+// TestClosedAtOnce: who writes calls and closes gets all of the answers.
+func TestClosedAtOnce(t *testing.T) {
+	p := beginStateless(t, newShop(), atMost(3))
+	p.send(clientHello, initialized)
+	for i := range 9 {
+		p.send(callOf(fmt.Sprint(1+i), "echo", "{}"))
+	}
+	p.send(legacy("10", "tools/list", "{}"), legacy("11", "resources/read", `{}`))
+	p.in.Close()
+	for i := range 12 {
+		p.answer(fmt.Sprint(i))
+	}
+	if stderr := p.nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestUnread: a client that does not read what it is sent keeps nobody from leaving,
+// whatever is still to be said to it.
+func TestUnread(t *testing.T) {
+	for name, leave := range map[string]func(*play){
+		"ctx":   func(p *play) { p.cancel() },
+		"stdin": func(p *play) { p.in.Close() },
+	} {
+		for about, open := range map[string]string{
+			"call":   callOf("2", "never", "{}"),
+			"batch":  "[" + callOf("1", "echo", "{}") + "," + callOf("2", "never", "{}") + "]",
+			"listen": legacy("2", "subscriptions/listen", "{}"),
+		} {
+			t.Run(name+" "+about, func(t *testing.T) {
+				f := newShop()
+				p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+					s.times.term, s.times.drainTotal = 200*time.Millisecond, 200*time.Millisecond
+				})
+				p.greet()
+				p.send(open)
+				if about == "listen" {
+					p.told("notifications/subscriptions/acknowledged")
+				} else {
+					p.told("notifications/message")
+				}
+				if about == "batch" {
+					eventually(t, "the batch has an answer", func() bool { return len(f.of("echo")) == 1 && isClosed(f.of("echo")[0].done) })
+				}
+				p.send(callOf("3", "big", "1000000"))
+				eventually(t, "there is something to read", func() bool { return unreadBytes(p.out) > 0 })
+				leave(p)
+				select {
+				case <-p.status:
+				case <-time.After(10 * time.Second):
+					p.out.Close()
+					t.Error("the session does not end")
+				}
+			})
+		}
 	}
 }

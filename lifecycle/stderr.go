@@ -149,25 +149,3 @@ func (q *stderrQueue) close(wait time.Duration) {
 		return func() { q.dst.SetWriteDeadline(time.Time{}) }
 	})
 }
-
-// waitOrInterrupt waits for done; when wait has passed it interrupts, and waits a moment
-// for that to take effect. It reports whether done was reached.
-func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
-	if isClosed(done) {
-		return true
-	}
-	timer := time.NewTimer(max(wait, 0))
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-	}
-	defer interrupt()()
-	select {
-	case <-done:
-		return true
-	case <-time.After(50 * time.Millisecond):
-		return false
-	}
-}

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -65,13 +64,3 @@ func (h *usualHosts) learn(denials []diagnostics.Denial) {
 }
 
 func isHostDenial(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
-
-// onceTime is a time that is set once.
-type onceTime struct{ at atomic.Pointer[time.Time] }
-
-func (m *onceTime) set() {
-	if m.at.Load() == nil {
-		now := time.Now()
-		m.at.CompareAndSwap(nil, &now)
-	}
-}

@@ -392,3 +392,25 @@ func BenchmarkFingerprint(b *testing.B) {
 		})
 	}
 }
+
+// fingerprintOf takes a fingerprint, and gives up on one that waits for something.
+func fingerprintOf(t *testing.T, s *site, command ...string) (string, error) {
+	t.Helper()
+	type result struct {
+		print string
+		err   error
+	}
+	done := make(chan result, 1)
+	p := s.profile(command...)
+	go func() {
+		print, err := Fingerprint(p)
+		done <- result{print, err}
+	}()
+	select {
+	case r := <-done:
+		return r.print, r.err
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits")
+		return "", nil
+	}
+}

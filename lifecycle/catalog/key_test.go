@@ -1,10 +1,8 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -92,58 +90,6 @@ func TestRequest(t *testing.T) {
 		got, ok := Request(row.method, []byte(row.params))
 		if ok != (row.want != "") || ok && got != row.want {
 			t.Errorf("%s %.80s: %q, %v, want %q", row.method, row.params, got, ok, row.want)
-		}
-	}
-}
-
-func TestTTL(t *testing.T) {
-	for _, row := range []struct {
-		result     string
-		d          time.Duration
-		has, store bool
-	}{
-		{`{}`, 0, false, true}, {`{"tools":[]}`, 0, false, true},
-		{`{"resultType":"complete","ttlMs":1500,"cacheScope":"private"}`, 1500 * time.Millisecond, true, true},
-		{`{"ttlMs":60000}`, time.Minute, true, true}, {`{"ttlMs":1e3,"cacheScope":"public"}`, time.Second, true, true}, {`{"ttlMs":1.9,"cacheScope":"new"}`, time.Millisecond, true, true},
-		{`{"ttlMs":99999999999999999999}`, MaxTTL, true, true}, {`{"ttlMs":1e999}`, MaxTTL, true, true}, {`{"ttlMs":31536000000}`, MaxTTL, true, true},
-		{`{"ttlMs":0}`, 0, true, false}, {`{"ttlMs":-0}`, 0, true, false}, {`{"ttlMs":-5}`, 0, true, false}, {`{"ttlMs":-1e999}`, 0, true, false}, {`{"ttlMs":0.5}`, 0, true, false}, {`{"ttlMs":1e-999}`, 0, true, false},
-		{`{"ttlMs":"1000"}`, 0, true, false}, {`{"ttlMs":null}`, 0, true, false}, {`{"ttlMs":true}`, 0, true, false}, {`{"ttlMs":{}}`, 0, true, false},
-		{`{"resultType":"complete"}`, 0, false, false}, {`{"resultType":"input_required","ttlMs":1000}`, 0, false, false}, {`{"resultType":1,"ttlMs":1000}`, 0, false, false},
-		{`{"ttlMs":1000,"ttlMs":0}`, 0, false, false}, {`{"ttlMs":1000,"TTLMS":0}`, 0, false, false}, {`{"ResultType":"task","ttlMs":1000}`, 0, false, false},
-		{`{"tools":[{"ttlMs":5}]}`, 0, false, true}, {``, 0, false, false}, {`[]`, 0, false, false}, {`{"ttlMs":1000`, 0, false, false},
-	} {
-		d, has, store := TTL([]byte(row.result))
-		if d != row.d || has != row.has || store != row.store {
-			t.Errorf("%s: %v, %v, %v", row.result, d, has, store)
-		}
-	}
-}
-
-func TestKeepError(t *testing.T) {
-	kept := []string{`{"code":-32601,"message":"x"}`, `{"message":"x","code":-32601}`}
-	for _, e := range append(kept, `{"code":-32603}`, `{"code":-32602}`, `{"code":"-32601"}`, `{}`, ``, `{"code":-32601,"code":-32603}`) {
-		if KeepError([]byte(e)) != slices.Contains(kept, e) {
-			t.Errorf("%s: %v", e, KeepError([]byte(e)))
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	seen := map[string]string{}
-	long := strings.Repeat("x", 500)
-	for _, server := range []string{"", "a", "A", "a.b", "a%2Eb", "a/b", "..", "~", "a\x00", "\xff", "\xfe", long, long + "y", strings.Repeat("/", 200), strings.Repeat("/", 201)} {
-		name := encodeName(server)
-		if other, ok := seen[name]; ok {
-			t.Errorf("%q and %q are both %s", server, other, name)
-		}
-		seen[name] = server
-		if back, ok := splitName(fileName(server, aKey)); !ok || back != name || strings.ContainsAny(name, "./\x00") || len(name) > maxName {
-			t.Errorf("%q: %s, %v", server, back, ok)
-		}
-	}
-	for _, name := range []string{"", ".json", "s.json", aKey, "s." + aKey, "s." + aKey + ".json2", "s." + strings.ToUpper(aKey) + ".json", "s.x." + aKey + ".json", temporary + aKey} {
-		if _, ok := splitName(name); ok {
-			t.Errorf("%s is taken for ours", name)
 		}
 	}
 }

@@ -1,0 +1,95 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+)
+
+// warn is say, for what belongs into the record too.
+func (c *client) warn(line string) {
+	c.recordMu.Lock()
+	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
+		c.record.Warnings = append(slices.Clip(c.record.Warnings), line)
+	}
+	c.recordMu.Unlock()
+	c.sayOnce(line)
+}
+
+// sayOnce tells a line once in a session: many processes have the same to say.
+func (c *client) sayOnce(line string) {
+	c.recordMu.Lock()
+	known := c.saidLines[line]
+	if len(c.saidLines) < maxRecords {
+		c.saidLines[line] = true
+	}
+	c.recordMu.Unlock()
+	if !known {
+		c.stderr.Say("mcp-jail: " + line + "\n")
+	}
+}
+
+// announce tells stderr and the record about a diagnosis.
+func (c *client) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	c.stderr.Say(d.Text())
+	c.log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	c.recordDiagnosis(d)
+	return d
+}
+
+// recordDiagnosis puts a diagnosis on record.
+func (c *client) recordDiagnosis(d diagnostics.Diagnosis) {
+	c.recordMu.Lock()
+	if len(c.record.Diagnoses) == maxRecords {
+		c.record.Diagnoses = append(c.record.Diagnoses[:0:0], c.record.Diagnoses[1:]...)
+	}
+	c.record.Diagnoses = append(c.record.Diagnoses, d)
+	c.recordMu.Unlock()
+	c.recordChanged()
+}
+
+// recordChanged has the record saved, which has something new.
+func (c *client) recordChanged() {
+	select {
+	case c.unsavedRecord <- struct{}{}:
+	default:
+	}
+}
+
+// saveRecords hands the record out whenever there is something new, aside:
+// what is on its way to the client does not wait for a disk.
+func (c *client) saveRecords() {
+	defer close(c.saved)
+	for {
+		select {
+		case <-c.unsavedRecord:
+			c.writeRecord()
+		case <-c.finished:
+			c.writeRecord()
+			return
+		}
+	}
+}
+
+// writeRecord hands the record out. Diagnoses is only ever appended to or replaced, so
+// the copy is not written to. The digest takes longer than anything that a start does
+// before it, and is for the record alone.
+func (c *client) writeRecord() {
+	if c.config.Sink == nil {
+		return
+	}
+	c.recordMu.Lock()
+	record := c.record
+	c.recordMu.Unlock()
+	record.Profile = diagnostics.Digest(c.config.Profile)
+	record.Denials, record.Remedies = c.allDenials()
+	c.config.Sink(record)
+	if c.config.Lost == nil {
+		return
+	}
+	if err := c.config.Lost(); err != nil && !c.warnedLost {
+		c.warnedLost = true
+		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
+	}
+}

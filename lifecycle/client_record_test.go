@@ -1,0 +1,64 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+)
+
+// TestSlowRecord: what is written about a failed call does not hold up its answer,
+// nor those behind it.
+func TestSlowRecord(t *testing.T) {
+	free := make(chan struct{})
+	var records []int
+	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+		s.Sink = func(r diagnostics.Record) {
+			<-free
+			records = append(records, len(r.Diagnoses))
+		}
+	})
+	for range 3 {
+		p.send(callLine)
+		if got := p.line(); !strings.Contains(got, "[mcp-jail]") {
+			t.Errorf("got %q", got)
+		}
+	}
+	close(free)
+	p.in.Close()
+	p.rest()
+	p.ended()
+	if n := len(records); n == 0 || records[n-1] != 3 {
+		t.Errorf("records of %v diagnoses", records)
+	}
+}
+
+// TestLostRecord: a record that could not be kept is told of once, however often it is
+// tried.
+func TestLostRecord(t *testing.T) {
+	tried, kept := 0, make(chan struct{}, 8)
+	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+		s.Sink = func(diagnostics.Record) { tried++ }
+		s.Lost = func() error {
+			kept <- struct{}{}
+			if tried == 1 {
+				return nil
+			}
+			return errors.New("no space left")
+		}
+	})
+	for range 2 {
+		p.send(callLine)
+		p.line()
+		<-kept
+	}
+	p.in.Close()
+	p.rest()
+	_, stderr := p.ended()
+	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left\n"); n != 1 || tried < 3 {
+		t.Errorf("told %d times of %d: %s", n, tried, stderr)
+	}
+}

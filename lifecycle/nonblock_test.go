@@ -1,0 +1,56 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMadeNonBlocking: somebody who shares the client's descriptors makes them
+// non-blocking under us.
+func TestMadeNonBlocking(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
+	inR, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdin, cmd.Stdout = inR, outW
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &play{t: t}
+	p.use(in, out)
+	p.send(initialize)
+	p.line()
+	for _, f := range []*os.File{inR, outW} {
+		if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	const n = 100
+	line := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 2000) + `"}`
+	for range n {
+		p.send(line)
+	}
+	p.in.Close()
+	time.Sleep(300 * time.Millisecond) // until our stdout is full
+	if got := p.rest(); got != strings.Repeat(answerTo("1", line), n) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 7 {
+		t.Errorf("status %d", got)
+	}
+}

@@ -1,0 +1,183 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// failureText returns what a failed answer says, for the diagnosis to read. Decoding
+// is fine here: nothing of it is sent on.
+func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
+	var b strings.Builder
+	if e.Error.Present() {
+		var failure struct {
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(f.Slice(e.Error), &failure) == nil {
+			b.WriteString(failure.Message)
+			if len(failure.Data) > 0 {
+				b.WriteByte('\n')
+				b.Write(failure.Data)
+			}
+		}
+	} else {
+		var content []struct {
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(f.Slice(e.Content), &content) == nil {
+			for _, c := range content {
+				if c.Text != "" {
+					b.WriteString(c.Text)
+					b.WriteByte('\n')
+				}
+			}
+		}
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
+}
+
+// burst is the silence that separates two bursts of junk.
+const burst = 5 * time.Second
+
+// stripReserved takes out what a server says in our name.
+func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
+}
+
+// annotateResult adds to the result of a tool what docs/reference.md "Answers to tool
+// calls" promises, and nothing else: denials to its _meta if there are any, and a
+// block of text if it failed and there is something to say of it.
+func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	failed := e.IsError || e.Error.Present()
+	if !failed && len(s.denials(c.Start)) == 0 {
+		return
+	}
+	ev := s.evidence(diagnostics.StageCall, c, c.Start)
+	if n := s.tail.LineCount() - int(s.firstCallMark.Load()); n < tailLines { // what it said of its start was told
+		ev.Stderr, ev.RawStderr = s.tail.Lines(n), s.tail.RawLines(n)
+	}
+	if failed {
+		ev.Text = failureText(f, e)
+	}
+	d := diagnostics.Diagnose(ev)
+	if d.Silent() {
+		s.recordDiagnosis(d)
+		return
+	}
+	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
+		s.announce(d) // what is usual was told before
+	}
+	if !failed {
+		s.client.usual.learn(ev.Denials)
+	}
+	if e.Error.Present() {
+		addDiagnosisToError(f, e, d.ErrorData())
+		return
+	}
+	if meta := d.ResultMeta(); len(meta) > 0 {
+		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
+	}
+	if block := d.ResultBlock(); failed && len(block) > 0 {
+		if e.Content.Present() {
+			f.AddElement(&e.Content, block)
+		} else {
+			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
+		}
+	}
+}
+
+// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is no
+// object becomes a member of one: all of its bytes stay.
+func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
+	switch {
+	case diagnosis == nil:
+	case e.ErrorData.Kind == '{':
+		f.AddMember(&e.ErrorData, diagnostics.DataDiagnosis, diagnosis)
+	case e.ErrorData.Present():
+		f.Wrap(e.ErrorData, []byte(`{"`+diagnostics.DataServer+`":`), []byte(`,"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
+	default:
+		f.AddMember(&e.Error, "data", []byte(`{"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
+	}
+}
+
+// isDiscoveryMethod reports whether a client needs the answer to know what a server
+// offers.
+func isDiscoveryMethod(method string) bool {
+	switch method {
+	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
+		return true
+	}
+	return false
+}
+
+// declinesMethod reports whether an error is how an honest server declines:
+// "Method not found" for what it does not offer, and, to server/discover, what
+// legacy servers say to a request before initialize, or a modern one to a
+// version that it does not speak.
+func declinesMethod(method, code string) bool {
+	switch code {
+	case "-32601":
+		return true
+	case "-32600", "-32602", "-32022":
+		return method == "server/discover"
+	}
+	return false
+}
+
+// tooLargeDiagnosis is the diagnosis of a message beyond the limit.
+func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
+	const mb = 1 << 20
+	d := diagnostics.Diagnosis{
+		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
+		// says whose it is.
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server,
+	}
+	whose := "a message to it"
+	if from == mcpproxy.FromServer {
+		whose = "a message"
+		if len(f.Messages) > 0 && f.Messages[0].Kind() == mcpproxy.Response {
+			whose = "an answer"
+		}
+	}
+	if f.Err != nil {
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.profile.Server, whose, f.Size/mb, f.Err)
+	} else {
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.profile.Server, whose, (f.Size+mb-1)/mb, s.client.limit()/mb)
+		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
+		if !s.client.config.InPlace {
+			d.Grant = []string{"[servers." + s.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+			d.Fix = d.Grant[1] + " under " + d.Grant[0]
+		}
+	}
+
+	return d
+}
+
+// showNonMessage shows what a server printed to its stdout by mistake. It also counts as
+// stderr for a diagnosis: it is often the reason why nothing else follows.
+func (s *server) showNonMessage(f *mcpproxy.Frame) {
+	now := time.Now()
+	if now.Sub(s.lastJunk) > burst && !f.Blank() {
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", s.profile.Server))
+	}
+	if !f.Blank() {
+		s.lastJunk = now
+	}
+	line := f.Bytes()
+	if line == nil {
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		return
+	}
+	s.tail.Write(line)
+	shown := diagnostics.NewStderrFilter(s.client.stderr, s.redact)
+	shown.Write(line)
+	shown.Flush()
+}

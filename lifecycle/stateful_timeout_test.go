@@ -1,0 +1,96 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTimeoutsOfAHungServer: the one that cannot be told of a cancellation does
+// not keep the next call from its end.
+func TestTimeoutsOfAHungServer(t *testing.T) {
+	p := begin(t, &fake{server: "hung"}, func(s *Session) {
+		impatient(s)
+		s.Profile.Call = 300 * time.Millisecond
+	})
+	p.send(initialize)
+	p.line()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		io.WriteString(p.in, `{"id":1,"method":"tools/call","params":{"name":"a"}}`+"\n")
+		time.Sleep(150 * time.Millisecond)
+		io.WriteString(p.in, `{"id":2,"method":"tools/call","params":{"name":"b","x":"`+strings.Repeat("y", 3<<20)+`"}}`+"\n")
+	}()
+	for _, want := range []string{"1 -31006 call a", "2 -31006 call b"} {
+		if got := failureOf(t, p.line()).String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	p.cancel()
+	<-sent
+	p.ended()
+}
+
+// TestCancelledCall: who has cancelled a request gets no error for it, neither of
+// a time-out nor of the server's end.
+func TestCancelledCall(t *testing.T) {
+	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 300 * time.Millisecond })
+	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
+	time.Sleep(600 * time.Millisecond)
+	p.send(`{"id":2,"method":"tools/list"}`)
+	if got := p.line(); !strings.Contains(got, `"id":2,"result"`) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	if _, stderr := p.ended(); ownWords(stderr) != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestTimedOutInABatch: the late answer to the batch lacks what was answered.
+func TestTimedOutInABatch(t *testing.T) {
+	p := begin(t, &fake{server: "batch-late"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
+	p.send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
+	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != "1 -31006 call t" {
+		t.Errorf("got %s", got)
+	}
+	if got := p.line(); got != `[{"jsonrpc":"2.0","id":2,"result":{}}]`+"\n" {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	p.ended()
+}
+
+// TestCallTimeout: the call is answered, the server is told, its late answer is
+// dropped, the session lives on.
+func TestCallTimeout(t *testing.T) {
+	p := begin(t, &fake{server: "slow"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
+	p.send(initialize)
+	p.line()
+	p.send(callLine)
+	if got := failureOf(t, p.line()).String(); got != "1 -31006 call t" {
+		t.Errorf("got %s", got)
+	}
+	time.Sleep(300 * time.Millisecond) // the cancellation follows the answer
+	p.send(`{"id":2,"method":"ping"}`)
+	if got := p.line(); got != answerTo("2", `{"id":2,"method":"ping"}`) {
+		t.Errorf("got %q", got)
+	}
+	p.in.Close()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	if _, stderr := p.ended(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
+		t.Errorf("stderr %q", stderr)
+	}
+}

@@ -1,0 +1,88 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRefused: what two readers could read differently reaches no process. Who could
+// wait for an answer gets one.
+func TestRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		line string
+		ids  string // that are answered
+	}{
+		"a name twice":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash"}}`, "1"},
+		"another case":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","Name":"crash"}}`, "1"},
+		"another method":          {`{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"echo"}}`, "1"},
+		"two methods":             {`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"echo"}}`, "1"},
+		"two ids":                 {`{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"echo"}}`, ""},
+		"two ids but for case":    {`{"jsonrpc":"2.0","id":1,"ID":2,"method":"tools/call","params":{"name":"echo"}}`, ""},
+		"a strange id":            {`{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{"name":"echo"}}`, ""},
+		"an id null":              {`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"echo"}}`, ""},
+		"something behind":        {callOf("1", "echo", "{}") + callOf("2", "echo", "{}"), "1"},
+		"no name":                 {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, "1"},
+		"both":                    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"},"result":{}}`, "1"},
+		"no UTF-8":                {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\xff\"}}", "1"},
+		"neither":                 {`{"jsonrpc":"2.0","id":1}`, "1"},
+		"nothing":                 {`{}`, ""},
+		"junk":                    {`tools/call`, ""},
+		"junk, cut off":           {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}`, ""},
+		"a large one":             {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash","arguments":"` + strings.Repeat("x", 5<<20) + `"}}`, "1"},
+		"one of a batch":          {"[" + callOf("1", "echo", "{}") + `,{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","name":"b"}},` + initialized + "," + callOf("3", "echo", "{}") + "]", "[1 2 3"},
+		"a notification of a two": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newShop()
+			p := beginStateless(t, f, nil)
+			p.greet()
+			p.send(row.line)
+			if ids, ok := strings.CutPrefix(row.ids, "["); ok {
+				got, answers := p.batch()
+				if got != ids {
+					t.Errorf("answers to %s", got)
+				}
+				for _, a := range answers {
+					has(t, a, `"code":-32600`)
+				}
+			} else if row.ids != "" {
+				has(t, p.answer(row.ids).line, `"code":-32600`, "mcp-jail")
+			}
+			p.send(legacy("9", "ping", "{}"))
+			p.answer("9")
+			if p.nothing() == "" {
+				t.Error("nothing is said on stderr")
+			}
+			if n := f.started("echo") + f.started("crash") + f.started("a"); n != 0 || strings.Contains(f.saw("", 0), "tools/call") {
+				t.Error("it has reached a process")
+			}
+		})
+	}
+}
+
+// TestOversizedMessages: each request beyond the limit, and each call whose answer is,
+// has an answer of ours; the session goes on.
+func TestOversizedMessages(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })
+	p.greet()
+	large := `"` + strings.Repeat("x", 2<<20) + `"`
+	p.send(callOf("1", "echo", large))
+	has(t, p.answer("1").line, `"code":-32603`, "message_mb")
+	p.send("[" + callOf("2", "echo", large) + "," + callOf("3", "echo", "{}") + "]")
+	if ids, _ := p.batch(); ids != "2 3" {
+		t.Errorf("answers to %s", ids)
+	}
+	p.send(callOf("4", "big", fmt.Sprint(2<<20)), callOf("5", "big", "1000"))
+	l := p.answer("4").line
+	has(t, l, `"code":-32603`, "message_mb", `"tool":"big"`)
+	has(t, p.answer("5").line, "bbbb")
+	p.send(`{"jsonrpc":"2.0","method":"notifications/x","params":` + large + "}")
+	has(t, p.nothing(), "it was dropped")
+	if f.started("echo") != 0 {
+		t.Error("it was run")
+	}
+}

@@ -1,0 +1,71 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestIDs: each answer has the id of its call, byte for byte, whatever an id can be.
+func TestIDs(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.MaxCalls = 16 })
+	p.greet()
+	ids := []string{"1", "1.0", `"1"`, `"a\"b"`, "9007199254740993", "9007199254740992", `"\u00e9x"`, "-7", `""`, `"mcp-jail/1"`}
+	for _, id := range ids {
+		p.send(callOf(id, "ask", "{}"))
+	}
+	asked := map[string]string{} // by our id: which process cannot be told from it
+	for range ids {
+		asked[string(p.told("sampling/createMessage").ID)] = ""
+	}
+	if len(asked) != len(ids) {
+		t.Fatalf("%d processes that all use id 0 ask as %v", len(ids), asked)
+	}
+	for id := range asked {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"for":%s}}`, id, id))
+	}
+	results := map[string]bool{}
+	for _, id := range ids {
+		l := p.answer(id).line
+		has(t, l, `id=0 result={\"for\":`, "calls=1")
+		_, result, _ := strings.Cut(l, "result={")
+		results[result] = true
+	}
+	if len(results) != len(ids) {
+		t.Errorf("two calls were given one reply: %v", results)
+	}
+	if stderr := p.nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+	// The handshakes had ids of ours, and no two the same.
+	seen := map[string]bool{}
+	for n := range len(ids) {
+		hello, _, _ := strings.Cut(f.saw("ask", n), "\n")
+		has(t, hello, `"method":"initialize"`, `"id":"mcp-jail/`)
+		if seen[hello] {
+			t.Errorf("twice: %q", hello)
+		}
+		seen[hello] = true
+	}
+}
+
+// TestDuplicateID: a second request with the id of one under way gets no answer of its
+// own, which nobody could tell from the first one's; and its tool is not run.
+func TestDuplicateID(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(callOf(`"é"`, "ask", "{}"))
+	ask := p.told("sampling/createMessage")
+	p.send(callOf(`"\u00e9"`, "crash", "{}"), `{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"x","name":"y"}}`)
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, ask.ID))
+	has(t, p.answer(`"é"`).line, "id=0 result={}")
+	stderr := p.nothing()
+	has(t, stderr, "for a second request before the first was answered", "can be read in more than one way", "; it was dropped")
+	if f.started("crash") != 0 {
+		t.Error("the second was run")
+	}
+}

@@ -1,0 +1,89 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+)
+
+// TestVerified: the client is told, once, that a list is another one by now, and only
+// then.
+func TestVerified(t *testing.T) {
+	for _, tools := range []string{allTools, "echo,other"} {
+		t.Run(tools, func(t *testing.T) {
+			var c catalog.Catalog
+			first := beginStateless(t, newShop(), keptIn(&c))
+			list := first.opening()
+			first.nothing()
+			f := newShop()
+			f.options = func(string, int) string { return "tools=" + tools }
+			p := beginStateless(t, f, keptIn(&c))
+			if again := p.opening(); again != list {
+				t.Errorf("%q", again)
+			}
+			if tools != allTools {
+				p.told("notifications/tools/list_changed")
+				p.send(legacy("1", "tools/list", "{}"))
+				has(t, p.answer("1").line, `"tools":[{"name":"echo"},{"name":"other"}]`)
+			}
+			eventually(t, "it is verified", func() bool { return strings.Contains(f.saw("", 0), "tools/list") })
+			// That is done once, however often the client asks.
+			for i := range 5 {
+				p.send(legacy(fmt.Sprint(10+i), "tools/list", "{}"))
+				p.answer(fmt.Sprint(10 + i))
+			}
+			p.send(legacy("2", "resources/read", `{}`))
+			p.answer("2")
+			p.nothing()
+			if n := strings.Count(f.saw("", 0), "tools/list"); n != 1 || f.started("") != 1 {
+				t.Errorf("asked %d times, %d processes", n, f.started(""))
+			}
+		})
+	}
+}
+
+// TestChangesTold: what the discovery process says of its lists is looked at before the
+// client hears of it.
+func TestChangesTold(t *testing.T) {
+	for _, changes := range []bool{true, false} {
+		f := newShop()
+		to := map[bool]string{true: "a2", false: "a1"}[changes]
+		f.options = func(string, int) string { return "tools=a1 changing=" + to }
+		p := beginStateless(t, f, nil)
+		has(t, p.opening(), `"name":"a1"`)
+		p.send(legacy("1", "resources/list", "{}")) // which it changes at
+		p.answer("1")
+		eventually(t, "the list is asked for again", func() bool { return strings.Count(f.saw("", 0), "tools/list") == 2 })
+		if changes {
+			p.told("notifications/tools/list_changed")
+		}
+		p.send(legacy("2", "tools/list", "{}"))
+		has(t, p.answer("2").line, `"name":"`+to+`"`)
+		p.nothing()
+	}
+}
+
+// TestAlwaysChanged: a server that says after each list that it has changed is not
+// asked without end.
+func TestAlwaysChanged(t *testing.T) {
+	f := newShop()
+	f.options = func(string, int) string { return "list-changed" }
+	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.tick = time.Hour })
+	p.greet()
+	p.send(legacy("1", "tools/list", "{}"))
+	p.answer("1")
+	eventually(t, "it is asked again", func() bool { return strings.Count(f.saw("", 0), "tools/list") > 1 })
+	for _, id := range []string{"2", "3", "4"} { // each has the background look
+		p.send(callOf(id, "echo", "{}"))
+		p.answer(id)
+	}
+	p.nothing()
+	if n := strings.Count(f.saw("", 0), "tools/list"); n != 2 {
+		t.Errorf("it was asked %d times", n)
+	}
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMute: a process that has closed its stdout answers nothing any more, and nobody
+// waits for it.
+func TestMute(t *testing.T) {
+	f := newShop()
+	p := beginStateless(t, f, atMost(1))
+	p.greet()
+	p.send(callOf("1", "mute", "{}"), callOf("2", "echo", "{}"))
+	if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, "call mute") {
+		t.Error(got)
+	}
+	has(t, p.answer("2").line, "tool=echo")
+	has(t, p.nothing(), "has closed its stdout")
+}
+
+// TestStuffed: a process that asks for more than it reads gives back its slot.
+func TestStuffed(t *testing.T) {
+	f := newShop()
+	f.options = func(tool string, _ int) string {
+		if tool == "never" {
+			return "stuff"
+		}
+		return ""
+	}
+	p := beginStateless(t, f, atMost(1))
+	p.greet()
+	p.send(callOf("1", "never", "{}"), callOf("2", "echo", "{}"))
+	if p.answer("1").Error == nil {
+		t.Error("no failure")
+	}
+	has(t, p.answer("2").line, "tool=echo")
+	has(t, p.nothing(), `tool "never" does not read what it has asked for; it was ended`)
+}
+
+// TestNoLineEnd: a last line without an end reaches a process that waits for one, and
+// so does its answer the client.
+func TestNoLineEnd(t *testing.T) {
+	f := newShop()
+	f.servers["last"] = "unended"
+	p := beginStateless(t, f, nil)
+	p.greet()
+	p.send(callOf("1", "last", "{}"))
+	p.answer("1") // which is read as a line
+	p.send(callOf("2", "echo", "{}"))
+	p.answer("2")
+	p.in.WriteString(callOf("3", "echo", "{}"))
+	p.in.Close()
+	has(t, p.answer("3").line, "tool=echo")
+	p.nothing()
+}
