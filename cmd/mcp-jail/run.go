@@ -184,6 +184,7 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 	if r.LogLevel == "" || r.LogLevel == "off" || err != nil {
 		return zerolog.Nop(), done, nil
 	}
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
 	var to io.Writer = zerolog.ConsoleWriter{Out: c.err, NoColor: !c.errTTY, TimeFormat: "15:04:05.000"}
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
