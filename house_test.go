@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"diagnostics":    {module + "policy"},
 	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/handover", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy"},
-	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/rs/zerolog"},
+	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"internal/testkit":          {}, // for tests: no other line has it
 	"cmd/mcp-jail": {
 		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/handover", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
-		"github.com/jessevdk/go-flags", "github.com/rs/zerolog",
+		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
 	},
 }
 

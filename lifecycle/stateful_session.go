@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/mattn/go-isatty"
+
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -61,8 +63,8 @@ func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.
 		s.client.startReading(func() error { return s.client.proxy.RunClient(&s.upstream) })
 	}
 	s.client.tasks.Go(func() { s.client.refuseAll(d) })
-	if info, err := s.client.config.In.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		return // somebody at a terminal has read it on stderr
+	if isTerminal(s.client.config.In) {
+		return // a person has read the diagnosis on stderr
 	}
 	wait := s.client.config.Linger
 	if s.client.requested.isSet() {
@@ -86,4 +88,11 @@ func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.
 			timer.Reset(s.client.times.afterRefusal)
 		}
 	}
+}
+
+// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
+// the file blocking for every process that shares it.
+func isTerminal(f *os.File) (is bool) {
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
 }

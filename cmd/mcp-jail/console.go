@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+
+	"github.com/mattn/go-isatty"
 )
 
 // The voice of the terminal:
@@ -37,14 +39,11 @@ func (c console) withColours() console {
 	return c
 }
 
-// isTerminal is true for a character device that is not /dev/null.
-func isTerminal(f *os.File) bool {
-	st, err := f.Stat()
-	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(st, null)
+// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
+// the file blocking for every process that shares it.
+func isTerminal(f *os.File) (is bool) {
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
 }
 
 const (

@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/mattn/go-isatty"
 )
 
 // patience bounds the whole run, so that it ends even where a server hangs.
@@ -41,7 +43,7 @@ func main() {
 		os.Exit(2)
 	}
 	c.out = os.Stdout
-	c.color = *color == "always" || *color == "auto" && isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
+	c.color = *color == "always" || *color == "auto" && isatty.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == ""
 
 	// SIGPIPE too: a reader that leaves early, such as head, is a reason to stop and not one to die and leave litter.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
