@@ -34,56 +34,56 @@ type finding struct {
 
 func newAnalyzer(ev *Evidence) *analyzer {
 	ev.Redactor = ev.redactor()
-	j := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev)}
-	if j.profile == nil {
-		j.profile = &policy.Profile{}
+	a := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev)}
+	if a.profile == nil {
+		a.profile = &policy.Profile{}
 	}
-	j.writer.writeForbidden = j.writeForbidden
-	return j
+	a.writer.writeForbidden = a.writeForbidden
+	return a
 }
 
 // analyzeReference judges one name of a text. Without a profile nothing is known to be
 // refused, and so nothing is blamed.
-func (j *analyzer) analyzeReference(m reference) finding {
-	if j.ev.Profile == nil {
+func (a *analyzer) analyzeReference(ref reference) finding {
+	if a.ev.Profile == nil {
 		return finding{}
 	}
-	switch m.kind {
+	switch ref.kind {
 	case refPath:
-		return j.analyzePath(m)
+		return a.analyzePath(ref)
 	case refHost:
-		return j.analyzeHost(m)
+		return a.analyzeHost(ref)
 	case refVariable:
-		return j.analyzeVariable(m)
+		return a.analyzeVariable(ref)
 	case refProgram:
-		return j.analyzeProgram(m)
+		return a.analyzeProgram(ref)
 	case refRepository:
-		return j.analyzeGitSearch(m.name)
+		return a.analyzeGitSearch(ref.name)
 	}
 	return finding{}
 }
 
 // attribute makes the verdict that target is refused.
-func (j *analyzer) attribute(a Attribution, axis policy.Axis, target, missing, cause string, n grant) finding {
-	return finding{refused: true, grant: n, hint: Hint{Attribution: a, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+func (a *analyzer) attribute(sure Attribution, axis policy.Axis, target, missing, cause string, n grant) finding {
+	return finding{refused: true, grant: n, hint: Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
 }
 
 // show is a path in the words of the configuration, harmless and in quotes.
-func (j *analyzer) show(path string) string { return j.quote(j.writer.display(path)) }
+func (a *analyzer) show(path string) string { return a.quote(a.writer.display(path)) }
 
 // quote is quote without the values of secrets: the judge sees them, for what is judged
 // must be the name that was meant.
-func (j *analyzer) quote(s string) string { return quote(j.ev.Redactor.Redact(s)) }
+func (a *analyzer) quote(s string) string { return quote(a.ev.Redactor.Redact(s)) }
 
 // serverSaid is what the server said, in short.
-func (j *analyzer) serverSaid(line string) string {
-	return "the server said " + quote(cut(j.ev.Redactor.Redact(line), 200))
+func (a *analyzer) serverSaid(line string) string {
+	return "the server said " + quote(cut(a.ev.Redactor.Redact(line), 200))
 }
 
 // revealsSecret tells whether the lines for a need would show the value of a variable.
-func (j *analyzer) revealsSecret(n grant) bool {
-	for _, line := range append(j.writer.block(n), j.writer.display(n.path), n.endpoint()) {
-		if j.ev.Redactor.Redact(line) != line {
+func (a *analyzer) revealsSecret(n grant) bool {
+	for _, line := range append(a.writer.block(n), a.writer.display(n.path), n.endpoint()) {
+		if a.ev.Redactor.Redact(line) != line {
 			return true
 		}
 	}
@@ -91,31 +91,31 @@ func (j *analyzer) revealsSecret(n grant) bool {
 }
 
 // absolute is the path that a text means; ok is false when it means none.
-func (j *analyzer) absolute(name string) (path string, ok bool) {
+func (a *analyzer) absolute(name string) (path string, ok bool) {
 	name = strings.TrimPrefix(name, "file://")
 	switch {
 	case name == "" || len(name) > 4096 || strings.ContainsRune(name, 0):
 		return "", false
 	case name == "~" || strings.HasPrefix(name, "~/"):
-		if j.ev.UserHome == "" {
+		if a.ev.UserHome == "" {
 			return "", false
 		}
-		name = filepath.Join(j.ev.UserHome, strings.TrimPrefix(name, "~"))
+		name = filepath.Join(a.ev.UserHome, strings.TrimPrefix(name, "~"))
 	case !filepath.IsAbs(name):
-		if j.profile.Dir == "" {
+		if a.profile.Dir == "" {
 			return "", false
 		}
-		name = filepath.Join(j.profile.Dir, name)
+		name = filepath.Join(a.profile.Dir, name)
 	}
 	return filepath.Clean(name), true
 }
 
 // canonical is what path leads to: through the links that exist in the jail,
 // and through those of the host where it can be asked.
-func (j *analyzer) canonical(path string) string {
+func (a *analyzer) canonical(path string) string {
 	for range 8 { // links may lead to links
 		next := path
-		for _, l := range j.profile.Links {
+		for _, l := range a.profile.Links {
 			if policy.Within(path, l.Path) {
 				target := l.Target
 				if !filepath.IsAbs(target) {
@@ -130,8 +130,8 @@ func (j *analyzer) canonical(path string) string {
 		}
 		path = next
 	}
-	if j.ev.Canonical != nil {
-		if c := j.ev.Canonical(path); filepath.IsAbs(c) {
+	if a.ev.Canonical != nil {
+		if c := a.ev.Canonical(path); filepath.IsAbs(c) {
 			return filepath.Clean(c)
 		}
 	}
@@ -147,11 +147,11 @@ const (
 	present
 )
 
-func (j *analyzer) exists(path string) existence {
+func (a *analyzer) exists(path string) existence {
 	switch {
-	case j.ev.Exists == nil:
+	case a.ev.Exists == nil:
 		return unknown
-	case j.ev.Exists(path):
+	case a.ev.Exists(path):
 		return present
 	}
 	return absent

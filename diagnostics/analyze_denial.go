@@ -12,37 +12,37 @@ import (
 
 // analyzeDenial turns a fact of the jail into a verdict. It is always blamed; a line to
 // add comes with it where a line can grant it.
-func (j *analyzer) analyzeDenial(d Denial) finding {
+func (a *analyzer) analyzeDenial(d Denial) finding {
 	if d.Target == targetOthers {
-		return j.analyzeOthersDenial(d)
+		return a.analyzeOthersDenial(d)
 	}
-	d.Program = j.ev.Redactor.Redact(d.Program)
-	target := j.quote(d.Target)
+	d.Program = a.ev.Redactor.Redact(d.Program)
+	target := a.quote(d.Target)
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
-		target = j.show(filepath.Clean(d.Target))
+		target = a.show(filepath.Clean(d.Target))
 	}
 	cause := "the jail refused " + operation(d) + " " + target + d.programAndCount()
 	switch d.Axis {
 	case policy.AxisFs:
-		return j.analyzePathDenial(d, cause)
+		return a.analyzePathDenial(d, cause)
 	case policy.AxisIPC:
 		if filepath.IsAbs(d.Target) { // a socket with a name
-			return j.analyzePathDenial(d, cause)
+			return a.analyzePathDenial(d, cause)
 		}
 	case policy.AxisNet:
-		return j.analyzeNetDenial(d, cause)
+		return a.analyzeNetDenial(d, cause)
 	case policy.AxisEnv:
-		return j.attributeVariable(Certain, d.Target, cause)
+		return a.attributeVariable(Certain, d.Target, cause)
 	case policy.AxisProcess:
 		if rightsOf(d.Operation).Has(policy.Execute) {
-			return j.analyzeProgramDenial(d, cause)
+			return a.analyzeProgramDenial(d, cause)
 		}
 	case policy.AxisLimits:
-		return j.analyzeLimitDenial(d, cause)
+		return a.analyzeLimitDenial(d, cause)
 	}
-	v := j.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
-	v.fix = "no line of a policy grants this"
-	return v
+	f := a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
+	f.fix = "no line of a policy grants this"
+	return f
 }
 
 // operation is the attempt in words that read on: "open for writing of".
@@ -97,31 +97,31 @@ const targetOthers = "(others)"
 // have them either, and then nothing was refused.
 const reasonAbsent = "absent"
 
-func (j *analyzer) analyzeOthersDenial(d Denial) finding {
-	a, cause := Certain, "the jail refused more than it keeps on record: "
+func (a *analyzer) analyzeOthersDenial(d Denial) finding {
+	sure, cause := Certain, "the jail refused more than it keeps on record: "
 	if d.Reason == reasonAbsent {
-		a, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
+		sure, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
 	}
-	v := j.attribute(a, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+j.quote(d.Target)+d.programAndCount(), grant{})
-	v.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
-	return v
+	f := a.attribute(sure, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+a.quote(d.Target)+d.programAndCount(), grant{})
+	f.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
+	return f
 }
 
-func (j *analyzer) analyzePathDenial(d Denial, cause string) finding {
-	path, ok := j.absolute(d.Target)
+func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
+	path, ok := a.absolute(d.Target)
 	if !ok {
-		return j.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
+		return a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
 	}
 	want := rightsOf(d.Operation)
 	if want == 0 {
 		want = policy.Read
 	}
-	m := reference{name: path, want: want, fault: faultRefused, isMkdir: strings.HasPrefix(d.Operation, "mkdir")}
-	missing := j.missingRights(path, m, j.exists(path))
-	m.isConnect = d.Axis == policy.AxisIPC
+	ref := reference{name: path, want: want, fault: faultRefused, isMkdir: strings.HasPrefix(d.Operation, "mkdir")}
+	missing := a.missingRights(path, ref, a.exists(path))
+	ref.isConnect = d.Axis == policy.AxisIPC
 	private := ""
-	if m.isConnect {
-		private, _ = j.jailPlace(path)
+	if ref.isConnect {
+		private, _ = a.jailPlace(path)
 	}
 	if missing == 0 && private != "" {
 		// The jail's own directory may be written, and has no such socket.
@@ -130,53 +130,53 @@ func (j *analyzer) analyzePathDenial(d Denial, cause string) finding {
 	}
 	if missing == 0 {
 		// The profile allows what the jail refused: no line would change that.
-		v := j.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
-		v.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
+		f := a.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
+		f.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
 		if strings.HasPrefix(d.Operation, "rename") {
 			// The record has the new name alone, and the old one is what was refused.
-			v.fix = "the new name is granted, and the old one stays in place: it may not be removed (delete), or it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + j.planCommand()
+			f.fix = "the new name is granted, and the old one stays in place: it may not be removed (delete), or it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + a.planCommand()
 		}
-		return v
+		return f
 	}
 	// Neither would succeed outside of the jail: a file is not made where a directory
 	// is, and what is not there is not removed.
-	if want != policy.Read && want&policy.Delete == 0 && j.exists(path+"/.") == present {
-		m.isMkdir = true
+	if want != policy.Read && want&policy.Delete == 0 && a.exists(path+"/.") == present {
+		ref.isMkdir = true
 	}
-	if strings.HasPrefix(d.Operation, "remove") && j.exists(path) == absent {
-		v := j.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
-		v.fix = j.show(path) + " does not exist on this host either"
-		return v
+	if strings.HasPrefix(d.Operation, "remove") && a.exists(path) == absent {
+		f := a.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
+		f.fix = a.show(path) + " does not exist on this host either"
+		return f
 	}
-	v, beside := j.attributeCompanion(Certain, path, missing, cause)
+	f, beside := a.attributeCompanion(Certain, path, missing, cause)
 	switch {
-	case beside && !m.isConnect:
+	case beside && !ref.isConnect:
 	case want == policy.Delete:
-		v = j.attributeParent(Certain, path, policy.Write, cause)
+		f = a.attributeParent(Certain, path, policy.Write, cause)
 	default:
-		v = j.attributePath(Certain, path, missing, m.isMkdir, cause)
+		f = a.attributePath(Certain, path, missing, ref.isMkdir, cause)
 	}
-	v.hint.Axis = d.Axis
-	if n := v.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^j.profile.RightsAt(n.path) == 0 && !j.isReserved(n.path) {
-		v.grant, v.hint.Warning = grant{}, ""
-		v.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + j.planCommand()
+	f.hint.Axis = d.Axis
+	if n := f.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^a.profile.RightsAt(n.path) == 0 && !a.isReserved(n.path) {
+		f.grant, f.hint.Warning = grant{}, ""
+		f.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + a.planCommand()
 	}
-	return j.withhold(j.forSocket(v, m.isConnect), m.isConnect)
+	return a.withhold(a.forSocket(f, ref.isConnect), ref.isConnect)
 }
 
-func (j *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
-	path, ok := j.absolute(d.Target)
+func (a *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
+	path, ok := a.absolute(d.Target)
 	if !ok || !strings.Contains(d.Target, "/") {
-		return j.attributeCommand(Certain, d.Target, cause)
+		return a.attributeCommand(Certain, d.Target, cause)
 	}
-	if j.rightsAt(path).Has(policy.Execute) && j.profile.Programs != nil {
-		v := j.attributeCommand(Certain, j.commandName(path), cause)
-		v.hint.Target = path
-		return v
+	if a.rightsAt(path).Has(policy.Execute) && a.profile.Programs != nil {
+		f := a.attributeCommand(Certain, a.commandName(path), cause)
+		f.hint.Target = path
+		return f
 	}
-	v := j.attributePath(Certain, path, policy.Execute, false, cause)
-	v.hint.Axis = policy.AxisProcess
-	return v
+	f := a.attributePath(Certain, path, policy.Execute, false, cause)
+	f.hint.Axis = policy.AxisProcess
+	return f
 }
 
 // splitEndpoint reads the target of a refused connection: a host, host:port, an
@@ -197,6 +197,6 @@ func splitEndpoint(target string) (host string, port int, scheme string, ok bool
 		target = h
 		port, _ = strconv.Atoi(p)
 	}
-	m, ok := hostReference(target, strconv.Itoa(port), scheme)
-	return m.name, m.port, m.scheme, ok
+	ref, ok := hostReference(target, strconv.Itoa(port), scheme)
+	return ref.name, ref.port, ref.scheme, ok
 }

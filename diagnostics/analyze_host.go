@@ -10,28 +10,28 @@ import (
 )
 
 // analyzeHost judges a host that a text names together with a fault of the network.
-func (j *analyzer) analyzeHost(m reference) finding {
-	name := loopbackName(m.name)
-	target := endpoint(name, m.port)
-	if grantsHost(j.profile.Net, name, m.port, m.scheme) {
+func (a *analyzer) analyzeHost(ref reference) finding {
+	name := loopbackName(ref.name)
+	target := endpoint(name, ref.port)
+	if grantsHost(a.profile.Net, name, ref.port, ref.scheme) {
 		return finding{
-			note: "the policy grants " + j.quote(target) + ": the name or the connection failed outside of the jail",
-			fix:  "see whether " + j.quote(target) + " can be reached without mcp-jail",
+			note: "the policy grants " + a.quote(target) + ": the name or the connection failed outside of the jail",
+			fix:  "see whether " + a.quote(target) + " can be reached without mcp-jail",
 		}
 	}
-	if _, err := netip.ParseAddr(name); err == nil && grantsNames(j.profile.Net) {
+	if _, err := netip.ParseAddr(name); err == nil && grantsNames(a.profile.Net) {
 		// It may be what a granted name resolves to; the text does not say.
-		return finding{note: "the message names the address " + j.quote(target) + ", which no rule names; it may belong to a host that is granted"}
+		return finding{note: "the message names the address " + a.quote(target) + ", which no rule names; it may belong to a host that is granted"}
 	}
-	cause := "the server's message names the host " + j.quote(target) + ", which the policy does not grant"
-	if len(j.profile.Net) == 0 {
+	cause := "the server's message names the host " + a.quote(target) + ", which the policy does not grant"
+	if len(a.profile.Net) == 0 {
 		cause += " (it grants no network)"
 	}
-	return j.attributeHost(Likely, name, m.port, m.scheme, cause)
+	return a.attributeHost(Likely, name, ref.port, ref.scheme, cause)
 }
 
 // attributeHost is the verdict that a host is refused, with the rule to add.
-func (j *analyzer) attributeHost(a Attribution, host string, port int, scheme, cause string) finding {
+func (a *analyzer) attributeHost(sure Attribution, host string, port int, scheme, cause string) finding {
 	n := grant{host: host, port: port, scheme: scheme}
 	switch {
 	case scheme == "https" && port == 443, scheme == "http" && port == 80:
@@ -49,16 +49,16 @@ func (j *analyzer) attributeHost(a Attribution, host string, port int, scheme, c
 	if _, err := policy.NormalizeHost(host); err != nil {
 		n = grant{} // no rule can name it
 	}
-	v := j.attribute(a, policy.AxisNet, endpoint(host, port), "connect", cause, n)
+	f := a.attribute(sure, policy.AxisNet, endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case host == "localhost":
-		v.fix = "localhost is the host itself: grant it for a service that you know there"
+		f.fix = "localhost is the host itself: grant it for a service that you know there"
 	case err == nil && addr.IsLinkLocalUnicast():
-		v.hint.Warning = host + " is link-local: such addresses serve credentials to cloud machines"
+		f.hint.Warning = host + " is link-local: such addresses serve credentials to cloud machines"
 	case err == nil && !addr.IsPrivate():
-		v.fix = "prefer the name of the host to its address"
+		f.fix = "prefer the name of the host to its address"
 	}
-	return v
+	return f
 }
 
 // loopbackName is the name that rules have for the host itself.

@@ -21,8 +21,8 @@ const (
 )
 
 // limit is the value of a key, 0 for an unknown one.
-func (j *analyzer) limit(key string) int {
-	l := j.profile.Limits
+func (a *analyzer) limit(key string) int {
+	l := a.profile.Limits
 	return map[string]int{
 		keyMemory: l.MemoryMB, keyProcesses: l.Processes, keyOpenFiles: l.OpenFiles,
 		keyFileSize: l.FileSizeMB, keyMessage: l.MessageMB,
@@ -31,37 +31,37 @@ func (j *analyzer) limit(key string) int {
 }
 
 // raiseLimit is a verdict with the line that doubles a limit.
-func (j *analyzer) raiseLimit(key string) (v finding) {
-	v.hint = Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit"}
-	if value := j.limit(key); value > 0 {
-		v.grant = grant{limit: key, value: 2 * value}
+func (a *analyzer) raiseLimit(key string) (f finding) {
+	f.hint = Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit"}
+	if value := a.limit(key); value > 0 {
+		f.grant = grant{limit: key, value: 2 * value}
 	}
-	return v
+	return f
 }
 
 // analyzeLimitDenial judges a limit that the jail saw being reached. The target names
 // the key and its value: "memory_mb = 64".
-func (j *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
+func (a *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
 	key, value, _ := strings.Cut(d.Target, " ")
 	value = strings.TrimPrefix(value, "= ")
-	v := j.raiseLimit(key)
-	v.refused = true
-	v.hint.Attribution, v.hint.Target, v.hint.Cause = Certain, d.Target, cause
-	if v.grant.isZero() {
-		return v
+	f := a.raiseLimit(key)
+	f.refused = true
+	f.hint.Attribution, f.hint.Target, f.hint.Cause = Certain, d.Target, cause
+	if f.grant.isZero() {
+		return f
 	}
 	limit := key + " = " + value
 	switch where, full := strings.CutPrefix(d.Operation, "space in "); {
 	case full:
-		v.hint.Cause = sanitize(where) + " is full: it holds at most half of " + limit
+		f.hint.Cause = sanitize(where) + " is full: it holds at most half of " + limit
 	case key == keyMemory && d.PID > 0:
-		v.hint.Cause = "the server's processes together used more than " + limit + ": the jail ended the largest" + d.programAndCount()
+		f.hint.Cause = "the server's processes together used more than " + limit + ": the jail ended the largest" + d.programAndCount()
 	case key == keyProcesses:
-		v.hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"
+		f.hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"
 	default:
-		v.hint.Cause = "the server reached the limit " + limit
+		f.hint.Cause = "the server reached the limit " + limit
 	}
-	return v
+	return f
 }
 
 // limitWords are what runtimes print when a limit refuses them something, in
@@ -80,45 +80,45 @@ var limitWords = []struct {
 }
 
 // ephemeralHome is the HOME of a call, which is memory as well; "" for one that is kept.
-func (j *analyzer) ephemeralHome() string {
-	if e, _ := j.ev.Profile.Find(j.ev.Profile.Home); e.Ephemeral {
-		return j.ev.Profile.Home
+func (a *analyzer) ephemeralHome() string {
+	if e, _ := a.ev.Profile.Find(a.ev.Profile.Home); e.Ephemeral {
+		return a.ev.Profile.Home
 	}
 	return ""
 }
 
 // limitFromText looks for words that a limit brings about.
-func (j *analyzer) limitFromText(lines []string) (v finding, ok bool) {
-	if j.ev.Profile == nil {
-		return v, false
+func (a *analyzer) limitFromText(lines []string) (f finding, ok bool) {
+	if a.ev.Profile == nil {
+		return f, false
 	}
-	home := j.ephemeralHome()
+	home := a.ephemeralHome()
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, l := range limitWords {
 			if l.key == keyMemory && home != "" {
 				l.with = append(slices.Clone(l.with), strings.ToLower(home))
 			}
-			if !containsAny(lower, l.words) || l.with != nil && !containsAny(lower, l.with) || j.limit(l.key) <= 0 {
+			if !containsAny(lower, l.words) || l.with != nil && !containsAny(lower, l.with) || a.limit(l.key) <= 0 {
 				continue
 			}
 			if l.key == keyOpenFiles && strings.Contains(lower, "in system") {
 				continue // ENFILE: the host's own limit
 			}
-			v := j.raiseLimit(l.key)
-			what := "the limit " + l.key + " = " + strconv.Itoa(j.limit(l.key)) + " looks like this (" + l.show + ")"
+			f := a.raiseLimit(l.key)
+			what := "the limit " + l.key + " = " + strconv.Itoa(a.limit(l.key)) + " looks like this (" + l.show + ")"
 			if l.key == keyMemory {
 				places := "a full /tmp or /dev/shm"
 				if home != "" {
 					places = "a full /tmp, /dev/shm or HOME, or a file of HOME that is too large to be copied"
 				}
-				what = places + ", each of half of memory_mb = " + strconv.Itoa(j.limit(l.key)) + ", looks like this (" + l.show + ")"
+				what = places + ", each of half of memory_mb = " + strconv.Itoa(a.limit(l.key)) + ", looks like this (" + l.show + ")"
 			}
-			v.note = j.serverSaid(line) + "; " + what
-			return v, true
+			f.note = a.serverSaid(line) + "; " + what
+			return f, true
 		}
 	}
-	return v, false
+	return f, false
 }
 
 func containsAny(s string, words []string) bool {

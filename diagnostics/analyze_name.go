@@ -10,39 +10,39 @@ import (
 
 // analyzeVariable judges a name that may be one of an environment variable. Only one
 // that is set on the host and was withheld tells anything about the jail.
-func (j *analyzer) analyzeVariable(m reference) finding {
-	if _, found := slices.BinarySearch(j.profile.Withheld, m.name); found || slices.Contains(j.profile.Withheld, m.name) {
-		return j.attributeVariable(Likely, m.name, "the server's message names the variable "+m.name+", which is set but not granted")
+func (a *analyzer) analyzeVariable(ref reference) finding {
+	if _, found := slices.BinarySearch(a.profile.Withheld, ref.name); found || slices.Contains(a.profile.Withheld, ref.name) {
+		return a.attributeVariable(Likely, ref.name, "the server's message names the variable "+ref.name+", which is set but not granted")
 	}
-	set := slices.ContainsFunc(j.profile.Env, func(v policy.Variable) bool { return v.Name == m.name })
-	if set || !m.asked {
+	set := slices.ContainsFunc(a.profile.Env, func(v policy.Variable) bool { return v.Name == ref.name })
+	if set || !ref.asked {
 		return finding{}
 	}
-	if slices.Contains(j.ev.Unset, m.name) {
+	if slices.Contains(a.ev.Unset, ref.name) {
 		return finding{
 			aboutPolicy: true,
-			note:        "the variable " + m.name + " is granted but not set where mcp-jail was started",
-			fix:         "set " + m.name + " in the client's configuration of this server",
+			note:        "the variable " + ref.name + " is granted but not set where mcp-jail was started",
+			fix:         "set " + ref.name + " in the client's configuration of this server",
 		}
 	}
-	if !strings.Contains(m.name, "_") {
+	if !strings.Contains(ref.name, "_") {
 		return finding{}
 	}
 	return finding{
-		note:  "the variable " + m.name + " is not set where mcp-jail was started",
-		fix:   "set " + m.name + " in the client's configuration of this server, and grant it",
-		grant: grant{variable: m.name},
-		hint:  Hint{Warning: loaderWarning(m.name)},
+		note:  "the variable " + ref.name + " is not set where mcp-jail was started",
+		fix:   "set " + ref.name + " in the client's configuration of this server, and grant it",
+		grant: grant{variable: ref.name},
+		hint:  Hint{Warning: loaderWarning(ref.name)},
 	}
 }
 
-func (j *analyzer) attributeVariable(a Attribution, name, cause string) finding {
-	v := j.attribute(a, policy.AxisEnv, name, "variable", cause, grant{variable: name})
-	v.hint.Warning = loaderWarning(name)
+func (a *analyzer) attributeVariable(sure Attribution, name, cause string) finding {
+	f := a.attribute(sure, policy.AxisEnv, name, "variable", cause, grant{variable: name})
+	f.hint.Warning = loaderWarning(name)
 	if !isVariable(name) {
-		v.grant = grant{}
+		f.grant = grant{}
 	}
-	return v
+	return f
 }
 
 // loaderWarning warns of a variable that no program asks for, and that loaders, shells and
@@ -64,26 +64,26 @@ func isVariable(name string) bool {
 }
 
 // analyzeProgram judges a program that a text says was not started.
-func (j *analyzer) analyzeProgram(m reference) finding {
-	if strings.Contains(m.name, "/") {
-		m.kind, m.want = refPath, policy.Read|policy.Execute
-		return j.analyzePath(m)
+func (a *analyzer) analyzeProgram(ref reference) finding {
+	if strings.Contains(ref.name, "/") {
+		ref.kind, ref.want = refPath, policy.Read|policy.Execute
+		return a.analyzePath(ref)
 	}
 	var outside string // the first file of that name that may not be executed
 	inside := false    // one that may
 	file := ""         // the first of all
-	for _, dir := range filepath.SplitList(j.searchPath()) {
+	for _, dir := range filepath.SplitList(a.searchPath()) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found := j.canonical(filepath.Join(dir, m.name))
-		if j.exists(found) != present {
+		found := a.canonical(filepath.Join(dir, ref.name))
+		if a.exists(found) != present {
 			continue
 		}
 		if file == "" {
 			file = found
 		}
-		if j.rightsAt(found).Has(policy.Execute) {
+		if a.rightsAt(found).Has(policy.Execute) {
 			inside = true
 			break
 		}
@@ -91,61 +91,61 @@ func (j *analyzer) analyzeProgram(m reference) finding {
 			outside = found
 		}
 	}
-	for _, d := range j.ev.Denials {
-		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && j.profile.Programs != nil && !j.isListed(m.name) {
-			v := j.attributeCommand(Certain, m.name, "the jail refused "+operation(d)+" "+j.quote(m.name))
-			v.hint.Target = file
-			return v
+	for _, d := range a.ev.Denials {
+		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && a.profile.Programs != nil && !a.isListed(ref.name) {
+			f := a.attributeCommand(Certain, ref.name, "the jail refused "+operation(d)+" "+a.quote(ref.name))
+			f.hint.Target = file
+			return f
 		}
 	}
 	switch {
-	case inside && j.profile.Programs != nil && !j.isListed(m.name):
-		return j.attributeCommand(Likely, m.name, "the server's message names the program "+j.quote(m.name)+", which the policy's commands do not list")
+	case inside && a.profile.Programs != nil && !a.isListed(ref.name):
+		return a.attributeCommand(Likely, ref.name, "the server's message names the program "+a.quote(ref.name)+", which the policy's commands do not list")
 	case inside:
 		return finding{}
 	case outside != "":
-		v := j.attributePath(Likely, outside, policy.Execute, false,
-			"the server's message names the program "+j.quote(m.name)+", and the policy does not let it execute "+j.show(outside))
-		v.hint.Axis = policy.AxisProcess
-		return v
-	case j.profile.Dir != "" && j.exists(filepath.Join(j.profile.Dir, m.name)) == present: // a file, by its name alone
-		m.kind = refPath
-		return j.analyzePath(m)
-	case j.ev.Exists != nil && j.ev.SearchPath != "" && m.fault == faultAbsent:
+		f := a.attributePath(Likely, outside, policy.Execute, false,
+			"the server's message names the program "+a.quote(ref.name)+", and the policy does not let it execute "+a.show(outside))
+		f.hint.Axis = policy.AxisProcess
+		return f
+	case a.profile.Dir != "" && a.exists(filepath.Join(a.profile.Dir, ref.name)) == present: // a file, by its name alone
+		ref.kind = refPath
+		return a.analyzePath(ref)
+	case a.ev.Exists != nil && a.ev.SearchPath != "" && ref.fault == faultAbsent:
 		return finding{
-			note: "the program " + j.quote(m.name) + " is not in the PATH of this host",
-			fix:  "install " + j.quote(m.name),
+			note: "the program " + a.quote(ref.name) + " is not in the PATH of this host",
+			fix:  "install " + a.quote(ref.name),
 		}
 	}
 	return finding{}
 }
 
-func (j *analyzer) attributeCommand(a Attribution, name, cause string) finding {
-	v := j.attribute(a, policy.AxisProcess, name, "program", cause, grant{program: name})
+func (a *analyzer) attributeCommand(sure Attribution, name, cause string) finding {
+	f := a.attribute(sure, policy.AxisProcess, name, "program", cause, grant{program: name})
 	if !writable(name) || strings.ContainsAny(name, "*\n") {
-		v.grant = grant{}
+		f.grant = grant{}
 	}
-	return v
+	return f
 }
 
 // isUnlisted tells a file that the rules on files let the server start, and the
 // list of commands does not.
-func (j *analyzer) isUnlisted(path string, m reference) bool {
-	if j.profile.Programs == nil || m.fault != faultRefused || slices.Contains(j.profile.Programs, path) || !j.rightsAt(path).Has(policy.Execute) {
+func (a *analyzer) isUnlisted(path string, ref reference) bool {
+	if a.profile.Programs == nil || ref.fault != faultRefused || slices.Contains(a.profile.Programs, path) || !a.rightsAt(path).Has(policy.Execute) {
 		return false
 	}
 	// "x: Permission denied" does not say what was tried: of the system's files it
 	// can only have been this.
-	return m.want.Has(policy.Execute) || m.want == 0 && j.isSystem(path)
+	return ref.want.Has(policy.Execute) || ref.want == 0 && a.isSystem(path)
 }
 
 // commandName is how a table of commands calls the program at path: its name, if
 // that is what PATH finds, else the path.
-func (j *analyzer) commandName(path string) string {
+func (a *analyzer) commandName(path string) string {
 	name := filepath.Base(path)
-	for _, dir := range filepath.SplitList(j.searchPath()) {
-		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && j.exists(file) != absent {
-			if j.canonical(file) == path {
+	for _, dir := range filepath.SplitList(a.searchPath()) {
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && a.exists(file) != absent {
+			if a.canonical(file) == path {
 				return name
 			}
 			break
@@ -154,22 +154,22 @@ func (j *analyzer) commandName(path string) string {
 	return path
 }
 
-func (j *analyzer) isListed(name string) bool {
-	return slices.ContainsFunc(j.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
+func (a *analyzer) isListed(name string) bool {
+	return slices.ContainsFunc(a.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
 }
 
 // searchPath is where programs are looked for: as the server does, then as the
 // host would, then as npm's scripts do.
-func (j *analyzer) searchPath() string {
+func (a *analyzer) searchPath() string {
 	path := ""
-	for _, v := range j.profile.Env {
+	for _, v := range a.profile.Env {
 		if v.Name == "PATH" {
 			path = v.Value
 		}
 	}
-	path += string(filepath.ListSeparator) + j.ev.SearchPath
-	if j.profile.Workspace != "" {
-		path += string(filepath.ListSeparator) + filepath.Join(j.profile.Workspace, "node_modules", ".bin")
+	path += string(filepath.ListSeparator) + a.ev.SearchPath
+	if a.profile.Workspace != "" {
+		path += string(filepath.ListSeparator) + filepath.Join(a.profile.Workspace, "node_modules", ".bin")
 	}
 	return path
 }

@@ -34,7 +34,7 @@ func BuildFix(err error) string {
 }
 
 // buildFix is what to do where a jail could not be built.
-func (j *analyzer) buildFix(s Start) string {
+func (a *analyzer) buildFix(s Start) string {
 	if fix, known := buildFixes[s.Errno]; known {
 		return fix
 	}
@@ -44,7 +44,7 @@ func (j *analyzer) buildFix(s Start) string {
 	switch at, _, _ := strings.Cut(s.Detail, " ("); {
 	case s.Step != "create directory":
 		return "run `mcp-jail doctor`"
-	case j.profile.HomePrivate && at == j.profile.Home:
+	case a.profile.HomePrivate && at == a.profile.Home:
 		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
 	}
 	return "make it yourself, or leave out the / at the end of the rule, with which it asks for it"
@@ -52,58 +52,58 @@ func (j *analyzer) buildFix(s Start) string {
 
 // analyzeStart judges a program that was not started. The step and the errno are facts
 // of the shim; whether the jail is behind them follows from the profile.
-func (j *analyzer) analyzeStart(s Start) finding {
+func (a *analyzer) analyzeStart(s Start) finding {
 	detail := s.Detail
 	switch {
 	case s.Errno == 0 && detail != "": // a sentence, not a place
 		detail = ": " + sanitize(detail)
 	case s.Errno != 0 && detail != "":
-		detail = " at " + j.quote(detail) + ": " + s.Errno.Error()
+		detail = " at " + a.quote(detail) + ": " + s.Errno.Error()
 	case s.Errno != 0:
 		detail = ": " + s.Errno.Error()
 	}
 	if s.Step != StepExec {
-		v := j.attribute(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+j.quote(s.Step)+" failed"+detail, grant{})
-		v.fix = j.buildFix(s)
-		return v
+		f := a.attribute(Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+a.quote(s.Step)+" failed"+detail, grant{})
+		f.fix = a.buildFix(s)
+		return f
 	}
-	program := j.profile.Program
-	if path, ok := j.absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
+	program := a.profile.Program
+	if path, ok := a.absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
 		program = path
 	}
 	if program == "" {
 		return finding{note: "the program could not be started" + detail}
 	}
-	program = j.canonical(program)
-	executable := j.rightsAt(program).Has(policy.Execute)
-	unlisted := j.profile.Programs != nil && !j.isListed(filepath.Base(program))
+	program = a.canonical(program)
+	executable := a.rightsAt(program).Has(policy.Execute)
+	unlisted := a.profile.Programs != nil && !a.isListed(filepath.Base(program))
 	switch {
-	case j.exists(program) == absent:
+	case a.exists(program) == absent:
 		return finding{
-			note: "there is no program " + j.show(program) + " on this host",
+			note: "there is no program " + a.show(program) + " on this host",
 			fix:  "install it, or correct `command`",
 		}
-	case !executable && j.ev.Profile != nil:
-		v := j.attributePath(Certain, program, policy.Execute, false, "the policy does not let the server execute "+j.show(program))
-		v.hint.Axis = policy.AxisProcess
-		return v
+	case !executable && a.ev.Profile != nil:
+		f := a.attributePath(Certain, program, policy.Execute, false, "the policy does not let the server execute "+a.show(program))
+		f.hint.Axis = policy.AxisProcess
+		return f
 	case unlisted && errors.Is(s.Errno, fs.ErrPermission):
-		return j.attributeCommand(Certain, filepath.Base(program), "the policy's commands do not list "+j.show(program))
+		return a.attributeCommand(Certain, filepath.Base(program), "the policy's commands do not list "+a.show(program))
 	case errors.Is(s.Errno, fs.ErrPermission):
 		return finding{
-			note: j.show(program) + " is not executable" + detail,
+			note: a.show(program) + " is not executable" + detail,
 			fix:  "make it executable (chmod +x)",
 		}
 	case errors.Is(s.Errno, fs.ErrNotExist):
 		// The file is there, so the kernel missed what it names: the interpreter of
 		// its first line or its loader. That may be outside of the jail's view.
-		v := finding{hint: Hint{Attribution: Possible}}
-		v.note = j.show(program) + " exists, but the interpreter or loader that it names was not found in the jail"
-		v.fix = "see its first line, and grant that program with read and execute"
-		return v
+		f := finding{hint: Hint{Attribution: Possible}}
+		f.note = a.show(program) + " exists, but the interpreter or loader that it names was not found in the jail"
+		f.fix = "see its first line, and grant that program with read and execute"
+		return f
 	case s.Errno == syscall.ENOEXEC:
 		return finding{
-			note: j.show(program) + " is no program for this machine, or a script without a #! line",
+			note: a.show(program) + " is no program for this machine, or a script without a #! line",
 			fix:  "start it by its interpreter",
 		}
 	}

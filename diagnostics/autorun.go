@@ -37,9 +37,9 @@ var sharedPaths = []string{".config", ".local", ".local/share", ".local/state", 
 
 // autorunPlace is a place at which programs outside of the jail run or obey what is
 // written: one that path is or lies in, or one that path holds. "" when none is known.
-func (j *analyzer) autorunPlace(path string) (place string) {
-	places := j.homePaths(autorunPaths)
-	for _, dir := range filepath.SplitList(j.ev.SearchPath) {
+func (a *analyzer) autorunPlace(path string) (place string) {
+	places := a.homePaths(autorunPaths)
+	for _, dir := range filepath.SplitList(a.ev.SearchPath) {
 		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" {
 			places = append(places, filepath.Clean(dir))
 		}
@@ -56,25 +56,25 @@ func (j *analyzer) autorunPlace(path string) (place string) {
 }
 
 // isShared tells a directory in which many programs keep what is theirs.
-func (j *analyzer) isShared(dir string) bool {
+func (a *analyzer) isShared(dir string) bool {
 	switch dir {
 	case "/home", "/Users", "/Volumes", "/mnt", "/media", "/private", "/tmp", "/var/tmp", "/private/tmp":
 		return true
 	}
-	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(j.homePaths(sharedPaths), dir)
+	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(a.homePaths(sharedPaths), dir)
 }
 
 // homePaths are names in the home, and where links lead that stand there: with files
 // of settings kept elsewhere, ~/.bashrc is one.
-func (j *analyzer) homePaths(names []string) (paths []string) {
-	home := j.ev.UserHome
+func (a *analyzer) homePaths(names []string) (paths []string) {
+	home := a.ev.UserHome
 	if home == "" {
 		return nil
 	}
 	for _, name := range names {
 		path := filepath.Join(home, name)
 		paths = append(paths, path)
-		if real := j.canonical(path); real != path {
+		if real := a.canonical(path); real != path {
 			paths = append(paths, real)
 		}
 	}

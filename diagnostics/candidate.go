@@ -14,9 +14,7 @@ const maxHints = 8
 
 // candidate is a blamed name on its way into a diagnosis.
 type candidate struct {
-	hint       Hint
-	grant      grant
-	fix        string
+	finding
 	distance   int  // 0 is the closest to the failure
 	named      bool // the text of the failure names it
 	background bool // it is refused also where nothing fails
@@ -27,15 +25,15 @@ type candidate struct {
 // what a text seems to say, first what the text names of it. Then comes what the failing
 // text itself names, what stands beside that, what older output names, and last what is
 // refused all the time.
-func (f *candidate) rank(own int) int {
-	said := f.named && f.distance < own
-	certain := f.hint.Attribution == Certain
+func (c *candidate) rank(own int) int {
+	said := c.named && c.distance < own
+	certain := c.hint.Attribution == Certain
 	switch {
 	case certain && said:
 		return 0
-	case f.background:
+	case c.background:
 		return 5
-	case certain && !f.incidental:
+	case certain && !c.incidental:
 		return 1
 	case said:
 		return 2
@@ -50,9 +48,9 @@ type candidates []candidate
 
 // add takes a finding, or joins it to the one about the same thing: the
 // stronger attribution stays, with the nearest place.
-func (fs *candidates) add(f candidate) {
-	for i := range *fs {
-		old := &(*fs)[i]
+func (all *candidates) add(f candidate) {
+	for i := range *all {
+		old := &(*all)[i]
 		if !old.same(f) {
 			continue
 		}
@@ -72,39 +70,39 @@ func (fs *candidates) add(f candidate) {
 		}
 		return
 	}
-	*fs = append(*fs, f)
+	*all = append(*all, f)
 }
 
-func (f *candidate) same(g candidate) bool {
-	if f.hint.Axis != g.hint.Axis && f.grant != g.grant {
+func (c *candidate) same(other candidate) bool {
+	if c.hint.Axis != other.hint.Axis && c.grant != other.grant {
 		return false
 	}
-	if f.hint.Axis == policy.AxisNet && f.grant.host != "" && f.grant.host == g.grant.host {
-		return f.grant == g.grant || f.grant.refines(g.grant) || g.grant.refines(f.grant)
+	if c.hint.Axis == policy.AxisNet && c.grant.host != "" && c.grant.host == other.grant.host {
+		return c.grant == other.grant || c.grant.refines(other.grant) || other.grant.refines(c.grant)
 	}
-	if !f.grant.isZero() && f.grant == g.grant {
+	if !c.grant.isZero() && c.grant == other.grant {
 		return true
 	}
 	// A text often does not tell reading from writing, where the jail does.
-	return f.hint.Target == g.hint.Target && (f.hint.Missing == g.hint.Missing || f.hint.Attribution != g.hint.Attribution)
+	return c.hint.Target == other.hint.Target && (c.hint.Missing == other.hint.Missing || c.hint.Attribution != other.hint.Attribution)
 }
 
 // refines tells a need for a connection to a host from one for the host at all.
-func (n grant) refines(m grant) bool {
-	return n.host != "" && m == grant{host: n.host} && n != m
+func (n grant) refines(other grant) bool {
+	return n.host != "" && other == grant{host: n.host} && n != other
 }
 
 // ranked drops what a better finding makes doubtful and sorts, the most likely
 // cause of the failure first. The first own lines are the failure's own text.
-func (fs candidates) ranked(own int) candidates {
-	names := slices.ContainsFunc(fs, func(f candidate) bool {
+func (all candidates) ranked(own int) candidates {
+	names := slices.ContainsFunc(all, func(f candidate) bool {
 		return f.grant.host != "" && !isAddress(f.grant.host) && f.grant.host != "localhost"
 	})
-	fs = slices.DeleteFunc(fs, func(f candidate) bool {
+	all = slices.DeleteFunc(all, func(f candidate) bool {
 		// An address beside a name that is refused is most likely that name's.
 		return names && f.hint.Attribution == Likely && isAddress(f.grant.host)
 	})
-	slices.SortStableFunc(fs, func(a, b candidate) int {
+	slices.SortStableFunc(all, func(a, b candidate) int {
 		if r := a.rank(own) - b.rank(own); r != 0 {
 			return r
 		}
@@ -113,7 +111,7 @@ func (fs candidates) ranked(own int) candidates {
 		}
 		return a.distance - b.distance
 	})
-	return fs[:min(len(fs), maxHints)]
+	return all[:min(len(all), maxHints)]
 }
 
 func isAddress(host string) bool {
@@ -125,61 +123,60 @@ func isAddress(host string) bool {
 // passing: where the text names some of what the jail has on record, the rest of that is
 // left out, and so is what it is refused all the time. What the failing text itself names
 // is added. A thing that is risky to grant is never granted in passing.
-func (fs candidates) grants(own int) []grant {
+func (all candidates) grants(own int) []grant {
 	said := func(f candidate) bool { return f.named && f.distance < own }
-	recorded := slices.ContainsFunc(fs, func(f candidate) bool { return f.hint.Attribution == Certain && said(f) && !f.grant.isZero() })
-	close := slices.ContainsFunc(fs, func(f candidate) bool {
+	recorded := slices.ContainsFunc(all, func(f candidate) bool { return f.hint.Attribution == Certain && said(f) && !f.grant.isZero() })
+	close := slices.ContainsFunc(all, func(f candidate) bool {
 		return (said(f) || f.hint.Attribution == Certain && !f.incidental) && !f.grant.isZero()
 	})
-	rare := slices.ContainsFunc(fs, func(f candidate) bool { return !f.background })
-	var needs []grant
-	for i, f := range fs {
+	rare := slices.ContainsFunc(all, func(f candidate) bool { return !f.background })
+	var grants []grant
+	for i, f := range all {
 		switch {
 		case i > 0 && f.hint.Warning != "":
 		case said(f):
-			needs = append(needs, f.grant)
+			grants = append(grants, f.grant)
 		case f.incidental, f.background && rare, f.hint.Attribution == Certain && recorded, f.hint.Attribution != Certain && close:
 		default:
-			needs = append(needs, f.grant)
+			grants = append(grants, f.grant)
 		}
 	}
-	return mergeGrants(needs)
+	return mergeGrants(grants)
 }
 
 // analyzeDenials judges what the jail recorded. Those that the text names come as close as
 // the text is; the others follow, the first refusal first: what comes behind it is often
 // there to clean up.
-func (j *analyzer) analyzeDenials(lines []string) candidates {
-	var fs candidates
-	for i, d := range j.ev.Denials {
-		if j.cleansUp(d, j.ev.Denials[:i]) {
+func (a *analyzer) analyzeDenials(lines []string) candidates {
+	var all candidates
+	for i, d := range a.ev.Denials {
+		if a.cleansUp(d, a.ev.Denials[:i]) {
 			continue
 		}
-		v := j.analyzeDenial(d)
-		f := candidate{hint: v.hint, grant: v.grant, fix: v.fix, distance: len(lines) + i, background: d.Background || d.Operation == "send"}
+		f := candidate{finding: a.analyzeDenial(d), distance: len(lines) + i, background: d.Background || d.Operation == "send"}
 		for at, line := range lines {
-			if j.namesTarget(line, d) {
+			if a.namesTarget(line, d) {
 				f.distance, f.named = at, true
 				break
 			}
 		}
-		fs.add(f)
+		all.add(f)
 	}
-	return fs
+	return all
 }
 
 // cleansUp tells the removal of what could not be made before.
-func (j *analyzer) cleansUp(d Denial, before []Denial) bool {
+func (a *analyzer) cleansUp(d Denial, before []Denial) bool {
 	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b Denial) bool {
-		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || j.exists(d.Target) == absent)
+		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || a.exists(d.Target) == absent)
 	})
 }
 
 // namesTarget tells whether a line of text names the target of a denial, a path also as it is
 // called from the working directory.
-func (j *analyzer) namesTarget(line string, d Denial) bool {
+func (a *analyzer) namesTarget(line string, d Denial) bool {
 	target := d.Target
-	if dir := j.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
+	if dir := a.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
 		if hasPath(line, target[len(dir)+1:]) {
 			return true
 		}
@@ -210,22 +207,22 @@ func hasPath(line, path string) bool {
 
 // analyzeText judges what the lines name. It returns the blamed and the closest
 // name about which there is a reason not to.
-func (j *analyzer) analyzeText(lines []string) (fs candidates, cleared *finding) {
+func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding) {
 	vague := map[int]bool{} // lines of which something is blamed already
-	for _, m := range extractReferences(lines) {
-		if m.vague && m.kind != refVariable && vague[m.line] {
+	for _, ref := range extractReferences(lines) {
+		if ref.vague && ref.kind != refVariable && vague[ref.line] {
 			continue
 		}
-		v := j.analyzeReference(m)
+		f := a.analyzeReference(ref)
 		switch {
-		case v.refused:
-			vague[m.line] = true
-			fs.add(candidate{hint: v.hint, grant: v.grant, fix: v.fix, distance: m.line, named: true})
-		case v.note != "" && cleared == nil && !m.vague:
-			cleared = &v
+		case f.refused:
+			vague[ref.line] = true
+			all.add(candidate{finding: f, distance: ref.line, named: true})
+		case f.note != "" && cleared == nil && !ref.vague:
+			cleared = &f
 		}
 	}
-	return fs, cleared
+	return all, cleared
 }
 
 // namesAnotherCause tells whether a failing text names something else than a host that the policy

@@ -8,13 +8,13 @@ import (
 // commandLine is the command line that a client needs after needs are granted to a server that
 // is given in place: its own with the flags before the command, or, where no flag says
 // it, one that names the server that declare declares. nil where it is not known.
-func (a grantWriter) commandLine(needs []grant) (line, declare []string) {
-	words, redact := a.ev.CommandLine, a.ev.redactor()
+func (w grantWriter) commandLine(grants []grant) (line, declare []string) {
+	words, redact := w.ev.CommandLine, w.ev.redactor()
 	at := slices.Index(words, "--")
-	if !a.ev.FromCommandLine || at < 2 || len(needs) == 0 {
+	if !w.ev.FromCommandLine || at < 2 || len(grants) == 0 {
 		return nil, nil
 	}
-	if flags, ok := a.flagWords(needs); ok {
+	if flags, ok := w.flagWords(grants); ok {
 		before := words[:at]
 		if i := slices.Index(before, "--workspace"); i > 0 && i+1 < at && slices.Contains(flags, "--workspace") {
 			before = slices.Delete(slices.Clone(before), i, i+2) // there is one
@@ -22,11 +22,11 @@ func (a grantWriter) commandLine(needs []grant) (line, declare []string) {
 		line = slices.Concat(before, flags, words[at:])
 		return redactLines(line, redact), nil
 	}
-	if a.ev.Declare == nil {
+	if w.ev.Declare == nil {
 		return nil, nil
 	}
-	line = slices.Concat(words[:2], logFlags(words[2:at]), []string{a.server})
-	return redactLines(line, redact), redactLines(a.ev.Declare(), redact)
+	line = slices.Concat(words[:2], logFlags(words[2:at]), []string{w.server})
+	return redactLines(line, redact), redactLines(w.ev.Declare(), redact)
 }
 
 // logFlags are the flags about mcp-jail itself, which no configuration holds.

@@ -52,50 +52,50 @@ func mentionsSQLite(lines []string) bool {
 }
 
 // isSQLiteFile tells a file of SQLite's, which keeps others beside it.
-func (j *analyzer) isSQLiteFile(path string) bool {
+func (a *analyzer) isSQLiteFile(path string) bool {
 	name := filepath.Base(path)
-	return databaseFile.re().MatchString(name) || j.mentionsSQLite && databaseName.re().MatchString(name)
+	return databaseFile.re().MatchString(name) || a.mentionsSQLite && databaseName.re().MatchString(name)
 }
 
 // attributeCompanion is the verdict that path lacks a right to write, where a rule for path
 // alone would not help: its directory is what programs need then. ok is false where it
 // is a file like another.
-func (j *analyzer) attributeCompanion(a Attribution, path string, missing policy.Rights, cause string) (v finding, ok bool) {
+func (a *analyzer) attributeCompanion(sure Attribution, path string, missing policy.Rights, cause string) (f finding, ok bool) {
 	of, beside := companionOf(path)
-	database := j.isSQLiteFile(path)
+	database := a.isSQLiteFile(path)
 	dir := filepath.Dir(path)
-	if _, git := j.gitDir(path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || j.exists(dir) == absent {
-		return v, false
+	if _, git := a.gitDir(path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || a.exists(dir) == absent {
+		return f, false
 	}
 	if database || beside && of == "" {
 		missing |= policy.Read // mkstemp opens what it makes for reading, too
 	}
-	v = j.attribute(a, policy.AxisFs, path, rightWord(missing), cause, grant{})
-	if !expressible(dir) || j.isTooWide(dir) {
+	f = a.attribute(sure, policy.AxisFs, path, rightWord(missing), cause, grant{})
+	if !expressible(dir) || a.isTooWide(dir) {
 		why := " is not the server's alone"
-		if place := j.programIn(dir); place != "" {
-			why = " holds " + j.show(place) + ", a program that the server is made of"
+		if place := a.programIn(dir); place != "" {
+			why = " holds " + a.show(place) + ", a program that the server is made of"
 		}
-		v.fix = "what is written beside a file needs its directory, and " + j.show(dir) + why + ": have it keep the file in a directory of its own; its documentation names the argument, or the variable to grant"
-		return v, true
+		f.fix = "what is written beside a file needs its directory, and " + a.show(dir) + why + ": have it keep the file in a directory of its own; its documentation names the argument, or the variable to grant"
+		return f, true
 	}
-	v.grant, _ = j.pathGrant(dir, missing, false)
-	v.grant.rights |= policy.Write
+	f.grant, _ = a.pathGrant(dir, missing, false)
+	f.grant.rights |= policy.Write
 	if !beside {
 		of = path
 	}
-	v.grant = j.alignFileRule(v.grant, of)
-	v.hint.Warning = j.risk(v.grant.path, v.grant.rights)
-	return v, true
+	f.grant = a.alignFileRule(f.grant, of)
+	f.hint.Warning = a.risk(f.grant.path, f.grant.rights)
+	return f, true
 }
 
 // alignFileRule lets a file be replaced that has a rule of its own in the directory of a
 // need: policy.Profile.Distinct keeps it in place unless both say the same.
-func (j *analyzer) alignFileRule(n grant, file string) grant {
+func (a *analyzer) alignFileRule(n grant, file string) grant {
 	const ofFiles = policy.Read | policy.Update | policy.Execute
-	e, ok := j.profile.Find(file)
+	e, ok := a.profile.Find(file)
 	if file == "" {
-		for _, e := range j.profile.Entries {
+		for _, e := range a.profile.Entries {
 			if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && filepath.Dir(e.Path) == n.path {
 				n.rights |= e.Rights & policy.Read // whichever it is about
 			}

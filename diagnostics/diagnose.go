@@ -48,13 +48,13 @@ func Diagnose(ev Evidence) Diagnosis {
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return d.endedByJail(ev.Exit.Why)
 	}
-	j := newAnalyzer(&ev)
+	a := newAnalyzer(&ev)
 	lines := orderByRelevance(ev.Text, heard)
-	found, cleared := j.analyze(lines)
+	found, cleared := a.analyze(lines)
 	if len(found) > 0 {
-		d.setCauses(j, found)
+		d.setCauses(a, found)
 	} else {
-		d.fallback(j, lines, cleared)
+		d.fallback(a, lines, cleared)
 	}
 	if p := timeoutHint(&ev); p != "" {
 		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
@@ -71,34 +71,34 @@ func (d Diagnosis) endedByJail(why string) Diagnosis {
 }
 
 // analyze judges all evidence: the start, the denials, then the text.
-func (j *analyzer) analyze(lines []string) (candidates, *finding) {
+func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	own := ownStderr // the last lines of a process are about its end
-	if strings.TrimSpace(j.ev.Text) != "" {
-		own = len(orderByRelevance(j.ev.Text, nil))
+	if strings.TrimSpace(a.ev.Text) != "" {
+		own = len(orderByRelevance(a.ev.Text, nil))
 	}
-	j.ownLines = own
-	j.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])
-	all := j.analyzeDenials(lines)
-	if j.ev.Start != nil {
-		v := j.analyzeStart(*j.ev.Start)
-		if !v.refused {
-			return all.ranked(own), &v // whatever text there is, it is not of the program
+	a.ownLines = own
+	a.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])
+	all := a.analyzeDenials(lines)
+	if a.ev.Start != nil {
+		f := a.analyzeStart(*a.ev.Start)
+		if !f.refused {
+			return all.ranked(own), &f // whatever text there is, it is not of the program
 		}
-		all.add(candidate{hint: v.hint, grant: v.grant, fix: v.fix, named: true})
+		all.add(candidate{finding: f, named: true})
 		return all.ranked(own), nil
 	}
-	likely, cleared := j.analyzeText(lines)
-	likely = slices.DeleteFunc(likely, j.reachedBySocket)
-	if v := j.ungrantedRoot(lines); v.refused {
-		likely = append(likely, candidate{hint: v.hint, grant: v.grant, fix: v.fix, named: true})
+	likely, cleared := a.analyzeText(lines)
+	likely = slices.DeleteFunc(likely, a.reachedBySocket)
+	if f := a.ungrantedRoot(lines); f.refused {
+		likely = append(likely, candidate{finding: f, named: true})
 	}
-	for _, f := range append(likely, j.analyzeArguments(lines)...) {
+	for _, f := range append(likely, a.analyzeArguments(lines)...) {
 		all.add(f)
 	}
 	for i := range all {
 		all[i].incidental = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
 			(namesAnotherCause(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
-		if j.revealsSecret(all[i].grant) {
+		if a.revealsSecret(all[i].grant) {
 			all[i].grant, all[i].hint.Warning = grant{}, ""
 			all[i].fix = "the name holds the value of a granted variable, which is not shown: grant what is around it"
 		}
@@ -109,68 +109,67 @@ func (j *analyzer) analyze(lines []string) (candidates, *finding) {
 // reachedBySocket tells a host that was never looked for: the text has its name because a
 // connection to a socket was made in that name, and the jail has refused that one. Every
 // look-up of a name is on record.
-func (j *analyzer) reachedBySocket(f candidate) bool {
+func (a *analyzer) reachedBySocket(f candidate) bool {
 	host, _, _, _ := splitEndpoint(f.hint.Target)
 	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
 		return false
 	}
 	has := func(axis policy.Axis) bool {
-		return slices.ContainsFunc(j.ev.Denials, func(d Denial) bool { return d.Axis == axis })
+		return slices.ContainsFunc(a.ev.Denials, func(d Denial) bool { return d.Axis == axis })
 	}
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
 // setCauses fills in the cause that is known.
-func (d *Diagnosis) setCauses(j *analyzer, found candidates) {
+func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 	for _, f := range found {
-		d.Hints = append(d.Hints, j.hint(f))
+		d.Hints = append(d.Hints, a.hint(f.finding))
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix = first.Attribution, first.Cause, first.Fix
-	needs := found.grants(j.ownLines)
-	d.Grant = j.writer.toml(needs)
-	d.Flags, _ = j.writer.flags(needs)
-	d.Line, d.Declare = j.writer.commandLine(needs)
-	if len(d.Grant) > 0 && needsAccessTable(needs) && len(j.writer.preserved()) > 0 {
+	grants := found.grants(a.ownLines)
+	d.Grant = a.writer.toml(grants)
+	d.Flags, _ = a.writer.flags(grants)
+	d.Line, d.Declare = a.writer.commandLine(grants)
+	if len(d.Grant) > 0 && needsAccessTable(grants) && len(a.writer.preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
 }
 
 // fallback says what is left when nothing is blamed.
-func (d *Diagnosis) fallback(j *analyzer, lines []string, cleared *finding) {
-	v, ok := j.outsideRoots(lines)
+func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
+	f, ok := a.outsideRoots(lines)
 	switch {
 	case ok:
 	case cleared != nil && cleared.hint.Attribution == Possible:
 		d.Attribution = Possible
-		v = *cleared
+		f = *cleared
 	default:
 		// What a limit's error names is granted, most likely. Any other name of which
 		// the policy refuses nothing has a cause of its own, which words do not change.
-		if v, ok = j.heuristics(lines); ok && (cleared == nil || v.hint.Axis == policy.AxisLimits) {
+		if f, ok = a.heuristics(lines); ok && (cleared == nil || f.hint.Axis == policy.AxisLimits) {
 			d.Attribution = Possible
-		} else if cleared == nil || j.serverAnswered() && !cleared.aboutPolicy {
+		} else if cleared == nil || a.serverAnswered() && !cleared.aboutPolicy {
 			return
 		} else {
-			v = *cleared
+			f = *cleared
 		}
 	}
-	d.Cause = cut(v.note, maxCause)
-	f := candidate{hint: v.hint, grant: v.grant, fix: v.fix}
+	d.Cause = cut(f.note, maxCause)
 	f.hint.Attribution = d.Attribution
 	f.hint.Cause = d.Cause
-	h := j.hint(f)
+	h := a.hint(f)
 	d.Fix = h.Fix
-	if !v.grant.isZero() {
+	if !f.grant.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
-		d.Line, d.Declare = j.writer.commandLine([]grant{v.grant})
+		d.Line, d.Declare = a.writer.commandLine([]grant{f.grant})
 	}
 }
 
 // serverAnswered tells that the server itself has answered: what the jail has no part in is
 // then its own business.
-func (j *analyzer) serverAnswered() bool {
-	ev := j.ev
+func (a *analyzer) serverAnswered() bool {
+	ev := a.ev
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
 }
 
@@ -193,28 +192,28 @@ func timeoutHint(ev *Evidence) string {
 }
 
 // hint completes the hint of a finding with what to do.
-func (j *analyzer) hint(f candidate) Hint {
+func (a *analyzer) hint(f finding) Hint {
 	h := f.hint
 	h.Cause = cut(h.Cause, maxCause)
-	h.Target = cut(strings.ToValidUTF8(j.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
+	h.Target = cut(strings.ToValidUTF8(a.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
 	var fixes []string
 	if f.fix != "" {
 		fixes = append(fixes, f.fix)
 	}
 	if !f.grant.isZero() {
-		needs := []grant{f.grant}
-		h.Grant = j.writer.toml(needs)
-		flags, ok := j.writer.flags(needs)
+		grants := []grant{f.grant}
+		h.Grant = a.writer.toml(grants)
+		flags, ok := a.writer.flags(grants)
 		h.Flags = flags
 		switch {
-		case j.writer.noTable:
+		case a.writer.noTable:
 			fixes = append(fixes, "its tools are listed under the default policy: set stateful = true and declare access for the whole server")
-		case j.ev.FromCommandLine && ok:
+		case a.ev.FromCommandLine && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
-		case j.ev.FromCommandLine:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+j.whereWhole()+"), with "+j.phrase(f.grant))
+		case a.ev.FromCommandLine:
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+a.whereWhole()+"), with "+a.phrase(f.grant))
 		case len(h.Grant) > 0:
-			fixes = append(fixes, "add "+j.phrase(f.grant))
+			fixes = append(fixes, "add "+a.phrase(f.grant))
 		}
 	}
 	if h.Warning != "" {
@@ -225,15 +224,15 @@ func (j *analyzer) hint(f candidate) Hint {
 }
 
 // whereWhole is where the whole of a new command line, or of a block, is to be found.
-func (j *analyzer) whereWhole() string { return "`mcp-jail why " + j.ev.Server + "` prints it whole" }
+func (a *analyzer) whereWhole() string { return "`mcp-jail why " + a.ev.Server + "` prints it whole" }
 
 // phrase is a need as a phrase: path = "x", read = true under [[…]].
-func (j *analyzer) phrase(n grant) string {
+func (a *analyzer) phrase(n grant) string {
 	also := ""
 	if n.with != "" {
-		also, n.with = ", and the same for "+j.show(n.with), ""
+		also, n.with = ", and the same for "+a.show(n.with), ""
 	}
-	block := j.writer.block(n)
+	block := a.writer.block(n)
 	switch len(block) {
 	case 0:
 		return ""

@@ -105,19 +105,19 @@ func extractReferences(lines []string) []reference {
 			continue
 		}
 		f, _ := matchFault(line)
-		found := gitReferences(line, f)
-		if len(found) == 0 {
-			found = pathReferences(line, f)
+		refs := gitReferences(line, f)
+		if len(refs) == 0 {
+			refs = pathReferences(line, f)
 		}
-		if !slices.ContainsFunc(found, func(m reference) bool { return !m.bare }) && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
-			found = append(found, pathsBefore(lines, i, f)...)
+		if !slices.ContainsFunc(refs, func(ref reference) bool { return !ref.bare }) && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
+			refs = append(refs, pathsBefore(lines, i, f)...)
 		}
-		found = append(found, hostReferences(line, f)...)
-		found = append(found, programReferences(line)...)
-		found = append(found, variableReferences(line)...)
-		for _, m := range found {
-			m.line = i
-			all = append(all, m)
+		refs = append(refs, hostReferences(line, f)...)
+		refs = append(refs, programReferences(line)...)
+		refs = append(refs, variableReferences(line)...)
+		for _, ref := range refs {
+			ref.line = i
+			all = append(all, ref)
 		}
 		if len(all) >= maxReferences {
 			return all[:maxReferences]

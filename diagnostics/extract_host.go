@@ -40,17 +40,17 @@ func hostReferences(line string, f fault) []reference {
 	if f != faultNetwork && f != faultRefused { // connect EACCES 1.2.3.4:443
 		return nil
 	}
-	var found []reference
+	var refs []reference
 	add := func(host, port, scheme string) {
-		if m, ok := hostReference(host, port, scheme); ok {
-			found = append(found, m)
+		if ref, ok := hostReference(host, port, scheme); ok {
+			refs = append(refs, ref)
 		}
 	}
 	for _, m := range nodeAddr.re().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
 	if f != faultNetwork {
-		return found
+		return refs
 	}
 	for _, m := range nodeName.re().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
@@ -73,7 +73,7 @@ func hostReferences(line string, f fault) []reference {
 	for _, m := range javaName.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
-	if len(found) == 0 {
+	if len(refs) == 0 {
 		for _, m := range resolveName.re().FindAllStringSubmatch(line, 2) {
 			// "could not resolve dependency" is no host: one needs a dot, or the word.
 			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
@@ -81,41 +81,41 @@ func hostReferences(line string, f fault) []reference {
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(refs) == 0 {
 		for _, m := range pairHost.re().FindAllStringSubmatch(line, 2) {
 			add(m[1], m[2], "")
 		}
 	}
-	return withURLs(line, found)
+	return withURLs(line, refs)
 }
 
 // withURLs lets the URLs of a line tell the scheme and port of the hosts that
 // are named beside them. Where nothing else names a host, the URL does, vaguely.
-func withURLs(line string, found []reference) []reference {
-	exact := len(found) > 0
+func withURLs(line string, refs []reference) []reference {
+	exact := len(refs) > 0
 	for _, raw := range anyURL.re().FindAllString(line, 4) {
 		u, err := url.Parse(strings.TrimRight(raw, ".,;:!?"))
 		if err != nil {
 			continue
 		}
-		m, ok := hostReference(u.Hostname(), u.Port(), schemeOf(u.Scheme))
+		ref, ok := hostReference(u.Hostname(), u.Port(), schemeOf(u.Scheme))
 		if !ok {
 			continue
 		}
-		if m.port == 0 {
-			m.port = portOf(u.Scheme)
+		if ref.port == 0 {
+			ref.port = portOf(u.Scheme)
 		}
-		for i := range found {
-			if found[i].name == m.name && (found[i].port == 0 || found[i].port == m.port) {
-				found[i].port, found[i].scheme = m.port, m.scheme
+		for i := range refs {
+			if refs[i].name == ref.name && (refs[i].port == 0 || refs[i].port == ref.port) {
+				refs[i].port, refs[i].scheme = ref.port, ref.scheme
 			}
 		}
 		if !exact {
-			m.vague = true
-			found = append(found, m)
+			ref.vague = true
+			refs = append(refs, ref)
 		}
 	}
-	return found
+	return refs
 }
 
 func hostReference(host, port, scheme string) (reference, bool) {

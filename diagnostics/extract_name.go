@@ -30,11 +30,11 @@ var contextWords = []string{"env", "variable", "required", "require", "missing",
 
 // programReferences extracts programs that a line says could not be started.
 func programReferences(line string) []reference {
-	var found []reference
+	var refs []reference
 	add := func(name string, f fault) {
 		name = strings.Trim(name, "'\"`")
-		if name != "" && !isNumber(name) && len(found) < 4 {
-			found = append(found, reference{kind: refProgram, name: name, fault: f})
+		if name != "" && !isNumber(name) && len(refs) < 4 {
+			refs = append(refs, reference{kind: refProgram, name: name, fault: f})
 		}
 	}
 	if strings.Contains(line, "not found") {
@@ -61,7 +61,7 @@ func programReferences(line string) []reference {
 	for _, m := range otherProgram.re().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultAbsent)
 	}
-	return found
+	return refs
 }
 
 // looksLikeShell keeps "module x: not found" and its like out.
@@ -103,7 +103,7 @@ func variableReferences(line string) []reference {
 	for _, m := range askBefore.re().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
-	var found []reference
+	var refs []reference
 	seen := map[string]bool{}
 	for _, name := range nameToken.re().FindAllString(line, 200) {
 		// Prose is lower case: a lower-case name needs an underscore to be one.
@@ -111,7 +111,7 @@ func variableReferences(line string) []reference {
 			continue
 		}
 		seen[name] = true
-		found = append(found, reference{kind: refVariable, name: name, asked: strict[name], vague: !strict[name]})
+		refs = append(refs, reference{kind: refVariable, name: name, asked: strict[name], vague: !strict[name]})
 	}
-	return found
+	return refs
 }

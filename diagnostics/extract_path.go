@@ -37,10 +37,10 @@ var (
 
 // pathReferences extracts the paths that a line names together with the fault f.
 func pathReferences(line string, f fault) []reference {
-	var found []reference
+	var refs []reference
 	add := func(f fault, verb, path string) {
 		if path != "" {
-			found = append(found, pathReference(f, verb, path))
+			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
 	for _, m := range nodePath.re().FindAllStringSubmatch(line, 4) {
@@ -57,7 +57,7 @@ func pathReferences(line string, f fault) []reference {
 			addPathPair(add, pf, "rename", unescape(path), unescape(m[4]))
 		case pf == faultAbsent && !strings.Contains(path, "/"):
 			// A bare name is what a failed subprocess.run prints as well.
-			found = append(found, reference{kind: refProgram, name: unescape(path), fault: pf})
+			refs = append(refs, reference{kind: refProgram, name: unescape(path), fault: pf})
 		default:
 			add(pf, "", unescape(path))
 		}
@@ -71,9 +71,9 @@ func pathReferences(line string, f fault) []reference {
 		sf, _ := matchFault(m[2])
 		add(sf, "connect", m[1])
 	}
-	found = append(found, wordedPaths(line)...)
-	if len(found) > 0 || f == faultNone || f == faultNetwork {
-		return found
+	refs = append(refs, wordedPaths(line)...)
+	if len(refs) > 0 || f == faultNone || f == faultNetwork {
+		return refs
 	}
 	for _, m := range goPath.re().FindAllStringSubmatch(line, 4) {
 		pf, _ := matchFault(m[4])
@@ -82,26 +82,26 @@ func pathReferences(line string, f fault) []reference {
 		}
 		addPathPair(add, pf, m[1], m[2], m[3])
 	}
-	if m := rubyPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
+	if m := rubyPath.re().FindStringSubmatch(line); m != nil && len(refs) == 0 {
 		pf, _ := matchFault(m[1])
 		add(pf, m[2], m[3])
 	}
-	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(found) == 0 {
+	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(refs) == 0 {
 		addShellPath(add, line, f, m)
-		if len(found) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
+		if len(refs) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
 			pf, _ := matchFault(m[4])
 			return []reference{{kind: refPath, name: m[3], fault: pf, bare: true}}
 		}
 	}
-	if len(found) > 0 {
-		return found
+	if len(refs) > 0 {
+		return refs
 	}
 	return vaguePaths(line, f)
 }
 
 // wordedPaths are the paths of sentences that one kind of program prints.
-func wordedPaths(line string) (found []reference) {
-	add := func(f fault, verb, path string) { found = append(found, pathReference(f, verb, path)) }
+func wordedPaths(line string) (refs []reference) {
+	add := func(f fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
 	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
 		add(faultRefused, "exec", m[1])
 	}
@@ -109,7 +109,7 @@ func wordedPaths(line string) (found []reference) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
 		d := pathReference(faultRefused, "open", name)
 		d.database = true
-		found = append(found, d)
+		refs = append(refs, d)
 	}
 	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
 		add(faultAbsent, "read", m[1])
@@ -117,7 +117,7 @@ func wordedPaths(line string) (found []reference) {
 	if m := modulePath.re().FindStringSubmatch(line); m != nil {
 		add(faultAbsent, "read", m[1])
 	}
-	return found
+	return refs
 }
 
 // wordsBefore are words of a sentence before a path that begins as such: "temporary file
@@ -172,7 +172,7 @@ func addPathPair(add func(fault, string, string), f fault, verb, from, to string
 // vaguePaths are the absolute paths of a line that nothing ties to its fault,
 // quoted ones first.
 func vaguePaths(line string, f fault) []reference {
-	var found []reference
+	var refs []reference
 	seen := map[string]bool{}
 	line = withoutSpeaker(line)
 	verb := verbIn(line)
@@ -187,9 +187,9 @@ func vaguePaths(line string, f fault) []reference {
 		seen[path] = true
 		v := pathReference(f, verb, path)
 		v.vague = true
-		found = append(found, v)
+		refs = append(refs, v)
 	}
-	return found
+	return refs
 }
 
 // speaker is the program that a line is from: what it speaks of stands behind.
@@ -212,8 +212,8 @@ func pathsBefore(lines []string, i int, f fault) []reference {
 		if isStackFrame(lines[j]) {
 			return nil
 		}
-		if found := vaguePaths(lines[j], f); len(found) > 0 {
-			return found
+		if refs := vaguePaths(lines[j], f); len(refs) > 0 {
+			return refs
 		}
 	}
 	return nil
@@ -234,14 +234,14 @@ func isPosition(path string) bool {
 const shellVerb = "sh"
 
 func pathReference(f fault, verb, path string) reference {
-	m := reference{kind: refPath, name: path, fault: f, want: rightsOf(verb)}
-	m.isMkdir = strings.HasPrefix(verb, "mkdir")
-	m.fromShell = verb == shellVerb
-	m.isConnect = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
-	if f == faultReadOnly && m.want&policy.Write == 0 {
-		m.want = policy.Write
+	ref := reference{kind: refPath, name: path, fault: f, want: rightsOf(verb)}
+	ref.isMkdir = strings.HasPrefix(verb, "mkdir")
+	ref.fromShell = verb == shellVerb
+	ref.isConnect = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
+	if f == faultReadOnly && ref.want&policy.Write == 0 {
+		ref.want = policy.Write
 	}
-	return m
+	return ref
 }
 
 // faultOfNumber knows the errno numbers that are the same everywhere.

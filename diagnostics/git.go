@@ -42,22 +42,22 @@ func gitReferences(line string, f fault) []reference {
 
 // analyzeGitSearch judges a git that found no repository around its working directory. It says
 // where it gave up looking, at the edge of a mount.
-func (j *analyzer) analyzeGitSearch(edge string) finding {
-	if v := j.repositoryAbove(edge); v.refused {
-		return v
+func (a *analyzer) analyzeGitSearch(edge string) finding {
+	if f := a.repositoryAbove(edge); f.refused {
+		return f
 	}
-	dir := j.profile.Workspace
-	if dir == "" || j.rightsAt(dir).Has(policy.Read) || j.exists(filepath.Join(dir, ".git")) != present {
+	dir := a.profile.Workspace
+	if dir == "" || a.rightsAt(dir).Has(policy.Read) || a.exists(filepath.Join(dir, ".git")) != present {
 		return finding{}
 	}
-	return j.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
+	return a.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
 }
 
 // repositoryAbove judges the directories above the working directory: one of them is a
 // repository, and the policy grants only what is below.
-func (j *analyzer) repositoryAbove(edge string) finding {
-	below := j.profile.Dir
-	rights := j.profile.RightsAt(below)
+func (a *analyzer) repositoryAbove(edge string) finding {
+	below := a.profile.Dir
+	rights := a.profile.RightsAt(below)
 	elsewhere := edge != "" && !policy.Within(below, edge)
 	if elsewhere { // around a directory below the edge, which it does not name
 		below, rights = edge, policy.Read
@@ -66,22 +66,22 @@ func (j *analyzer) repositoryAbove(edge string) finding {
 		return finding{}
 	}
 	dir := below
-	for j.exists(filepath.Join(dir, ".git")) != present {
+	for a.exists(filepath.Join(dir, ".git")) != present {
 		if dir == "/" {
 			return finding{}
 		}
 		dir = filepath.Dir(dir)
 	}
-	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || j.rightsAt(dir).Has(policy.Read) {
+	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || a.rightsAt(dir).Has(policy.Read) {
 		return finding{}
 	}
-	v := j.attribute(Likely, policy.AxisFs, dir, rightWord(policy.Read), "git looks for its repository in the directories above as well: it is "+j.show(dir)+", which the policy does not grant", grant{})
-	if dir == "/" || j.inUserHome(dir) && j.ev.UserHome == dir || systemDir(dir) && !j.inUserHome(dir) || j.isShared(dir) || j.autorunPlace(dir) != "" {
-		v.fix = "no line is proposed for it: " + j.show(dir) + " is much more than a project"
-		return v
+	f := a.attribute(Likely, policy.AxisFs, dir, rightWord(policy.Read), "git looks for its repository in the directories above as well: it is "+a.show(dir)+", which the policy does not grant", grant{})
+	if dir == "/" || a.inUserHome(dir) && a.ev.UserHome == dir || systemDir(dir) && !a.inUserHome(dir) || a.isShared(dir) || a.autorunPlace(dir) != "" {
+		f.fix = "no line is proposed for it: " + a.show(dir) + " is much more than a project"
+		return f
 	}
-	v.grant = grant{path: dir, rights: rights | policy.Read | j.profile.RightsAt(dir), workspace: j.ev.FromCommandLine && j.profile.Default && !elsewhere}
-	return j.withhold(v, false)
+	f.grant = grant{path: dir, rights: rights | policy.Read | a.profile.RightsAt(dir), workspace: a.ev.FromCommandLine && a.profile.Default && !elsewhere}
+	return a.withhold(f, false)
 }
 
 // newRepositoryFix is what there is to do about a repository that git could not make.
@@ -94,17 +94,17 @@ func inGitInternals(path string) bool {
 
 // inGitWorktree tells what lies in the directory that git keeps for a worktree or submodule
 // which is there, but for what says where the others are.
-func (j *analyzer) inGitWorktree(path string) bool {
+func (a *analyzer) inGitWorktree(path string) bool {
 	switch filepath.Base(path) {
 	case "commondir", "gitdir", "config.worktree", "config", "hooks":
 		return false
 	}
-	return inGitInternals(path) && j.exists(filepath.Dir(path)) == present
+	return inGitInternals(path) && a.exists(filepath.Dir(path)) == present
 }
 
 // gitDir is the git directory that path lies in, unless path is a protected name
 // of it. A rule for the directory leaves those protected.
-func (j *analyzer) gitDir(path string) (dir string, ok bool) {
+func (a *analyzer) gitDir(path string) (dir string, ok bool) {
 	before, after, found := strings.Cut(path, "/.git/")
 	if !found {
 		return "", false
@@ -114,7 +114,7 @@ func (j *analyzer) gitDir(path string) (dir string, ok bool) {
 			return "", false
 		}
 	}
-	if e, ok := j.profile.Find(path); ok && e.Origin == policy.OriginProtected || j.isReserved(path) && !j.inGitWorktree(path) {
+	if e, ok := a.profile.Find(path); ok && e.Origin == policy.OriginProtected || a.isReserved(path) && !a.inGitWorktree(path) {
 		return "", false
 	}
 	return filepath.Join(before, ".git"), true

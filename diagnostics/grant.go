@@ -51,33 +51,33 @@ type grantWriter struct {
 }
 
 func newGrantWriter(ev *Evidence) grantWriter {
-	a := grantWriter{ev: ev, server: ev.Server}
+	w := grantWriter{ev: ev, server: ev.Server}
 	if p := ev.Profile; p != nil {
-		a.tool, a.byDefault = p.Tool, p.Default
+		w.tool, w.byDefault = p.Tool, p.Default
 		if p.Server != "" {
-			a.server = p.Server
+			w.server = p.Server
 		}
 	}
 	// docs/reference.md "Stateful and stateless": no table is for the process that
 	// lists the tools of such a server.
-	a.noTable = ev.Stateless && a.tool == ""
-	return a
+	w.noTable = ev.Stateless && w.tool == ""
+	return w
 }
 
 // table is the dotted name of the access table.
-func (a grantWriter) table() string {
-	t := "servers." + tomlKey(a.server)
-	if a.tool != "" {
-		t += ".tools." + tomlKey(a.tool)
+func (w grantWriter) table() string {
+	t := "servers." + tomlKey(w.server)
+	if w.tool != "" {
+		t += ".tools." + tomlKey(w.tool)
 	}
 	return t + ".access"
 }
 
 // preserved are the needs that restore what the default policy gave: an access table
 // leaves nothing of it (docs/policy.md "Default and explicit policy").
-func (a grantWriter) preserved() []grant {
-	p := a.ev.Profile
-	if !a.byDefault || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
+func (w grantWriter) preserved() []grant {
+	p := w.ev.Profile
+	if !w.byDefault || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
 		return nil
 	}
 	// The default policy lets nothing in the workspace be executed. What a script's own
@@ -86,10 +86,10 @@ func (a grantWriter) preserved() []grant {
 }
 
 // mergeGrants joins needs for the same path and drops repetitions, in order.
-func mergeGrants(needs []grant) []grant {
+func mergeGrants(grants []grant) []grant {
 	var all []grant
 next:
-	for _, n := range needs {
+	for _, n := range grants {
 		for i := range all {
 			if n == all[i] {
 				continue next
@@ -109,23 +109,23 @@ next:
 
 // mergeNested keeps the rule for a path from taking away what the one for a directory
 // around it gives, and leaves out one that then says nothing more.
-func (a grantWriter) mergeNested(needs []grant) []grant {
+func (w grantWriter) mergeNested(grants []grant) []grant {
 	var all []grant
-	for i, n := range needs {
+	for i, n := range grants {
 		around := grant{}
-		for k, m := range needs {
-			if k != i && n.path != "" && m.path != "" && m.path != n.path && policy.Within(n.path, m.path) && len(m.path) > len(around.path) {
-				around = m
+		for k, other := range grants {
+			if k != i && n.path != "" && other.path != "" && other.path != n.path && policy.Within(n.path, other.path) && len(other.path) > len(around.path) {
+				around = other
 			}
 		}
 		if around.path != "" {
 			more := around.rights
-			if a.writeForbidden(n.path) != "" {
+			if w.writeForbidden(n.path) != "" {
 				more &^= policy.Write
 			}
 			n.rights |= more
-			e, _ := a.ev.Profile.Find(n.path)
-			between := e.Path != around.path && policy.Within(e.Path, around.path) && !(a.byDefault && e.Origin == policy.OriginRule)
+			e, _ := w.ev.Profile.Find(n.path)
+			between := e.Path != around.path && policy.Within(e.Path, around.path) && !(w.byDefault && e.Origin == policy.OriginRule)
 			if n.rights == around.rights && n.with == "" && !n.create && !between {
 				continue
 			}
@@ -138,27 +138,27 @@ func (a grantWriter) mergeNested(needs []grant) []grant {
 // toml writes needs as lines that can be pasted at the end of a configuration.
 // A server given in place has none and gets flags; where no flag can say it, the
 // lines are those to declare the server with.
-func (a grantWriter) toml(needs []grant) []string {
-	needs = mergeGrants(needs)
-	if _, flags := a.flags(needs); flags && a.ev.FromCommandLine {
+func (w grantWriter) toml(grants []grant) []string {
+	grants = mergeGrants(grants)
+	if _, flags := w.flags(grants); flags && w.ev.FromCommandLine {
 		return nil
 	}
-	if len(needs) == 0 || a.noTable || !writable(a.server) || !writable(a.tool) {
+	if len(grants) == 0 || w.noTable || !writable(w.server) || !writable(w.tool) {
 		return nil
 	}
-	if needsAccessTable(needs) {
-		needs = a.mergeNested(mergeGrants(append(a.preserved(), needs...)))
+	if needsAccessTable(grants) {
+		grants = w.mergeNested(mergeGrants(append(w.preserved(), grants...)))
 	}
 	var lines []string
-	for _, n := range needs {
-		lines = append(lines, a.block(n)...)
+	for _, n := range grants {
+		lines = append(lines, w.block(n)...)
 	}
 	return lines
 }
 
 // needsAccessTable tells whether needs bring an access table about.
-func needsAccessTable(needs []grant) bool {
-	for _, n := range needs {
+func needsAccessTable(grants []grant) bool {
+	for _, n := range grants {
 		if n.limit == "" {
 			return true
 		}
@@ -166,18 +166,18 @@ func needsAccessTable(needs []grant) bool {
 	return false
 }
 
-func (a grantWriter) block(n grant) []string {
-	t := a.table()
+func (w grantWriter) block(n grant) []string {
+	t := w.table()
 	switch {
 	case n.path != "":
-		lines := []string{"[[" + t + ".fs]]", "path = " + tomlString(a.ruleText(n))}
+		lines := []string{"[[" + t + ".fs]]", "path = " + tomlString(w.ruleText(n))}
 		for _, right := range strings.Fields(n.rights.String()) {
 			if n.rights != 0 {
 				lines = append(lines, right+" = true")
 			}
 		}
 		if n.with != "" {
-			lines = append(lines, a.block(grant{path: n.with, rights: n.rights})...)
+			lines = append(lines, w.block(grant{path: n.with, rights: n.rights})...)
 		}
 		return lines
 	case n.host != "":
@@ -203,15 +203,15 @@ func (a grantWriter) block(n grant) []string {
 	case n.program != "":
 		return []string{"[" + t + ".commands." + tomlKey(n.program) + "]"}
 	case n.limit != "":
-		return []string{"[servers." + tomlKey(a.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
+		return []string{"[servers." + tomlKey(w.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
 	}
 	return nil
 }
 
 // ruleText is the path of a need as a rule would write it: relative inside of the
 // workspace, with ~/ inside of the home, else absolute.
-func (a grantWriter) ruleText(n grant) string {
-	s := a.display(n.path)
+func (w grantWriter) ruleText(n grant) string {
+	s := w.display(n.path)
 	if n.create && !strings.HasSuffix(s, "/") {
 		s += "/" // docs/policy.md "Filesystem rules": the slash has it made
 	}
@@ -219,8 +219,8 @@ func (a grantWriter) ruleText(n grant) string {
 }
 
 // display is an absolute path in the words of the configuration.
-func (a grantWriter) display(path string) string {
-	if p := a.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
+func (w grantWriter) display(path string) string {
+	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
 		rel, err := filepath.Rel(p.Workspace, path)
 		if err == nil {
 			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || rel == "*" {
@@ -229,7 +229,7 @@ func (a grantWriter) display(path string) string {
 			return rel
 		}
 	}
-	home := a.ev.UserHome
+	home := w.ev.UserHome
 	if home != "" && home != "/" && policy.Within(path, home) {
 		if path == home {
 			return "~/"
@@ -241,8 +241,8 @@ func (a grantWriter) display(path string) string {
 
 // flags writes needs as flags of `mcp-jail run`, for a server given in place, as they
 // are typed into a shell. ok is false when one of them has no flag.
-func (a grantWriter) flags(needs []grant) (flags []string, ok bool) {
-	words, ok := a.flagWords(needs)
+func (w grantWriter) flags(grants []grant) (flags []string, ok bool) {
+	words, ok := w.flagWords(grants)
 	for _, w := range words {
 		flags = append(flags, shellWord(w))
 	}
@@ -250,32 +250,32 @@ func (a grantWriter) flags(needs []grant) (flags []string, ok bool) {
 }
 
 // flagWords are the same flags as a program is given them.
-func (a grantWriter) flagWords(needs []grant) (flags []string, ok bool) {
-	needs = mergeGrants(needs)
-	if len(needs) == 0 || !a.ev.FromCommandLine {
-		return nil, len(needs) == 0
+func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
+	grants = mergeGrants(grants)
+	if len(grants) == 0 || !w.ev.FromCommandLine {
+		return nil, len(grants) == 0
 	}
-	for i, n := range needs {
+	for i, n := range grants {
 		// --read, --write, --execute and --net replace the default policy; --env and
 		// --limit only add.
-		if n.workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(needs), i, i+1), func(m grant) bool { return m.path != "" || m.host != "" }) {
+		if n.workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(grants), i, i+1), func(other grant) bool { return other.path != "" || other.host != "" }) {
 			continue
 		}
 		if n.path != "" || n.host != "" {
-			needs = a.mergeNested(mergeGrants(append(a.preserved(), needs...)))
+			grants = w.mergeNested(mergeGrants(append(w.preserved(), grants...)))
 			break
 		}
 	}
-	for i := 0; i < len(needs); i++ {
-		n := needs[i]
+	for i := 0; i < len(grants); i++ {
+		n := grants[i]
 		if n.with != "" {
-			needs = slices.Insert(slices.Clone(needs), i+1, grant{path: n.with, rights: n.rights})
+			grants = slices.Insert(slices.Clone(grants), i+1, grant{path: n.with, rights: n.rights})
 		}
 		switch {
 		case n.workspace:
-			flags = append(flags, "--workspace", a.display(n.path))
+			flags = append(flags, "--workspace", w.display(n.path))
 		case n.path != "":
-			flags = append(flags, n.pathFlags(a.ruleText(n))...)
+			flags = append(flags, n.pathFlags(w.ruleText(n))...)
 		case n.host != "" && n.prefix+n.methods != "":
 			return nil, false
 		case n.host != "":

@@ -11,26 +11,26 @@ import (
 // pathGrant is the rule for a right on a path, and what else has to be done for
 // it. One rule decides alone, so the new one repeats the rights that hold
 // already.
-func (j *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
-	if (filepath.Base(path) == ".git" || inGitInternals(path) && j.profile.Guards(policy.OpCreate, path)) && j.exists(path) != present {
+func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
+	if (filepath.Base(path) == ".git" || inGitInternals(path) && a.profile.Guards(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
 	}
-	if dir, ok := j.gitDir(path); ok && j.exists(dir) == present {
+	if dir, ok := a.gitDir(path); ok && a.exists(dir) == present {
 		path, makes = dir, false
 	}
 	installed := false
-	if dir, ok := j.packageDir(path); ok && missing.Has(policy.Execute) {
+	if dir, ok := a.packageDir(path); ok && missing.Has(policy.Execute) {
 		path, installed = dir, true // packages have many programs, and come and go
 	}
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
-	if missing&policy.Write != 0 && j.isReadAbove(path) {
+	if missing&policy.Write != 0 && a.isReadAbove(path) {
 		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
 	}
-	n := grant{path: path, rights: missing | j.ruleRights(path)}
+	n := grant{path: path, rights: missing | a.ruleRights(path)}
 	n.create = installed && n.rights.Has(policy.Create)
-	if missing&policy.Write == 0 || j.exists(path) != absent {
+	if missing&policy.Write == 0 || a.exists(path) != absent {
 		return n, ""
 	}
 	// docs/policy.md "Filesystem rules": only for a directory that it makes can a
@@ -40,16 +40,16 @@ func (j *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 	switch {
 	case makes:
 		dir = path
-	case j.isReserved(path), j.exists(dir) == present && j.isTooWide(dir):
-		return n, "create " + j.show(path) + first
+	case a.isReserved(path), a.exists(dir) == present && a.isTooWide(dir):
+		return n, "create " + a.show(path) + first
 	}
-	n.path, n.rights = dir, missing|j.ruleRights(dir)
-	if j.exists(dir) == present {
+	n.path, n.rights = dir, missing|a.ruleRights(dir)
+	if a.exists(dir) == present {
 		return n, ""
 	}
 	// The missing directory alone: the one above it that exists is not the server's.
-	if !j.inWorkspace(dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
-		return n, "create " + j.show(dir) + first // mcp-jail could not, most likely
+	if !a.inWorkspace(dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
+		return n, "create " + a.show(dir) + first // mcp-jail could not, most likely
 	}
 	n.create = true
 	n.rights |= policy.Read
@@ -61,8 +61,8 @@ func (j *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 
 // ruleRights are the rights that a new rule for path repeats, since it decides alone: all
 // that a rule of the user gave there. That a runtime may be executed is no such rule.
-func (j *analyzer) ruleRights(path string) policy.Rights {
-	e, _ := j.profile.Find(path)
+func (a *analyzer) ruleRights(path string) policy.Rights {
+	e, _ := a.profile.Find(path)
 	if e.Origin == policy.OriginBaseline {
 		return e.Rights &^ policy.Execute
 	}
@@ -71,42 +71,42 @@ func (j *analyzer) ruleRights(path string) policy.Rights {
 
 // packageDir is the outermost node_modules that path lies in, or the environment of
 // Python that it is a program of.
-func (j *analyzer) packageDir(path string) (dir string, ok bool) {
+func (a *analyzer) packageDir(path string) (dir string, ok bool) {
 	if before, _, found := strings.Cut(path, "/node_modules/"); found {
 		return before + "/node_modules", true
 	}
 	bin := filepath.Dir(path)
 	dir = filepath.Dir(bin)
-	return dir, filepath.Base(bin) == "bin" && j.exists(filepath.Join(dir, "pyvenv.cfg")) == present
+	return dir, filepath.Base(bin) == "bin" && a.exists(filepath.Join(dir, "pyvenv.cfg")) == present
 }
 
 // isTooWide are directories that are not worth a single file in them.
-func (j *analyzer) isTooWide(dir string) bool {
-	return dir == "/" || j.programIn(dir) != "" || j.ev.UserHome != "" && policy.Within(j.ev.UserHome, dir) ||
-		!j.inWorkspace(dir) && (systemDir(dir) || j.isShared(dir)) || filepath.Dir(dir) == "/"
+func (a *analyzer) isTooWide(dir string) bool {
+	return dir == "/" || a.programIn(dir) != "" || a.ev.UserHome != "" && policy.Within(a.ev.UserHome, dir) ||
+		!a.inWorkspace(dir) && (systemDir(dir) || a.isShared(dir)) || filepath.Dir(dir) == "/"
 }
 
 // isReserved tells a protected name that does not exist yet, or what leads to one.
-func (j *analyzer) isReserved(path string) bool {
-	return j.profile.Guards(policy.OpCreate, path) || j.isUnprotected(path)
+func (a *analyzer) isReserved(path string) bool {
+	return a.profile.Guards(policy.OpCreate, path) || a.isUnprotected(path)
 }
 
-func (j *analyzer) isUnprotected(path string) bool {
-	return slices.ContainsFunc(j.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+func (a *analyzer) isUnprotected(path string) bool {
+	return slices.ContainsFunc(a.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
 // isReservedFile tells a protected name that does not exist yet: not a directory that is there
 // and leads to one.
-func (j *analyzer) isReservedFile(path string) bool {
-	if j.exists(path+"/.") == present {
-		return j.profile.Guards(policy.OpMkdir, path) || j.isUnprotected(path)
+func (a *analyzer) isReservedFile(path string) bool {
+	if a.exists(path+"/.") == present {
+		return a.profile.Guards(policy.OpMkdir, path) || a.isUnprotected(path)
 	}
-	return j.isReserved(path)
+	return a.isReserved(path)
 }
 
 // isReadAbove tells whether anything above path may be read.
-func (j *analyzer) isReadAbove(path string) bool {
-	return slices.ContainsFunc(j.profile.Entries, func(e policy.Entry) bool {
+func (a *analyzer) isReadAbove(path string) bool {
+	return slices.ContainsFunc(a.profile.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
 	})
 }

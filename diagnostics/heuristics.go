@@ -12,18 +12,18 @@ import (
 
 // heuristics is what can be said when nothing that the policy refuses was named:
 // never more than Possible.
-func (j *analyzer) heuristics(lines []string) (v finding, ok bool) {
-	if v, ok := j.analyzeSignal(); ok {
-		return v, true
+func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
+	if f, ok := a.analyzeSignal(); ok {
+		return f, true
 	}
-	if v, ok := browserSandbox(lines); ok {
-		return v, true
+	if f, ok := browserSandbox(lines); ok {
+		return f, true
 	}
-	if v, ok := j.limitFromText(lines); ok {
-		return v, true
+	if f, ok := a.limitFromText(lines); ok {
+		return f, true
 	}
-	if v, ok := j.crossDevice(lines); ok {
-		return v, true
+	if f, ok := a.crossDevice(lines); ok {
+		return f, true
 	}
 	for _, line := range lines {
 		if refusedElsewhere(line) {
@@ -34,28 +34,28 @@ func (j *analyzer) heuristics(lines []string) (v finding, ok bool) {
 		case faultNone, faultAbsent:
 			continue
 		case faultNetwork:
-			if v, ok := j.packageDownload(); ok {
-				return v, true
+			if f, ok := a.packageDownload(); ok {
+				return f, true
 			}
-			cause := j.serverSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
-			if j.ev.Profile != nil && len(j.profile.Net) == 0 {
+			cause := a.serverSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
+			if a.ev.Profile != nil && len(a.profile.Net) == 0 {
 				cause += "; the policy grants no network"
 			}
-			return finding{note: cause, fix: j.planFix()}, true
+			return finding{note: cause, fix: a.planFix()}, true
 		}
 		return finding{
-			note: j.serverSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
-			fix:  j.planFix(),
+			note: a.serverSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
+			fix:  a.planFix(),
 		}, true
 	}
-	if j.ev.Timeout > 0 || j.ev.Stage == StageBoot && len(lines) == 0 {
-		return j.packageDownload()
+	if a.ev.Timeout > 0 || a.ev.Stage == StageBoot && len(lines) == 0 {
+		return a.packageDownload()
 	}
 	return finding{}, false
 }
 
 // browserSandbox knows how Chromium says that it cannot build its own sandbox.
-func browserSandbox(lines []string) (v finding, ok bool) {
+func browserSandbox(lines []string) (f finding, ok bool) {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, words := range []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"} {
@@ -72,11 +72,11 @@ func browserSandbox(lines []string) (v finding, ok bool) {
 
 // crossDevice knows a name that was to be moved or linked out of the place of one rule. It
 // says "not permitted" too, and no right is missing.
-func (j *analyzer) crossDevice(lines []string) (v finding, ok bool) {
+func (a *analyzer) crossDevice(lines []string) (f finding, ok bool) {
 	for _, line := range lines {
 		if hasWord(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
 			return finding{
-				note: j.serverSaid(line) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
+				note: a.serverSaid(line) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
 				fix:  "have it copied, or what is moved into place made beside it; inside of the workspace one rule for both places helps too",
 			}, true
 		}
@@ -85,40 +85,40 @@ func (j *analyzer) crossDevice(lines []string) (v finding, ok bool) {
 }
 
 // planFix is where to look when nothing points at a rule.
-func (j *analyzer) planFix() string { return j.planCommand() + " prints what it may touch" }
+func (a *analyzer) planFix() string { return a.planCommand() + " prints what it may touch" }
 
 // planCommand is the command that shows the policy of this server.
-func (j *analyzer) planCommand() string {
+func (a *analyzer) planCommand() string {
 	switch {
-	case j.ev.FromCommandLine:
+	case a.ev.FromCommandLine:
 		return "`mcp-jail plan` with the same arguments"
-	case j.ev.Server == "":
+	case a.ev.Server == "":
 		return "`mcp-jail plan`"
 	}
-	return "`mcp-jail plan " + j.ev.Server + "`"
+	return "`mcp-jail plan " + a.ev.Server + "`"
 }
 
 // analyzeSignal judges the signals that limits and filters end a process with.
-func (j *analyzer) analyzeSignal() (v finding, ok bool) {
-	if j.ev.Exit == nil || j.ev.Profile == nil {
-		return v, false
+func (a *analyzer) analyzeSignal() (f finding, ok bool) {
+	if a.ev.Exit == nil || a.ev.Profile == nil {
+		return f, false
 	}
-	limits := j.profile.Limits
-	switch sig := j.ev.Exit.Signal; {
-	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && j.ev.Timeout == 0:
-		v := j.raiseLimit(keyMemory)
-		v.note = "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
-		v.fix = "it may need more memory"
-		return v, true
+	limits := a.profile.Limits
+	switch sig := a.ev.Exit.Signal; {
+	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && a.ev.Timeout == 0:
+		f := a.raiseLimit(keyMemory)
+		f.note = "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
+		f.fix = "it may need more memory"
+		return f, true
 	case signalName(sig) == "SIGSYS":
 		return finding{note: "it was ended for a system call that a filter forbids: the jail's, or one of its own"}, true
 	case signalName(sig) == "SIGXFSZ" && limits.FileSizeMB > 0:
-		v := j.raiseLimit(keyFileSize)
-		v.note = "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one"
-		v.fix = "if it needs larger files"
-		return v, true
+		f := a.raiseLimit(keyFileSize)
+		f.note = "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one"
+		f.fix = "if it needs larger files"
+		return f, true
 	}
-	return v, false
+	return f, false
 }
 
 // packageRunners are programs that download what they run, with the command that names
@@ -132,15 +132,15 @@ func packageRunners() map[string]string {
 	}
 }
 
-func (j *analyzer) packageDownload() (v finding, ok bool) {
-	if len(j.profile.Argv) == 0 {
-		return v, false
+func (a *analyzer) packageDownload() (f finding, ok bool) {
+	if len(a.profile.Argv) == 0 {
+		return f, false
 	}
-	name := filepath.Base(j.profile.Argv[0])
+	name := filepath.Base(a.profile.Argv[0])
 	ask, fetches := packageRunners()[name]
-	networked := slices.ContainsFunc(j.profile.Net, func(r policy.NetRule) bool { return r.Allow })
-	if !fetches || networked || j.ev.Stage == StageCall {
-		return v, false
+	networked := slices.ContainsFunc(a.profile.Net, func(r policy.NetRule) bool { return r.Allow })
+	if !fetches || networked || a.ev.Stage == StageCall {
+		return f, false
 	}
 	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' to fill its cache"
 	if ask != "" {

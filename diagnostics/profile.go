@@ -24,8 +24,8 @@ var jailPlaces = []struct {
 
 // jailPlace returns the place of the jail's own that decides about path, and the
 // rights there; "" where an entry of the profile does.
-func (j *analyzer) jailPlace(path string) (place string, rights policy.Rights) {
-	entry, covered := j.profile.Find(path)
+func (a *analyzer) jailPlace(path string) (place string, rights policy.Rights) {
+	entry, covered := a.profile.Find(path)
 	for _, o := range jailPlaces {
 		if policy.Within(path, o.path) && (!covered || len(entry.Path) < len(o.path)) {
 			return o.path, o.rights
@@ -35,15 +35,15 @@ func (j *analyzer) jailPlace(path string) (place string, rights policy.Rights) {
 }
 
 // rightsAt is Profile.RightsAt with what confinement adds.
-func (j *analyzer) rightsAt(path string) policy.Rights {
-	if place, rights := j.jailPlace(path); place != "" {
+func (a *analyzer) rightsAt(path string) policy.Rights {
+	if place, rights := a.jailPlace(path); place != "" {
 		return rights
 	}
-	return j.profile.RightsAt(path)
+	return a.profile.RightsAt(path)
 }
 
 // allows is Profile.Allows with what confinement adds.
-func (j *analyzer) allows(op policy.Op, path string) bool {
+func (a *analyzer) allows(op policy.Op, path string) bool {
 	decides := path
 	need := policy.Read
 	switch op {
@@ -54,23 +54,23 @@ func (j *analyzer) allows(op policy.Op, path string) bool {
 	case policy.OpWrite, policy.OpTruncate:
 		need = policy.Update
 	}
-	if place, rights := j.jailPlace(decides); place != "" {
+	if place, rights := a.jailPlace(decides); place != "" {
 		return rights.Has(need)
 	}
-	return j.profile.Allows(op, path)
+	return a.profile.Allows(op, path)
 }
 
 // isSystem tells a path of the runtime baseline, which users have no rules about.
-func (j *analyzer) isSystem(path string) bool {
-	if place, _ := j.jailPlace(path); place != "" {
+func (a *analyzer) isSystem(path string) bool {
+	if place, _ := a.jailPlace(path); place != "" {
 		return true
 	}
-	e, ok := j.profile.Find(path)
+	e, ok := a.profile.Find(path)
 	return ok && e.Origin == policy.OriginBaseline
 }
 
 // isEntry tells an entry itself: its name exists, so nobody has to create it.
-func (j *analyzer) isEntry(path string) bool {
-	e, ok := j.profile.Find(path)
+func (a *analyzer) isEntry(path string) bool {
+	e, ok := a.profile.Find(path)
 	return ok && e.Path == path
 }

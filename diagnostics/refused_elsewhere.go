@@ -41,37 +41,37 @@ func refusedElsewhere(line string) bool {
 
 // outsideRoots says why the server itself refuses a path: it was given roots by the client,
 // and takes nothing else. ok is false where the text says no such thing.
-func (j *analyzer) outsideRoots(lines []string) (v finding, ok bool) {
-	path := j.refusedByServer(lines)
-	if path == "" || j.rootOf(path) != "" {
-		return v, false
+func (a *analyzer) outsideRoots(lines []string) (f finding, ok bool) {
+	path := a.refusedByServer(lines)
+	if path == "" || a.rootOf(path) != "" {
+		return f, false
 	}
 	var roots []string
-	for _, r := range j.ev.Roots[:min(len(j.ev.Roots), 5)] {
-		roots = append(roots, j.quote(r))
+	for _, r := range a.ev.Roots[:min(len(a.ev.Roots), 5)] {
+		roots = append(roots, a.quote(r))
 	}
 	return finding{
-		note: "the server itself refuses " + j.show(path) + ": the client has given it " + strings.Join(roots, ", ") + " as its roots, and it allows nothing outside of them",
+		note: "the server itself refuses " + a.show(path) + ": the client has given it " + strings.Join(roots, ", ") + " as its roots, and it allows nothing outside of them",
 		fix:  "open that directory in the client as well; no line of a policy changes it",
 	}, true
 }
 
 // ungrantedRoot judges a refusal of the server's own of what lies in a root that the client
 // has given it: servers leave out the roots that they cannot see.
-func (j *analyzer) ungrantedRoot(lines []string) finding {
-	path := j.refusedByServer(lines)
-	root := j.rootOf(path)
-	if root == "" || j.allows(policy.OpRead, j.canonical(path)) || j.exists(root) != present || j.isTooWide(j.canonical(root)) {
+func (a *analyzer) ungrantedRoot(lines []string) finding {
+	path := a.refusedByServer(lines)
+	root := a.rootOf(path)
+	if root == "" || a.allows(policy.OpRead, a.canonical(path)) || a.exists(root) != present || a.isTooWide(a.canonical(root)) {
 		return finding{}
 	}
-	return j.withhold(j.attributePath(Likely, j.canonical(root), policy.Read, false,
-		"the client has given the server "+j.show(root)+" as a root, which the policy does not let it read"), false)
+	return a.withhold(a.attributePath(Likely, a.canonical(root), policy.Read, false,
+		"the client has given the server "+a.show(root)+" as a root, which the policy does not let it read"), false)
 }
 
 // refusedByServer is the path that a server with roots says is not in a list of its own;
 // "" where it says no such thing.
-func (j *analyzer) refusedByServer(lines []string) string {
-	if len(j.ev.Roots) == 0 {
+func (a *analyzer) refusedByServer(lines []string) string {
+	if len(a.ev.Roots) == 0 {
 		return ""
 	}
 	for _, line := range lines {
@@ -79,8 +79,8 @@ func (j *analyzer) refusedByServer(lines []string) string {
 			continue
 		}
 		// The first path of such a line is the one that was refused.
-		for _, m := range vaguePaths(line, faultRefused) {
-			if path, ok := j.absolute(m.name); ok {
+		for _, ref := range vaguePaths(line, faultRefused) {
+			if path, ok := a.absolute(ref.name); ok {
 				return path
 			}
 		}
@@ -89,9 +89,9 @@ func (j *analyzer) refusedByServer(lines []string) string {
 }
 
 // rootOf is the client's root that path lies in; "" where it lies in none.
-func (j *analyzer) rootOf(path string) string {
-	for _, r := range j.ev.Roots {
-		if path != "" && (policy.Within(path, r) || policy.Within(j.canonical(path), j.canonical(r))) {
+func (a *analyzer) rootOf(path string) string {
+	for _, r := range a.ev.Roots {
+		if path != "" && (policy.Within(path, r) || policy.Within(a.canonical(path), a.canonical(r))) {
 			return r
 		}
 	}

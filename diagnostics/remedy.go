@@ -14,13 +14,13 @@ func Remedies(ev Evidence) []Hint {
 		return nil
 	}
 	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
-	j := newAnalyzer(&ev)
+	a := newAnalyzer(&ev)
 	var hints []Hint
-	for _, f := range j.analyzeDenials(nil).ranked(0) {
-		if j.revealsSecret(f.grant) {
+	for _, f := range a.analyzeDenials(nil).ranked(0) {
+		if a.revealsSecret(f.grant) {
 			f.grant, f.hint.Warning = grant{}, ""
 		}
-		hints = append(hints, j.hint(f))
+		hints = append(hints, a.hint(f.finding))
 	}
 	return hints
 }

@@ -10,44 +10,44 @@ import (
 // risk says in words what a rule for an absolute path would give away; "" when
 // nothing special is known about it. Text of a server may name any path in order
 // to get it granted, so a line for one of these never comes without the words.
-func (j *analyzer) risk(path string, rights policy.Rights) string {
-	home := j.ev.UserHome
-	entry, _ := j.profile.Find(path)
+func (a *analyzer) risk(path string, rights policy.Rights) string {
+	home := a.ev.UserHome
+	entry, _ := a.profile.Find(path)
 	writes := rights&policy.Write != 0
 	switch {
 	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
-		return j.hostSocket(path)
+		return a.hostSocket(path)
 	case entry.Origin == policy.OriginSensitive || isSensitiveName(path, home):
-		return j.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
-	case writes && (entry.Origin == policy.OriginProtected || j.isReservedFile(path) || inGitInternals(path) || isProtectedName(path)):
-		return j.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
+		return a.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
+	case writes && (entry.Origin == policy.OriginProtected || a.isReservedFile(path) || inGitInternals(path) || isProtectedName(path)):
+		return a.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case path == "/":
 		return "this is the whole filesystem"
 	case home != "" && policy.Within(home, path):
 		return "this is a whole home directory or more"
 	}
 	if writes {
-		switch place := j.autorunPlace(path); {
+		switch place := a.autorunPlace(path); {
 		case place != "" && policy.Within(path, place):
-			return "programs outside of the jail run or obey what is written to " + j.show(path)
+			return "programs outside of the jail run or obey what is written to " + a.show(path)
 		case place != "":
-			return j.show(path) + " holds " + j.show(place) + ": programs outside of the jail run or obey what is written there"
-		case !j.inWorkspace(path) && systemDir(path):
-			return j.show(path) + " belongs to the system"
+			return a.show(path) + " holds " + a.show(place) + ": programs outside of the jail run or obey what is written there"
+		case !a.inWorkspace(path) && systemDir(path):
+			return a.show(path) + " belongs to the system"
 		}
 	}
-	if !j.inWorkspace(path) && j.isShared(path) {
-		return j.show(path) + " holds what other programs keep, all of it"
+	if !a.inWorkspace(path) && a.isShared(path) {
+		return a.show(path) + " holds what other programs keep, all of it"
 	}
 	return ""
 }
 
-func (j *analyzer) hostSocket(path string) string {
-	return j.show(path) + " is a socket of the host: the program that listens there is outside of the jail"
+func (a *analyzer) hostSocket(path string) string {
+	return a.show(path) + " is a socket of the host: the program that listens there is outside of the jail"
 }
 
-func (j *analyzer) inWorkspace(path string) bool {
-	return j.profile.Workspace != "" && policy.Within(path, j.profile.Workspace)
+func (a *analyzer) inWorkspace(path string) bool {
+	return a.profile.Workspace != "" && policy.Within(path, a.profile.Workspace)
 }
 
 // systemDir tells what belongs to the system. What lies below /opt and /srv belongs to

@@ -28,8 +28,8 @@ const (
 )
 
 // strength orders attributions; the zero Attribution is as weak as None.
-func (a Attribution) strength() int {
-	switch a {
+func (sure Attribution) strength() int {
+	switch sure {
 	case Certain:
 		return 3
 	case Likely:
