@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -55,22 +54,6 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// says prints what the envelopes of a frame say.
-func says(f *Frame) string {
-	out := fmt.Sprintf("junk %v batch %v flaws %b", f.Junk(), f.Batch, f.Flaws)
-	for _, e := range f.Messages {
-		for _, own := range e.Reserved {
-			out += fmt.Sprintf(" own %v", *own)
-		}
-		e.Reserved = nil
-		for _, text := range e.captured() {
-			out += fmt.Sprintf(" %q (absent: %v)", *text, *text == nil)
-		}
-		out += fmt.Sprintf(" %+v", e)
-	}
-	return out
-}
-
 // TestDetachedSpill: the file is closed with its last user, in either order.
 func TestDetachedSpill(t *testing.T) {
 	in := `{"id":1,"pad":"` + strings.Repeat("x", maxInMemory) + `"}` + "\n{}\n{}\n"
@@ -95,18 +78,6 @@ func TestDetachedSpill(t *testing.T) {
 		if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("still open: %v", err)
 		}
-	}
-}
-
-func TestSendGone(t *testing.T) {
-	f, _ := NewReader(strings.NewReader(`{"id":1}`+"\n{}\n"), 5).Next()
-	var out bytes.Buffer
-	w := NewWriter(&out)
-	if err := w.Send(f); err != ErrGone {
-		t.Errorf("an oversized frame is sent with %v", err)
-	}
-	if w.Send(Parse([]byte("{}\n"))) != nil || out.String() != "{}\n" {
-		t.Errorf("after it %q is sent", out.String())
 	}
 }
 

@@ -3,9 +3,11 @@ package mcpproxy
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestAddMeta(t *testing.T) {
@@ -134,6 +136,116 @@ func FuzzSplice(f *testing.F) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %q", data, out.Bytes())
+		}
+	})
+}
+
+// TestCutReserved: members of ours are found and taken out wherever some reader would
+// see them, and nowhere else.
+func TestCutReserved(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"id":1,"result":{"_meta":{"dev.mcp-jail/denials":[1]}}}`:                                     `{"id":1,"result":{"_meta":{}}}`,
+		`{"id":1,"result":{"_meta":{ "dev.mcp-jail\/x" : {"a":[]} , "b":9007199254740993}}}`:           `{"id":1,"result":{"_meta":{ "b":9007199254740993}}}`,
+		`{"id":1,"result":{"_meta":{"a":1, "\u0064ev.mcp-jail/x":"s" }}}`:                              `{"id":1,"result":{"_meta":{"a":1 }}}`,
+		`{"result":{"_meta":{"dev.mcp-jail/a":1,"x":2,"dev.mcp-jail/b":3,"dev.mcp-jail/a":4}},"id":1}`: `{"result":{"_meta":{"x":2}},"id":1}`,
+		`{"result":{"_meta":{"dev.mcp-jail/a":1},"_meta":{}},"id":1}`:                                  `{"result":{"_meta":{},"_meta":{}},"id":1}`,
+		`{"Result":{"_META":{"dev.mcp-jail/a":1}},"result":{"_Meta":{"dev.mcp-jail/a":2},"x":1}}`:      `{"Result":{"_META":{}},"result":{"_Meta":{},"x":1}}`,
+		`{"id":1,"error":{"code":1,"data":{"dev.mcp-jail/failure":{}}}}`:                               `{"id":1,"error":{"code":1,"data":{}}}`,
+		`[{"id":1,"result":{"_meta":{"dev.mcp-jail/a":null}}},{"id":2,"result":{"_meta":{"a":1}}}]`:    `[{"id":1,"result":{"_meta":{}}},{"id":2,"result":{"_meta":{"a":1}}}]`,
+		`[{"params":{"capabilities":{"experimental":{"a":1,"dev.mcp-jail/x":{"b":2},"c":3}}}}]`:        `[{"params":{"capabilities":{"experimental":{"a":1,"c":3}}}}]`,
+		`{"id":1,"result":{"content":[{"_meta":{"dev.mcp-jail/a":1}}],"dev.mcp-jail/a":1}}`:            "",
+		`{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2,"DEV.mcp-jail/x":3}}}`:           "",
+	} {
+		if want == "" {
+			want = in
+		}
+		for _, src := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
+			f, err := NewReader(src, 0).Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range f.Messages {
+				e := &f.Messages[i]
+				f.Cut(e.Reserved, &e.ResultMeta)
+			}
+			if got := sent(t, f); got != want {
+				t.Errorf("%s\n got %s\nwant %s", in, got, want)
+			}
+		}
+	}
+}
+
+// TestCutThenAdd: what takes the place of a forged member is no second one.
+func TestCutThenAdd(t *testing.T) {
+	for _, pad := range []int{0, 1 << 17, maxInMemory + 1} {
+		long := strings.Repeat("x", pad)
+		for in, want := range map[string]string{
+			`{"id":1,"result":{"_meta":{ "dev.mcp-jail/denials":["` + long + `"] },"content":[]}}`:   `{"id":1,"result":{"_meta":{  "dev.mcp-jail/denials":[7]},"content":[]}}`,
+			`{"id":1,"result":{"_meta":{"dev.mcp-jail/denials":1,"a":"` + long + `"},"content":[]}}`: `{"id":1,"result":{"_meta":{"a":"` + long + `","dev.mcp-jail/denials":[7]},"content":[]}}`,
+		} {
+			f := frameOf(t, in)
+			e := &f.Messages[0]
+			f.Cut(e.Reserved, &e.ResultMeta)
+			f.AddMeta(&e.Result, &e.ResultMeta, "dev.mcp-jail/denials", []byte("[7]"))
+			if got := sent(t, f); got != want {
+				t.Errorf("with %d bytes of padding: %.200s", pad, got)
+			}
+		}
+	}
+}
+
+func TestReplace(t *testing.T) {
+	f := frameOf(t, `{"id":1,"params":{"name":"x","capabilities":{"roots":{},"experimental":{"a":1}}}}`)
+	e := &f.Messages[0]
+	if !f.Replace(e.Roots, []byte("null")) || f.Replace(e.Result, []byte("1")) {
+		t.Error("roots are there, and a result is not")
+	}
+	f.AddMember(&e.Experimental, "b", []byte("2"))
+	f.AddMember(&e.Self, "z", []byte("3"))
+	if got, want := sent(t, f), `{"id":1,"params":{"name":"x","capabilities":{"roots":null,"experimental":{"a":1,"b":2}}},"z":3}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// FuzzCut: what is left is the message without those members.
+func FuzzCut(f *testing.F) {
+	for _, s := range []string{
+		`{"result":{"_meta":{"dev.mcp-jail/a":1,"b":2}}}`, `{"result":{"_meta":{ "b":2 , "dev.mcp-jail/a":{} }}}`, `{"error":{"data":{"dev.mcp-jail/a":"x"}}}`,
+		`{"result":{"_meta":{"dev.mcp-jail/a":[{}],"dev.mcp-jail/b":-1e5}},"id":1}`, `{"params":{"_meta":{"dev.mcp-jail/a":true},"capabilities":{"experimental":{"dev.mcp-jail/x":{}}}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data, _, _ = bytes.Cut(data, []byte("\n"))
+		fr, err := NewReader(bytes.NewReader(data), 0).Next()
+		if err != nil || !fr.Flaws.IsStrict() || fr.firstByte != '{' {
+			return
+		}
+		var want map[string]any
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, path := range [][]string{{"params", "_meta"}, {"params", "capabilities", "experimental"}, {"result", "_meta"}, {"error", "data"}} {
+			at := want
+			for _, name := range path {
+				at, _ = at[name].(map[string]any)
+			}
+			for name := range at {
+				if len(name) > len(ReservedPrefix) && strings.HasPrefix(name, ReservedPrefix) {
+					delete(at, name)
+					n++
+				}
+			}
+		}
+		e := &fr.Messages[0]
+		if len(e.Reserved) != n {
+			t.Fatalf("%q: %d members found, %d are there", data, len(e.Reserved), n)
+		}
+		fr.Cut(e.Reserved, &e.ResultMeta)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(sent(t, fr)), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q became %q: %v", data, sent(t, fr), err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -130,5 +131,23 @@ func TestPendingDoesNotAllocate(t *testing.T) {
 	e := request(`"an id of some length"`)
 	if n := testing.AllocsPerRun(100, func() { p.Add(e, time.Time{}, 0); p.Take(e.ID, &c) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestPendingReleasesBuffers sends requests with long texts: an unused slot keeps
+// room for short texts only.
+func TestPendingReleasesBuffers(t *testing.T) {
+	p := NewPending()
+	long := strings.Repeat("x", 64<<10)
+	p.Add(&Envelope{ID: []byte(`"` + long + `"`), Method: []byte(methodToolsCall), Name: []byte(long)}, time.Time{}, 0)
+	p.Add(&Envelope{ID: []byte(`1`), Method: []byte(long)}, time.Time{}, 0)
+	var c Call
+	if !p.Take([]byte(`"`+long+`"`), &c) || !p.Take([]byte(`1`), &c) || p.heldBytes != 0 {
+		t.Fatalf("not taken, or %d bytes are held", p.heldBytes)
+	}
+	for i, s := range p.slots {
+		if n := max(cap(s.key), cap(s.call.ID), cap(s.call.Method), cap(s.call.Tool)); n > keepTextBytes {
+			t.Errorf("slot %d keeps %d bytes", i, n)
+		}
 	}
 }

@@ -112,85 +112,6 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-func TestInject(t *testing.T) {
-	var out bytes.Buffer
-	w := NewWriter(&out)
-	f, _ := NewReader(strings.NewReader("{}"), 0).Next()
-	w.Send(f)
-	w.Inject(nil)
-	w.Inject([]byte("[]"))
-	w.Send(f)
-	w.Send(f)
-	if out.String() != "{}\n[]\n{}\n{}" {
-		t.Errorf("got %q", out.String())
-	}
-}
-
-// TestInjectBehindASpill: a last frame without a line end, too large for memory.
-func TestInjectBehindASpill(t *testing.T) {
-	last := `{"id":1,"result":"` + strings.Repeat("x", maxInMemory) + `"}`
-	for in, want := range map[string]string{last: last + "\n[]\n", last + "\n": last + "\n[]\n"} {
-		var out bytes.Buffer
-		w := NewWriter(&out)
-		f, _ := NewReader(strings.NewReader(in), 0).Next()
-		w.Send(f)
-		w.Inject([]byte("[]"))
-		if out.String() != want {
-			t.Errorf("got %d bytes that end with %q, want %d", out.Len(), out.String()[out.Len()-10:], len(want))
-		}
-	}
-}
-
-// TestCrowded: a server cannot fill our memory with requests that nobody answers.
-func TestCrowded(t *testing.T) {
-	var in bytes.Buffer
-	const n, size = 3 * maxServerRequests / 100_000, 100_000
-	for i := range n {
-		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
-	}
-	refused := 0
-	var out bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(*Envelope) { refused++ }})
-	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
-	passed := bytes.Count(out.Bytes(), []byte{'\n'})
-	if p.ServerRequests.heldBytes > maxServerRequests+4*size || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
-		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.ServerRequests.heldBytes, p.ServerRequests.Len(), passed, refused)
-	}
-	var c Call
-	for p.ServerRequests.Len() > 0 {
-		for _, open := range p.ServerRequests.Answer(func(*Call) bool { return true }) {
-			p.ServerRequests.Take(open.ID, &c)
-		}
-	}
-	if p.ServerRequests.heldBytes != 0 {
-		t.Errorf("%d bytes are held for nothing", p.ServerRequests.heldBytes)
-	}
-}
-
-// BenchmarkScan is the cost of looking into a frame.
-func BenchmarkScan(b *testing.B) {
-	for _, size := range []struct {
-		name string
-		line []byte
-	}{
-		{"200B", callOf(200)}, {"10kB", callOf(10_000)}, {"1MB", callOf(1_000_000)},
-		{"1MB-dense", []byte(`{"id":1,"result":[` + strings.Repeat(`{"a":1,"b":[true,null]},`, 41_000) + `0]}`)},
-		{"1MB-escapes", []byte(`{"id":1,"result":"` + strings.Repeat(`{\"a\": \"b\"},\n`, 62_000) + `"}`)},
-		{"1MB-utf8", []byte(`{"id":1,"result":"` + strings.Repeat("héllo wörld, 世界 ", 45_000) + `"}`)},
-	} {
-		b.Run(size.name, func(b *testing.B) {
-			var s Scanner
-			b.SetBytes(int64(len(size.line)))
-			b.ReportAllocs()
-			for b.Loop() {
-				s.Scan(size.line)
-			}
-		})
-	}
-}
-
 // BenchmarkRelay is one frame there and one of the same size back, through four
 // pipes and both pumps, with a server that answers at once.
 func BenchmarkRelay(b *testing.B) {
@@ -250,5 +171,108 @@ func relay(tb testing.TB, ask, size int, answer []byte, run func(io.Writer, io.R
 	all.Wait()
 	for _, f := range []*os.File{clientIn, clientR, clientOut, serverIn, fromServer} {
 		f.Close()
+	}
+}
+
+// TestProxyAnsweredInABatch: of a batch only what was answered already is cut out.
+func TestProxyAnsweredInABatch(t *testing.T) {
+	in := `[{"id":1,"result":{}} , {"id":2,"result":{}}, 7, {"id":3,"result":{}}, {"id":4,"result":{}}]` + "\r\n" +
+		`[{"id":5,"result":{}},{"id":6,"result":{}}]` + "\n" + `{"id":7,"result":{}}` + "\n" + `{"id":8,"result":{}}` + "\n"
+	want := `[{"id":2,"result":{}}, 7]` + "\r\n" + `{"id":8,"result":{}}` + "\n"
+	var out bytes.Buffer
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{})
+	for id := range 9 {
+		p.Requests.Add(&Envelope{ID: fmt.Append(nil, id), Method: []byte("tools/call")}, time.Now(), 0)
+	}
+	p.Requests.Answer(func(c *Call) bool { return string(c.ID) != "2" && string(c.ID) != "8" })
+	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != want {
+		t.Errorf("forwarded %q", out.String())
+	}
+}
+
+// TestProxyCancelled: of both sides, and by either of the two readings of a server's.
+func TestProxyCancelled(t *testing.T) {
+	note := func(id string) string {
+		return `{"method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"x"}}` + "\n"
+	}
+	p := NewProxy(NewConn(strings.NewReader(note(`"\u0061"`)+note("7")+note("99")+note("null")), io.Discard, 0), Hooks{})
+	add := func(table *Pending, id, method string) {
+		table.Add(&Envelope{ID: []byte(id), Method: []byte(method)}, time.Now(), 0)
+	}
+	add(p.Requests, `"a"`, "tools/call")
+	add(p.Requests, "7", "tools/call")
+	add(p.Requests, "0", "subscriptions/listen")
+	add(p.Requests, "1", "tools/call")
+	add(p.ServerRequests, "1", "roots/list")
+	p.Requests.Answer(func(c *Call) bool { return string(c.ID) == "7" })
+	var up sink
+	if err := p.RunClient(&up); err != nil {
+		t.Fatal(err)
+	}
+	if p.Requests.Len() != 3 {
+		t.Errorf("%d of the client are open", p.Requests.Len())
+	}
+	if err := p.RunServer(NewConn(strings.NewReader(note("0")+note("1")+note("1")), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if p.Requests.Len() != 2 || p.ServerRequests.Len() != 0 {
+		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.ServerRequests.Len())
+	}
+}
+
+// TestProxyServerRequest: a request that is not for the client goes no further, and an
+// answer of the client to one that is answered goes no further either.
+func TestProxyServerRequest(t *testing.T) {
+	var out bytes.Buffer
+	var replies []string
+	p := NewProxy(NewConn(strings.NewReader(`{"id":1,"result":{}}`+"\n"+`{"id":2,"result":{}}`+"\n"), &out, 0), Hooks{
+		ServerRequest:  func(e *Envelope) bool { return string(e.Method) == "roots/list" },
+		ClientResponse: func(_ *Frame, e *Envelope, c *Call) { replies = append(replies, string(c.Method)) },
+	})
+	in := `{"id":0,"method":"roots/list"}` + "\n" + `[{"id":1,"method":"roots/list"},{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"
+	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if want := `[{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"; out.String() != want {
+		t.Errorf("forwarded %q", out.String())
+	}
+	p.ServerRequests.Answer(func(c *Call) bool { return string(c.ID) == "2" })
+	var up sink
+	if err := p.RunClient(&up); err != nil {
+		t.Fatal(err)
+	}
+	if up.String() != `{"id":1,"result":{}}`+"\n" || fmt.Sprint(replies) != "[ping]" {
+		t.Errorf("forwarded %q, replies %v", up.String(), replies)
+	}
+}
+
+// TestProxyTooManyPending: a server cannot fill our memory with requests that nobody answers.
+func TestProxyTooManyPending(t *testing.T) {
+	var in bytes.Buffer
+	const n, size = 3 * maxServerRequests / 100_000, 100_000
+	for i := range n {
+		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
+	}
+	refused := 0
+	var out bytes.Buffer
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(*Envelope) { refused++ }})
+	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	passed := bytes.Count(out.Bytes(), []byte{'\n'})
+	if p.ServerRequests.heldBytes > maxServerRequests+4*size || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
+		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.ServerRequests.heldBytes, p.ServerRequests.Len(), passed, refused)
+	}
+	var c Call
+	for p.ServerRequests.Len() > 0 {
+		for _, open := range p.ServerRequests.Answer(func(*Call) bool { return true }) {
+			p.ServerRequests.Take(open.ID, &c)
+		}
+	}
+	if p.ServerRequests.heldBytes != 0 {
+		t.Errorf("%d bytes are held for nothing", p.ServerRequests.heldBytes)
 	}
 }

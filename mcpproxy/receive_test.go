@@ -1,8 +1,10 @@
 package mcpproxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,5 +44,20 @@ func TestReceive(t *testing.T) {
 	}
 	if err := h.Receive(NewReader(iotest.ErrReader(stop), 0), nil); err != stop {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestReceiveTooManyReserved: a frame with more members of ours than are looked into is not
+// forwarded at all.
+func TestReceiveTooManyReserved(t *testing.T) {
+	in := `{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/denials":[],`, 1000) + `"a":1}}}` + "\n{}\n"
+	var out bytes.Buffer
+	var why error
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Oversized: func(_ Side, f *Frame) { why = f.Err }})
+	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(why, ErrTooManyReserved) || out.String() != "{}\n" {
+		t.Errorf("error %v, forwarded %q", why, out.String())
 	}
 }

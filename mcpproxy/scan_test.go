@@ -1,0 +1,210 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestScanEnvelope(t *testing.T) {
+	type want struct {
+		id, method, name, code string
+		kind                   Kind
+		era                    Era
+		isError                bool
+		flaws                  Flaw
+	}
+	tests := []struct {
+		line string
+		want want
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, want{id: "1", method: "initialize", kind: Request, era: Legacy}},
+		{`{"method":"tools/call","id":9007199254740993,"params":{"arguments":{"name":"no"},"name":"add"}}`, want{id: "9007199254740993", method: "tools/call", name: "add", kind: Request}},
+		{`{"\u006dethod":"a\/b","id":"x\"\u00e9\\"}`, want{id: `"x\"\u00e9\\"`, method: "a/b", kind: Request}},
+		{` { "id" : 1.5 , "result" : { "isError" : true } } `, want{id: "1.5", kind: Response, isError: true}},
+		{`{"id":-0.1e+5,"error":{"code":-32601,"message":"x","data":{"code":1}}}`, want{id: "-0.1e+5", code: "-32601", kind: Response}},
+		{`{"id":null,"method":"m"}`, want{id: "null", method: "m", kind: Request}},
+		{`{"id":"","method":""}`, want{id: `""`, method: "", kind: Request}},
+		{`{"method":"notifications/cancelled","params":{"requestId":1}}`, want{method: "notifications/cancelled", kind: Notification}},
+		{`{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, want{id: "1", method: "tools/list", kind: Request, era: Modern}},
+		{`{"id":1,"result":{"isError":false}}`, want{id: "1", kind: Response}},
+		{`{"id":1,"result":{"x":{"isError":true}}}`, want{id: "1", kind: Response}},
+		{`{"id":1,"id":2,"method":"m"}`, want{id: "2", method: "m", kind: Request, flaws: FlawDuplicate}},
+		{`{"id":1,"i\u0064":2,"method":"m"}`, want{id: "2", method: "m", kind: Request, flaws: FlawDuplicate}},
+		{`{"id":1,"Method":"x","method":"m"}`, want{id: "1", method: "m", kind: Request, flaws: FlawCase}},
+		{`{"id":1,"paramſ":{},"method":"m"}`, want{id: "1", method: "m", kind: Request, flaws: FlawCase}},
+		{`{"id":1,"method":"m","foo":1,"FOO":2}`, want{id: "1", method: "m", kind: Request, flaws: FlawCase}},
+		{`{"id":1,"method":"m","foo":1,"foo":2}`, want{id: "1", method: "m", kind: Request, flaws: FlawDuplicate}},
+		{`{"id":1,"method":"m","params":{"name":"a","name":"b"}}`, want{id: "1", method: "m", name: "b", kind: Request, flaws: FlawDuplicate}},
+		{`{"id":1,"method":"m","params":{"name":"a"},"params":{}}`, want{id: "1", method: "m", kind: Request, flaws: FlawDuplicate}},
+		{`{"id":1,"method":"m","params":{"arguments":{"a":1,"a":2}}}`, want{id: "1", method: "m", kind: Request}},
+		{"{\"id\":1,\"method\":\"m\xff\"}", want{id: "1", method: "m\xff", kind: Request, flaws: FlawText}},
+		{`{"id":1,"method":"\ud800"}`, want{id: "1", method: "\ufffd", kind: Request, flaws: FlawText}},
+		{`{"id":1,"method":"\ud83d\ude00"}`, want{id: "1", method: "😀", kind: Request}},
+		{`{"id":1,"method":"m"}{"id":2}`, want{id: "1", method: "m", kind: Request, flaws: FlawTrailing}},
+		{`{"id":[1],"method":"m"}`, want{method: "m", kind: Notification, flaws: FlawID}},
+		{`{"id":true,"method":"m"}`, want{method: "m", kind: Notification, flaws: FlawID}},
+		{`{"id":1,"result":{"a":[NaN,Infinity],"b":-Infinity,"isError":true}}`, want{id: "1", kind: Response, isError: true, flaws: FlawNumber}},
+		{`{"id":NaN,"method":"m"}`, want{method: "m", kind: Notification, flaws: FlawNumber | FlawID}},
+		{byteOrderMark + `{"id":1,"method":"m"}`, want{id: "1", method: "m", kind: Request, flaws: FlawText}},
+		{`{"id":1,"method":"m"`, want{id: "1", method: "m", kind: Request, flaws: FlawMalformed}},
+		{`{"id":01,"method":"m"}`, want{id: "0", flaws: FlawMalformed}},
+	}
+	for _, tt := range tests {
+		for _, step := range []int{len(tt.line), 1, 3, 7} {
+			var s Scanner
+			for i := 0; i < len(tt.line); i += step {
+				s.Feed([]byte(tt.line)[i:min(i+step, len(tt.line))])
+			}
+			msgs, flaws := s.Finish()
+			if len(msgs) != 1 {
+				t.Fatalf("%s: %d messages", tt.line, len(msgs))
+			}
+			e := &msgs[0]
+			got := want{string(e.ID), string(e.Method), string(e.Name), string(e.Code), e.Kind(), e.Era(), e.IsError, flaws}
+			if got != tt.want {
+				t.Errorf("%s (steps of %d):\n got %+v\nwant %+v", tt.line, step, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestScanBatch(t *testing.T) {
+	var s Scanner
+	msgs, flaws := s.Scan([]byte(`[{"id":1,"method":"a"}, 7, {"id":"b","result":{"_meta":{}}},[{"id":9}]]`))
+	if len(msgs) != 2 || !flaws.IsStrict() {
+		t.Fatalf("%d messages, flaws %b", len(msgs), flaws)
+	}
+	if string(msgs[0].ID) != "1" || string(msgs[1].ID) != `"b"` || msgs[1].Kind() != Response {
+		t.Errorf("got %+v", msgs)
+	}
+	many := "[" + strings.Repeat(`{"id":1},`, maxBatch) + `{"id":2}]`
+	if msgs, flaws = s.Scan([]byte(many)); len(msgs) != maxBatch || flaws != FlawBounds {
+		t.Errorf("%d messages, flaws %b", len(msgs), flaws)
+	}
+}
+
+func TestScanBounds(t *testing.T) {
+	var s Scanner
+	long := `{"id":"` + strings.Repeat("x", maxText) + `","method":"m"}`
+	msgs, flaws := s.Scan([]byte(long))
+	if msgs[0].ID != nil || string(msgs[0].Method) != "m" || flaws != FlawBounds {
+		t.Errorf("id of %d bytes, method %q, flaws %b", len(msgs[0].ID), msgs[0].Method, flaws)
+	}
+	for depth, want := range map[int]Flaw{maxDepth: 0, maxDepth + 1: FlawMalformed} {
+		if _, flaws := s.Scan([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); flaws != want {
+			t.Errorf("depth %d: flaws %b, want %b", depth, flaws, want)
+		}
+	}
+}
+
+func TestScanDoesNotAllocate(t *testing.T) {
+	var s Scanner
+	line := callOf(200)
+	s.Scan(line)
+	if n := testing.AllocsPerRun(100, func() { s.Scan(line) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, s := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"a"}}}`,
+		`{"id":"\u0061","result":{"content":[{}],"isError":true,"_meta":{"a":1}}}`, `[{"id":1},{"id":2}]`, `{"id":1e5}`, "{\"a\":\"\xc3\xa9\"}\r\n{}\n", `[1,2`, ` `, `{"method":"\ud83d\ude00"}`,
+		`{"error":{"code":-1}}`, `{"a":[[],{},"",0,-0.1,true,false,null]} x`,
+		`{"a":[NaN,-Infinity]}`, byteOrderMark + `{"id":1}`,
+	} {
+		f.Add([]byte(s), 3)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, step int) {
+		step = max(1, step&0xff)
+		// Bytes in = bytes out.
+		r := NewReader(iotest.OneByteReader(bytes.NewReader(data)), 0)
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		for {
+			fr, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Send(fr)
+		}
+		if !bytes.Equal(out.Bytes(), data) {
+			t.Fatalf("%q became %q", data, out.Bytes())
+		}
+
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		var s, chunked Scanner
+		msgs, flaws := s.Scan(line)
+		for i := 0; i < len(line); i += step {
+			chunked.Feed(line[i:min(i+step, len(line))])
+		}
+		again, flawsAgain := chunked.Finish()
+		if flaws != flawsAgain || !reflect.DeepEqual(msgs, again) {
+			t.Fatalf("%q: in chunks of %d: %b %v, whole: %b %v", line, step, flawsAgain, again, flaws, msgs)
+		}
+		valid := !flaws.Has(FlawMalformed | FlawTrailing)
+		if valid != json.Valid(bytes.TrimPrefix(line, []byte(byteOrderMark))) && !flaws.Has(FlawNumber) {
+			t.Fatalf("%q: scanner says valid %v", line, valid)
+		}
+		if !flaws.IsStrict() || s.firstByte != '{' {
+			return
+		}
+		var ref struct {
+			ID     json.RawMessage
+			Method any
+			Params any
+			Result any
+		}
+		if err := json.Unmarshal(line, &ref); err != nil {
+			t.Fatal(err)
+		}
+		e := msgs[0]
+		if !bytes.Equal(e.ID, ref.ID) {
+			t.Fatalf("%q: id %q, encoding/json says %q", line, e.ID, ref.ID)
+		}
+		if m, ok := ref.Method.(string); ok != (e.Method != nil) || m != string(e.Method) {
+			t.Fatalf("%q: method %q, encoding/json says %q", line, e.Method, m)
+		}
+		params, _ := ref.Params.(map[string]any)
+		if n, ok := params["name"].(string); ok != (e.Name != nil) || n != string(e.Name) {
+			t.Fatalf("%q: name %q, encoding/json says %q", line, e.Name, n)
+		}
+		result, _ := ref.Result.(map[string]any)
+		if is := result["isError"] == true; is != e.IsError {
+			t.Fatalf("%q: isError %v", line, e.IsError)
+		}
+		if e.Params.Present() && !json.Valid(line[e.Params.Start:e.Params.End]) {
+			t.Fatalf("%q: params at %+v", line, e.Params)
+		}
+	})
+}
+
+// BenchmarkScan is the cost of looking into a frame.
+func BenchmarkScan(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		line []byte
+	}{
+		{"200B", callOf(200)}, {"10kB", callOf(10_000)}, {"1MB", callOf(1_000_000)},
+		{"1MB-dense", []byte(`{"id":1,"result":[` + strings.Repeat(`{"a":1,"b":[true,null]},`, 41_000) + `0]}`)},
+		{"1MB-escapes", []byte(`{"id":1,"result":"` + strings.Repeat(`{\"a\": \"b\"},\n`, 62_000) + `"}`)},
+		{"1MB-utf8", []byte(`{"id":1,"result":"` + strings.Repeat("héllo wörld, 世界 ", 45_000) + `"}`)},
+	} {
+		b.Run(size.name, func(b *testing.B) {
+			var s Scanner
+			b.SetBytes(int64(len(size.line)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Scan(size.line)
+			}
+		})
+	}
+}
