@@ -175,9 +175,35 @@ func TestNetFlags(t *testing.T) {
 	}
 }
 
-// TestUsual: what a server is refused all the time does not drown what it was refused
+func TestGrantedByPath(t *testing.T) {
+	rules := []policy.NetRule{{Host: "a.b", PathPrefix: "/v1", Allow: true}, {Host: "a.b", PathPrefix: "/v1/admin"}, {Host: "*"}}
+	for _, tt := range []struct {
+		host string
+		port int
+		want bool
+	}{{"a.b", 443, true}, {"a.b", 0, true}, {"a.b", 8443, false}, {"c.d", 443, false}} {
+		if got := grantsHost(rules, tt.host, tt.port, ""); got != tt.want {
+			t.Errorf("%s:%d is granted: %v", tt.host, tt.port, got)
+		}
+	}
+}
+
+// TestAddressOfAName: of a name and an address only the name makes a rule.
+func TestAddressOfAName(t *testing.T) {
+	ev := evidence("getaddrinfo ENOTFOUND api.x.com\nconnect ENETUNREACH 140.82.112.5:443")
+	ev.Profile.Net = nil
+	if d := Diagnose(ev); len(d.Hints) != 1 || d.Hints[0].Target != "api.x.com" {
+		t.Errorf("%s", d.Text())
+	}
+	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
+	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the name") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestBackgroundDenials: what a server is refused all the time does not drown what it was refused
 // during the call that failed, whichever came last.
-func TestUsual(t *testing.T) {
+func TestBackgroundDenials(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ev := evidence("fetch failed")
 	ev.Denials = []Denial{
@@ -203,31 +229,5 @@ func TestUsual(t *testing.T) {
 	ev.Text, ev.Denials = "fetch failed", ev.Denials[2:]
 	if d := Diagnose(ev); len(d.Grant) == 0 {
 		t.Errorf("where there is nothing else, the usual is told:\n%s", d.Text())
-	}
-}
-
-func TestGrantedByPath(t *testing.T) {
-	rules := []policy.NetRule{{Host: "a.b", PathPrefix: "/v1", Allow: true}, {Host: "a.b", PathPrefix: "/v1/admin"}, {Host: "*"}}
-	for _, tt := range []struct {
-		host string
-		port int
-		want bool
-	}{{"a.b", 443, true}, {"a.b", 0, true}, {"a.b", 8443, false}, {"c.d", 443, false}} {
-		if got := grantsHost(rules, tt.host, tt.port, ""); got != tt.want {
-			t.Errorf("%s:%d is granted: %v", tt.host, tt.port, got)
-		}
-	}
-}
-
-// TestAddressOfAName: of a name and an address only the name makes a rule.
-func TestAddressOfAName(t *testing.T) {
-	ev := evidence("getaddrinfo ENOTFOUND api.x.com\nconnect ENETUNREACH 140.82.112.5:443")
-	ev.Profile.Net = nil
-	if d := Diagnose(ev); len(d.Hints) != 1 || d.Hints[0].Target != "api.x.com" {
-		t.Errorf("%s", d.Text())
-	}
-	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
-	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the name") {
-		t.Errorf("%s", d.Text())
 	}
 }

@@ -9,9 +9,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestLine: for a server that is given in place the record has the client's whole new
+// TestCombinedLine: of several failures, why has one line that grants what each asks for.
+func TestCombinedLine(t *testing.T) {
+	line := func(s string) Diagnosis { return Diagnosis{Line: strings.Fields(s)} }
+	for _, tt := range []struct {
+		lines []string
+		want  string
+	}{
+		{[]string{"j run --write . --read a -- x y"}, ""},
+		{[]string{"j run --write . --read a -- x y", "j run --write . --read a -- x y"}, ""},
+		{[]string{"j run --write . --read a -- x y", "j run --write . --net h -- x y", "j run --env=A --write a -- x y"}, "j run --write . --read a --net h --env=A --write a -- x y"},
+		{[]string{"j run --workspace a -- x", "j run --workspace b -- x"}, ""},
+		{[]string{"j run --read a -- x", "j run --read b -- y"}, ""},
+	} {
+		var r Record
+		for _, l := range tt.lines {
+			r.Diagnoses = append(r.Diagnoses, line(l))
+		}
+		if got := r.combinedLine(); !slices.Equal(got, strings.Fields(tt.want)) {
+			t.Errorf("%q: %q", tt.lines, got)
+		}
+		if said := strings.Contains(r.Text(), "To grant all of this at once:"); said != (tt.want != "") {
+			t.Errorf("%q: %s", tt.lines, r.Text())
+		}
+	}
+}
+
+// TestCommandLine: for a server that is given in place the record has the client's whole new
 // line, which what the client is answered has not: it holds the server's arguments.
-func TestLine(t *testing.T) {
+func TestCommandLine(t *testing.T) {
 	declare := func() []string { return []string{"# /etc/c.toml", "[servers.github]", `command = "node"`} }
 	for _, tt := range []struct {
 		name, text string

@@ -1,9 +1,11 @@
 package diagnostics
 
-import "testing"
+import (
+	"testing"
+)
 
-// TestSignature: a fault's name inside of another word is no fault.
-func TestSignature(t *testing.T) {
+// TestMatchFault: a fault's name inside of another word is no fault.
+func TestMatchFault(t *testing.T) {
 	for line, want := range map[string]string{
 		"ModuleNotFoundError: No module named requests":            "",
 		"DatabaseBusyError: try again":                             "",

@@ -13,8 +13,8 @@ func defaultProfile(p *policy.Profile) {
 	p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Path == "/home/u/work/src" })
 }
 
-// TestAdvice: the same failure under the kinds of configuration there are.
-func TestAdvice(t *testing.T) {
+// TestGrants: the same failure under the kinds of configuration there are.
+func TestGrants(t *testing.T) {
 	const (
 		read     = "EACCES: permission denied, open '/home/u/notes/a.md'"
 		connect  = "connect ECONNREFUSED 127.0.0.1:5432"
@@ -105,16 +105,5 @@ func TestAdvice(t *testing.T) {
 				t.Errorf("flags, and lines for a file that there is not")
 			}
 		})
-	}
-}
-
-// TestShellWord reads the quoting back by the rule of the shell.
-func TestShellWord(t *testing.T) {
-	for in, want := range map[string]string{
-		"/a/b": "/a/b", "~/x": "~/x", "a b": "'a b'", "~/a b": "~/'a b'", "": "''", "$(id)": "'$(id)'", "x'y": `'x'\''y'`, "a~b": "'a~b'", "/a/[b]": "'/a/[b]'",
-	} {
-		if got := shellWord(in); got != want {
-			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
-		}
 	}
 }

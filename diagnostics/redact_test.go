@@ -1,8 +1,10 @@
 package diagnostics
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
@@ -60,8 +62,74 @@ func TestRedactDumps(t *testing.T) {
 	}
 }
 
-// TestPlain: what is no secret is named, and what may hold one is not.
-func TestPlain(t *testing.T) {
+func TestSecretsStayOut(t *testing.T) {
+	const secret = "ghp_0123456789abcdef"
+	ev := evidence("EACCES: permission denied, open '/data/" + secret + "/x' while GITHUB_TOKEN=" + secret)
+	ev.Exists = nil
+	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
+	ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
+	d := Diagnose(ev)
+	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {
+		if strings.Contains(s, secret) {
+			t.Errorf("the %s holds a secret:\n%s", name, s)
+		}
+	}
+	if strings.Contains(strings.Join(d.Grant, "\n"), "redacted") {
+		t.Errorf("a rule for a name that is not the name: %v", d.Grant)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	r := tokenRedactor()
+	for in, want := range map[string]string{
+		"a " + token + " b":                              "a [redacted TOKEN] b",
+		token + token:                                    "[redacted TOKEN][redacted TOKEN]",
+		"?t=" + url.QueryEscape(token):                   "?t=[redacted TOKEN]",
+		"/" + url.PathEscape(token) + "/":                "/[redacted TOKEN]/",
+		`{"t":"s3cr3t/+ token=\"q\""}`:                   `{"t":"[redacted TOKEN]"}`,
+		"it is true, and not a secret":                   "it is true, and not a secret",
+		"password hunter2222 for u":                      "password [redacted DATABASE_URL] for u",
+		"postgres://u:hunter2222@db/x":                   "[redacted DATABASE_URL]",
+		"postgres://u:hunter2222@db/y":                   "postgres://u:[redacted DATABASE_URL]@db/y",
+		"MIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEA": "[redacted KEY]\nAASCBKcwggSjAgEA",
+		"s3cr3t/+ token":                                 "s3cr3t/+ token",
+	} {
+		if got := r.Redact(in); got != want {
+			t.Errorf("Redact(%q)\n got %q\nwant %q", in, got, want)
+		}
+	}
+	// Basic authentication: the value in the middle of a base64 text, at every offset.
+	for _, user := range []string{"", "u:", "us:", "usr:", "user:"} {
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			in := e.EncodeToString([]byte(user + token + ":tail"))
+			if got := r.Redact(in); !strings.Contains(got, "[redacted TOKEN]") {
+				t.Errorf("user %q: %s stays %s", user, in, got)
+			}
+		}
+	}
+	if got := (*Redactor)(nil).Redact(token); got != token {
+		t.Errorf("a nil Redactor changes %q", got)
+	}
+}
+
+const token = "s3cr3t/+ token=\"q\""
+
+func tokenRedactor() *Redactor {
+	return NewRedactor([]policy.Variable{
+		{Name: "TOKEN", Value: token, Secret: true},
+		{Name: "SHORT", Value: "true", Secret: true},
+		{Name: "OPEN", Value: "not a secret"},
+		{Name: "DATABASE_URL", Value: "postgres://u:hunter2222@db/x", Secret: true},
+		{Name: "KEY", Value: "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQ\n-----END KEY-----\n", Secret: true},
+	})
+}
+
+// TestIsPlainValue: what is no secret is named, and what may hold one is not.
+func TestIsPlainValue(t *testing.T) {
 	for value, want := range map[string]bool{
 		"/home/u/data": true, "~/notes": true, "./data/app.db": true, "/var/tmp/mcp-jail-real-1234567890/data": true, "/srv/IntelliJIdea/x": true,
 		"https://api.example.org/v1": true, "http://localhost:8080": true, "postgres://db.internal:5432/app": true, "postgres://reader@db.internal/app": true, "file:///srv/x": true,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestForward(t *testing.T) {
+func TestStderrFilter(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                            "",
 		"listening\n":                 "listening\n",
@@ -90,7 +90,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestForwardLongLine(t *testing.T) {
+func TestStderrFilterLongLine(t *testing.T) {
 	var out bytes.Buffer
 	f := NewStderrFilter(&out, nil)
 	long := strings.Repeat("x", 3*tailBytes)
@@ -106,8 +106,8 @@ func TestForwardLongLine(t *testing.T) {
 	}
 }
 
-// TestForwardCutLine: a line that is passed on in parts is not mcp-jail's where they meet.
-func TestForwardCutLine(t *testing.T) {
+// TestStderrFilterCutLine: a line that is passed on in parts is not mcp-jail's where they meet.
+func TestStderrFilterCutLine(t *testing.T) {
 	for _, cut := range []int{1, 4, 8} {
 		var out bytes.Buffer
 		f := NewStderrFilter(&out, nil)

@@ -31,9 +31,220 @@ func absentOnHost(p string) bool {
 	return path.Base(p) == "new" || slices.Contains([]string{"/home/u/.ssh/authorized_keys", "/home/u/work/.envrc", "/home/u/work/.mcp.json"}, p)
 }
 
-// TestNeverToBeRun: whatever a server tries, says, and is refused, no line lets it write
+// generated is evidence of a server that names some of paths, or what is around them.
+func generated(r *rand.Rand, paths []string) Evidence {
+	pick := func(from []string) string { return from[r.IntN(len(from))] }
+	name := func() string {
+		p := pick(paths)
+		switch r.IntN(8) {
+		case 0:
+			return path.Dir(p)
+		case 1:
+			return p + ".1234.tmp"
+		case 2:
+			return p + "-journal"
+		case 3:
+			return path.Join(path.Dir(p), "."+path.Base(p)+".swp")
+		case 4:
+			return path.Join(path.Dir(p), pick([]string{"another", "sedAbCdEf", "x~", "m.lock"}))
+		case 5:
+			return path.Join(path.Dir(p), "another/one")
+		}
+		return path.Clean(p)
+	}
+	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
+	for range r.IntN(4) {
+		ev.Denials = append(ev.Denials, Denial{
+			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "open for writing", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
+		})
+	}
+	for range r.IntN(3) {
+		ev.Text += "\n" + fmt.Sprintf(pick([]string{
+			"Error: EACCES: permission denied, open '%s'", "Error: EROFS: read-only file system, open '%s'", "Error: EPERM: operation not permitted, unlink '%s'", "EACCES: permission denied, mkdir '%s'",
+			"PermissionError: [Errno 13] Permission denied: '%s'", "OSError: [Errno 30] Read-only file system: '%s'", "OSError: [Errno 16] Device or resource busy: '%s'", "FileNotFoundError: [Errno 2] No such file or directory: '%s'",
+			"/bin/sh: 1: cannot create %s: Permission denied", "bash: line 1: %s: Permission denied", "rm: cannot remove '%s': Read-only file system", "touch: cannot touch '%s': Read-only file system", "cp: cannot create regular file '%s': Permission denied",
+			"Error: unable to open database \"%s\": unable to open database file", "error: could not lock config file %s: Read-only file system", "failed to write %s: permission denied", "mkdir: cannot create directory ‘%s’: Permission denied",
+			"EACCES: permission denied, rename '/home/u/work/out.txt' -> '%s'", "sh: 1: %s: Permission denied",
+		}), name())
+	}
+	return ev
+}
+
+// withFlags is the profile of a server in place with more flags.
+func withFlags(o policy.InPlaceOptions, flags []string, on policy.Host) (*policy.Profile, error) {
+	for i := 0; i+1 < len(flags); i += 2 {
+		switch value := flags[i+1]; flags[i] {
+		case "--read":
+			o.Read = append(o.Read, value)
+		case "--write":
+			o.Write = append(o.Write, value)
+		case "--workspace":
+			o.Workspace = value
+		default:
+			return nil, fmt.Errorf("flag %s", flags[i])
+		}
+	}
+	p, err := policy.InPlace(o)
+	if err != nil {
+		return nil, err
+	}
+	profile, _, err := policy.Resolve(p, on)
+	return profile, err
+}
+
+// TestTextGetsNoSecrets: what a server says gets it no line for a sensitive path, however
+// it says it; a record of the jail does, with a warning.
+func TestTextGetsNoSecrets(t *testing.T) {
+	for _, text := range []string{
+		"EACCES: permission denied, open '/home/u/.ssh/id_rsa'", "ENOENT: no such file or directory, open '/home/u/.aws/credentials'", "cat: /etc/shadow: Permission denied",
+		"EACCES: permission denied, open '/home/u/work/.env'", "ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
+	} {
+		ev := evidence(text)
+		ev.Exists = func(string) bool { return true }
+		d := Diagnose(ev)
+		if d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "sensitive path") {
+			t.Errorf("%s\n%s", text, d.Text())
+		}
+	}
+	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
+		ev := evidence(text)
+		ev.Exists = func(string) bool { return true }
+		if d := Diagnose(ev); d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "whole home directory") {
+			t.Errorf("%s\n%s", text, d.Text())
+		}
+	}
+	ev := evidence("it failed")
+	ev.Exists = func(string) bool { return true }
+	ev.Denials = refusals("open /home/u/.aws/credentials")
+	if d := Diagnose(ev); len(d.Grant) == 0 || !strings.Contains(d.Fix, "careful: ") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// homeHost is a host with what a home usually holds.
+var homeHost = host{
+	"/home/u/.bashrc": true, "/home/u/.profile": true, "/home/u/.config/app/app.toml": true, "/home/u/.config/systemd/user/x.service": true,
+	"/home/u/.local/share/app/x": true, "/home/u/.cache/app/x": true, "/home/u/go/bin/gopls": true, "/home/u/tools/rg": true, "/home/u/docs/a": true,
+	"/home/u/dotfiles/zshrc": true, "/home/u/work/out.txt": true, "/home/u/other/.git/hooks/x": true, "/var/log/x": true, "/opt/x/y": true, "/srv/x/y": true,
+	"/tmp/x": true, "/usr/bin/node": true, "/etc/passwd": true, "/home/u/.ssh/id": true,
+}
+
+// greedy is a denial of a server that asks for more than it needs.
+func greedy(operation, target string) Evidence {
+	ev := evidence("")
+	ev.FromCommandLine = true
+	ev.Exists = homeHost.exists
+	ev.SearchPath = "/usr/bin:/home/u/tools"
+	ev.Canonical = func(path string) string {
+		if path == "/home/u/.zshrc" {
+			return "/home/u/dotfiles/zshrc"
+		}
+		return path
+	}
+	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: operation, Target: target}}
+	return ev
+}
+
+// TestGrantNoMoreThanNeeded: what a server tries may be certain, and still it chose the name. What
+// is proposed is never more than the attempt needs outside of the jail, and says so
+// where the host runs or obeys it.
+func TestGrantNoMoreThanNeeded(t *testing.T) {
+	for _, tt := range []struct {
+		operation, target string
+		flags             string
+		careful           string // a part of the warning; "" is none
+	}{
+		// To make what is there fails everywhere.
+		{"mkdir", "/var", "", ""},
+		{"mkdir", "/opt", "", ""},
+		{"mkdir", "/srv", "", ""},
+		{"mkdir", "/home/u", "", ""},
+		{"mkdir", "/home/u/.config", "", ""},
+		{"mkdir", "/home/u/.ssh", "", ""},
+		{"mkdir", "/home/u/go", "", ""},
+		{"mkdir", "/home/u/docs", "--read ~/docs", ""},
+		{"create", "/home/u/docs", "--read ~/docs", ""},
+		{"truncate", "/var", "", ""},
+		{"remove", "/home/u/docs/nope", "", ""},
+		{"mkdir", "/home/u/docs/new", "--write ~/docs/new/", ""},
+		{"mkdir", "/home/u/new/er", "--write ~/new/er/", ""},
+		{"mkdir", "/opt/new", "--write /opt/new", ""},
+
+		// What the host runs or obeys.
+		{"create", "/home/u/.bashrc", "", "run or obey"},
+		{"create", "/home/u/.zprofile", "", "run or obey"},
+		{"create", "/home/u/.config/autostart/evil.desktop", "", "run or obey"},
+		{"create", "/home/u/.config/systemd/user/evil.service", "", "run or obey"},
+		{"create", "/home/u/go/bin/zz", "", "run or obey"},
+		{"create", "/home/u/.local/bin/zz", "", "run or obey"},
+		{"create", "/home/u/tools/zz", "", "run or obey"},
+		{"write", "/home/u/dotfiles/zshrc", "", "run or obey"},
+		{"remove", "/home/u/dotfiles/zshrc", "", "holds"},
+		{"remove", "/home/u/tools/rg", "", "run or obey"},
+		{"create", "/home/u/go/zz", "", `holds "~/go/bin"`},
+		{"create", "/home/u/other/.git/hooks/post-commit", "", "protected name"},
+		{"write", "/home/u/other/.vscode/tasks.json", "", "protected name"},
+		{"create", "/home/u/.ssh/authorized_keys", "", "run or obey"},
+		{"create", "/var/spool/cron/u", "", "belongs to the system"},
+
+		// Where other programs keep what is theirs.
+		{"create", "/home/u/.config/foo/bar", "--write ~/.config/foo/", ""},
+		{"create", "/home/u/.config/foo", "--write ~/.config/foo", ""},
+		{"create", "/home/u/.local/share/foo/a/b", "--write ~/.local/share/foo/a/", ""},
+		{"create", "/home/u/.cache/foo", "--write ~/.cache/foo", ""},
+		{"create", "/home/u/foo/bar", "--write ~/foo/", ""},
+		{"create", "/opt/foo/bar", "--write /opt/foo", ""},
+		{"create", "/new/foo", "--write /new", ""},
+		{"remove", "/home/u/.cache/app", "--write ~/.cache/app", ""},
+		{"read", "/home/u/.config", "--read ~/.config", "all of it"},
+		{"read", "/opt", "--read /opt", "all of it"},
+		{"read", "/usr/bin", "", ""},
+		{"create", "/home/u/docs/new", "--write ~/docs", ""},
+	} {
+		d := Diagnose(greedy(tt.operation, tt.target))
+		if got := strings.Join(d.Flags, " "); got != tt.flags {
+			t.Errorf("%s %s: proposes %q, want %q", tt.operation, tt.target, got, tt.flags)
+		}
+		w := d.Hints[0].Warning
+		if w == "" && strings.Contains(d.Fix, "no line is proposed for it: ") {
+			w = d.Fix
+		}
+		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(d.Fix, "careful: ") {
+			t.Errorf("%s %s: warns %q, want %q\n%s", tt.operation, tt.target, w, tt.careful, d.Text())
+		}
+	}
+}
+
+// TestGrantNoMoreThanNeededForText: text names what it likes, too.
+func TestGrantNoMoreThanNeededForText(t *testing.T) {
+	for text, want := range map[string]string{
+		`Error: EACCES: permission denied, open "~/.config/foo/bar"`:           "--write ~/.config/foo/",
+		`Error: EACCES: permission denied, open '/home/u/.config/autostart/x'`: "",
+		`mkdir: cannot create directory ‘/var’: Permission denied`:             "",
+		`Error: EACCES: permission denied, mkdir '/home/u/.local'`:             "",
+		`KeyError: 'LD_PRELOAD'`:                                                    "--env LD_PRELOAD careful",
+		`Error: NODE_OPTIONS environment variable is required`:                      "",
+		`Error: FOO_TOKEN environment variable is required`:                         "--env FOO_TOKEN",
+		"Error: FOO_TOKEN environment variable is required\nKeyError: 'LD_PRELOAD'": "--env LD_PRELOAD --env FOO_TOKEN careful",
+		"KeyError: 'LD_PRELOAD'\nError: FOO_TOKEN environment variable is required": "--env FOO_TOKEN",
+	} {
+		ev := greedy("", "")
+		ev.Denials, ev.Text = nil, text
+		ev.Profile.Withheld = append(ev.Profile.Withheld, "LD_PRELOAD")
+		d := Diagnose(ev)
+		got := strings.Join(d.Flags, " ")
+		if strings.Contains(d.Fix, "careful: ") {
+			got += " careful"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q\n%s", text, got, want, d.Text())
+		}
+	}
+}
+
+// TestWriteForbidden: whatever a server tries, says, and is refused, no line lets it write
 // to what is run or obeyed outside of its jail, and could not be written before.
-func TestNeverToBeRun(t *testing.T) {
+func TestWriteForbidden(t *testing.T) {
 	files := slices.DeleteFunc(slices.Concat(executed, harmlessFiles), absentOnHost)
 	on := fakeHost(files)
 	exists := func(p string) bool {
@@ -120,63 +331,16 @@ func TestNeverToBeRun(t *testing.T) {
 	}
 }
 
-// generated is evidence of a server that names some of paths, or what is around them.
-func generated(r *rand.Rand, paths []string) Evidence {
-	pick := func(from []string) string { return from[r.IntN(len(from))] }
-	name := func() string {
-		p := pick(paths)
-		switch r.IntN(8) {
-		case 0:
-			return path.Dir(p)
-		case 1:
-			return p + ".1234.tmp"
-		case 2:
-			return p + "-journal"
-		case 3:
-			return path.Join(path.Dir(p), "."+path.Base(p)+".swp")
-		case 4:
-			return path.Join(path.Dir(p), pick([]string{"another", "sedAbCdEf", "x~", "m.lock"}))
-		case 5:
-			return path.Join(path.Dir(p), "another/one")
-		}
-		return path.Clean(p)
-	}
-	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
-	for range r.IntN(4) {
-		ev.Denials = append(ev.Denials, Denial{
-			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "open for writing", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
-		})
-	}
-	for range r.IntN(3) {
-		ev.Text += "\n" + fmt.Sprintf(pick([]string{
-			"Error: EACCES: permission denied, open '%s'", "Error: EROFS: read-only file system, open '%s'", "Error: EPERM: operation not permitted, unlink '%s'", "EACCES: permission denied, mkdir '%s'",
-			"PermissionError: [Errno 13] Permission denied: '%s'", "OSError: [Errno 30] Read-only file system: '%s'", "OSError: [Errno 16] Device or resource busy: '%s'", "FileNotFoundError: [Errno 2] No such file or directory: '%s'",
-			"/bin/sh: 1: cannot create %s: Permission denied", "bash: line 1: %s: Permission denied", "rm: cannot remove '%s': Read-only file system", "touch: cannot touch '%s': Read-only file system", "cp: cannot create regular file '%s': Permission denied",
-			"Error: unable to open database \"%s\": unable to open database file", "error: could not lock config file %s: Read-only file system", "failed to write %s: permission denied", "mkdir: cannot create directory ‘%s’: Permission denied",
-			"EACCES: permission denied, rename '/home/u/work/out.txt' -> '%s'", "sh: 1: %s: Permission denied",
-		}), name())
-	}
-	return ev
-}
-
-// withFlags is the profile of a server in place with more flags.
-func withFlags(o policy.InPlaceOptions, flags []string, on policy.Host) (*policy.Profile, error) {
-	for i := 0; i+1 < len(flags); i += 2 {
-		switch value := flags[i+1]; flags[i] {
-		case "--read":
-			o.Read = append(o.Read, value)
-		case "--write":
-			o.Write = append(o.Write, value)
-		case "--workspace":
-			o.Workspace = value
-		default:
-			return nil, fmt.Errorf("flag %s", flags[i])
+// TestProtectedParts: what the policy protects in a repository is not proposed either.
+func TestProtectedParts(t *testing.T) {
+	for _, name := range []string{".git/hooks/x", ".git/remotes/o", ".git/branches/o", ".hg/hgrc", ".hg/sharedpath"} {
+		if !isProtectedName("/w/" + name) {
+			t.Errorf("%s would be proposed", name)
 		}
 	}
-	p, err := policy.InPlace(o)
-	if err != nil {
-		return nil, err
+	for _, name := range []string{".git/refs/remotes/o", ".hg/dirstate", "remotes/o"} {
+		if isProtectedName("/w/" + name) {
+			t.Errorf("%s is withheld", name)
+		}
 	}
-	profile, _, err := policy.Resolve(p, on)
-	return profile, err
 }

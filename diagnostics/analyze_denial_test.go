@@ -3,13 +3,34 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestOthers: what the jail counted and did not tell apart is a cause like another, with
+// TestDenialOfAGrant: a contradiction is reported, not papered over with a rule.
+func TestDenialOfAGrant(t *testing.T) {
+	ev := evidence("")
+	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[0].Fix, "grants this already") || !utf8.ValidString(d.Denials[1].Target) {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestDenialOfARename: the new name is on record, and what is moved was refused.
+func TestDenialOfARename(t *testing.T) {
+	ev := evidence("mv: cannot move 'src' to 'old': Device or resource busy")
+	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
+	d := Diagnose(ev)
+	if d.Attribution != Certain || len(d.Grant) > 0 || strings.Contains(d.Text(), "report it") || !strings.Contains(d.Fix, "the old one stays in place") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestDenialOfOthers: what the jail counted and did not tell apart is a cause like another, with
 // no line to add; it is no file, program or host of that name.
-func TestOthers(t *testing.T) {
+func TestDenialOfOthers(t *testing.T) {
 	for _, tt := range []struct {
 		denial Denial
 		want   Attribution

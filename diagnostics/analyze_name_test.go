@@ -1,0 +1,31 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnsetVariable(t *testing.T) {
+	ev := evidence("BAR_KEY environment variable is required")
+	ev.Unset = []string{"BAR_KEY"}
+	if d := Diagnose(ev); d.Attribution != None || len(d.Grant) > 0 || !strings.Contains(d.Cause, "granted but not set") {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestUnlistedProgram: a file that may be executed but for the list of commands.
+func TestUnlistedProgram(t *testing.T) {
+	for text, want := range map[string]string{
+		"x: 3: /usr/bin/git: Permission denied":      `[servers.github.access.commands.git]`,
+		"x: 3: /usr/lib/deep/git: Permission denied": `[servers.github.access.commands."/usr/lib/deep/git"]`,
+		"Error: spawn git EACCES":                    `[servers.github.access.commands.git]`,
+		"x: 3: /usr/bin/node: Permission denied":     "",
+		"x: cannot open /usr/lib/f: No such file":    "",
+	} {
+		ev := evidence(text)
+		ev.Profile.Programs = []string{"/usr/bin/node"}
+		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != want {
+			t.Errorf("%s: got %q, want %q", text, d.Grant, want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestNoRuleForProc: a rule for /proc is refused, so none is proposed.
+func TestNoRuleForProc(t *testing.T) {
+	for _, text := range []string{
+		"EROFS: read-only file system, open '/proc/self/oom_score_adj'",
+		"ENOENT: no such file or directory, open '/proc/meminfo'",
+	} {
+		ev := evidence(text)
+		ev.Exists = func(p string) bool { return policy.Within(p, "/proc") || someHost.exists(p) }
+		d := Diagnose(ev)
+		if d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "no rule grants it") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}
+
+func TestLinkInTheProfile(t *testing.T) {
+	ev := evidence(`Error: ENOENT: no such file or directory, open '/home/u/work/link/x.md'`)
+	ev.Exists = func(string) bool { return true }
+	ev.Canonical = func(p string) string { return strings.Replace(p, "/home/u/work/link", "/data/notes", 1) }
+	d := Diagnose(ev)
+	// A relative rule that leaves the workspace through a link is an error.
+	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+		t.Errorf("grant %s", got)
+	}
+	if d := Diagnose(evidence(`env: 'git': Permission denied: /bin/git`)); d.Attribution == Likely {
+		t.Errorf("/bin is a link to a place that is granted: %s", d.Text())
+	}
+}
+
+// TestLinkByItsName: a file of the working directory that is named without a slash is no
+// program, and a link leads where it leads.
+func TestLinkByItsName(t *testing.T) {
+	for target, want := range map[string]struct {
+		attribution Attribution
+		target      string
+	}{
+		"/home/u/notes/a.md":     {Likely, "/home/u/notes/a.md"},
+		"/home/u/work/out.txt":   {None, ""}, // it is granted
+		"/home/u/nowhere/at/all": {None, ""}, // nor is it on the host
+	} {
+		ev := evidence("FileNotFoundError: [Errno 2] No such file or directory: 'key'")
+		exists := ev.Exists
+		ev.Exists = func(path string) bool { return path == "/home/u/work/key" || exists(path) }
+		ev.Canonical = func(path string) string {
+			if path == "/home/u/work/key" {
+				return target
+			}
+			return path
+		}
+		d := Diagnose(ev)
+		got := ""
+		if len(d.Hints) > 0 {
+			got = d.Hints[0].Target
+		}
+		if d.Attribution != want.attribution || got != want.target {
+			t.Errorf("%s: %s %q, want %+v: %s", target, d.Attribution, got, want, d.Cause)
+		}
+	}
+}
+
+// TestLinkByABareWord: cat names a link of the working directory without quotes, dot or
+// slash. The words say where it leads; a word that is no link is one of the sentence.
+func TestLinkByABareWord(t *testing.T) {
+	for text, fault := range map[string]string{
+		"cat: key: Permission denied":         "",
+		"cat: key: No such file or directory": "",
+		"cat: out: Permission denied":         "no link",
+	} {
+		ev := evidence(text)
+		exists := ev.Exists
+		ev.Exists = func(path string) bool {
+			return path == "/home/u/work/key" || path == "/home/u/work/out" || exists(path)
+		}
+		ev.Canonical = func(path string) string {
+			if path == "/home/u/work/key" {
+				return "/home/u/work/.env"
+			}
+			return path
+		}
+		d := Diagnose(ev)
+		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" leads there`)
+		if blamed != (fault == "") || len(d.Flags)+len(d.Grant) > 0 {
+			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Grant)
+		}
+	}
+}
+
+// TestModuleOutside: node's words for a script that the jail does not show. One that is
+// not on the host either gets no line.
+func TestModuleOutside(t *testing.T) {
+	for path, flags := range map[string]string{
+		"/srv/models/m.bin": "--read /srv/models/m.bin",
+		"/srv/none.js":      "",
+	} {
+		ev := evidence("")
+		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageBoot, "", &Exit{Code: 1}, true
+		ev.Stderr = []string{"Error: Cannot find module '" + path + "'", "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)", "Node.js v20.20.2"}
+		if d := Diagnose(ev); strings.Join(d.Flags, " ") != flags {
+			t.Errorf("%s: %q: %s; %s", path, d.Flags, d.Cause, d.Fix)
+		}
+	}
+}
+
+// TestShellProgramOutside: a shell that did not find an executable file was to start it,
+// so the first line that is proposed has the right for that; of another file it reads.
+func TestShellProgramOutside(t *testing.T) {
+	for path, execute := range map[string]bool{"/srv/models/run": true, "/srv/models/m.bin": false} {
+		ev := evidence("bash: line 1: " + path + ": No such file or directory")
+		exists := ev.Exists
+		ev.Exists = func(p string) bool { return p == "/srv/models/run" || exists(p) }
+		ev.Executable = func(p string) bool { return p == "/srv/models/run" }
+		grant := strings.Join(Diagnose(ev).Grant, "\n")
+		if !strings.Contains(grant, path) || strings.Contains(grant, "execute = true") != execute || strings.Contains(grant, "write") {
+			t.Errorf("%s: %s", path, grant)
+		}
+	}
+}
+
+// TestSocketInJailPlace: the jail's /tmp may be written and has not the socket
+// that the host's has, so a line is needed, and the rights on /tmp are none on it.
+func TestSocketInJailPlace(t *testing.T) {
+	ev := evidence("curl: (7) Failed to connect to x port 80 after 0 ms: Couldn't connect to server")
+	ev.Denials = []Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/shared.sock", Count: 1}}
+	d := Diagnose(ev)
+	if grant := strings.Join(d.Grant, "\n"); !strings.Contains(grant, `path = "/tmp/shared.sock"`) || !strings.Contains(grant, "update = true") || !strings.Contains(d.Cause, "/tmp of its own") {
+		t.Errorf("%s: %s; %s", d.Cause, d.Fix, grant)
+	}
+}

@@ -1,0 +1,117 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func TestCandidateOrder(t *testing.T) {
+	ev := evidence("first: EACCES: permission denied, open '/data/notes/x.md'\nthen: EACCES: permission denied, open '/srv/models/m.bin'")
+	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
+	d := Diagnose(ev)
+	var got []string
+	for _, h := range d.Hints {
+		got = append(got, h.Target)
+	}
+	if s := strings.Join(got, " "); s != "/srv/models/m.bin /data/notes/x.md /home/u/notes/a.md" {
+		t.Errorf("order %s", s)
+	}
+}
+
+// refusals are denials of files, "operation path" each.
+func refusals(all ...string) (denials []Denial) {
+	for _, a := range all {
+		op, target, _ := strings.Cut(a, " ")
+		denials = append(denials, Denial{Axis: policy.AxisFs, Operation: op, Target: target, Program: "/usr/bin/dash", Count: 1})
+	}
+	return denials
+}
+
+// readOnly lets the server read its workspace.
+func readOnly(p *policy.Profile) {
+	for i := range p.Entries {
+		p.Entries[i].Rights &^= policy.Write
+	}
+}
+
+// besideHost has what is written beside other files.
+var besideHost = host{
+	"/home/u/docs/m.json": true, "/home/u/docs/app.db": true, "/home/u/docs/app.db-wal": true, "/home/u/notes/a.md": true, "/home/u/work/in.txt": true,
+	"/usr/bin/dash": true, "/usr/bin/python3.11": true, "/home/u/srv/dist/index.js": true, "/home/u/work/.git/HEAD": true, "/bin/sh": true,
+}
+
+// TestRecordOutranksText holds texts of real programs, with what the jail has on record
+// of the same call, against the lines that make the call work.
+func TestRecordOutranksText(t *testing.T) {
+	const rw, w = "; read = true; write = true", "; write = true"
+	ruled := func(path string, rights policy.Rights) func(*policy.Profile) {
+		return func(p *policy.Profile) {
+			kind := policy.KindFile
+			if !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".") {
+				kind = policy.KindDir
+			}
+			p.Entries = append(p.Entries, policy.Entry{Path: path, Kind: kind, Rights: rights, Origin: policy.OriginRule})
+		}
+	}
+	for _, tt := range []struct {
+		name, text string
+		change     func(*policy.Profile)
+		denials    []Denial
+		want       Attribution
+		target     string
+		grant      string
+	}{
+		{"dash, by its whole path", "/bin/sh: 1: cannot create g: Permission denied", readOnly, refusals("create /home/u/work/g"), Certain, "/home/u/work/g", `path = "."` + rw},
+		{"a path at the beginning", "/home/u/notes/a.md: cannot be opened: permission denied", nil, nil, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
+		{"a program at the beginning", "/usr/bin/tool: opening /home/u/notes/a.md: permission denied", nil, nil, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
+		{"dash alone", "/bin/sh: 1: cannot create g: Permission denied", readOnly, nil, Likely, "/home/u/work/g", `path = "."` + rw},
+		{"the record, where the text names another", "EACCES: permission denied, open '/usr/bin/dash'", nil, refusals("create /home/u/docs/n"), Certain, "/home/u/docs/n", `path = "~/docs"` + w},
+		{"the first one, and not its clean-up", "Error: ENOENT: no such file or directory, open '/home/u/docs/m.json.1234.tmp'", nil,
+			refusals("create /home/u/docs/m.json.1234.tmp", "remove /home/u/docs/m.json.1234.tmp"), Certain, "/home/u/docs/m.json.1234.tmp", `path = "~/docs"` + w},
+		{"a clean-up of other names", "it failed", nil, refusals("create /home/u/docs/x", "remove /home/u/docs/x.lock"), Certain, "/home/u/docs/x", `path = "~/docs"` + w},
+		{"what is removed, and there", "rm: cannot remove '/home/u/docs/m.json'", nil, refusals("remove /home/u/docs/m.json"), Certain, "/home/u/docs/m.json", `path = "~/docs"` + w},
+		{"a journal", "Error: stepping, unable to open database file (14)", ruled("/home/u/docs/app.db", policy.Read|policy.Write), refusals("create /home/u/docs/app.db-journal"), Certain, "/home/u/docs/app.db-journal", `path = "~/docs"` + rw},
+		{"a log that is there", "attempt to write a readonly database (8)", nil, refusals("write /home/u/docs/app.db-wal"), Certain, "/home/u/docs/app.db-wal", `path = "~/docs"` + rw},
+		{"a database", "sqlite3.OperationalError: unable to open database file", nil, refusals("create /home/u/docs/new.db"), Certain, "/home/u/docs/new.db", `path = "~/docs"` + rw},
+		{"a database that is there", "attempt to write a readonly database (8)", ruled("/home/u/docs/app.db", policy.Read), refusals("write /home/u/docs/app.db"), Certain, "/home/u/docs/app.db",
+			`path = "~/docs"` + rw + `; [[servers.github.access.fs]]; path = "~/docs/app.db"` + rw},
+		{"a file with a rule of its own", "it failed", ruled("/home/u/docs/m.json", policy.Read|policy.Write), refusals("create /home/u/docs/m.json.77.tmp"), Certain, "/home/u/docs/m.json.77.tmp", `path = "~/docs"` + rw},
+		{"a file that may be read", "it failed", ruled("/home/u/docs/m.json", policy.Read), refusals("create /home/u/docs/.m.json.swp"), Certain, "/home/u/docs/.m.json.swp",
+			`path = "~/docs"` + rw + `; [[servers.github.access.fs]]; path = "~/docs/m.json"` + rw},
+		{"sed", "sed: couldn't open temporary file /home/u/docs/sedLtFr1S: Read-only file system", nil, refusals("create /home/u/docs/sedLtFr1S"), Certain, "/home/u/docs/sedLtFr1S", `path = "~/docs"` + rw},
+		{"sed, reading what it makes", "sed: couldn't open temporary file /home/u/docs/sedLtFr1S: Permission denied", ruled("/home/u/docs", policy.Write), nil, Likely, "/home/u/docs/sedLtFr1S", `path = "~/docs"` + rw},
+		{"a replaced file, with a rule that says less than its directory", "OSError: [Errno 16] Device or resource busy: 'x'", func(p *policy.Profile) {
+			ruled("/home/u/docs", policy.Write)(p)
+			ruled("/home/u/docs/m.json", policy.Read|policy.Write)(p)
+		}, refusals("rename /home/u/docs/m.json"), Certain, "/home/u/docs/m.json", `path = "~/docs"` + rw},
+		{"a lock that is a directory", "it failed", nil, refusals("mkdir /home/u/docs/m.json.lock"), Certain, "/home/u/docs/m.json.lock", `path = "~/docs"` + w},
+		{"beside a file in the home", "it failed", nil, refusals("create /home/u/m.json.1234.tmp"), Certain, "/home/u/m.json.1234.tmp", ""},
+		{"execute, where a rule of the user's had it", "it failed", ruled("/home/u/docs", policy.Read|policy.Execute), refusals("create /home/u/docs/x"), Certain, "/home/u/docs/x", `path = "~/docs"; read = true; write = true; execute = true`},
+		{"execute, where only the runtime had it", "it failed", func(p *policy.Profile) {
+			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/srv", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline})
+			p.Parts = append(p.Parts, policy.Part{Path: "/home/u/srv", Work: true}, policy.Part{Path: "/home/u/srv/dist/index.js"})
+		}, refusals("create /home/u/srv/cache/x"), Certain, "/home/u/srv/cache/x", `path = "~/srv/cache/"` + rw},
+		{"a host beside a file", "EACCES: permission denied, open '/home/u/notes/a.md'", nil, []Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com"}}, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence(tt.text)
+			ev.Exists, ev.Profile, ev.Denials = besideHost.exists, fixture(tt.change), tt.denials
+			d := Diagnose(ev)
+			if d.Attribution != tt.want || len(d.Hints) == 0 || d.Hints[0].Target != tt.target {
+				t.Fatalf("want %s about %s:\n%s", tt.want, tt.target, d.Text())
+			}
+			if strings.Contains(d.Text(), "to remove") != strings.HasPrefix(tt.text, "rm: ") {
+				t.Errorf("a clean-up is told of:\n%s", d.Text())
+			}
+			want := tt.grant
+			if want != "" {
+				want = "[[servers.github.access.fs]]; " + want
+			}
+			if got := strings.Join(d.Grant, "; "); got != want {
+				t.Errorf("grant\n got %s\nwant %s\n%s", got, want, d.Text())
+			}
+		})
+	}
+}

@@ -1,0 +1,16 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDirectoryAboveUnprotected: a directory is no protected name because one could be
+// made in it.
+func TestDirectoryAboveUnprotected(t *testing.T) {
+	ev := evidence("EROFS: read-only file system, open '/home/u/work/src/x.rs'")
+	ev.Profile.Unprotected = append(ev.Profile.Unprotected, "/home/u/work/src/gen/.vscode")
+	if d := Diagnose(ev); len(d.Grant) == 0 || strings.Contains(d.Text(), "protected name") {
+		t.Errorf("%s", d.Text())
+	}
+}

@@ -1,0 +1,52 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPackageDownloadInCall: a tool that fetches does not fetch packages.
+func TestPackageDownloadInCall(t *testing.T) {
+	ev := evidence("fetch failed")
+	ev.Profile.Argv = []string{"npx", "x"}
+	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestBrowserSandbox: the one thing about a browser's sandbox that no rule changes.
+func TestBrowserSandbox(t *testing.T) {
+	for _, text := range []string{
+		"FATAL: No usable sandbox! If you are running on Ubuntu 23.10+", "Chromium sandboxing failed!",
+		"Running as root without --no-sandbox is not supported.", "Failed to move to new namespace: PID namespaces supported",
+	} {
+		if d := Diagnose(evidence(text)); d.Attribution != Possible || !strings.Contains(d.Fix, "--no-sandbox") || len(d.Grant) > 0 {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}
+
+// TestCrossDevice: no right is missing where a rename crosses the edge of a rule.
+func TestCrossDevice(t *testing.T) {
+	for _, text := range []string{
+		"EXDEV: cross-device link not permitted, rename '/home/u/work/a' -> '/home/u/work/b/a'",
+		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
+	} {
+		d := Diagnose(evidence(text))
+		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "made beside it") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}
+
+// TestPlanCommand: the command that advice names can be typed.
+func TestPlanCommand(t *testing.T) {
+	ev := evidence("operation not permitted")
+	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan github`") {
+		t.Errorf("%s", d.Text())
+	}
+	ev.FromCommandLine = true
+	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan` with the same arguments") {
+		t.Errorf("%s", d.Text())
+	}
+}
