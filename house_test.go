@@ -27,19 +27,19 @@ var mayImport = map[string][]string{
 	"policy":         {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
-	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/handover", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/tlsworker", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/handover":   {module + "policy", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/handover", module + "confine/egress/terminate"},
-	"confine/egress/terminate":  {module + "policy", module + "confine/egress"},
+	"confine/egress/tlsworker":  {module + "policy", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
+	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"cmd/mcp-jail": {
-		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/handover", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
+		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
 	},
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Rules about requests, and secrets, take somebody who ends TLS: a program of its own
-// (package handover), with an authority that only this jail is made to believe.
+// (package tlsworker), with an authority that only this jail is made to believe.
 
 // terminating is what a plan with such rules takes with it.
 type terminating struct {

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,9 +31,9 @@ func findTerminator(f *facts, p *policy.Profile) {
 		return
 	}
 	self, _ := os.Executable()
-	program, err := handover.Find(self, os.Getenv("PATH"), p.Writer)
+	program, err := tlsworker.Find(self, os.Getenv("PATH"), p.Writer)
 	if err == nil {
-		err = handover.CheckRoots(p.Writer)
+		err = tlsworker.CheckRoots(p.Writer)
 	}
 	if err != nil {
 		f.Terminator = no(err.Error(), "")
@@ -50,7 +50,7 @@ func findTerminator(f *facts, p *policy.Profile) {
 
 // terminator is the process that ends TLS for one jail, with what it was given.
 type terminator struct {
-	*handover.Program
+	*tlsworker.Program
 	secrets map[string]string
 	end     func() // Close, once
 }
@@ -69,7 +69,7 @@ func startTerminator(ctx context.Context, plan *Plan, order *order) (*terminator
 	if err != nil {
 		return refused(err)
 	}
-	program, err := handover.Start(handover.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Connections: p.Limits.Connections})
+	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Connections: p.Limits.Connections})
 	if err != nil {
 		return refused(err)
 	}

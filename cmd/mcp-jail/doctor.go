@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -151,10 +151,10 @@ func tryEgress() confine.Feature {
 // nothing.
 func findTLSProgram() confine.Feature {
 	self, _ := os.Executable()
-	program, err := handover.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
+	program, err := tlsworker.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
 	switch {
-	case errors.Is(err, handover.ErrMissing):
-		return confine.Feature{Answer: confine.No, Detail: handover.ErrMissing.Error(), Fix: "install mcp-jail-tls beside mcp-jail, from the same build"}
+	case errors.Is(err, tlsworker.ErrMissing):
+		return confine.Feature{Answer: confine.No, Detail: tlsworker.ErrMissing.Error(), Fix: "install mcp-jail-tls beside mcp-jail, from the same build"}
 	case err != nil:
 		return confine.Feature{Answer: confine.No, Detail: err.Error()}
 	}

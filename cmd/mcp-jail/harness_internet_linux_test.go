@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
-	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
-	"github.com/mcp-jail/mcp-jail/confine/egress/terminate"
+	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,7 +31,7 @@ import (
 const (
 	internetName = "mcp-jail-internet"      // argv[0]: makes it, and becomes the rest of argv
 	hostName     = "mcp-jail-internet-host" // argv[0]: what is in it, until its input ends
-	tlsName      = handover.Name            // the test binary, copied
+	tlsName      = tlsworker.Name           // the test binary, copied
 	internetHost = "api.github.com"         // its only name
 	internetAddr = "198.51.100.10"          // of that
 )
@@ -42,8 +42,8 @@ var sideEntries = map[string]func(){internetName: internetMain, hostName: intern
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
 	log.SetOutput(io.Discard)
-	err := handover.Run(func(rules []policy.NetRule, roots []byte) (handover.Worker, error) {
-		return terminate.New(terminate.Options{Rules: rules, MoreRoots: roots})
+	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Worker, error) {
+		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/handover"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 )
 
 // planting is a session with a stateless server whose tool "plant" and "put" have the
@@ -33,7 +33,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 		}
 		bin := filepath.Join(w.base, "bin")
 		w.program = w.copied(t, "mcp-jail")
-		w.copied(t, handover.Name)
+		w.copied(t, tlsworker.Name)
 		w.plant(t, w.work, map[string]string{"notes/notes.txt": "a note", "token": "the value", "open": "for all"})
 		safe := filepath.Join(w.base, "safe")
 		w.plant(t, safe, map[string]string{"get": ""})

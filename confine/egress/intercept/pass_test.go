@@ -1,0 +1,206 @@
+package intercept
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestBytes: requests and answers pass with nothing added and nothing taken away.
+func TestBytes(t *testing.T) {
+	for _, c := range []struct{ name, request, want, answer, wantAnswer string }{
+		{name: "bare", request: "GET /a HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
+		{name: "fields", request: "GET /a%20b%2Fc?q=%zz;&x=[1] HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: t\r\nAccept: */*\r\nAccept-Encoding: br\r\nForwarded: for=x\r\nX-Forwarded-For: 1.2.3.4\r\nX-Twice: 1\r\nX-Twice: 2\r\n\r\n"},
+		{name: "empty query", request: "GET /a? HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
+		{name: "two slashes", request: "GET //a//b HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
+		{
+			name: "hop by hop", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive, X-Mine\r\nKeep-Alive: 5\r\nX-Mine: 1\r\nProxy-Authorization: x\r\n\r\n",
+			want: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
+		},
+		{name: "no date, no type", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: b\r\n\r\n<html>"},
+		{name: "redirect", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: https://elsewhere.example/\r\n\r\n"},
+		{name: "error", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 1\r\nRetry-After: 1\r\n\r\nx"},
+		{name: "not modified", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 304 Not Modified\r\nEtag: \"x\"\r\n\r\n"},
+		{name: "early hints", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"},
+	} {
+		seen := make(chan string, 1)
+		if c.answer == "" {
+			c.answer = "HTTP/1.1 204 No Content\r\n\r\n"
+		}
+		addr := scripted(t, func(request string, conn net.Conn) { seen <- request; io.WriteString(conn, c.answer); conn.Close() })
+		w := newWorldAt(t, addr, false, Options{Rules: []policy.NetRule{withSecret("T")}})
+		got := w.raw(t, c.request)
+		if c.want == "" {
+			c.want = c.request
+		}
+		if r := <-seen; sorted(r) != sorted(c.want) {
+			t.Errorf("%s: the upstream saw\n%q, not\n%q", c.name, r, c.want)
+		}
+		if sorted(got) != sorted(c.answer) {
+			t.Errorf("%s: the client got\n%q, not\n%q", c.name, got, c.answer)
+		}
+	}
+}
+
+// sorted brings the lines of a message into one order: that of fields with different
+// names means nothing (RFC 9110, 5.3).
+func sorted(message string) string {
+	head, body, _ := strings.Cut(message, "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	for i := range lines[1:] {
+		for j := i + 1; j > 1 && strings.Split(lines[j], ":")[0] < strings.Split(lines[j-1], ":")[0]; j-- {
+			lines[j], lines[j-1] = lines[j-1], lines[j]
+		}
+	}
+	if strings.HasPrefix(body, "HTTP/") {
+		body = sorted(body)
+	}
+	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
+}
+
+// TestWebSocket: an upgrade passes in both directions, with its secret, and its end.
+func TestWebSocket(t *testing.T) {
+	for _, kind := range []string{"http", "https", "h2"} {
+		over := make(chan struct{})
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			defer close(over)
+			if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || kind != "http" && r.Header.Get("Authorization") != "Bearer "+token {
+				t.Errorf("%s: %v", kind, r.Header)
+			}
+			c, buf, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")
+			io.Copy(c, buf)
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": token}})
+		c := w.connect(t)
+		io.WriteString(c, "GET /ws HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\nAuthorization: Bearer "+policy.Placeholder("T")+"\r\n\r\n")
+		r := bufio.NewReader(c)
+		if line, err := textproto.NewReader(r).ReadLine(); err != nil || !strings.Contains(line, " 101 ") {
+			t.Fatalf("%s: %q %v", kind, line, err)
+		}
+		if h, err := textproto.NewReader(r).ReadMIMEHeader(); err != nil || h.Get("Sec-Websocket-Accept") != "x" {
+			t.Fatalf("%s: %v %v", kind, h, err)
+		}
+		for _, text := range []string{"ping", "POST /other HTTP/1.1\r\n\r\n", strings.Repeat("x", 1<<20)} {
+			go io.WriteString(c, text)
+			got := make([]byte, len(text))
+			if _, err := io.ReadFull(r, got); err != nil || string(got) != text {
+				t.Fatalf("%s: %v", kind, err)
+			}
+		}
+		c.Close()
+		<-over
+	}
+}
+
+// TestTrailersAndHints: what comes before and behind an answer passes too.
+func TestTrailersAndHints(t *testing.T) {
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", "</style.css>")
+			w.WriteHeader(103)
+			w.Header().Set("Trailer", "X-Sum")
+			io.WriteString(w, "body "+r.Header.Get("Te"))
+			w.Header().Set("X-Sum", "42")
+			w.Header().Set(http.TrailerPrefix+"X-Late", "43")
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
+		hints := 0
+		res, body := do(t, w.client(t, http2), "GET", w.url("/"), func(r *http.Request) {
+			r.Header.Set("Te", "trailers")
+			*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+					if code == 103 && h.Get("Link") == "</style.css>" {
+						hints++
+					}
+					return nil
+				},
+			}))
+		})
+		if body != "body trailers" || res.Trailer.Get("X-Sum") != "42" || res.Trailer.Get("X-Late") != "43" || hints != 1 {
+			t.Errorf("%q, %v, %d hints", body, res.Trailer, hints)
+		}
+	})
+}
+
+// TestKeepAlive: requests of one connection use one connection to the upstream, and
+// its end between two requests is the end of both.
+func TestKeepAlive(t *testing.T) {
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			io.WriteString(w, r.RemoteAddr)
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET", "POST")}})
+		c := w.client(t, http2)
+		_, first := do(t, c, "GET", w.url("/"), nil)
+		for range 5 {
+			_, again := do(t, c, "POST", w.url("/"), func(r *http.Request) {
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader("12345")), 5
+			})
+			if again != first {
+				t.Errorf("another connection: %s, %s", first, again)
+			}
+		}
+		if n := w.dials.Load(); n != 1 {
+			t.Errorf("%d connections to the upstream", n)
+		}
+		s.CloseClientConnections()
+		waitFor(t, "the end of the connection", func() bool {
+			w.Terminator.mu.Lock()
+			defer w.Terminator.mu.Unlock()
+			return len(w.links) == 0
+		})
+		if _, again := do(t, c, "GET", w.url("/"), nil); again == first {
+			t.Error("the connection that had ended was used")
+		}
+	})
+}
+
+// TestUnreachable: an upstream that cannot be reached or ends early looks like that.
+func TestUnreachable(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	broken := scripted(t, func(_ string, c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le"); c.Close() })
+	short := scripted(t, func(_ string, c net.Conn) {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+		c.Close()
+	})
+	for _, c := range []struct {
+		name     string
+		upstream net.Addr
+		secure   bool
+	}{
+		{"nobody there", closed.Addr(), false},
+		{"nobody there, TLS", closed.Addr(), true},
+		{"half a header", broken, false},
+		{"half a body", short, false},
+	} {
+		w := newWorldAt(t, c.upstream, c.secure, Options{Rules: []policy.NetRule{only("GET")}})
+		res, err := w.client(t, false).Get(w.url("/"))
+		if err == nil {
+			_, err = io.ReadAll(res.Body)
+		}
+		if err == nil {
+			t.Errorf("%s: %s", c.name, res.Status)
+		}
+		if d := w.denied(); d != nil {
+			t.Errorf("%s: a failure became a denial: %v", c.name, d)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package intercept
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestRules: what the rules allow arrives, and nothing else does.
+func TestRules(t *testing.T) {
+	deny := func(prefix string) policy.NetRule {
+		return rule(func(r *policy.NetRule) { r.PathPrefix, r.Allow, r.Where = prefix, false, "mcp-jail.toml:9" })
+	}
+	for _, c := range []struct {
+		name         string
+		rules        []policy.NetRule
+		method, path string
+		status       int
+		why          egress.Reason
+		text         string
+	}{
+		{"path", []policy.NetRule{under("/repos")}, "GET", "/repos/a?x=1", 200, 0, ""},
+		{"path itself", []policy.NetRule{under("/repos")}, "GET", "/repos", 200, 0, ""},
+		{"other path", []policy.NetRule{under("/repos")}, "GET", "/user", 403, egress.Request, `mcp-jail.toml:7 (host = "api.example.com", path_prefix = "/repos"`},
+		{"segment", []policy.NetRule{under("/repos")}, "GET", "/reposition", 403, egress.Request, "no rule allows it"},
+		{"dots", []policy.NetRule{under("/repos")}, "GET", "/repos/../user", 403, egress.Ambiguous, "dot segments"},
+		{"escaped dots", []policy.NetRule{under("/repos")}, "GET", "/repos/%2e%2e/user", 403, egress.Ambiguous, "dot segments"},
+		{"escaped slash", []policy.NetRule{under("/repos")}, "GET", "/repos%2f..%2fuser", 403, egress.Ambiguous, "escaped separators"},
+		{"dots of broken UTF-8", []policy.NetRule{under("/repos")}, "GET", "/repos/%c0%ae%c0%ae/user", 403, egress.Ambiguous, "broken UTF-8"},
+		{"dots with a tab", []policy.NetRule{under("/repos")}, "GET", "/repos/.%09./user", 403, egress.Ambiguous, "control characters"},
+		{"dots with a space", []policy.NetRule{under("/repos")}, "GET", "/repos/..%20/user", 403, egress.Ambiguous, "what some take for them"},
+		{"a name with dots and spaces", []policy.NetRule{under("/repos")}, "GET", "/repos/a..b%20%C3%A9/..a", 200, 0, ""},
+		{"empty segment", []policy.NetRule{under("/repos")}, "GET", "/repos//user", 403, egress.Ambiguous, "empty segments"},
+		{"two slashes first", []policy.NetRule{under("/repos")}, "GET", "//repos/a", 403, egress.Ambiguous, "empty segments"},
+		{"escaped slash, no path rule", []policy.NetRule{only("GET")}, "GET", "/@scope%2fname", 200, 0, ""},
+		{"denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/admin/x", 403, egress.Request, "the rule at mcp-jail.toml:9 denies it"},
+		{"beside a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/administration", 200, 0, ""},
+		{"around a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/x/..%2fadmin", 403, egress.Ambiguous, ""},
+		{"method", []policy.NetRule{only("GET", "POST")}, "POST", "/x", 200, 0, ""},
+		{"other method", []policy.NetRule{only("GET")}, "DELETE", "/x", 403, egress.Request, `methods = ["GET"]`},
+		{"small letters", []policy.NetRule{only("GET")}, "get", "/x", 403, egress.Ambiguous, "capitals"},
+		{"TRACE", []policy.NetRule{withSecret("T")}, "TRACE", "/x", 403, egress.Request, "TRACE"},
+	} {
+		each(t, func(t *testing.T, kind string, http2 bool, proto string) {
+			var seen []string
+			s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+				seen = append(seen, r.Method+" "+r.RequestURI)
+				if r.Proto != proto {
+					t.Errorf("%s: the upstream was spoken to in %s", c.name, r.Proto)
+				}
+			})
+			w := newWorld(t, s, Options{Rules: c.rules, Secrets: map[string]string{"T": token}})
+			res, body := do(t, w.client(t, http2), c.method, w.url(c.path), nil)
+			denied := w.denied()
+			if res.StatusCode != c.status || !strings.Contains(body, c.text) {
+				t.Errorf("%s: %d %q", c.name, res.StatusCode, body)
+			}
+			if c.status == 200 && (len(seen) != 1 || seen[0] != c.method+" "+c.path || denied != nil) {
+				t.Errorf("%s: the upstream saw %q, denials %v", c.name, seen, denied)
+			}
+			if c.status != 200 && (seen != nil || len(denied) != 1 || !contains(denied, c.why, c.method+" /")) {
+				t.Errorf("%s: the upstream saw %q, denials %v", c.name, seen, denied)
+			}
+		})
+	}
+}
+
+// TestHost: a request for another host than that of its connection goes nowhere.
+func TestHost(t *testing.T) {
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		reached := 0
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) { reached++ })
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
+		c := w.client(t, http2)
+		for _, name := range []string{host, "API.Example.COM", host + ".", host + ":" + port(w)} {
+			reached = 0
+			if res, body := do(t, c, "GET", w.url("/"), func(r *http.Request) { r.Host = name }); res.StatusCode != 200 || reached != 1 {
+				t.Errorf("%s: %d %s", name, res.StatusCode, body)
+			}
+		}
+		for _, name := range []string{"other.example.com", host + ".evil.com", host + ":1", "127.0.0.1"} {
+			reached = 0
+			res, body := do(t, c, "GET", w.url("/"), func(r *http.Request) { r.Host = name })
+			if res.StatusCode != 421 || reached != 0 {
+				t.Errorf("%s: %d %s", name, res.StatusCode, body)
+			}
+		}
+		if !contains(w.denied(), egress.WrongName, "other.example.com") {
+			t.Error("the denial is missing")
+		}
+	})
+}
+
+func port(w *world) string {
+	if w.tls {
+		return "443"
+	}
+	return "80"
+}

@@ -1,0 +1,305 @@
+package intercept
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	host  = "api.example.com"
+	token = "s3cr3t/+=value"
+)
+
+// world is an upstream, a Terminator before it, and the place where the connections
+// of a jail arrive.
+type world struct {
+	*Terminator
+	upstream net.Addr
+	gate     net.Listener
+	tls      bool
+	name     string // of the target
+	port     int
+	dials    atomic.Int32
+	sent     atomic.Int64
+	most     atomic.Int64 // that may be sent; 0: any
+	step     int64
+
+	mu      sync.Mutex
+	denials []egress.Denial
+}
+
+// authorityOf is what verifies an upstream.
+func authorityOf(s *httptest.Server) *x509.CertPool {
+	pool := x509.NewCertPool()
+	if c := s.Certificate(); c != nil {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// serve starts an upstream of Go's, with or without TLS and HTTP/2.
+func serve(t *testing.T, kind string, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	switch kind {
+	case "http":
+		s.Start()
+	case "h2":
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	case "https":
+		s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
+		s.StartTLS()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// rule and those below are rules for the host, which httptest's certificate names.
+func rule(edit func(*policy.NetRule)) policy.NetRule {
+	r := policy.NetRule{Host: host, Allow: true, Where: "mcp-jail.toml:7"}
+	edit(&r)
+	return r
+}
+
+func under(prefix string) policy.NetRule {
+	return rule(func(r *policy.NetRule) { r.PathPrefix = prefix })
+}
+
+func only(methods ...string) policy.NetRule {
+	return rule(func(r *policy.NetRule) { r.Methods = methods })
+}
+
+func withSecret(names ...string) policy.NetRule {
+	return rule(func(r *policy.NetRule) {
+		for _, n := range names {
+			r.Secrets = append(r.Secrets, policy.Secret{Env: n})
+		}
+	})
+}
+
+// newWorld puts a Terminator before an upstream server.
+func newWorld(t *testing.T, s *httptest.Server, o Options) *world {
+	t.Helper()
+	if o.Roots == nil {
+		o.Roots = authorityOf(s)
+	}
+	return newWorldAt(t, s.Listener.Addr(), s.TLS != nil, o)
+}
+
+func newWorldAt(t *testing.T, upstream net.Addr, secure bool, o Options) *world {
+	t.Helper()
+	term, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Terminator: term, upstream: upstream, tls: secure, name: host, port: 80}
+	if secure {
+		w.port = 443
+	}
+	if w.gate, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	go func() {
+		for {
+			c, err := w.gate.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() { w.accept(c.(*net.TCPConn)) })
+		}
+	}()
+	t.Cleanup(func() {
+		w.gate.Close()
+		w.Close()
+		served.Wait()
+	})
+	return w
+}
+
+func (w *world) accept(c *net.TCPConn) {
+	head := make([]byte, 5)
+	n, _ := io.ReadFull(c, head) // what a gate has read already
+	w.Serve(c, head[:n], egress.Target{
+		Name: w.name, Port: w.port, TLS: w.tls, Step: w.step,
+		Sent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
+		Deny: func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
+	}, func(ctx context.Context) (*net.TCPConn, error) {
+		w.dials.Add(1)
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", w.upstream.String())
+		if err != nil {
+			return nil, err
+		}
+		return c.(*net.TCPConn), nil
+	})
+}
+
+// denied empties the list of denials and returns it.
+func (w *world) denied() []egress.Denial {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.denials
+	w.denials = nil
+	return d
+}
+
+func (w *world) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(w.CA())
+	return pool
+}
+
+// client is a program in the jail, which finds every host behind the gate.
+func (w *world) client(t testing.TB, http2 bool) *http.Client {
+	t.Helper()
+	tr := &http.Transport{
+		ForceAttemptHTTP2: http2,
+		TLSClientConfig:   &tls.Config{RootCAs: w.pool()},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", w.gate.Addr().String())
+		},
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func (w *world) url(path string) string {
+	if w.tls {
+		return "https://" + host + path
+	}
+	return "http://" + host + path
+}
+
+// do sends one request and reads its answer.
+func do(t *testing.T, c *http.Client, method, url string, edit func(*http.Request)) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		edit(r)
+	}
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// raw sends bytes as they are, over TLS where the world has it, and returns all that
+// comes back until the end.
+func (w *world) raw(t *testing.T, text string) string {
+	t.Helper()
+	c := w.connect(t)
+	defer c.Close()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	out, _ := io.ReadAll(c)
+	return string(out)
+}
+
+func (w *world) connect(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", w.gate.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if !w.tls {
+		return c
+	}
+	secure := tls.Client(c, &tls.Config{RootCAs: w.pool(), ServerName: host})
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	return secure
+}
+
+// protocols are the ways to reach an upstream, and what a request says it came by.
+var protocols = []struct {
+	kind  string
+	http2 bool
+	proto string
+}{{"http", false, "HTTP/1.1"}, {"https", false, "HTTP/1.1"}, {"https", true, "HTTP/1.1"}, {"h2", false, "HTTP/1.1"}, {"h2", true, "HTTP/2.0"}}
+
+// each runs a test once for every protocol.
+func each(t *testing.T, test func(t *testing.T, kind string, http2 bool, proto string)) {
+	for _, p := range protocols {
+		name := p.kind
+		if p.http2 {
+			name += ", client offers h2"
+		}
+		t.Run(name, func(t *testing.T) { test(t, p.kind, p.http2, p.proto) })
+	}
+}
+
+func contains(list []egress.Denial, why egress.Reason, detail string) bool {
+	return slices.ContainsFunc(list, func(d egress.Denial) bool {
+		return d.Why == why && strings.Contains(d.Detail, detail) && d.Host == host && d.Network == "tcp"
+	})
+}
+
+// scripted is an upstream that keeps the bytes of each request up to the end of its
+// header, and answers with the bytes of the function.
+func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				var head strings.Builder
+				for {
+					line, err := r.ReadString('\n')
+					head.WriteString(line)
+					if err != nil {
+						return
+					}
+					if line == "\r\n" {
+						answer(head.String(), c)
+						head.Reset()
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr()
+}
+
+var waitFor = testkit.Eventually

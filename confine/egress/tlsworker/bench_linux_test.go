@@ -1,0 +1,93 @@
+package tlsworker_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+)
+
+// spliced passes bytes on, as a Gate does where no rule is about requests.
+type spliced struct{}
+
+func (spliced) CatchUp() {}
+
+func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	defer c.Close()
+	up, err := dial(context.Background())
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	up.Write(head)
+	var back sync.WaitGroup
+	back.Go(func() { c.ReadFrom(up); c.CloseWrite() })
+	up.ReadFrom(c)
+	up.CloseWrite()
+	back.Wait()
+}
+
+// BenchmarkRequest is one small request over TLS from a client to an upstream, both in
+// this process: by eight at once on connections that are there, and one at a time on
+// a connection of its own each.
+func BenchmarkRequest(b *testing.B) {
+	s, root := upstream(b, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
+	p := start(b, func(o *tlsworker.Options) { o.Roots = root })
+	for _, way := range []struct {
+		name string
+		via  egress.Terminator
+		ca   []byte
+	}{{"spliced", spliced{}, root}, {"terminated", p, p.CA()}} {
+		g := newGate(b, way.via, s.Listener.Addr().String())
+		for _, http2 := range []bool{false, true} {
+			name := way.name + map[bool]string{false: "/http1", true: "/http2"}[http2]
+			b.Run(name, func(b *testing.B) {
+				c := g.client(b, way.ca, http2)
+				b.SetParallelism(4)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						fetch(b, c, "GET", nil)
+					}
+				})
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+			})
+			b.Run(name+"/connection", func(b *testing.B) {
+				for b.Loop() {
+					c := g.client(b, way.ca, http2)
+					fetch(b, c, "GET", nil)
+					c.CloseIdleConnections()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkStart is the process, until there is its authority and until it serves.
+func BenchmarkStart(b *testing.B) {
+	program := os.Getenv("MCPJAIL_TLS") // a build of cmd/mcp-jail-tls
+	if program == "" {
+		program, _ = os.Executable()
+	}
+	for _, until := range []string{"authority", "ready"} {
+		b.Run(until, func(b *testing.B) {
+			for b.Loop() {
+				p, err := tlsworker.Start(tlsworker.Options{Program: program, Rules: rules()})
+				if err == nil && until == "ready" {
+					err = p.Ready()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				p.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}

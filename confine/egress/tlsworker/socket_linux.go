@@ -1,0 +1,142 @@
+package tlsworker
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is one end of the pair. Any goroutine may send, one at a time receives.
+type socket struct {
+	*net.UnixConn
+	raw     syscall.RawConn
+	sending sync.Mutex
+	packet  []byte
+	rights  []byte
+}
+
+func newSocket(f *os.File) (*socket, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, errors.New("not a UNIX socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), rights: make([]byte, unix.CmsgSpace(4*4))}, nil
+}
+
+// send sends a message, and a connection with it where there is one. The caller
+// still has to close that.
+func (s *socket) send(m message, c *net.TCPConn) error {
+	b, err := m.encode()
+	if err != nil {
+		return err
+	}
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if c == nil {
+		_, _, err = s.WriteMsgUnix(b, nil, nil)
+		return err
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if ctl := raw.Control(func(fd uintptr) { _, _, err = s.WriteMsgUnix(b, unix.UnixRights(int(fd)), nil) }); ctl != nil {
+		return ctl
+	}
+	return err
+}
+
+// receive returns the next message, and its connection; io.EOF at the end.
+func (s *socket) receive() (m message, c *net.TCPConn, err error) {
+	if over := s.raw.Read(func(fd uintptr) bool {
+		m, c, err = s.next(int(fd))
+		return err != unix.EAGAIN
+	}); over != nil {
+		return m, nil, over
+	}
+	return m, c, err
+}
+
+// next is receive without waiting: EAGAIN where there is nothing.
+func (s *socket) next(fd int) (m message, c *net.TCPConn, err error) {
+	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	// The second is told once, before what the other side has sent: that it went, and
+	// left something unread.
+	for err == unix.EINTR || err == unix.ECONNRESET {
+		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil {
+		return m, nil, err
+	}
+	if n == 0 {
+		return m, nil, io.EOF
+	}
+	if rights > 0 {
+		if c, err = connection(s.rights[:rights]); err != nil {
+			return m, nil, err
+		}
+	}
+	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = errors.New("a message was cut off")
+	} else {
+		err = json.Unmarshal(s.packet[:n], &m)
+	}
+	if err != nil && c != nil {
+		c.Close()
+		c = nil
+	}
+	return m, c, err
+}
+
+// connection makes the one descriptor of a message a connection. Others are closed.
+func connection(rights []byte) (*net.TCPConn, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, m := range messages {
+		if got, err := unix.ParseUnixRights(&m); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	for _, fd := range fds {
+		syscall.CloseOnExec(fd)
+	}
+	if len(fds) != 1 {
+		for _, fd := range fds {
+			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // at once
+			unix.Close(fd)
+		}
+		return nil, errors.New("a message has more than one descriptor")
+	}
+	f := os.NewFile(uintptr(fds[0]), "connection")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		c.Close()
+		return nil, errors.New("a descriptor is no TCP connection")
+	}
+	return t, nil
+}

@@ -1,0 +1,186 @@
+package tlsworker_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	host   = "api.example.com"
+	secret = "s3cr3t-that-nobody-sees"
+)
+
+// TestMain is the program too.
+func TestMain(m *testing.M) {
+	switch os.Args[0] {
+	case tlsworker.Name:
+	case launching:
+		launch()
+	default:
+		os.Exit(m.Run())
+	}
+	log.SetOutput(io.Discard)
+	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Worker, error) {
+		t, err := intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
+		switch {
+		case err == nil && rules[0].Host == probing:
+			return prober{t}, nil
+		case err == nil && rules[0].Host == flooding:
+			return flooder{t}, nil
+		case err == nil && rules[0].Host == asking:
+			return asker{t}, nil
+		case err == nil && rules[0].Host == lingering:
+			return lingerer{t}, nil
+		}
+		return t, err
+	})
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func rules() []policy.NetRule {
+	return []policy.NetRule{{Host: host, Methods: []string{"GET", "PUT"}, Secrets: []policy.Secret{{Env: "T"}}, Allow: true, Where: "mcp-jail.toml:3"}}
+}
+
+func upstream(t testing.TB, handler http.HandlerFunc) (*httptest.Server, []byte) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}}
+	edit(&o)
+	p, err := tlsworker.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// gate takes connections in the place of an egress.Gate.
+type gate struct {
+	net.Listener
+	program  egress.Terminator
+	upstream string
+	sent     atomic.Int64
+	most     int64
+	step     int64
+	open     atomic.Int32
+
+	mu      sync.Mutex
+	denials []egress.Denial
+}
+
+func newGate(t testing.TB, p egress.Terminator, upstream string) *gate {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{Listener: l, program: p, upstream: upstream}
+	var served sync.WaitGroup
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() { g.serve(c.(*net.TCPConn)) })
+		}
+	}()
+	t.Cleanup(func() { l.Close(); served.Wait() })
+	return g
+}
+
+func (g *gate) serve(c *net.TCPConn) {
+	g.open.Add(1)
+	defer g.open.Add(-1)
+	head := make([]byte, 100)
+	n, _ := c.Read(head)
+	g.program.Serve(c, head[:n], egress.Target{
+		Name: host, Port: 443, TLS: true, Step: g.step, Most: g.most,
+		Sent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
+		Deny: func(d egress.Denial) { g.mu.Lock(); g.denials = append(g.denials, d); g.mu.Unlock() },
+	}, func(ctx context.Context) (*net.TCPConn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", g.upstream)
+		if err != nil {
+			return nil, err
+		}
+		return c.(*net.TCPConn), nil
+	})
+}
+
+// refused are the denials so far.
+func (g *gate) refused() []egress.Denial {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.denials)
+}
+
+func (g *gate) client(t testing.TB, ca []byte, http2 bool) *http.Client {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		t.Fatalf("no certificate: %q", ca)
+	}
+	tr := &http.Transport{
+		ForceAttemptHTTP2: http2, TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 64,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", g.Addr().String())
+		},
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: time.Minute}
+}
+
+func fetch(t testing.TB, c *http.Client, method string, body io.Reader) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "https://"+host+"/x", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "token "+policy.Placeholder("T"))
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(out)
+}
+
+var waitFor = testkit.Eventually
