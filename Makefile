@@ -1,19 +1,22 @@
-# Five targets; `make test` is all of the set-up and all of the tests.
+# Six targets; `make test` is what a contributor runs.
 export CGO_ENABLED = 0
 
-.PHONY: build demo test bench lint
+.PHONY: build demo test test-all bench lint
 
-build: ## bin/mcp-jail, and bin/mcp-jail-tls which it starts where TLS has to be ended
+build: ## bin/mcp-jail, and bin/mcp-jail-tls which it starts to see into TLS
 	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
 	go run ./examples/demo
 
-test: ## install what the tests need, then run all of them
+test: ## install what the tests need; every package, as the user who runs it
 	bash testdata/test.sh
+
+test-all: ## lint, the long forms of all tests, conformance, an ordinary user
+	bash testdata/test.sh all
 
 bench: ## side by side with a bare start
 	go run ./bench
 
-lint: ## formatting, vet on four systems
+lint: ## formatting, vet on five systems, staticcheck, dead code
 	bash testdata/lint.sh

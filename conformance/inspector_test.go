@@ -28,6 +28,7 @@ var inspectedAll = [][]string{{"tools/list"}, {"resources/list"}, {"prompts/list
 
 // TestInspector has the Inspector's command line print what servers say.
 func TestInspector(t *testing.T) {
+	needsAll(t)
 	s := here(t)
 	for _, sv := range servers {
 		for _, method := range append(inspectedAll, inspections[sv.name]...) {

@@ -91,6 +91,18 @@ func lacks(t *testing.T, feature, why string) {
 	t.Skipf("needs %s: %s", feature, why)
 }
 
+// allForms reports whether everything is compared. Without, make test compares what takes a
+// minute. RESULTS.md counts everything.
+func allForms() bool { return os.Getenv("MCPJAIL_ALL") == "1" || *update }
+
+// needsAll skips a test that make test leaves out.
+func needsAll(t *testing.T) {
+	t.Helper()
+	if !allForms() {
+		t.Skip("make test-all runs it (MCPJAIL_ALL=1)")
+	}
+}
+
 // noJail says why this host cannot build a jail.
 type noJail struct{ doctor string }
 

@@ -192,6 +192,7 @@ var long = []server{
 // cancels them: the processes are gone soon, also those of a server that goes on working,
 // nobody is answered, and the session goes on.
 func TestStatelessCancelled(t *testing.T) {
+	needsAll(t)
 	s := here(t)
 	for i, tool := range []string{"trigger-long-running-operation", "longRunningOperation"} {
 		sv := long[i]

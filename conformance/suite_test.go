@@ -34,6 +34,7 @@ var suites = []suite{
 
 // TestSuite runs the official conformance suite through the bridge.
 func TestSuite(t *testing.T) {
+	needsAll(t)
 	s := here(t)
 	for _, su := range suites {
 		for _, name := range su.servers {

@@ -1,28 +1,45 @@
 #!/bin/bash
-# All of the set-up and all of the tests: formatting and vet, every package as
-# whoever runs this, and, when that is root, once more as an ordinary user whose
-# bounding set is empty. Real servers and clients come from npm into a cache outside
-# of the checkout. MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+# make test and make test-all.
+#
+#   test.sh      every package, as the user who runs it, in the short form of its tests
+#   test.sh all  lint; every package in the long form; conformance in full; and, if root
+#                runs it, the packages that build jails once more as an ordinary user
+#                whose bounding set is empty
+#
+# It installs real servers and clients from npm into a cache outside of the checkout.
+# MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+export CGO_ENABLED=0
+
+case ${1:-} in
+"") unset MCPJAIL_ALL ;;
+all) export MCPJAIL_ALL=1 ;;
+*)
+	echo "usage: $0 [all]" >&2
+	exit 2
+	;;
+esac
 
 say() { printf '\n== %s\n' "$*"; }
 
 for program in go git node npm python3; do
 	if ! command -v "$program" >/dev/null; then
-		echo "make test needs $program: install it first (Debian: apt-get install golang git nodejs npm python3)" >&2
+		echo "the tests need $program: install it first (Debian: apt-get install golang git nodejs npm python3)" >&2
 		exit 2
 	fi
 done
 
-say "formatting and vet"
-bash testdata/lint.sh
+if [ -n "${MCPJAIL_ALL:-}" ]; then
+	say "lint"
+	bash testdata/lint.sh
+fi
 
 say "real servers and clients from npm"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/mcp-jail-tests
-# packages DIR KIND prints where the packages of DIR's lock file are, and installs
-# them when they are not there yet.
+# packages DIR KIND installs the packages of DIR's lock file, if they are not there yet,
+# and prints the directory that they are in.
 packages() {
 	local dir=$1 into
 	into=$cache/$2-$(sha256sum "$dir/package-lock.json" | cut -c1-16)
@@ -40,29 +57,40 @@ MCPJAIL_CONFORMANCE=$(packages conformance/npm conformance)
 export MCPJAIL_CONFORMANCE
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
+chmod 755 "$work"
 user=
+
+# remove_user ends every process of the ordinary user and removes the account.
+remove_user() {
+	local name=$user
+	user=
+	for _ in 1 2 3 4 5; do
+		setpriv --reuid "$name" --clear-groups bash -c 'kill -KILL -1' 2>/dev/null || true
+		userdel "$name" 2>"$work/userdel" && return
+		sleep 1
+	done
+	cat "$work/userdel" >&2
+	echo "the account $name is still there: remove it with userdel" >&2
+	return 1
+}
+
 cleanup() {
-	[ -z "$user" ] || userdel "$user" 2>/dev/null || true
+	local status=$?
+	trap - EXIT
+	[ -z "$user" ] || remove_user || status=1
 	rm -rf "$work"
+	exit "$status"
 }
 trap cleanup EXIT
 
-# A skipped test is a failure where MCPJAIL_REQUIRE is set, unless the same test
-# passed in the run that the second argument is the log of, since some need root, or
-# in one that another test has made, as those do that need a host without namespaces.
-verdict() {
-	local log=$1 other=${2:-/dev/null} name unearned=
-	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
-	while read -r name; do
-		grep -aqF -- "--- PASS: $name " "$log" "$other" || unearned="$unearned $name"
-	done < <(grep -aoE -- '--- SKIP: [^ ]+' "$log" | cut -d' ' -f3)
-	if [ -n "$unearned" ]; then
-		echo "tests were skipped, and MCPJAIL_REQUIRE is set:$unearned" >&2
-		exit 1
-	fi
-}
+# A shell ignores SIGINT and SIGQUIT in what it starts in the background, and programs
+# inherit that. The tests of signals need the defaults.
+defaults=()
+if env --default-signal true 2>/dev/null; then
+	defaults=(env --default-signal)
+fi
 
-# What failed, and what the failing tests said: nothing of those that passed.
+# failures prints what the failing tests of a log wrote.
 failures() {
 	grep -aE '^ *--- FAIL|^FAIL|^panic:|^fatal error:|^signal: |^testing: |^exit status |^# |\[build failed\]' "$1" || true
 	awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /--- FAIL/ { bad[$3] = 1 } { said[name] = said[name] $0 "\n" }
@@ -70,44 +98,112 @@ failures() {
 	tail -5 "$1"
 }
 
-# Root's run is followed by one as an ordinary user: what root's tests do as such a
-# user themselves, is done once.
-once='^$'
-[ "$(id -u)" != 0 ] || once='^TestOrdinaryUser$'
+# verdict fails if MCPJAIL_REQUIRE is set and the first log has a test that was skipped
+# without a good reason. Three reasons are good: the same test passed in another of the
+# logs, as do those that need root; it passed in a process that another test started, for
+# example on a host without namespaces; or only make test-all runs it.
+verdict() {
+	local name unearned=
+	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
+	while read -r name; do
+		grep -aqF -- "--- PASS: $name " "$@" || unearned="$unearned $name"
+	done < <(awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /MCPJAIL_ALL=1/ { long[name] = 1 }
+		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in long)) print skipped }' "$1")
+	if [ -n "$unearned" ]; then
+		echo "tests were skipped, and MCPJAIL_REQUIRE is set:$unearned" >&2
+		return 1
+	fi
+}
+
+# The test binary of each package is compiled once.
+compile() {
+	local binary=$work/tests/$1/test
+	mkdir -p "${binary%/*}"
+	(cd "$1" && go test -c -o "$binary" .)
+}
+
+parallel() { # tests that mostly wait: more of them at a time than there are processors
+	case $1 in
+	cmd/mcp-jail | conformance) echo 6 ;;
+	*) nproc ;;
+	esac
+}
+
+# run PACKAGE compiles and runs the tests of a package.
+run() {
+	local log=$work/log/$1/log begin=$SECONDS
+	mkdir -p "${log%/*}"
+	compile "$1" >"$log" 2>&1 &&
+		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
+		verdict "$log" && echo "ok  	$1	$((SECONDS - begin)) s" && return
+	echo "FAIL	$1" && failures "$log"
+	return 1
+}
+
+# run_as_user PACKAGE runs the tests of a package as the ordinary user. Root's run
+# makes the attacks as such a user itself.
+run_as_user() {
+	local log=$work/log/$1/log.user begin=$SECONDS
+	(cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
+		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
+		"$work/tests/$1/test" -test.v -test.skip '^TestAttackTable$' -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
+		verdict "$log" "$work/log/$1/log" && echo "ok  	$1	$((SECONDS - begin)) s" && return
+	echo "FAIL	$1" && failures "$log"
+	return 1
+}
+
+# each FUNCTION PACKAGE... calls a function for each package, for as many at a time as
+# there are processors.
+each() {
+	local function=$1 package running=0 bad=0
+	shift
+	for package; do
+		if [ "$running" -ge "$(nproc)" ]; then
+			wait -n || bad=1
+			running=$((running - 1))
+		fi
+		"$function" "$package" &
+		running=$((running + 1))
+	done
+	while [ "$running" -gt 0 ]; do
+		wait -n || bad=1
+		running=$((running - 1))
+	done
+	return "$bad"
+}
+
+# Packages in the order in which they start, those that take longest first.
+mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
+order() {
+	local first=(confine/integration confine/attacks confine cmd/mcp-jail conformance lifecycle policy diagnostics) package
+	for package in "${first[@]}"; do
+		[[ " $* " != *" $package "* ]] || echo "$package"
+	done
+	for package; do
+		[[ " ${first[*]} " == *" $package "* ]] || echo "$package"
+	done
+}
+
 say "all packages, as $(id -un)"
-CGO_ENABLED=0 go test -v -timeout 15m -skip "$once" ./... >"$work/log" 2>&1 || {
-	failures "$work/log"
-	exit 1
-}
-grep -aE '^(ok|FAIL|\?)' "$work/log"
-verdict "$work/log"
+mapfile -t ordered < <(order "${all[@]}" conformance)
+each run "${ordered[@]}"
 
-say "with and without the jail: transcripts, client libraries, the Inspector, the official suite"
-(cd conformance && CGO_ENABLED=0 go test -v -timeout 15m -parallel 6 .) >"$work/log.conformance" 2>&1 || {
-	failures "$work/log.conformance"
-	exit 1
-}
-grep -aE '^ok' "$work/log.conformance"
-verdict "$work/log.conformance"
-
-if [ "$(id -u)" = 0 ]; then
+if [ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ]; then
 	user=mcpjail$$
-	say "the packages that build jails, as the ordinary user $user"
 	useradd --create-home --home-dir "$work/home" --shell /bin/sh "$user"
-	chmod 755 "$work"
+	say "the packages that build jails, as the ordinary user $user"
 	mkdir "$work/src"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
 	cp -r "$servers" "$work/servers"
 	chown -R "$user" "$work/src" "$work/servers"
-	for package in policy confine lifecycle cmd/mcp-jail; do
-		CGO_ENABLED=0 go test -c -o "$work/src/$package/tests" "./$package"
-		log=$work/log.${package//\//-}
-		(cd "$work/src/$package" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
-			env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-			./tests -test.v -test.skip '^(TestAttackTable|TestOrdinaryUser)$' -test.timeout 15m) >"$log" 2>&1 || { failures "$log"; exit 1; }
-		echo "ok  	$package	$(grep -ac '^ *--- PASS' "$log") passed"
-		verdict "$log" "$work/log"
+	jails=()
+	for package in "${ordered[@]}"; do
+		case $package in
+		policy | policy/* | confine | confine/* | lifecycle | cmd/mcp-jail) jails+=("$package") ;;
+		esac
 	done
+	each run_as_user "${jails[@]}"
+	remove_user
 fi
-say "everything passed"
-cd "$root"
+say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"

@@ -28,8 +28,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// All reports whether the long forms of the tests were asked for.
-func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" }
+// All reports whether the long forms of the tests run. Golden files are rewritten by
+// the long forms.
+func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" || Update() }
+
+// NeedsAll skips a test that has no short form.
+func NeedsAll(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("make test-all runs it (MCPJAIL_ALL=1)")
+	}
+}
 
 // Update reports whether the golden files are being rewritten.
 func Update() bool { return *update }
