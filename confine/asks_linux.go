@@ -17,11 +17,11 @@ import (
 // so nobody else's can be taken for it.
 type asks struct {
 	socket  *os.File // SOCK_SEQPACKET
-	gate    *egress.Gate
+	gate    *egress.Gateway
 	running sync.WaitGroup
 }
 
-func newAsks(socket *os.File, gate *egress.Gate) *asks {
+func newAsks(socket *os.File, gate *egress.Gateway) *asks {
 	a := &asks{socket: socket, gate: gate}
 	a.running.Go(a.serve)
 	return a
@@ -90,7 +90,7 @@ func (a *asks) take(said ask, f *os.File) {
 		}
 	case *net.UnixConn:
 		if said.kind == tellDatagrams {
-			a.gate.AnswerOn(conn)
+			a.gate.ServeSeqpacket(conn)
 			return
 		}
 	}

@@ -145,7 +145,7 @@ func (s *sockets) connectDatagrams(n *notification, fd int, o *socketState) sock
 		return failed(errno)
 	}
 	if told := !asksDNS(to); told || o.told {
-		unix.Sendto(fd, egress.Connected(to), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		unix.Sendto(fd, egress.ConnectedMessage(to), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 		o.told = told
 	}
 	o.speaksTo(raw, nil)

@@ -67,7 +67,7 @@ func (p *Process) makeGate(profile *policy.Profile) error {
 	if p.terminator == nil {
 		options.Rules = gateRules(profile.Net)
 	} else {
-		options.Terminator = p.terminator
+		options.Interceptor = p.terminator
 		if err := p.terminator.Ready(); err != nil {
 			return &StartError{Step: stepRequests, Errno: errnoOf(err), Detail: err.Error()}
 		}
@@ -231,7 +231,7 @@ func (s *handed) close() {
 }
 
 // gateDenials are what the gate refused, in the words of a Process.
-func gateDenials(g *egress.Gate, inbound []int) (out []Denial) {
+func gateDenials(g *egress.Gateway, inbound []int) (out []Denial) {
 	for _, d := range g.Denials() {
 		if d.Host == "localhost" && slices.Contains(inbound, d.Port) {
 			continue // we came before the server listened

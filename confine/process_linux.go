@@ -40,11 +40,11 @@ type Process struct {
 	ending   sync.Once
 	leaves   bool // it leaves something behind that is ours to remove
 
-	gate       *egress.Gate // nil where no host is granted
-	asks       *asks        // nil where its init does not ask
-	terminator *terminator  // nil where no request is looked at
-	inbound    *inbound     // nil where no port leads into the jail
-	packets    []int        // keep its packet socket: see leaveToKernel
+	gate       *egress.Gateway // nil where no host is granted
+	asks       *asks           // nil where its init does not ask
+	terminator *terminator     // nil where no request is looked at
+	inbound    *inbound        // nil where no port leads into the jail
+	packets    []int           // keep its packet socket: see leaveToKernel
 
 	cgroup *jailCgroup // while there is something to see in it
 	limits policy.Limits

@@ -50,7 +50,7 @@ func findTerminator(f *facts, p *policy.Profile) {
 
 // terminator is the process that ends TLS for one jail, with what it was given.
 type terminator struct {
-	*tlsworker.Program
+	*tlsworker.Worker
 	secrets map[string]string
 	end     func() // Close, once
 }

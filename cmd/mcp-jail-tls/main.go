@@ -16,7 +16,7 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs what peers sent
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Worker, error) {
+	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})
 	if err != nil {

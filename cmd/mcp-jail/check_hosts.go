@@ -25,16 +25,16 @@ const (
 
 // hostReport is what came of trying a granted host.
 type hostReport struct {
-	Host      string         `json:"host"`
-	Port      int            `json:"port,omitempty"`
-	Outcome   egress.Outcome `json:"outcome"` // or "not_tried"
-	Addresses []string       `json:"addresses,omitempty"`
-	Proxy     string         `json:"proxy,omitempty"` // of the host, through which it was tried
-	Detail    string         `json:"detail,omitempty"`
-	Grant     string         `json:"grant,omitempty"` // what a rule would have to say, in words
+	Host      string        `json:"host"`
+	Port      int           `json:"port,omitempty"`
+	Outcome   egress.Status `json:"outcome"` // or "not_tried"
+	Addresses []string      `json:"addresses,omitempty"`
+	Proxy     string        `json:"proxy,omitempty"` // of the host, through which it was tried
+	Detail    string        `json:"detail,omitempty"`
+	Grant     string        `json:"grant,omitempty"` // what a rule would have to say, in words
 }
 
-const notTried egress.Outcome = "not_tried"
+const notTried egress.Status = "not_tried"
 
 // secretReport is what is known of a secret without its value.
 type secretReport struct {
@@ -48,7 +48,7 @@ type secretReport struct {
 type hostChecks struct {
 	slots chan struct{}
 	wg    sync.WaitGroup
-	gates []*egress.Gate
+	gates []*egress.Gateway
 }
 
 // start starts the trials of the hosts that a policy grants. The reports are complete
@@ -91,15 +91,15 @@ func (s *hostChecks) wait() {
 	}
 }
 
-func (h *hostReport) check(ctx context.Context, g *egress.Gate) {
+func (h *hostReport) check(ctx context.Context, g *egress.Gateway) {
 	ctx, cancel := context.WithTimeout(ctx, hostCheckTimeout)
 	defer cancel()
-	t := g.Try(ctx, h.Host, h.Port)
-	h.Outcome, h.Proxy, h.Detail = t.Outcome, t.Proxy, t.Detail
+	t := g.Check(ctx, h.Host, h.Port)
+	h.Outcome, h.Proxy, h.Detail = t.Status, t.Proxy, t.Detail
 	for _, a := range t.Addrs {
 		h.Addresses = append(h.Addresses, a.String())
 	}
-	if t.Outcome == egress.BadAddress {
+	if t.Status == egress.StatusBadAddress {
 		addr, _, _ := strings.Cut(t.Detail, " ")
 		h.Grant = fmt.Sprintf("a name does not grant it; a rule could, with host = %q, if it is meant", addr)
 	}
@@ -109,15 +109,15 @@ func (h *hostReport) check(ctx context.Context, g *egress.Gate) {
 func (h *hostReport) text() string {
 	var s string
 	switch h.Outcome {
-	case egress.Answers:
+	case egress.StatusConnected:
 		s = "answers"
-	case egress.NotFound:
+	case egress.StatusNotFound:
 		s = "does not resolve"
-	case egress.Refuses:
+	case egress.StatusRefused:
 		s = "refuses the connection"
-	case egress.Silent:
+	case egress.StatusNoAnswer:
 		s = "does not answer: " + h.Detail
-	case egress.BadAddress, egress.Denied:
+	case egress.StatusBadAddress, egress.StatusDenied:
 		s = "refused: " + h.Detail
 	default:
 		s = "not tried: " + h.Detail
@@ -210,7 +210,7 @@ func hostTable(c console, indent, prefix string, hosts []hostReport, secrets []s
 	}
 	for i := range hosts {
 		h := &hosts[i]
-		fmt.Fprintf(w, "%s%s\t%shost %s\t%s\n", indent, mark(h.Outcome == egress.Answers, h.Outcome != notTried), prefix,
+		fmt.Fprintf(w, "%s%s\t%shost %s\t%s\n", indent, mark(h.Outcome == egress.StatusConnected, h.Outcome != notTried), prefix,
 			printable(net.JoinHostPort(h.Host, strconv.Itoa(h.Port))), printable(h.text()))
 	}
 	for _, s := range secrets {

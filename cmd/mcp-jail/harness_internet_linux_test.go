@@ -42,7 +42,7 @@ var sideEntries = map[string]func(){internetName: internetMain, hostName: intern
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Worker, error) {
+	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})
 	if err != nil {

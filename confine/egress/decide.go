@@ -12,13 +12,13 @@ import (
 type verdict int
 
 const (
-	deny      verdict = iota
-	pass              // whatever is sent
-	terminate         // depends on each request
+	verdictDeny      verdict = iota
+	verdictPass              // whatever is sent
+	verdictIntercept         // depends on each request
 )
 
-// schemes are those of rules, as protocols have them.
-var schemes = [...]protocol{protoTLS, protoHTTP, protoOther}
+// protocols are those of rules, as protocols have them.
+var protocols = [...]protocol{protoTLS, protoHTTP, protoOther}
 
 // destination is where a connection wants to go, and what the rules say of it.
 type destination struct {
@@ -26,7 +26,7 @@ type destination struct {
 	host    string // as rules know it: a name, an address, "localhost"
 	named   bool   // host is a name, and its addresses are the resolver's
 	verdict [protoOther + 1]verdict
-	blind   bool                           // rules of scheme tcp decide: what is sent is nobody's business
+	opaque  bool                           // rules of scheme tcp decide: what is sent is nobody's business
 	literal bool                           // the address itself is granted
 	rules   [protoOther + 1]policy.NetRule // that decided
 	why     Reason                         // where nothing is granted
@@ -34,46 +34,46 @@ type destination struct {
 }
 
 // decide finds out what an address stands for, and evaluates the rules.
-func (g *Gate) decide(to netip.AddrPort) destination {
+func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
-	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: NotGranted}
+	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: ReasonNotGranted}
 	port := int(to.Port())
-	if d.host, d.named = g.names.host(addr); !d.named {
-		d.host = g.literal(addr, port)
+	if d.host, d.named = g.fakeIPs.host(addr); !d.named {
+		d.host = g.addressName(addr, port)
 	}
-	d.blind = true
-	for _, p := range schemes {
-		d.verdict[p], d.rules[p] = g.judge(d.host, p.scheme(), port)
-		d.blind = d.blind && d.verdict[p] == pass && d.rules[p].Scheme == "tcp"
+	d.opaque = true
+	for _, p := range protocols {
+		d.verdict[p], d.rules[p] = g.evaluate(d.host, p.scheme(), port)
+		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
 	}
 	// No request can be seen in what is not HTTP.
-	if d.verdict[protoOther] == terminate {
-		d.verdict[protoOther] = deny
+	if d.verdict[protoOther] == verdictIntercept {
+		d.verdict[protoOther] = verdictDeny
 	}
 	if d.named || !d.granted() {
 		return d // the addresses behind a name are checked when it is dialled
 	}
-	if reason, ok := g.check(addr, port); !ok {
-		d.verdict, d.blind, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
+	if reason, ok := g.checkAddress(addr, port); !ok {
+		d.verdict, d.opaque, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
 	}
 	return d
 }
 
 func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }
 
-// terminates reports whether some protocol of the connection would be for a Terminator.
-func (d *destination) terminates() bool {
-	return d.verdict[protoTLS] == terminate || d.verdict[protoHTTP] == terminate
+// needsInterception reports whether some protocol of the connection would be for a Terminator.
+func (d *destination) needsInterception() bool {
+	return d.verdict[protoTLS] == verdictIntercept || d.verdict[protoHTTP] == verdictIntercept
 }
 
-// asksNames reports whether it matters which host is named over a protocol. Whoever
+// needsNameCheck reports whether it matters which host is named over a protocol. Whoever
 // grants an address grants whatever is there.
-func (d *destination) asksNames(p protocol) bool { return d.named || d.rules[p].Host == "*" }
+func (d *destination) needsNameCheck(p protocol) bool { return d.named || d.rules[p].Host == "*" }
 
-// literal is what rules call an address. The two of localhost have that name too.
-func (g *Gate) literal(addr netip.Addr, port int) string {
+// addressName is what rules call an address. The two of localhost have that name too.
+func (g *Gateway) addressName(addr netip.Addr, port int) string {
 	name := addr.String()
-	if isLocal(addr) && !slices.ContainsFunc(g.o.Rules, func(r policy.NetRule) bool {
+	if isLocalhost(addr) && !slices.ContainsFunc(g.o.Rules, func(r policy.NetRule) bool {
 		return r.Host == name && r.Covers(name, port)
 	}) {
 		return "localhost"
@@ -81,25 +81,25 @@ func (g *Gate) literal(addr netip.Addr, port int) string {
 	return name
 }
 
-func isLocal(a netip.Addr) bool {
+func isLocalhost(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
 }
 
-// judge evaluates the rules for a protocol to a host.
-func (g *Gate) judge(host, scheme string, port int) (verdict, policy.NetRule) {
+// evaluate evaluates the rules for a protocol to a host.
+func (g *Gateway) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
 	rule, ok := policy.MatchNet(g.o.Rules, host, scheme, port, "", "")
 	switch {
 	case policy.NeedsTerminating(g.o.Rules, host, scheme, port):
-		return terminate, rule
+		return verdictIntercept, rule
 	case ok:
-		return pass, rule
+		return verdictPass, rule
 	}
-	return deny, rule
+	return verdictDeny, rule
 }
 
-// check is the check of an address that would be dialled.
-func (g *Gate) check(addr netip.Addr, port int) (reason string, ok bool) {
-	own, err := g.own()
+// checkAddress is the check of an address that would be dialled.
+func (g *Gateway) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
+	own, err := g.hostAddrs()
 	if err != nil {
 		return "cannot be compared with this host's own: " + err.Error(), false
 	}
@@ -107,10 +107,10 @@ func (g *Gate) check(addr netip.Addr, port int) (reason string, ok bool) {
 }
 
 // grantedPorts are the ports on which some protocol of a host is granted.
-func (g *Gate) grantedPorts(host string) (ports []int) {
+func (g *Gateway) grantedPorts(host string) (ports []int) {
 	for _, port := range g.ports {
-		for _, p := range schemes {
-			if v, _ := g.judge(host, p.scheme(), int(port)); v == pass || v == terminate && p != protoOther {
+		for _, p := range protocols {
+			if v, _ := g.evaluate(host, p.scheme(), int(port)); v == verdictPass || v == verdictIntercept && p != protoOther {
 				ports = append(ports, int(port))
 				break
 			}
@@ -119,27 +119,27 @@ func (g *Gate) grantedPorts(host string) (ports []int) {
 	return ports
 }
 
-// speaks decides about the hosts that the first bytes, or a request, name: "" for none.
-func (g *Gate) speaks(d *destination, p protocol, hosts []string) (why Reason, detail string) {
+// checkNames decides about the hosts that the first bytes, or a request, name: "" for none.
+func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why Reason, detail string) {
 	for _, host := range hosts {
 		name := ""
 		if host != "" {
 			var err error
 			if name, err = policy.NormalizeTarget(host); err != nil {
-				return WrongName, err.Error()
+				return ReasonWrongName, err.Error()
 			}
 		}
 		switch {
 		case name == d.host:
 		case d.named && !g.grantsAddress(d.to, p) && name == "":
-			return WrongName, "it names none, over " + p.String()
+			return ReasonWrongName, "it names none, over " + p.String()
 		case d.named && !g.grantsAddress(d.to, p):
-			return WrongName, "it names " + name
+			return ReasonWrongName, "it names " + name
 		case name != "":
 			// Under "*" an address is as good as a name: the name that is asked for
 			// there only has to be granted itself.
-			if v, _ := g.judge(name, p.scheme(), int(d.to.Port())); v != pass {
-				return WrongName, "it names " + name
+			if v, _ := g.evaluate(name, p.scheme(), int(d.to.Port())); v != verdictPass {
+				return ReasonWrongName, "it names " + name
 			}
 		}
 	}
@@ -147,8 +147,8 @@ func (g *Gate) speaks(d *destination, p protocol, hosts []string) (why Reason, d
 }
 
 // grantsAddress reports whether a protocol to an address is granted, name or no name.
-func (g *Gate) grantsAddress(to netip.AddrPort, p protocol) bool {
-	v, _ := g.judge(g.literal(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
-	_, ok := g.check(to.Addr(), int(to.Port()))
-	return v == pass && ok
+func (g *Gateway) grantsAddress(to netip.AddrPort, p protocol) bool {
+	v, _ := g.evaluate(g.addressName(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
+	_, ok := g.checkAddress(to.Addr(), int(to.Port()))
+	return v == verdictPass && ok
 }

@@ -20,34 +20,34 @@ type Denial struct {
 	First   time.Time
 	Last    time.Time
 
-	stays bool // it makes room for no other
+	pinned bool // it makes room for no other
 }
 
 // Reason says why something was refused.
 type Reason int
 
 const (
-	NotGranted  Reason = iota + 1 // no rule allows the host, or not that port
-	Address                       // the name is granted, the address behind it is not
-	WrongName                     // the first bytes name another host, or none
-	WrongScheme                   // the rule is for another protocol
-	Ambiguous                     // what was sent could be read in two ways
-	Request                       // path or method (a Terminator's)
-	TooMany                       // a limit was reached
-	Misplaced                     // a secret's placeholder where none is replaced
-	Unsupported                   // granted, but there is no way to do it here
+	ReasonNotGranted  Reason = iota + 1 // no rule allows the host, or not that port
+	ReasonAddress                       // the name is granted, the address behind it is not
+	ReasonWrongName                     // the first bytes name another host, or none
+	ReasonWrongScheme                   // the rule is for another protocol
+	ReasonAmbiguous                     // what was sent could be read in two ways
+	ReasonRequest                       // path or method (a Terminator's)
+	ReasonLimit                         // a limit was reached
+	ReasonSecret                        // a secret's placeholder where none is replaced
+	ReasonUnsupported                   // granted, but there is no way to do it here
 )
 
 var reasons = [...]string{
-	NotGranted:  "not granted",
-	Address:     "the address behind the name is not granted",
-	WrongName:   "the connection names another host",
-	WrongScheme: "not the protocol of the rule",
-	Ambiguous:   "could be read in two ways",
-	Request:     "the request is not granted",
-	TooMany:     "a limit was reached",
-	Misplaced:   "no place for a secret",
-	Unsupported: "there is no way to reach it here",
+	ReasonNotGranted:  "not granted",
+	ReasonAddress:     "the address behind the name is not granted",
+	ReasonWrongName:   "the connection names another host",
+	ReasonWrongScheme: "not the protocol of the rule",
+	ReasonAmbiguous:   "could be read in two ways",
+	ReasonRequest:     "the request is not granted",
+	ReasonLimit:       "a limit was reached",
+	ReasonSecret:      "no place for a secret",
+	ReasonUnsupported: "there is no way to reach it here",
 }
 
 func (r Reason) String() string {
@@ -58,15 +58,15 @@ func (r Reason) String() string {
 }
 
 var codes = [...]string{
-	NotGranted:  "not_granted",
-	Address:     "address",
-	WrongName:   "wrong_name",
-	WrongScheme: "wrong_scheme",
-	Ambiguous:   "ambiguous",
-	Request:     "request",
-	TooMany:     "limit",
-	Misplaced:   "secret",
-	Unsupported: "unsupported",
+	ReasonNotGranted:  "not_granted",
+	ReasonAddress:     "address",
+	ReasonWrongName:   "wrong_name",
+	ReasonWrongScheme: "wrong_scheme",
+	ReasonAmbiguous:   "ambiguous",
+	ReasonRequest:     "request",
+	ReasonLimit:       "limit",
+	ReasonSecret:      "secret",
+	ReasonUnsupported: "unsupported",
 }
 
 // Code is the reason as programs read it.
@@ -78,14 +78,14 @@ func (r Reason) Code() string {
 }
 
 const (
-	maxDenials  = 256
-	keptDenials = maxDenials / 2
+	maxDenials    = 256
+	pinnedDenials = maxDenials / 2
 )
 
-// denials are kept once for each thing that was tried. When there are too many, the
+// denialLog are kept once for each thing that was tried. When there are too many, the
 // one that was not seen for the longest time makes room. The first ones stay, and that
 // others went is said: a program could try many things to have one forgotten.
-type denials struct {
+type denialLog struct {
 	mu   sync.Mutex
 	all  map[denialKey]*Denial
 	lost *Denial // stands for those that made room
@@ -99,7 +99,7 @@ type denialKey struct {
 }
 
 // record adds a refusal to those on record.
-func (g *Gate) record(d Denial) {
+func (g *Gateway) record(d Denial) {
 	now := time.Now()
 	s := &g.denials
 	s.mu.Lock()
@@ -117,37 +117,37 @@ func (g *Gate) record(d Denial) {
 		var oldest denialKey
 		var last time.Time
 		for k, o := range s.all {
-			if !o.stays && (last.IsZero() || o.Last.Before(last)) {
+			if !o.pinned && (last.IsZero() || o.Last.Before(last)) {
 				oldest, last = k, o.Last
 			}
 		}
-		s.lose(s.all[oldest])
+		s.countLost(s.all[oldest])
 		delete(s.all, oldest)
 	}
 	if s.all == nil {
 		s.all = map[denialKey]*Denial{}
 	}
 	d.Count, d.First, d.Last = 1, now, now
-	d.stays = len(s.all) < keptDenials
+	d.pinned = len(s.all) < pinnedDenials
 	s.all[key] = &d
 }
 
-// lose counts one that makes room. Its time is that of the first: what came later is
+// countLost counts one that makes room. Its time is that of the first: what came later is
 // closer to whatever fails.
-func (s *denials) lose(d *Denial) {
+func (s *denialLog) countLost(d *Denial) {
 	if s.lost == nil {
-		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: TooMany, Detail: "there was no room for these on record", First: d.First, Last: d.First}
+		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: ReasonLimit, Detail: "there was no room for these on record", First: d.First, Last: d.First}
 	}
 	s.lost.Count += d.Count
 }
 
 // deny records the refusal of a connection.
-func (g *Gate) deny(d *destination, why Reason, detail string) {
+func (g *Gateway) deny(d *destination, why Reason, detail string) {
 	g.record(Denial{Host: d.host, Port: int(d.to.Port()), Network: "tcp", Why: why, Detail: detail})
 }
 
-// denyError records an error that is a refusal, and no failure of the network.
-func (g *Gate) denyError(d *destination, err error) bool {
+// denyIfRefused records an error that is a refusal, and no failure of the network.
+func (g *Gateway) denyIfRefused(d *destination, err error) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
 		return false
@@ -158,10 +158,10 @@ func (g *Gate) denyError(d *destination, err error) bool {
 
 // Denials lists what was refused, oldest first: what a program has been told of by
 // now is among it.
-func (g *Gate) Denials() []Denial {
-	g.drain()
-	if t := g.o.Terminator; t != nil {
-		t.CatchUp()
+func (g *Gateway) Denials() []Denial {
+	g.readRefusals()
+	if t := g.o.Interceptor; t != nil {
+		t.FlushDenials()
 	}
 	g.denials.mu.Lock()
 	defer g.denials.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 // record, the latest as well, and how many are not.
 func TestDenialFlood(t *testing.T) {
 	g, _ := gate(t, nil)
-	g.denyName("first.test", NotGranted, "")
+	g.denyName("first.test", ReasonNotGranted, "")
 	const flood = 100_000
 	for i := range flood {
-		g.denyName(fmt.Sprintf("n%d.test", i), NotGranted, "")
+		g.denyName(fmt.Sprintf("n%d.test", i), ReasonNotGranted, "")
 	}
 	all := g.Denials()
 	if len(all) != maxDenials+1 {
@@ -24,12 +24,12 @@ func TestDenialFlood(t *testing.T) {
 		found[d.Host] = d
 		total += d.Count
 	}
-	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", keptDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-keptDenials)} {
+	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", pinnedDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-pinnedDenials)} {
 		if found[host].Count != 1 {
 			t.Errorf("%s is not on record", host)
 		}
 	}
-	if d := found["(others)"]; d.Why != TooMany || d.Count != flood+1-maxDenials || total != flood+1 {
+	if d := found["(others)"]; d.Why != ReasonLimit || d.Count != flood+1-maxDenials || total != flood+1 {
 		t.Errorf("%+v, %d in all", d, total)
 	}
 	if d := all[len(all)-1]; d.Host != fmt.Sprintf("n%d.test", flood-1) {

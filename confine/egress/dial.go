@@ -26,45 +26,45 @@ type refusal struct {
 func (r *refusal) Error() string { return r.why.String() + ": " + r.detail }
 
 // dial connects to a destination of which some protocol is granted.
-func (g *Gate) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
+func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	proxy, err := g.proxyFor(d)
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := g.reach(ctx, d, proxy != nil)
+	addrs, err := g.candidates(ctx, d, proxy != nil)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
 		return nil, err
 	case proxy != nil: // which may know names that this host does not
-		return connect(ctx, proxy, d.host, d.to.Port())
+		return dialProxy(ctx, proxy, d.host, d.to.Port())
 	case err != nil:
 		return nil, err
 	}
-	return g.race(ctx, addrs)
+	return g.dialParallel(ctx, addrs)
 }
 
-// reach lists the addresses at which a destination may be reached, those to try
+// candidates lists the addresses at which a destination may be reached, those to try
 // first in front.
-func (g *Gate) reach(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
+func (g *Gateway) candidates(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
 	if !d.named {
 		addrs := []netip.AddrPort{d.to}
 		if d.host == "localhost" { // a service may listen on one of the two only
 			for _, other := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
-				if _, ok := g.check(other, int(d.to.Port())); ok && other != d.to.Addr() {
+				if _, ok := g.checkAddress(other, int(d.to.Port())); ok && other != d.to.Addr() {
 					addrs = append(addrs, netip.AddrPortFrom(other, d.to.Port()))
 				}
 			}
 		}
 		return addrs, nil
 	}
-	real, err := g.lookupFor(ctx, d.host, proxied)
+	real, err := g.lookupWithin(ctx, d.host, proxied)
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := g.checked(real, []int{int(d.to.Port())})
+	allowed, err := g.allowedAddrs(real, []int{int(d.to.Port())})
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (g *Gate) reach(ctx context.Context, d *destination, proxied bool) ([]netip
 	return addrs, nil
 }
 
-// checked keeps the addresses that may be dialled on one of the ports; that there is
+// allowedAddrs keeps the addresses that may be dialled on one of the ports; that there is
 // none left is a refusal.
-func (g *Gate) checked(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
+func (g *Gateway) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
 	var details []string
 	for _, a := range addrs {
 		reason, ok := "is not granted", false
 		for _, port := range ports {
-			if reason, ok = g.check(a, port); ok {
+			if reason, ok = g.checkAddress(a, port); ok {
 				break
 			}
 		}
@@ -96,14 +96,14 @@ func (g *Gate) checked(addrs []netip.Addr, ports []int) (allowed []netip.Addr, e
 		}
 	}
 	if len(allowed) == 0 {
-		return nil, &refusal{Address, strings.Join(details[:min(len(details), 4)], ", ")}
+		return nil, &refusal{ReasonAddress, strings.Join(details[:min(len(details), 4)], ", ")}
 	}
 	return allowed, nil
 }
 
-// race dials addresses one after the other, without waiting long for one, and
+// dialParallel dials addresses one after the other, without waiting long for one, and
 // keeps the first connection.
-func (g *Gate) race(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
+func (g *Gateway) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
 	if len(addrs) == 1 {
 		return g.dialOne(ctx, addrs[0])
 	}
@@ -156,20 +156,20 @@ func (g *Gate) race(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, 
 	return nil, first
 }
 
-func (g *Gate) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
-	dialer := net.Dialer{ControlContext: g.control}
+func (g *Gateway) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
+	dialer := net.Dialer{ControlContext: g.checkSocket}
 	return dialer.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
 }
 
-// control sees every socket just before it is connected: nothing is dialled that was
+// checkSocket sees every socket just before it is connected: nothing is dialled that was
 // not checked.
-func (g *Gate) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (g *Gateway) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if reason, ok := g.check(to.Addr(), int(to.Port())); !ok {
-		return &refusal{Address, fmt.Sprintf("%s %s", to.Addr(), reason)}
+	if reason, ok := g.checkAddress(to.Addr(), int(to.Port())); !ok {
+		return &refusal{ReasonAddress, fmt.Sprintf("%s %s", to.Addr(), reason)}
 	}
 	return nil
 }

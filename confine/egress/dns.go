@@ -17,14 +17,14 @@ const (
 
 	// Below a wildcard any name is granted, and a question tells whoever has the
 	// domain what it is. So such names are bounded in length, and new ones in number.
-	maxBelow   = 100
-	freshBurst = 200
-	freshEvery = 200 * time.Millisecond
+	maxBelowWildcard = 100
+	newNameBurst     = 200
+	newNameInterval  = 200 * time.Millisecond
 )
 
 // Answer answers one DNS message; nil is no answer. It can take seconds. A name that
 // is not granted does not exist, and asking for it is recorded.
-func (g *Gate) Answer(message []byte, tcp bool) []byte {
+func (g *Gateway) Answer(message []byte, tcp bool) []byte {
 	q, err := readQuery(message)
 	switch {
 	case err != nil && err != errMessage || q.flags&flagResponse != 0:
@@ -43,13 +43,13 @@ func (g *Gate) Answer(message []byte, tcp bool) []byte {
 // resolve answers a question. Of a name that is granted there is an IPv4 address and
 // nothing else: no IPv6 one, so that every connection can be told by its address,
 // and no HTTPS record, whose keys would hide the name in a handshake.
-func (g *Gate) resolve(q query) (data []byte, code rcode) {
+func (g *Gateway) resolve(q query) (data []byte, code rcode) {
 	name := strings.ToLower(q.name)
 	if strings.HasSuffix(name, ".in-addr.arpa") || strings.HasSuffix(name, ".ip6.arpa") {
-		return g.reverse(q.kind, name)
+		return g.resolveReverse(q.kind, name)
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761
-		return local(q.kind), rcodeSuccess
+		return localhostData(q.kind), rcodeSuccess
 	}
 	host, err := policy.NormalizeTarget(name)
 	var ports []int
@@ -60,19 +60,19 @@ func (g *Gate) resolve(q query) (data []byte, code rcode) {
 		host = strconv.Quote(name) // it may hold anything
 	}
 	if len(ports) == 0 {
-		g.denyName(host, NotGranted, "")
+		g.denyName(host, ReasonNotGranted, "")
 		return nil, rcodeName
 	}
-	addr, err := g.addressOf(host, ports)
+	addr, err := g.assignAddress(host, ports)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
 		g.denyName(host, refused.why, refused.detail)
-		if refused.why == TooMany {
+		if refused.why == ReasonLimit {
 			return nil, rcodeRefused
 		}
 		return nil, rcodeName
-	case notFound(err):
+	case isNotFound(err):
 		return nil, rcodeName
 	case err != nil:
 		return nil, rcodeFailure
@@ -83,35 +83,35 @@ func (g *Gate) resolve(q query) (data []byte, code rcode) {
 	return addr.AsSlice(), rcodeSuccess
 }
 
-// addressOf returns the address by which the jail is to know a granted name.
-func (g *Gate) addressOf(host string, ports []int) (netip.Addr, error) {
-	if !g.names.known(host) && !g.lookups.known(host) {
-		if err := g.bound(host); err != nil {
+// assignAddress returns the address by which the jail is to know a granted name.
+func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
+	if !g.fakeIPs.has(host) && !g.lookups.has(host) {
+		if err := g.limitNewName(host); err != nil {
 			return netip.Addr{}, err
 		}
 	}
-	proxied := g.proxied(host, ports)
-	real, err := g.lookupFor(g.jail, host, proxied)
+	proxied := g.usesProxy(host, ports)
+	real, err := g.lookupWithin(g.jailCtx, host, proxied)
 	var allowed []netip.Addr
 	if err == nil {
-		if allowed, err = g.checked(real, ports); err != nil {
+		if allowed, err = g.allowedAddrs(real, ports); err != nil {
 			return netip.Addr{}, err
 		}
 	} else if !proxied {
 		return netip.Addr{}, err
 	}
-	addr, ok := g.names.address(host, allowed)
+	addr, ok := g.fakeIPs.assign(host, allowed)
 	if !ok {
-		return addr, &refusal{TooMany, fmt.Sprintf("%d names are in use", g.o.Limits.Names)}
+		return addr, &refusal{ReasonLimit, fmt.Sprintf("%d names are in use", g.o.Limits.Names)}
 	}
 	return addr, nil
 }
 
-// proxied reports whether the host would leave it to a proxy to find a name.
-func (g *Gate) proxied(host string, ports []int) bool {
+// usesProxy reports whether the host would leave it to a proxy to find a name.
+func (g *Gateway) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
-		d.verdict[protoTLS], d.rules[protoTLS] = g.judge(host, "https", port)
+		d.verdict[protoTLS], d.rules[protoTLS] = g.evaluate(host, "https", port)
 		if u, err := g.proxyFor(&d); err == nil && u != nil {
 			return true
 		}
@@ -119,8 +119,8 @@ func (g *Gate) proxied(host string, ports []int) bool {
 	return false
 }
 
-// bound keeps names below a wildcard from being used as a way out by themselves.
-func (g *Gate) bound(host string) error {
+// limitNewName keeps names below a wildcard from being used as a way out by themselves.
+func (g *Gateway) limitNewName(host string) error {
 	below := len(host)
 	for _, r := range g.o.Rules {
 		switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
@@ -131,20 +131,20 @@ func (g *Gate) bound(host string) error {
 			below = min(below, len(host)-len(suffix))
 		}
 	}
-	if below > maxBelow {
-		return &refusal{TooMany, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelow)}
+	if below > maxBelowWildcard {
+		return &refusal{ReasonLimit, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelowWildcard)}
 	}
-	if !g.fresh.take(time.Now()) {
-		return &refusal{TooMany, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/freshEvery)}
+	if !g.newNames.take(time.Now()) {
+		return &refusal{ReasonLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
 	}
 	return nil
 }
 
-func (g *Gate) denyName(name string, why Reason, detail string) {
+func (g *Gateway) denyName(name string, why Reason, detail string) {
 	g.record(Denial{Host: name, Network: "dns", Why: why, Detail: detail})
 }
 
-func local(kind recordType) []byte {
+func localhostData(kind recordType) []byte {
 	switch kind {
 	case typeA:
 		return []byte{127, 0, 0, 1}
@@ -154,9 +154,9 @@ func local(kind recordType) []byte {
 	return nil
 }
 
-// reverse answers for the addresses that the jail was given, and for no others: the
+// resolveReverse answers for the addresses that the jail was given, and for no others: the
 // question does not leave this process.
-func (g *Gate) reverse(kind recordType, name string) (data []byte, code rcode) {
+func (g *Gateway) resolveReverse(kind recordType, name string) (data []byte, code rcode) {
 	labels, ok := strings.CutSuffix(name, ".in-addr.arpa")
 	parts := strings.Split(labels, ".")
 	if !ok || len(parts) != 4 {
@@ -171,8 +171,8 @@ func (g *Gate) reverse(kind recordType, name string) (data []byte, code rcode) {
 		b[3-i] = byte(n)
 	}
 	addr := netip.AddrFrom4(b)
-	host, ok := g.names.host(addr)
-	if isLocal(addr) {
+	host, ok := g.fakeIPs.host(addr)
+	if isLocalhost(addr) {
 		host, ok = "localhost", true
 	}
 	switch {

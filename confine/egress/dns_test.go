@@ -73,7 +73,7 @@ func TestNamesThatAreNot(t *testing.T) {
 		t.Errorf("names that are not granted left the process: %v %v", upstream.asked, upstream2.asked)
 	}
 	first := g.Denials()[0]
-	if first.Host != "evil.test" || first.Network != "dns" || first.Why != NotGranted || first.Count != 4 || first.First.After(first.Last) {
+	if first.Host != "evil.test" || first.Network != "dns" || first.Why != ReasonNotGranted || first.Count != 4 || first.First.After(first.Last) {
 		t.Errorf("the denial: %+v", first)
 	}
 	// Granted, and not there: no denial.
@@ -121,7 +121,7 @@ func TestAddressesThatNamesMustNotHave(t *testing.T) {
 		}
 		m := ask(t, g, "api.test.", dnsmessage.TypeA)
 		d := only(t, g)
-		if m.RCode != dnsmessage.RCodeNameError || d.Why != Address || !strings.Contains(d.Detail, c.says) || d.Host != "api.test" {
+		if m.RCode != dnsmessage.RCodeNameError || d.Why != ReasonAddress || !strings.Contains(d.Detail, c.says) || d.Host != "api.test" {
 			t.Errorf("%v: %+v, %+v, want %q", c.addrs, m, d, c.says)
 		}
 	}
@@ -185,14 +185,14 @@ func TestNamesBelowWildcardsAreBounded(t *testing.T) {
 	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
 		t.Errorf("a tunnel: %+v", m)
 	}
-	if d := only(t, g); d.Why != TooMany {
+	if d := only(t, g); d.Why != ReasonLimit {
 		t.Errorf("%+v", d)
 	}
 	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	upstream.set(exact, "198.51.100.7")
 	resolve(t, g, exact) // what a rule spells out may be as long as it likes
 	refused := 0
-	for i := range 2 * freshBurst {
+	for i := range 2 * newNameBurst {
 		if ask(t, g, "n"+string(rune('a'+i%26))+strings.Repeat("z", i/26)+".wild.test.", dnsmessage.TypeA).RCode == dnsmessage.RCodeRefused {
 			refused++
 		}
@@ -207,12 +207,12 @@ func TestNamesHaveRoom(t *testing.T) {
 	g := gateWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: &resolver{names: names}, Limits: Limits{Names: 2}})
 	resolve(t, g, "a.test")
 	resolve(t, g, "b.test")
-	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Why != TooMany {
+	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Why != ReasonLimit {
 		t.Errorf("one name too many: %+v", m)
 	}
-	g.names.byHost["a.test"].used = g.names.byHost["a.test"].used.Add(-2 * nameKept)
+	g.fakeIPs.byHost["a.test"].used = g.fakeIPs.byHost["a.test"].used.Add(-2 * minNameIdle)
 	resolve(t, g, "c.test")
-	if _, ok := g.names.host(netip.MustParseAddr("198.51.100.1")); ok {
+	if _, ok := g.fakeIPs.host(netip.MustParseAddr("198.51.100.1")); ok {
 		t.Error("a name that made room still has its address")
 	}
 }
@@ -230,7 +230,7 @@ func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
 	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
 		t.Errorf("a name that this host cannot resolve: %s", got)
 	}
-	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Why != Address {
+	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Why != ReasonAddress {
 		t.Errorf("a name that leads inside: %+v", m)
 	}
 	if m := ask(t, g, "db.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {

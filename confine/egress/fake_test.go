@@ -62,13 +62,13 @@ func (r *resolver) count(host string) int {
 func noProxy(*url.URL) (*url.URL, error) { return nil, nil }
 
 // gate makes a Gate that knows the names and nothing of this host.
-func gate(t testing.TB, names map[string][]string, rules ...policy.NetRule) (*Gate, *resolver) {
+func gate(t testing.TB, names map[string][]string, rules ...policy.NetRule) (*Gateway, *resolver) {
 	t.Helper()
 	r := &resolver{names: names}
 	return gateWith(t, Options{Rules: rules, Upstream: r}), r
 }
 
-func gateWith(t testing.TB, o Options) *Gate {
+func gateWith(t testing.TB, o Options) *Gateway {
 	t.Helper()
 	if o.Proxy == nil {
 		o.Proxy = noProxy
@@ -107,7 +107,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 }
 
 // ask asks the gate's resolver, and checks what every answer must have.
-func ask(t testing.TB, g *Gate, name string, kind dnsmessage.Type) dnsmessage.Message {
+func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message
 	if err := m.Unpack(g.Answer(question(t, name, kind), false)); err != nil {
@@ -120,7 +120,7 @@ func ask(t testing.TB, g *Gate, name string, kind dnsmessage.Type) dnsmessage.Me
 }
 
 // resolve returns the one address that a name must have.
-func resolve(t testing.TB, g *Gate, name string) netip.Addr {
+func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 	t.Helper()
 	m := ask(t, g, name+".", dnsmessage.TypeA)
 	if len(m.Answers) != 1 {
@@ -130,7 +130,7 @@ func resolve(t testing.TB, g *Gate, name string) netip.Addr {
 }
 
 // only checks that there is one denial, and returns it.
-func only(t testing.TB, g *Gate) Denial {
+func only(t testing.TB, g *Gateway) Denial {
 	t.Helper()
 	all := g.Denials()
 	if len(all) != 1 {

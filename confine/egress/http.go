@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// errRequest is a request that two servers could read in two ways, or that names
+// errNotStrict is a request that two servers could read in two ways, or that names
 // its host in a way that is not looked into.
-var errRequest = errors.New("an HTTP request that is not written strictly")
+var errNotStrict = errors.New("an HTTP request that is not written strictly")
 
 // request is what has to be known of the head of an HTTP/1 request.
 type request struct {
@@ -19,33 +19,33 @@ type request struct {
 	websocket bool // asks to go on in another protocol
 }
 
-// requestHead reads the head that b begins with (RFC 9112). n is its length, 0 where
+// parseRequestHead reads the head that b begins with (RFC 9112). n is its length, 0 where
 // more has to be read. It takes the narrow reading wherever servers differ, and refuses
 // the rest: what it passes must be the same request to each of them. An empty line
 // before a request, which some servers skip, is no request.
-func requestHead(b []byte) (r request, n int, err error) {
-	line, rest, more, err := headLine(b)
+func parseRequestHead(b []byte) (r request, n int, err error) {
+	line, rest, more, err := cutLine(b)
 	if more || err != nil {
 		return r, 0, err
 	}
-	version, err := r.requestLine(string(line))
+	version, err := r.parseRequestLine(string(line))
 	if err != nil {
 		return r, 0, err
 	}
 	seen := map[string]bool{}
 	for {
-		if line, rest, more, err = headLine(rest); more || err != nil {
+		if line, rest, more, err = cutLine(rest); more || err != nil {
 			return request{}, 0, err
 		}
 		if len(line) == 0 {
 			break
 		}
-		if err := r.header(string(line), seen); err != nil {
+		if err := r.parseField(string(line), seen); err != nil {
 			return r, 0, err
 		}
 	}
 	if r.chunked && (seen["content-length"] || version != "HTTP/1.1") {
-		return r, 0, errRequest
+		return r, 0, errNotStrict
 	}
 	if !seen["host"] {
 		r.hosts = append(r.hosts, "")
@@ -53,94 +53,94 @@ func requestHead(b []byte) (r request, n int, err error) {
 	return r, len(b) - len(rest), nil
 }
 
-// headLine cuts a line off. Only CR LF ends one, and neither stands elsewhere.
-func headLine(b []byte) (line, rest []byte, more bool, err error) {
+// cutLine cuts a line off. Only CR LF ends one, and neither stands elsewhere.
+func cutLine(b []byte) (line, rest []byte, more bool, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
 		return nil, nil, true, nil
 	}
 	line = b[:end]
 	if end == 0 || line[end-1] != '\r' {
-		return nil, nil, false, errRequest
+		return nil, nil, false, errNotStrict
 	}
 	line = line[:end-1]
 	for _, c := range line {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return nil, nil, false, errRequest
+			return nil, nil, false, errNotStrict
 		}
 	}
 	return line, b[end+1:], false, nil
 }
 
-func (r *request) requestLine(line string) (version string, err error) {
+func (r *request) parseRequestLine(line string) (version string, err error) {
 	method, rest, _ := strings.Cut(line, " ")
 	target, version, _ := strings.Cut(rest, " ")
-	if !token(method) || method == "CONNECT" || version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return "", errRequest
+	if !isToken(method) || method == "CONNECT" || version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return "", errNotStrict
 	}
 	switch {
 	case target == "" || strings.ContainsAny(target, "\t"):
-		return "", errRequest
+		return "", errNotStrict
 	case target[0] == '/', target == "*":
 	case len(target) > 7 && strings.EqualFold(target[:7], "http://"):
 		authority := target[7:]
 		if i := strings.IndexAny(authority, "/?#"); i >= 0 {
 			authority = authority[:i]
 		}
-		host, ok := hostOf(authority)
+		host, ok := cutPort(authority)
 		if !ok || host == "" {
-			return "", errRequest
+			return "", errNotStrict
 		}
 		r.hosts = append(r.hosts, host)
 	default:
-		return "", errRequest
+		return "", errNotStrict
 	}
 	return version, nil
 }
 
-func (r *request) header(line string, seen map[string]bool) error {
+func (r *request) parseField(line string, seen map[string]bool) error {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || !token(name) { // a space before the colon, or a line folded into the next
-		return errRequest
+	if !ok || !isToken(name) { // a space before the colon, or a line folded into the next
+		return errNotStrict
 	}
 	name, value = strings.ToLower(name), strings.Trim(value, " \t")
-	if Frames(name) || name == "upgrade" {
+	if IsFramingField(name) || name == "upgrade" {
 		if seen[name] || strings.Contains(name, "_") {
-			return errRequest
+			return errNotStrict
 		}
 		seen[name] = true
 	}
 	switch name {
 	case "host":
-		host, ok := hostOf(value)
+		host, ok := cutPort(value)
 		if !ok {
-			return errRequest
+			return errNotStrict
 		}
 		r.hosts = append(r.hosts, host)
 	case "content-length":
 		n, err := strconv.ParseUint(value, 10, 62)
 		if err != nil || strings.Trim(value, "0123456789") != "" {
-			return errRequest
+			return errNotStrict
 		}
 		r.length = int64(n)
 	case "transfer-encoding":
 		if !strings.EqualFold(value, "chunked") {
-			return errRequest
+			return errNotStrict
 		}
 		r.chunked = true
 	case "upgrade":
 		// Cleartext HTTP/2 has hosts that are not seen here.
 		if strings.Contains(strings.ToLower(value), "h2c") {
-			return errRequest
+			return errNotStrict
 		}
 		r.websocket = strings.EqualFold(value, "websocket")
 	}
 	return nil
 }
 
-// Frames reports whether a header field says to which host a message is, or where it
+// IsFramingField reports whether a header field says to which host a message is, or where it
 // ends. Some servers read "_" in its name as "-".
-func Frames(name string) bool {
+func IsFramingField(name string) bool {
 	switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
 	case "host", "content-length", "transfer-encoding":
 		return true
@@ -148,8 +148,8 @@ func Frames(name string) bool {
 	return false
 }
 
-// hostOf takes the port off an authority.
-func hostOf(authority string) (host string, ok bool) {
+// cutPort takes the port off an authority.
+func cutPort(authority string) (host string, ok bool) {
 	host = authority
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
 		host = authority[:i]
@@ -160,16 +160,16 @@ func hostOf(authority string) (host string, ok bool) {
 	return host, !strings.ContainsAny(host, " \t,@/\\") && (host != "" || authority == "")
 }
 
-// token reports whether s can be a method or the name of a header (RFC 9110 5.6.2).
-func token(s string) bool {
+// isToken reports whether s can be a method or the name of a header (RFC 9110 5.6.2).
+func isToken(s string) bool {
 	for i := range len(s) {
-		if !tokenByte(s[i]) {
+		if !isTokenByte(s[i]) {
 			return false
 		}
 	}
 	return s != ""
 }
 
-func tokenByte(c byte) bool {
+func isTokenByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }

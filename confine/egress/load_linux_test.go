@@ -67,7 +67,7 @@ func TestManyConnections(t *testing.T) {
 		runtime.GC()
 		return descriptors(t) <= fds+10 && runtime.NumGoroutine() <= goroutines+10
 	})
-	if d := g.Denials(); len(d) > 1 || len(d) == 1 && d[0].Why != TooMany {
+	if d := g.Denials(); len(d) > 1 || len(d) == 1 && d[0].Why != ReasonLimit {
 		t.Errorf("%+v", d)
 	}
 }

@@ -58,7 +58,7 @@ func echo(greeting string) func(*net.TCPConn) {
 }
 
 // client is a program's connection to an address, taken over by the gate.
-func client(t testing.TB, g *Gate, to string) *net.TCPConn {
+func client(t testing.TB, g *Gateway, to string) *net.TCPConn {
 	t.Helper()
 	client, jail := pair(t)
 	client.SetDeadline(time.Now().Add(patience))

@@ -17,23 +17,23 @@ const maxProxyHead = 16 << 10
 // proxyFor returns the proxy that the host would use for a destination, nil for
 // none. It is used for what is, or may be, HTTPS; other protocols are what such a
 // proxy refuses.
-func (g *Gate) proxyFor(d *destination) (*url.URL, error) {
-	if d.verdict[protoTLS] == deny || d.to.Port() != 443 && d.rules[protoTLS].Scheme != "https" {
+func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
+	if d.verdict[protoTLS] == verdictDeny || d.to.Port() != 443 && d.rules[protoTLS].Scheme != "https" {
 		return nil, nil
 	}
 	u, err := g.o.Proxy(&url.URL{Scheme: "https", Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
 	switch {
 	case err != nil:
-		return nil, &refusal{Unsupported, "the host's proxy is not set up well: " + err.Error()}
+		return nil, &refusal{ReasonUnsupported, "the host's proxy is not set up well: " + err.Error()}
 	case u != nil && u.Scheme != "http":
-		return nil, &refusal{Unsupported, fmt.Sprintf("the host's proxy is one of %s://, and only http:// is spoken", u.Scheme)}
+		return nil, &refusal{ReasonUnsupported, fmt.Sprintf("the host's proxy is one of %s://, and only http:// is spoken", u.Scheme)}
 	}
 	return u, nil
 }
 
-// connect asks a proxy for a tunnel (RFC 9110 9.3.6). The proxy is the host's, so
+// dialProxy asks a proxy for a tunnel (RFC 9110 9.3.6). The proxy is the host's, so
 // where it is needs no check.
-func connect(ctx context.Context, proxy *url.URL, host string, port uint16) (*net.TCPConn, error) {
+func dialProxy(ctx context.Context, proxy *url.URL, host string, port uint16) (*net.TCPConn, error) {
 	at := proxy.Host
 	if proxy.Port() == "" {
 		at = net.JoinHostPort(proxy.Hostname(), "80")
@@ -44,7 +44,7 @@ func connect(ctx context.Context, proxy *url.URL, host string, port uint16) (*ne
 	}
 	c := conn.(*net.TCPConn)
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
-	err = handshake(c, proxy.User, net.JoinHostPort(host, strconv.Itoa(int(port))))
+	err = sendConnect(c, proxy.User, net.JoinHostPort(host, strconv.Itoa(int(port))))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -55,7 +55,7 @@ func connect(ctx context.Context, proxy *url.URL, host string, port uint16) (*ne
 	return c, nil
 }
 
-func handshake(c *net.TCPConn, user *url.Userinfo, target string) error {
+func sendConnect(c *net.TCPConn, user *url.Userinfo, target string) error {
 	ask := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n"
 	if user != nil {
 		password, _ := user.Password()

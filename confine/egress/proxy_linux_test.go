@@ -58,8 +58,8 @@ func TestProxy(t *testing.T) {
 		{"http://10.99.0.5:3128", "80", "", 0, false}, // goes by itself
 		{"http://10.99.0.6:3128", "443", "", 0, true},
 		{"http://10.99.0.7:3128", "443", "", 0, true},
-		{"https://10.99.0.5:3128", "443", "", Unsupported, true},
-		{"socks5://10.99.0.5:3128", "443", "", Unsupported, true},
+		{"https://10.99.0.5:3128", "443", "", ReasonUnsupported, true},
+		{"socks5://10.99.0.5:3128", "443", "", ReasonUnsupported, true},
 	} {
 		before := len(good.String())
 		g := gateWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
@@ -82,9 +82,9 @@ func TestProxy(t *testing.T) {
 	g := gateWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: up, Proxy: func(*url.URL) (*url.URL, error) { return url.Parse("http://10.99.0.5:3128") }})
 	to := netip.AddrPortFrom(resolve(t, g, "api.test"), 443)
 	up.set("api.test", "169.254.169.254")
-	g.lookups.answers["api.test"].until = g.lookups.answers["api.test"].until.Add(-lookupKept * 2)
+	g.lookups.results["api.test"].until = g.lookups.results["api.test"].until.Add(-lookupTTL * 2)
 	wasReset(t, client(t, g, to.String()))
-	if d := only(t, g); d.Why != Address || !strings.Contains(d.Detail, "169.254.169.254") {
+	if d := only(t, g); d.Why != ReasonAddress || !strings.Contains(d.Detail, "169.254.169.254") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	firstRead    = 4 << 10
-	firstTimeout = time.Minute            // for first bytes that have begun
-	lastAnswer   = 100 * time.Millisecond // for what upstream sent before it failed
+	sniffBuffer       = 4 << 10
+	headTimeout       = time.Minute            // for first bytes that have begun
+	lastAnswerTimeout = 100 * time.Millisecond // for what upstream sent before it failed
 )
 
-var errOut = &refusal{TooMany, "the session has sent as much as it may (net_out_mb)"}
+var errOutSpent = &refusal{ReasonLimit, "the session has sent as much as it may (net_out_mb)"}
 
-// serve does with one connection what the rules say, until it ends.
-func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
+// serveConn does with one connection what the rules say, until it ends.
+func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	stop := context.AfterFunc(g.ctx, func() { reset(c) })
 	defer stop()
@@ -30,14 +30,14 @@ func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
 		reset(c)
 		return
 	}
-	r := relay{g: g, d: &d, client: c, answered: make(chan struct{})}
+	r := relay{g: g, d: &d, client: c, responded: make(chan struct{})}
 	var err error
-	if d.terminates() {
-		switch err = r.look(); {
+	if d.needsInterception() {
+		switch err = r.readHead(); {
 		case err == io.EOF:
 			return
-		case err == nil && d.verdict[r.protocol] == terminate:
-			err = r.terminate()
+		case err == nil && d.verdict[r.protocol] == verdictIntercept:
+			err = r.intercept()
 			if err == nil {
 				return
 			}
@@ -47,7 +47,7 @@ func (g *Gate) serve(c *net.TCPConn, to netip.AddrPort) {
 		r.upstream, err = r.dial()
 	}
 	if err != nil {
-		g.denyError(&d, err)
+		g.denyIfRefused(&d, err)
 		reset(c)
 		return
 	}
@@ -62,14 +62,14 @@ func reset(c *net.TCPConn) {
 
 // relay is one connection and what came first on it.
 type relay struct {
-	g                *Gate
+	g                *Gateway
 	d                *destination
 	client, upstream *net.TCPConn
 	protocol         protocol
 	head             []byte // read and not sent on yet
 
-	status   [len("HTTP/1.1 101")]byte // with which upstream began
-	answered chan struct{}             // closed when that is known
+	statusLine [len("HTTP/1.1 101")]byte // with which upstream began
+	responded  chan struct{}             // closed when that is known
 }
 
 // run passes on what either side sends, and how it ends: one direction, both, or
@@ -77,30 +77,30 @@ type relay struct {
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()
-	defer context.AfterFunc(r.g.jail, r.hearNoMore)()
+	defer context.AfterFunc(r.g.jailCtx, r.stopReading)()
 	down := make(chan error, 1)
 	go func() {
-		err := r.in()
+		err := r.relayDown()
 		switch {
 		case err == nil:
 			r.client.CloseWrite()
-		case r.g.jail.Err() != nil:
+		case r.g.jailCtx.Err() != nil:
 			err = nil // it was ended
 		default:
 			r.abort()
 		}
 		down <- err
 	}()
-	err := r.out()
+	err := r.relayUp()
 	switch {
 	case err == nil:
 		r.upstream.CloseWrite()
-	case r.g.denyError(r.d, err):
+	case r.g.denyIfRefused(r.d, err):
 		r.abort()
 	case r.client.CloseRead() != nil: // ENOTCONN: it was the client that failed
 		r.abort()
 	default: // upstream, and there may be an answer before its end
-		r.upstream.SetReadDeadline(time.Now().Add(lastAnswer))
+		r.upstream.SetReadDeadline(time.Now().Add(lastAnswerTimeout))
 	}
 	if downErr := <-down; err != nil || downErr != nil {
 		r.abort()
@@ -115,19 +115,19 @@ func (r *relay) abort() {
 	reset(r.upstream)
 }
 
-// in passes on what upstream sends. How it begins is what a request to leave HTTP
+// relayDown passes on what upstream sends. How it begins is what a request to leave HTTP
 // waits for.
-func (r *relay) in() error {
-	if !r.d.blind {
-		b, n := make([]byte, firstRead), 0
-		for n < len(r.status) {
+func (r *relay) relayDown() error {
+	if !r.d.opaque {
+		b, n := make([]byte, sniffBuffer), 0
+		for n < len(r.statusLine) {
 			m, err := r.upstream.Read(b)
 			if _, werr := r.client.Write(b[:m]); werr != nil {
 				err = werr
 			}
-			n += copy(r.status[n:], b[:m])
+			n += copy(r.statusLine[n:], b[:m])
 			if err != nil {
-				close(r.answered)
+				close(r.responded)
 				if err == io.EOF {
 					err = nil
 				}
@@ -135,64 +135,64 @@ func (r *relay) in() error {
 			}
 		}
 	}
-	close(r.answered)
+	close(r.responded)
 	_, err := r.client.ReadFrom(r.upstream)
 	return err
 }
 
-// out passes on what the client sends, once its first bytes are in order.
-func (r *relay) out() error {
-	if !r.d.blind && r.protocol == unknown {
-		switch err := r.look(); {
+// relayUp passes on what the client sends, once its first bytes are in order.
+func (r *relay) relayUp() error {
+	if !r.d.opaque && r.protocol == protoUnknown {
+		switch err := r.readHead(); {
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err
 		}
 	}
-	if r.protocol == protoHTTP && r.d.asksNames(protoHTTP) {
-		return r.requests()
+	if r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP) {
+		return r.relayRequests()
 	}
 	if _, err := r.Write(r.head); err != nil {
 		return err
 	}
-	return r.rest()
+	return r.relayRest()
 }
 
-// look reads the first bytes, until it can be told what they are, and checks
+// readHead reads the first bytes, until it can be told what they are, and checks
 // them. The error is io.EOF where the client has nothing to say.
-func (r *relay) look() error {
+func (r *relay) readHead() error {
 	defer r.client.SetReadDeadline(time.Time{})
 	ended := false
 	for {
-		p := guess(r.head)
-		if ended && p == unknown {
-			p = guess(append(r.head, '\n')) // as a server may take it
+		p := sniffProtocol(r.head)
+		if ended && p == protoUnknown {
+			p = sniffProtocol(append(r.head, '\n')) // as a server may take it
 		}
 		// A Terminator asks for names itself, in handshakes that it can read.
-		if p == protoTLS && r.d.asksNames(p) && (r.d.verdict[p] == pass || r.d.verdict[p] == terminate && r.head[0]&0x80 != 0) {
+		if p == protoTLS && r.d.needsNameCheck(p) && (r.d.verdict[p] == verdictPass || r.d.verdict[p] == verdictIntercept && r.head[0]&0x80 != 0) {
 			name, more, err := clientHello(r.head)
 			switch {
 			case err != nil:
-				return &refusal{Ambiguous, err.Error()}
+				return &refusal{ReasonAmbiguous, err.Error()}
 			case more:
-				p = unknown
+				p = protoUnknown
 			default:
-				if why, detail := r.g.speaks(r.d, p, []string{name}); why != 0 {
+				if why, detail := r.g.checkNames(r.d, p, []string{name}); why != 0 {
 					return &refusal{why, detail}
 				}
 			}
 		}
 		switch {
-		case p != unknown && r.d.verdict[p] == deny:
-			return &refusal{WrongScheme, "it speaks " + p.String()}
-		case p != unknown:
+		case p != protoUnknown && r.d.verdict[p] == verdictDeny:
+			return &refusal{ReasonWrongScheme, "it speaks " + p.String()}
+		case p != protoUnknown:
 			r.protocol = p
 			return nil
-		case ended || len(r.head) >= maxFirst:
-			return &refusal{Ambiguous, "the first bytes have no end"}
+		case ended || len(r.head) >= maxHead:
+			return &refusal{ReasonAmbiguous, "the first bytes have no end"}
 		}
-		err := r.more()
+		err := r.readMore()
 		ended = err == io.EOF && len(r.head) > 0
 		if err != nil && !ended {
 			return err
@@ -200,43 +200,43 @@ func (r *relay) look() error {
 	}
 }
 
-// more reads something to add to the first bytes.
-func (r *relay) more() error {
+// readMore reads something to add to the first bytes.
+func (r *relay) readMore() error {
 	if len(r.head) == cap(r.head) {
-		r.head = slices.Grow(r.head, max(firstRead, len(r.head)))
+		r.head = slices.Grow(r.head, max(sniffBuffer, len(r.head)))
 	}
-	n, err := r.client.Read(r.head[len(r.head):min(cap(r.head), maxFirst)])
+	n, err := r.client.Read(r.head[len(r.head):min(cap(r.head), maxHead)])
 	if len(r.head) == 0 && n > 0 {
-		r.client.SetReadDeadline(time.Now().Add(firstTimeout))
+		r.client.SetReadDeadline(time.Now().Add(headTimeout))
 	}
 	r.head = r.head[:len(r.head)+n]
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &refusal{Ambiguous, "the first bytes stopped in the middle"}
+		return &refusal{ReasonAmbiguous, "the first bytes stopped in the middle"}
 	}
 	return err
 }
 
-// terminate has a Terminator serve the connection.
-func (r *relay) terminate() error {
-	t := r.g.o.Terminator
+// intercept has a Terminator serve the connection.
+func (r *relay) intercept() error {
+	t := r.g.o.Interceptor
 	if t == nil {
-		return &refusal{Unsupported, "nothing here sees its requests"}
+		return &refusal{ReasonUnsupported, "nothing here sees its requests"}
 	}
-	if r.g.jail.Err() != nil {
+	if r.g.jailCtx.Err() != nil {
 		reset(r.client)
 		return nil
 	}
-	defer context.AfterFunc(r.g.jail, func() { reset(r.client) })()
-	if r.g.over() { // it says what it sent when that has gone
-		return errOut
+	defer context.AfterFunc(r.g.jailCtx, func() { reset(r.client) })()
+	if r.g.isOutSpent() { // it says what it sent when that has gone
+		return errOutSpent
 	}
 	t.Serve(r.client, r.head, Target{
-		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.jail.Done(),
-		Step: r.g.step(), Most: r.g.o.Limits.OutBytes,
-		Sent: func(n int64) bool {
-			ok := r.g.spend(n)
+		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.jailCtx.Done(),
+		ReportStep: r.g.reportStep(), MaxBytes: r.g.o.Limits.OutBytes,
+		ReportSent: func(n int64) bool {
+			ok := r.g.countSent(n)
 			if !ok {
-				r.g.denyError(r.d, errOut)
+				r.g.denyIfRefused(r.d, errOutSpent)
 			}
 			return ok
 		},
@@ -255,29 +255,29 @@ func (r *relay) terminate() error {
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.g.jail, cancel)()
-		if r.g.over() {
-			r.g.denyError(r.d, errOut)
-			return nil, errOut
+		defer context.AfterFunc(r.g.jailCtx, cancel)()
+		if r.g.isOutSpent() {
+			r.g.denyIfRefused(r.d, errOutSpent)
+			return nil, errOutSpent
 		}
 		c, err := r.g.dial(ctx, r.d)
-		r.g.denyError(r.d, err)
+		r.g.denyIfRefused(r.d, err)
 		return c, err
 	})
 	return nil
 }
 
-// rest passes on all that is left of the client's.
-func (r *relay) rest() error {
-	defer context.AfterFunc(r.g.jail, r.awaitQuiet)()
-	err := r.pass(r.client)
-	if r.isCut(err) {
-		err = r.lastWords()
+// relayRest passes on all that is left of the client's.
+func (r *relay) relayRest() error {
+	defer context.AfterFunc(r.g.jailCtx, r.setIdleDeadline)()
+	err := r.copyUp(r.client)
+	if r.isShutdown(err) {
+		err = r.drain()
 	}
 	return err
 }
 
-func (r *relay) pass(src io.Reader) error {
+func (r *relay) copyUp(src io.Reader) error {
 	var err error
 	if r.g.o.Limits.OutBytes == 0 {
 		_, err = r.upstream.ReadFrom(src) // splice
@@ -292,8 +292,8 @@ func (r *relay) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if !r.g.spend(int64(len(b))) {
-		return 0, errOut
+	if !r.g.countSent(int64(len(b))) {
+		return 0, errOutSpent
 	}
 	return r.upstream.Write(b)
 }

@@ -167,7 +167,7 @@ func TestWhatTheKernelRefuses(t *testing.T) {
 			continue
 		}
 		_, port, _ := net.SplitHostPort(c.at)
-		if d := all[before]; d.Host != c.host || d.Network != c.network || fmt.Sprint(d.Port) != port || d.Count != 1 || (d.Why == NotGranted) != (c.at != "198.51.100.7:443") {
+		if d := all[before]; d.Host != c.host || d.Network != c.network || fmt.Sprint(d.Port) != port || d.Count != 1 || (d.Why == ReasonNotGranted) != (c.at != "198.51.100.7:443") {
 			t.Errorf("%s: %+v", c.at, d)
 		}
 	}
@@ -193,13 +193,13 @@ func TestCloseReadsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.refused = []*refusedPackets{{raw: raw}} // and nobody waits for them
+	g.refusals = []*refusalSocket{{raw: raw}} // and nobody waits for them
 	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
 		c.Close()
 		t.Fatal("somebody listens")
 	}
 	g.Close()
-	g.refused = nil
+	g.refusals = nil
 	if d := only(t, g); d.Host != "198.51.100.8" {
 		t.Errorf("%+v", d)
 	}
@@ -220,7 +220,7 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 	}
 	third := client(t, g, to)
 	waits(t, "the denial", func() bool { return len(g.Denials()) > 0 })
-	if d := only(t, g); d.Why != TooMany || d.Host != "x.test" {
+	if d := only(t, g); d.Why != ReasonLimit || d.Host != "x.test" {
 		t.Errorf("%+v", d)
 	}
 	third.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -247,7 +247,7 @@ func TestFewConnectionsWait(t *testing.T) {
 	second := client(t, g, to)
 	waits(t, "one that waits", func() bool { return g.waiting.Load() == 1 })
 	wasReset(t, client(t, g, to))
-	if d := only(t, g); d.Why != TooMany || d.Count != 2 {
+	if d := only(t, g); d.Why != ReasonLimit || d.Count != 2 {
 		t.Errorf("%+v", d)
 	}
 	first.Close()
@@ -273,7 +273,7 @@ func TestBytesOut(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 		waits(t, "the denial", func() bool { return len(g.Denials()) == i+1 })
-		if d := g.Denials()[i]; d.Why != TooMany || d.Host != "x.test" {
+		if d := g.Denials()[i]; d.Why != ReasonLimit || d.Host != "x.test" {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -296,7 +296,7 @@ type terminator struct {
 	untold []func()
 }
 
-func (x *terminator) CatchUp() {
+func (x *terminator) FlushDenials() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, tell := range x.untold {
@@ -315,19 +315,19 @@ func (x *terminator) Serve(c *net.TCPConn, head []byte, t Target, dial func(cont
 	up.Write(head)
 	up.CloseWrite()
 	io.Copy(c, up)
-	if !t.Sent(int64(len(head))) {
+	if !t.ReportSent(int64(len(head))) {
 		panic("the limit")
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.untold = append(x.untold, func() { t.Deny(Denial{Why: Request, Detail: "GET /"}) })
+	x.untold = append(x.untold, func() { t.Deny(Denial{Why: ReasonRequest, Detail: "GET /"}) })
 }
 
 func TestTerminator(t *testing.T) {
 	listen(t, "198.51.100.7:443", echo(""))
 	listen(t, "198.51.100.7:80", echo(""))
 	x := &terminator{}
-	g := gateWith(t, Options{Rules: []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, Terminator: x, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}})
+	g := gateWith(t, Options{Rules: []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, Interceptor: x, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}})
 	at := resolve(t, g, "api.test")
 	for port, head := range map[uint16]string{443: string(hello(t, "api.test")), 80: get + "api.test\r\n\r\n"} {
 		to := netip.AddrPortFrom(at, port)
@@ -339,7 +339,7 @@ func TestTerminator(t *testing.T) {
 			t.Errorf("%+v", x.target)
 		}
 	}
-	if d := g.Denials(); len(d) != 2 || d[0].Host != "api.test" || d[0].Network != "tcp" || d[0].Why != Request || d[0].Port+d[1].Port != 523 {
+	if d := g.Denials(); len(d) != 2 || d[0].Host != "api.test" || d[0].Network != "tcp" || d[0].Why != ReasonRequest || d[0].Port+d[1].Port != 523 {
 		t.Errorf("%+v", d)
 	}
 }

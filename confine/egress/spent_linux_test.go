@@ -17,13 +17,13 @@ type spender struct {
 	again  error // of a connection to upstream after that
 }
 
-func (*spender) CatchUp() {}
+func (*spender) FlushDenials() {}
 
 func (x *spender) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
 	x.served++
-	x.step, x.most = t.Step, t.Most
-	for t.Sent(600) {
+	x.step, x.most = t.ReportStep, t.MaxBytes
+	for t.ReportSent(600) {
 	}
 	var up *net.TCPConn
 	if up, x.again = dial(context.Background()); x.again == nil {
@@ -37,7 +37,7 @@ func TestBytesOutOfRequests(t *testing.T) {
 	listen(t, "198.51.100.7:443", echo(""))
 	x := &spender{}
 	g := gateWith(t, Options{
-		Rules: []rule{{Host: "api.test", Scheme: "https", PathPrefix: "/v1", Allow: true}}, Terminator: x, Limits: Limits{OutBytes: 1000},
+		Rules: []rule{{Host: "api.test", Scheme: "https", PathPrefix: "/v1", Allow: true}}, Interceptor: x, Limits: Limits{OutBytes: 1000},
 		Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
 	})
 	to := netip.AddrPortFrom(resolve(t, g, "api.test"), 443).String()
@@ -51,14 +51,14 @@ func TestBytesOutOfRequests(t *testing.T) {
 	if x.served != 1 {
 		t.Errorf("%d connections were served, want the one that reached the limit", x.served)
 	}
-	if x.step != g.step() || x.step == 0 || x.most != 1000 {
+	if x.step != g.reportStep() || x.step == 0 || x.most != 1000 {
 		t.Errorf("it was to tell of each %d bytes, of %d", x.step, x.most)
 	}
 	var r *refusal
-	if !errors.As(x.again, &r) || r.why != TooMany {
+	if !errors.As(x.again, &r) || r.why != ReasonLimit {
 		t.Errorf("beyond the limit a connection to upstream was %v", x.again)
 	}
-	if d := only(t, g); d.Why != TooMany || d.Count < 3 {
+	if d := only(t, g); d.Why != ReasonLimit || d.Count < 3 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -73,10 +73,10 @@ func TestStep(t *testing.T) {
 		{Limits{OutBytes: 1 << 20}, 512},
 		{Limits{OutBytes: 1 << 20, Connections: 60}, 2184},
 		{Limits{OutBytes: 1000}, 1},
-		{Limits{OutBytes: 1 << 40}, maxStep},
+		{Limits{OutBytes: 1 << 40}, maxReportStep},
 	} {
 		g := gateWith(t, Options{Limits: c.limits})
-		if got := g.step(); got != c.want {
+		if got := g.reportStep(); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
 		}
 	}

@@ -44,7 +44,7 @@ func TestWebSocketEager(t *testing.T) {
 	})
 	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	c := client(t, g, resolve(t, g, "api.test").String()+":80")
-	frames := make([]byte, 2*maxFirst)
+	frames := make([]byte, 2*maxHead)
 	for i := range frames {
 		frames[i] = byte(i % 251)
 	}

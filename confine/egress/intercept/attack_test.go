@@ -111,7 +111,7 @@ func TestHandshake(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
 			t.Errorf("%q: %v", c.name, err)
 		}
-		if !contains(w.denied(), egress.WrongName, c.why) {
+		if !contains(w.denied(), egress.ReasonWrongName, c.why) {
 			t.Errorf("%q: no denial", c.name)
 		}
 	}
@@ -254,9 +254,9 @@ func TestEndless(t *testing.T) {
 	waitFor(t, "the request", func() bool { return w.dials.Load() == 1 })
 	c.Close()
 	waitFor(t, "the end of all connections", func() bool {
-		w.Terminator.mu.Lock()
-		defer w.Terminator.mu.Unlock()
-		return len(w.links) == 0
+		w.Interceptor.mu.Lock()
+		defer w.Interceptor.mu.Unlock()
+		return len(w.conns) == 0
 	})
 }
 

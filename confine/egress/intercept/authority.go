@@ -56,9 +56,9 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 	}
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: serial(),
+		SerialNumber: newSerial(),
 		// Told apart from that of another session in messages of clients.
-		Subject:                     pkix.Name{CommonName: "mcp-jail session " + serial().Text(36)[:8]},
+		Subject:                     pkix.Name{CommonName: "mcp-jail session " + newSerial().Text(36)[:8]},
 		NotBefore:                   now.Add(-clockTolerance),
 		NotAfter:                    now.Add(authorityLife),
 		IsCA:                        true,
@@ -93,7 +93,7 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 	}, nil
 }
 
-func serial() *big.Int {
+func newSerial() *big.Int {
 	n := make([]byte, 16)
 	rand.Read(n)
 	n[0] = n[0]&0x7f | 0x40 // positive, and always of one length
@@ -110,7 +110,7 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 		return c, nil
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial(),
+		SerialNumber: newSerial(),
 		NotBefore:    now.Add(-clockTolerance),
 		NotAfter:     now.Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,

@@ -159,9 +159,9 @@ func TestKeepAlive(t *testing.T) {
 		}
 		s.CloseClientConnections()
 		waitFor(t, "the end of the connection", func() bool {
-			w.Terminator.mu.Lock()
-			defer w.Terminator.mu.Unlock()
-			return len(w.links) == 0
+			w.Interceptor.mu.Lock()
+			defer w.Interceptor.mu.Unlock()
+			return len(w.conns) == 0
 		})
 		if _, again := do(t, c, "GET", w.url("/"), nil); again == first {
 			t.Error("the connection that had ended was used")

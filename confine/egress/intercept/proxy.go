@@ -22,19 +22,19 @@ import (
 // In the context of a request there is its link, its wire in HTTP/1, and what is
 // known of it once it may pass.
 type (
-	linkKey    struct{}
-	wireKey    struct{}
-	passingKey struct{}
+	jailConnKey struct{}
+	recorderKey struct{}
+	stateKey    struct{}
 )
 
 // ServeHTTP serves one request of the jail.
-func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	l := r.Context().Value(linkKey{}).(*link)
+func (t *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l := r.Context().Value(jailConnKey{}).(*jailConn)
 	rule, no := l.decide(r)
 	if no == nil && l.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + l.untrusted.Error()}
 	}
-	p := &passing{body: upload{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
+	p := &requestState{body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if l.target.TLS {
 		p.secrets = rule.Secrets
 	}
@@ -49,19 +49,19 @@ func (t *Terminator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// An answer may come before the end of a body, and is not kept back until then.
 	http.NewResponseController(w).EnableFullDuplex()
-	t.proxy.ServeHTTP(&answer{w, r.ProtoMajor, l.ends(r), &p.body}, r.WithContext(context.WithValue(r.Context(), passingKey{}, p)))
+	t.proxy.ServeHTTP(&responseWriter{w, r.ProtoMajor, l.isLastRequest(r), &p.body}, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
 }
 
-// passing is what there is to know about a request on its way.
-type passing struct {
+// requestState is what there is to know about a request on its way.
+type requestState struct {
 	secrets []policy.Secret // that the rule puts in
-	body    upload
+	body    requestBody
 }
 
-// upload is a body that ends with its last byte. A read for nothing but the end could
+// requestBody is a body that ends with its last byte. A read for nothing but the end could
 // come when the answer has passed and the body is closed: the connection would
 // count as broken.
-type upload struct {
+type requestBody struct {
 	io.ReadCloser
 	length int64         // left; -1 where it is not known
 	done   chan struct{} // closed when it was read to the end
@@ -71,7 +71,7 @@ type upload struct {
 	announced http.Header // the names that the header had, which were looked at
 }
 
-func (u *upload) Read(p []byte) (int, error) {
+func (u *requestBody) Read(p []byte) (int, error) {
 	if u.length == 0 {
 		return 0, io.EOF
 	}
@@ -88,31 +88,31 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *upload) end() { u.once.Do(func() { close(u.done) }) }
+func (u *requestBody) end() { u.once.Do(func() { close(u.done) }) }
 
-// ends reports whether the connection can have no other request after this one: see
+// isLastRequest reports whether the connection can have no other request after this one: see
 // wire.header.
-func (l *link) ends(r *http.Request) bool {
+func (l *jailConn) isLastRequest(r *http.Request) bool {
 	return r.ProtoMajor == 1 && (r.ContentLength < 0 || r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect)
 }
 
 // refuse answers in the place of the host, and records it. What was in the query is
 // nobody's business.
-func (l *link) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
+func (l *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	what := quote(r.Method) + " " + quote(r.URL.EscapedPath())
 	if no.why != 0 {
 		l.deny(egress.Denial{Why: no.why, Detail: what + ": " + no.text})
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if l.ends(r) || r.ContentLength != 0 || no.why == egress.Ambiguous || no.why == egress.WrongName {
+	if l.isLastRequest(r) || r.ContentLength != 0 || no.why == egress.ReasonAmbiguous || no.why == egress.ReasonWrongName {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
 	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), l.url(r), no.text)
 }
 
-func (l *link) url(r *http.Request) string {
+func (l *jailConn) url(r *http.Request) string {
 	authority := l.target.Name
 	if strings.Contains(authority, ":") {
 		authority = "[" + authority + "]"
@@ -123,27 +123,27 @@ func (l *link) url(r *http.Request) string {
 	return l.scheme() + "://" + authority + quote(r.URL.EscapedPath())
 }
 
-func (t *Terminator) newProxy() *httputil.ReverseProxy {
+func (t *Interceptor) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: t.rewrite,
-		Transport: transportOf(func(r *http.Request) (*http.Response, error) {
-			return r.Context().Value(linkKey{}).(*link).roundTrip(r)
+		Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			return r.Context().Value(jailConnKey{}).(*jailConn).roundTrip(r)
 		}),
 		FlushInterval:  -1,
-		BufferPool:     &buffers{},
-		ModifyResponse: keepEnd,
+		BufferPool:     &bufferPool{},
+		ModifyResponse: keepClose,
 		ErrorHandler:   abort,
 		ErrorLog:       log.New(io.Discard, "", 0),
 	}
 }
 
-type transportOf func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (f transportOf) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // rewrite makes the request for the upstream: the same, with the secrets.
-func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
-	l := p.In.Context().Value(linkKey{}).(*link)
+func (t *Interceptor) rewrite(p *httputil.ProxyRequest) {
+	l := p.In.Context().Value(jailConnKey{}).(*jailConn)
 	p.Out.URL.Scheme = l.scheme()
 	p.Out.URL.Host = net.JoinHostPort(l.target.Name, strconv.Itoa(l.target.Port))
 	p.Out.Host = p.In.Host
@@ -156,8 +156,8 @@ func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
 		}
 	}
 	p.Out.Trailer = p.In.Trailer // it is filled in when the body has been read
-	passing := p.In.Context().Value(passingKey{}).(*passing)
-	t.secrets.put(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
+	passing := p.In.Context().Value(stateKey{}).(*requestState)
+	t.secrets.replace(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
 	if p.Out.Body == nil {
 		passing.body.end()
 		return
@@ -166,8 +166,8 @@ func (t *Terminator) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Body = &passing.body
 }
 
-// keepEnd lets the jail's connection end where the upstream's does.
-func keepEnd(r *http.Response) error {
+// keepClose lets the jail's connection end where the upstream's does.
+func keepClose(r *http.Response) error {
 	if r.Close && r.ProtoMajor == 1 {
 		r.Header.Set("Connection", "close")
 	}
@@ -178,21 +178,21 @@ func keepEnd(r *http.Response) error {
 // with it a connection of HTTP/1, whose body would be waited for.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ProtoMajor == 1 {
-		r.Context().Value(linkKey{}).(*link).reset()
+		r.Context().Value(jailConnKey{}).(*jailConn).reset()
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// answer adds nothing to what the upstream sent: net/http would fill in a date and
+// responseWriter adds nothing to what the upstream sent: net/http would fill in a date and
 // guess the kind of content.
-type answer struct {
+type responseWriter struct {
 	http.ResponseWriter
 	major int // of the version of HTTP
-	ends  bool
-	body  *upload
+	last  bool
+	body  *requestBody
 }
 
-func (a *answer) WriteHeader(status int) {
+func (a *responseWriter) WriteHeader(status int) {
 	h := a.Header()
 	if status >= 200 {
 		for _, name := range []string{"Date", "Content-Type"} {
@@ -200,7 +200,7 @@ func (a *answer) WriteHeader(status int) {
 				h[name] = nil
 			}
 		}
-		if a.ends || a.cutShort() {
+		if a.last || a.cutShort() {
 			h.Set("Connection", "close")
 		}
 	}
@@ -209,7 +209,7 @@ func (a *answer) WriteHeader(status int) {
 
 // cutShort reports whether the upstream answers without having taken the body. What is
 // left of it nobody wants, so in HTTP/1 there can be no other request behind it.
-func (a *answer) cutShort() bool {
+func (a *responseWriter) cutShort() bool {
 	if a.major != 1 {
 		return false
 	}
@@ -222,16 +222,16 @@ func (a *answer) cutShort() bool {
 }
 
 // Unwrap lets http.ResponseController flush and hijack.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// buffers are reused from one answer to the next.
-type buffers struct{ pool sync.Pool }
+// bufferPool are reused from one answer to the next.
+type bufferPool struct{ pool sync.Pool }
 
-func (b *buffers) Get() []byte {
+func (b *bufferPool) Get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return *p
 	}
 	return make([]byte, 32<<10)
 }
 
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }

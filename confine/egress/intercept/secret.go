@@ -24,20 +24,20 @@ func checkSecrets(values map[string]string) (secrets, error) {
 	return maps.Clone(values), nil
 }
 
-// put replaces the placeholders of the named secrets, each in the fields that it may stand
+// replace replaces the placeholders of the named secrets, each in the fields that it may stand
 // in. What could make a host carry the values on to another one goes then, behind the body
 // as well.
-func (s secrets) put(header http.Header, named []policy.Secret, behind ...http.Header) {
+func (s secrets) replace(header http.Header, named []policy.Secret, behind ...http.Header) {
 	sent := false
 	for name, values := range header {
-		replacer := s.replacer(named, func(n policy.Secret) bool { return standsIn(n, name) })
+		replacer := s.replacer(named, func(n policy.Secret) bool { return isReplacedIn(n, name) })
 		for i, v := range values {
-			values[i] = putBasic(replacer.Replace(v), replacer)
+			values[i] = replaceInBasic(replacer.Replace(v), replacer)
 			sent = sent || values[i] != v
 		}
 	}
 	for _, fields := range append(behind, header) {
-		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.TellsHost(plain(name)) })
+		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.TellsHost(canonicalHeader(name)) })
 	}
 }
 
@@ -52,7 +52,7 @@ func (s secrets) replacer(named []policy.Secret, pass func(policy.Secret) bool) 
 	return strings.NewReplacer(pairs...)
 }
 
-func standsIn(n policy.Secret, field string) bool {
+func isReplacedIn(n policy.Secret, field string) bool {
 	return slices.ContainsFunc(n.Fields(), func(f string) bool { return strings.EqualFold(f, field) })
 }
 
@@ -62,12 +62,12 @@ func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	for _, n := range named {
 		all := s.replacer([]policy.Secret{n}, func(policy.Secret) bool { return true })
 		for _, field := range slices.Sorted(maps.Keys(header)) {
-			if standsIn(n, field) {
+			if isReplacedIn(n, field) {
 				continue
 			}
 			for _, v := range header[field] {
-				if putBasic(all.Replace(v), all) != v {
-					return refused(egress.Misplaced, "its header field %s has the placeholder of the secret %s, which is put in %s only: if the value belongs there, write header = %q beside env (%s)", quote(field), n.Env, where(n), quote(field), n.Where)
+				if replaceInBasic(all.Replace(v), all) != v {
+					return forbidden(egress.ReasonSecret, "its header field %s has the placeholder of the secret %s, which is put in %s only: if the value belongs there, write header = %q beside env (%s)", quote(field), n.Env, fieldsText(n), quote(field), n.Where)
 				}
 			}
 		}
@@ -75,16 +75,16 @@ func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	return nil
 }
 
-// where says in which fields a secret is put in.
-func where(n policy.Secret) string {
+// fieldsText says in which fields a secret is put in.
+func fieldsText(n policy.Secret) string {
 	if n.Header == nil {
 		return "the fields for credentials (Authorization, X-Api-Key and the like)"
 	}
 	return strings.Join(n.Header, ", ")
 }
 
-// putBasic does it inside of the credentials of Basic (RFC 7617).
-func putBasic(value string, replacer *strings.Replacer) string {
+// replaceInBasic does it inside of the credentials of Basic (RFC 7617).
+func replaceInBasic(value string, replacer *strings.Replacer) string {
 	const scheme = "basic "
 	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {
 		return value

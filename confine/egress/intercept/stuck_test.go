@@ -60,9 +60,9 @@ func TestStuckUpstream(t *testing.T) {
 	}
 	waitFor(t, "the end of the connection", func() bool {
 		c.CloseIdleConnections()
-		w.Terminator.mu.Lock()
-		defer w.Terminator.mu.Unlock()
-		return len(w.links) == 0
+		w.Interceptor.mu.Lock()
+		defer w.Interceptor.mu.Unlock()
+		return len(w.conns) == 0
 	})
 }
 

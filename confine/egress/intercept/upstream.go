@@ -11,41 +11,41 @@ import (
 // upstream is one connection to the host of a link, which counts what is sent.
 type upstream struct {
 	net.Conn
-	link *link
+	jail *jailConn
 }
 
 var (
-	errGone  = errors.New("the connection has ended")
-	errDials = errors.New("the upstream ends every connection")
+	errConnClosed   = errors.New("the connection has ended")
+	errTooManyDials = errors.New("the upstream ends every connection")
 )
 
-// dialRaw reaches the upstream's address, which somebody else has checked.
-func (l *link) dialRaw(ctx context.Context) (*upstream, error) {
+// dialUpstream reaches the upstream's address, which somebody else has checked.
+func (l *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
 	l.mu.Lock()
 	l.dials++
 	tooMany := l.dials > maxDials
 	l.mu.Unlock()
 	if tooMany {
-		return nil, errDials
+		return nil, errTooManyDials
 	}
 	conn, err := l.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{Conn: conn, link: l}
+	u := &upstream{Conn: conn, jail: l}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.upstreams == nil {
 		conn.Close()
-		return nil, errGone
+		return nil, errConnClosed
 	}
 	l.upstreams[u] = struct{}{}
 	return u, nil
 }
 
 // dialTLS does the handshake as well, and verifies who is there.
-func (l *link) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) {
-	raw, err := l.dialRaw(ctx)
+func (l *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) {
+	raw, err := l.dialUpstream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,24 +62,24 @@ func (l *link) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) 
 
 // Write counts first: of what is cut off nothing is to have gone.
 func (u *upstream) Write(p []byte) (int, error) {
-	if n, step := u.link.sent.Add(int64(len(p))), u.link.target.Step; step > 0 && n >= step && !u.link.report() {
-		u.link.Close()
-		return 0, errGone
+	if n, step := u.jail.sent.Add(int64(len(p))), u.jail.target.ReportStep; step > 0 && n >= step && !u.jail.flushSent() {
+		u.jail.Close()
+		return 0, errConnClosed
 	}
 	return u.Conn.Write(p)
 }
 
-// report tells what is sent, and whether that may be.
-func (l *link) report() bool {
+// flushSent tells what is sent, and whether that may be.
+func (l *jailConn) flushSent() bool {
 	n := l.sent.Swap(0)
-	return n == 0 || l.target.Sent == nil || l.target.Sent(n)
+	return n == 0 || l.target.ReportSent == nil || l.target.ReportSent(n)
 }
 
 func (u *upstream) Close() error {
-	u.link.mu.Lock()
-	delete(u.link.upstreams, u)
-	u.link.mu.Unlock()
-	u.link.report()
+	u.jail.mu.Lock()
+	delete(u.jail.upstreams, u)
+	u.jail.mu.Unlock()
+	u.jail.flushSent()
 	return u.Conn.Close()
 }
 
@@ -92,10 +92,10 @@ func newTransport() *http.Transport {
 	return &http.Transport{
 		Protocols: protocols,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return ctx.Value(linkKey{}).(*link).dialRaw(ctx)
+			return ctx.Value(jailConnKey{}).(*jailConn).dialUpstream(ctx)
 		},
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return ctx.Value(linkKey{}).(*link).secured(ctx)
+			return ctx.Value(jailConnKey{}).(*jailConn).tlsUpstream(ctx)
 		},
 		DisableCompression:     true, // answers are the client's, as they are
 		ExpectContinueTimeout:  continueTime,
@@ -105,12 +105,12 @@ func newTransport() *http.Transport {
 	}
 }
 
-// secured is the connection of the first handshake once, then a new one each time, in
+// tlsUpstream is the connection of the first handshake once, then a new one each time, in
 // the same protocol.
-func (l *link) secured(ctx context.Context) (net.Conn, error) {
+func (l *jailConn) tlsUpstream(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
-	ready := l.ready
-	l.ready = nil
+	ready := l.firstTLS
+	l.firstTLS = nil
 	l.mu.Unlock()
 	if ready != nil {
 		return ready, nil
@@ -121,24 +121,24 @@ func (l *link) secured(ctx context.Context) (net.Conn, error) {
 }
 
 // roundTrip sends one request to the upstream.
-func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
-	client, err := l.connect(r.Context())
+func (l *jailConn) roundTrip(r *http.Request) (*http.Response, error) {
+	client, err := l.clientConn(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	return client.RoundTrip(r)
 }
 
-// connect returns the connection for the next request: that of the last one, unless
+// clientConn returns the connection for the next request: that of the last one, unless
 // the upstream has ended it.
-func (l *link) connect(ctx context.Context) (*http.ClientConn, error) {
+func (l *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 	l.connecting.Lock()
 	defer l.connecting.Unlock()
 	if l.client != nil && l.client.Err() == nil {
 		return l.client, nil
 	}
 	host := net.JoinHostPort(l.target.Name, "0") // for error messages only
-	client, err := l.t.transport.NewClientConn(context.WithValue(ctx, linkKey{}, l), l.scheme(), host)
+	client, err := l.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, l), l.scheme(), host)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (l *link) connect(ctx context.Context) (*http.ClientConn, error) {
 }
 
 // closeIdle ends a connection between two requests, as the upstream has done.
-func (l *link) closeIdle() {
+func (l *jailConn) closeIdle() {
 	idle := func() *http.ClientConn {
 		l.mu.Lock()
 		defer l.mu.Unlock()

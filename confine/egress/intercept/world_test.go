@@ -30,7 +30,7 @@ const (
 // world is an upstream, a Terminator before it, and the place where the connections
 // of a jail arrive.
 type world struct {
-	*Terminator
+	*Interceptor
 	upstream net.Addr
 	gate     net.Listener
 	tls      bool
@@ -111,7 +111,7 @@ func newWorldAt(t *testing.T, upstream net.Addr, secure bool, o Options) *world 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Terminator: term, upstream: upstream, tls: secure, name: host, port: 80}
+	w := &world{Interceptor: term, upstream: upstream, tls: secure, name: host, port: 80}
 	if secure {
 		w.port = 443
 	}
@@ -140,9 +140,9 @@ func (w *world) accept(c *net.TCPConn) {
 	head := make([]byte, 5)
 	n, _ := io.ReadFull(c, head) // what a gate has read already
 	w.Serve(c, head[:n], egress.Target{
-		Name: w.name, Port: w.port, TLS: w.tls, Step: w.step,
-		Sent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
-		Deny: func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
+		Name: w.name, Port: w.port, TLS: w.tls, ReportStep: w.step,
+		ReportSent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
+		Deny:       func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		w.dials.Add(1)
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", w.upstream.String())

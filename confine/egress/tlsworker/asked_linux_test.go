@@ -20,9 +20,9 @@ import (
 // asking is the host of a rule that makes the process ask without end, and read nothing.
 const asking = "ask.invalid"
 
-type asker struct{ *intercept.Terminator }
+type asker struct{ *intercept.Interceptor }
 
-func (asker) Arm(map[string]string) error {
+func (asker) SetSecrets(map[string]string) error {
 	for launcher := launcher(); ; {
 		unix.Write(launcher, []byte(`{"dial":{"id":1,"dial":1}}`))
 	}
@@ -59,7 +59,7 @@ func TestAskedBounded(t *testing.T) {
 // closing them takes as long as it says.
 const lingering = "linger.invalid"
 
-type lingerer struct{ *intercept.Terminator }
+type lingerer struct{ *intercept.Interceptor }
 
 func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.Context) (*net.TCPConn, error)) {
 	c.SetLinger(3600)
@@ -67,7 +67,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	for err := error(nil); err == nil; { // until nobody takes any more
 		_, err = c.Write(make([]byte, 1<<20))
 	}
-	t.Deny(egress.Denial{Why: egress.Request, Detail: "before"})
+	t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "before"})
 	raw, _ := c.SyscallConn()
 	raw.Control(func(fd uintptr) {
 		unix.Sendmsg(launcher(), []byte(`{"ready":true}`), unix.UnixRights(int(fd)), nil, 0)
@@ -78,7 +78,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	case <-closed: // the launcher has the last one
 	case <-time.After(time.Second): // it took none
 	}
-	t.Deny(egress.Denial{Why: egress.Request, Detail: "after"})
+	t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "after"})
 }
 
 // TestLinger: what the process gives to the launcher keeps nobody waiting.

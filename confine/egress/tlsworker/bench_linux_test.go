@@ -16,7 +16,7 @@ import (
 // spliced passes bytes on, as a Gate does where no rule is about requests.
 type spliced struct{}
 
-func (spliced) CatchUp() {}
+func (spliced) FlushDenials() {}
 
 func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
@@ -41,7 +41,7 @@ func BenchmarkRequest(b *testing.B) {
 	p := start(b, func(o *tlsworker.Options) { o.Roots = root })
 	for _, way := range []struct {
 		name string
-		via  egress.Terminator
+		via  egress.Interceptor
 		ca   []byte
 	}{{"spliced", spliced{}, root}, {"terminated", p, p.CA()}} {
 		g := newGate(b, way.via, s.Listener.Addr().String())

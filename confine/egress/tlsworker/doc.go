@@ -26,7 +26,7 @@
 //
 // The process never dials: the launcher does, to the address that it has checked.
 // What it refuses it tells before it answers the jail, and the launcher reads what
-// was told before it says what was refused: see Program.CatchUp.
+// was told before it says what was refused: see Program.FlushDenials.
 // Nothing secret is in an argument, in the environment or in a file. The end of the
 // socket is the end of the process, and the end of the process that of all its
 // connections; what comes after is refused, since the authority is gone as well.

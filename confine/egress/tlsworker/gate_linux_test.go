@@ -13,13 +13,13 @@ import (
 
 // gated is a Terminator whose Gate ends when done is closed.
 type gated struct {
-	egress.Terminator
+	egress.Interceptor
 	done chan struct{}
 }
 
 func (g gated) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	t.Done = g.done
-	g.Terminator.Serve(c, head, t, dial)
+	g.Interceptor.Serve(c, head, t, dial)
 }
 
 // TestGateEnds: the end of a Gate does not wait for an answer that is still to come,

@@ -47,14 +47,14 @@ type helloMessage struct {
 
 // serveMessage: a connection of the jail. Its ID stands for it from here on.
 type serveMessage struct {
-	ID   uint64         `json:"id"`
-	Head []byte         `json:"head"`
-	Name string         `json:"name"`
-	Port int            `json:"port"`
-	TLS  bool           `json:"tls"`
-	Addr netip.AddrPort `json:"addr"`
-	Step int64          `json:"step,omitempty"`
-	Most int64          `json:"most,omitempty"`
+	ID         uint64         `json:"id"`
+	Head       []byte         `json:"head"`
+	Name       string         `json:"name"`
+	Port       int            `json:"port"`
+	TLS        bool           `json:"tls"`
+	Addr       netip.AddrPort `json:"addr"`
+	ReportStep int64          `json:"step,omitempty"`
+	MaxBytes   int64          `json:"most,omitempty"`
 }
 
 // dialMessage asks for a connection to where that of the jail was meant to go.

@@ -25,22 +25,22 @@ type Options struct {
 	Connections int // that it is given at once; 0: policy.DefaultLimits
 }
 
-// Worker is what the process does, in the order of its methods.
-type Worker interface {
+// Handler is what the process does, in the order of its methods.
+type Handler interface {
 	CA() []byte     // of its authority, in PEM
 	Prepare() error // reads what takes files: after it there are none
-	Arm(secrets map[string]string) error
-	egress.Terminator
+	SetSecrets(secrets map[string]string) error
+	egress.Interceptor
 	Close()
 }
 
-// Reach tells of a path what may write to it: policy.Profile.Writer.
-type Reach func(path string, rights policy.Rights) (policy.Writer, bool)
+// WriterFunc tells of a path what may write to it: policy.Profile.Writer.
+type WriterFunc func(path string, rights policy.Rights) (policy.Writer, bool)
 
 // Find looks for the program beside self, which is the path of mcp-jail, and then in
 // the directories of path, as PATH has them. A file that a server could write, replace or
 // choose is an error: it would be run outside of the jail, with secrets.
-func Find(self, path string, reach Reach) (string, error) {
+func Find(self, path string, reach WriterFunc) (string, error) {
 	places := []string{}
 	if self != "" {
 		places = append(places, filepath.Dir(self))
@@ -60,7 +60,7 @@ func Find(self, path string, reach Reach) (string, error) {
 		// Beside mcp-jail the name is protected, like that of mcp-jail itself: nothing
 		// around it can be moved.
 		protected := found == filepath.Join(filepath.Dir(self), Name)
-		if why := reach.chosen(found, links, protected); why != "" {
+		if why := reach.whoReplaces(found, links, protected); why != "" {
 			return "", fmt.Errorf("%s cannot be used: %s, so it could choose what is run outside of its jail; install it beside mcp-jail", found, why)
 		}
 		return found, nil
@@ -68,8 +68,8 @@ func Find(self, path string, reach Reach) (string, error) {
 	return "", fmt.Errorf("%w beside mcp-jail and in PATH; it ends TLS for rules with path_prefix, methods or secret. Install it with mcp-jail, from the same build", ErrMissing)
 }
 
-// chosen says what could make another file of a path, "" for nothing.
-func (r Reach) chosen(found string, links []policy.Link, alone bool) string {
+// whoReplaces says what could make another file of a path, "" for nothing.
+func (r WriterFunc) whoReplaces(found string, links []policy.Link, alone bool) string {
 	for _, l := range links {
 		if w, ok := r(filepath.Dir(l.Path), policy.Create|policy.Delete); ok {
 			return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Who, l.Path, w.Rule)
@@ -85,19 +85,19 @@ func (r Reach) chosen(found string, links []policy.Link, alone bool) string {
 	}
 }
 
-// rootVariables say where the host has its roots: the process is told (environment).
-var rootVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
+// rootsVariables say where the host has its roots: the process is told (environment).
+var rootsVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // CheckRoots refuses roots that a server could write: it could choose in whom the
 // process believes.
-func CheckRoots(reach Reach) error {
-	for _, name := range rootVariables {
+func CheckRoots(reach WriterFunc) error {
+	for _, name := range rootsVariables {
 		for _, file := range filepath.SplitList(os.Getenv(name)) {
 			if !filepath.IsAbs(file) {
 				continue
 			}
 			found, links, _ := policy.Trace(file)
-			if why := reach.chosen(found, links, false); why != "" {
+			if why := reach.whoReplaces(found, links, false); why != "" {
 				return fmt.Errorf("the variable %s names %s, and %s, so it could choose whose certificates are believed: keep them where no server may write", name, file, why)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 // slow is a Terminator whose launcher is late: it takes its time over each refusal
 // that it hears of.
 type slow struct {
-	egress.Terminator
+	egress.Interceptor
 	each time.Duration
 }
 
@@ -34,16 +34,16 @@ func (s slow) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(cont
 		time.Sleep(s.each)
 		deny(d)
 	}
-	s.Terminator.Serve(c, head, t, dial)
+	s.Interceptor.Serve(c, head, t, dial)
 }
 
 // address is where requests are refused without anybody being reached.
 var address = netip.MustParseAddrPort("198.51.100.7:80")
 
 // slowGate is a true Gate whose Terminator is a process, and late.
-func slowGate(t *testing.T, p *tlsworker.Program, rules []policy.NetRule, each time.Duration) *egress.Gate {
+func slowGate(t *testing.T, p *tlsworker.Worker, rules []policy.NetRule, each time.Duration) *egress.Gateway {
 	t.Helper()
-	g := egress.New(egress.Options{Rules: rules, Terminator: slow{p, each}})
+	g := egress.New(egress.Options{Rules: rules, Interceptor: slow{p, each}})
 	t.Cleanup(g.Close)
 	return g
 }
@@ -53,7 +53,7 @@ func toAddress() []policy.NetRule {
 }
 
 // connect opens a connection of the jail to address.
-func connect(t *testing.T, g *egress.Gate) net.Conn {
+func connect(t *testing.T, g *egress.Gateway) net.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,10 +93,10 @@ func refused(t *testing.T, c net.Conn, n int) {
 }
 
 // onRecord fails unless n refusals are on record.
-func onRecord(t *testing.T, g *egress.Gate, n int) {
+func onRecord(t *testing.T, g *egress.Gateway, n int) {
 	t.Helper()
 	d := g.Denials()
-	if len(d) != 1 || d[0].Why != egress.Request || d[0].Count != n || !strings.Contains(d[0].Detail, "DELETE /x") {
+	if len(d) != 1 || d[0].Why != egress.ReasonRequest || d[0].Count != n || !strings.Contains(d[0].Detail, "DELETE /x") {
 		t.Errorf("%+v, want %d refusals", d, n)
 	}
 }
@@ -107,16 +107,16 @@ func TestRecord(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {
 		what string
-		end  func(*testing.T, *egress.Gate, *tlsworker.Program)
+		end  func(*testing.T, *egress.Gateway, *tlsworker.Worker)
 	}{
-		{"nothing ends", func(*testing.T, *egress.Gate, *tlsworker.Program) {}},
-		{"the gate ends", func(_ *testing.T, g *egress.Gate, _ *tlsworker.Program) { g.Close() }},
-		{"all ends", func(_ *testing.T, g *egress.Gate, p *tlsworker.Program) { g.Close(); p.Close() }},
-		{"the process dies", func(_ *testing.T, _ *egress.Gate, p *tlsworker.Program) { kill(p) }},
-		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gate, p *tlsworker.Program) { kill(p); g.Close() }},
+		{"nothing ends", func(*testing.T, *egress.Gateway, *tlsworker.Worker) {}},
+		{"the gate ends", func(_ *testing.T, g *egress.Gateway, _ *tlsworker.Worker) { g.Close() }},
+		{"all ends", func(_ *testing.T, g *egress.Gateway, p *tlsworker.Worker) { g.Close(); p.Close() }},
+		{"the process dies", func(_ *testing.T, _ *egress.Gateway, p *tlsworker.Worker) { kill(p) }},
+		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gateway, p *tlsworker.Worker) { kill(p); g.Close() }},
 		// Its socket has something in it then that it never read, which the kernel tells
 		// before it gives out what the process sent itself.
-		{"the process hangs and dies", func(t *testing.T, g *egress.Gate, p *tlsworker.Program) {
+		{"the process hangs and dies", func(t *testing.T, g *egress.Gateway, p *tlsworker.Worker) {
 			stop(t, p)
 			io.WriteString(connect(t, g), forbidden)
 			time.Sleep(20 * time.Millisecond) // until it was handed over
@@ -135,7 +135,7 @@ func TestRecord(t *testing.T) {
 }
 
 // stop has the process hang, and returns when it does: its threads go on for a moment.
-func stop(t *testing.T, p *tlsworker.Program) {
+func stop(t *testing.T, p *tlsworker.Worker) {
 	t.Helper()
 	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -151,18 +151,18 @@ func stop(t *testing.T, p *tlsworker.Program) {
 	})
 }
 
-func kill(p *tlsworker.Program) { syscall.Kill(p.Pid(), syscall.SIGKILL) }
+func kill(p *tlsworker.Worker) { syscall.Kill(p.Pid(), syscall.SIGKILL) }
 
 // flooding is the host of a rule that makes the process tell of refusals without end.
 const flooding = "flood.invalid"
 
-type flooder struct{ *intercept.Terminator }
+type flooder struct{ *intercept.Interceptor }
 
 func (flooder) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.Context) (*net.TCPConn, error)) {
 	for range 4 {
 		go func() {
 			for {
-				t.Deny(egress.Denial{Why: egress.Request, Detail: "again"})
+				t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "again"})
 			}
 		}()
 	}

@@ -18,7 +18,7 @@ type socket struct {
 	raw     syscall.RawConn
 	sending sync.Mutex
 	packet  []byte
-	rights  []byte
+	control []byte
 }
 
 func newSocket(f *os.File) (*socket, error) {
@@ -37,7 +37,7 @@ func newSocket(f *os.File) (*socket, error) {
 		c.Close()
 		return nil, err
 	}
-	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), rights: make([]byte, unix.CmsgSpace(4*4))}, nil
+	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), control: make([]byte, unix.CmsgSpace(4*4))}, nil
 }
 
 // send sends a message, and a connection with it where there is one. The caller
@@ -66,7 +66,7 @@ func (s *socket) send(m message, c *net.TCPConn) error {
 // receive returns the next message, and its connection; io.EOF at the end.
 func (s *socket) receive() (m message, c *net.TCPConn, err error) {
 	if over := s.raw.Read(func(fd uintptr) bool {
-		m, c, err = s.next(int(fd))
+		m, c, err = s.tryReceive(int(fd))
 		return err != unix.EAGAIN
 	}); over != nil {
 		return m, nil, over
@@ -74,13 +74,13 @@ func (s *socket) receive() (m message, c *net.TCPConn, err error) {
 	return m, c, err
 }
 
-// next is receive without waiting: EAGAIN where there is nothing.
-func (s *socket) next(fd int) (m message, c *net.TCPConn, err error) {
-	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+// tryReceive is receive without waiting: EAGAIN where there is nothing.
+func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
+	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	// The second is told once, before what the other side has sent: that it went, and
 	// left something unread.
 	for err == unix.EINTR || err == unix.ECONNRESET {
-		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	}
 	if err != nil {
 		return m, nil, err
@@ -89,7 +89,7 @@ func (s *socket) next(fd int) (m message, c *net.TCPConn, err error) {
 		return m, nil, io.EOF
 	}
 	if rights > 0 {
-		if c, err = connection(s.rights[:rights]); err != nil {
+		if c, err = parseConn(s.control[:rights]); err != nil {
 			return m, nil, err
 		}
 	}
@@ -105,8 +105,8 @@ func (s *socket) next(fd int) (m message, c *net.TCPConn, err error) {
 	return m, c, err
 }
 
-// connection makes the one descriptor of a message a connection. Others are closed.
-func connection(rights []byte) (*net.TCPConn, error) {
+// parseConn makes the one descriptor of a message a connection. Others are closed.
+func parseConn(rights []byte) (*net.TCPConn, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Worker, error) {
+	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		t, err := intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 		switch {
 		case err == nil && rules[0].Host == probing:
@@ -73,7 +73,7 @@ func upstream(t testing.TB, handler http.HandlerFunc) (*httptest.Server, []byte)
 	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Program {
+func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Worker {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -92,7 +92,7 @@ func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Program {
 // gate takes connections in the place of an egress.Gate.
 type gate struct {
 	net.Listener
-	program  egress.Terminator
+	program  egress.Interceptor
 	upstream string
 	sent     atomic.Int64
 	most     int64
@@ -103,7 +103,7 @@ type gate struct {
 	denials []egress.Denial
 }
 
-func newGate(t testing.TB, p egress.Terminator, upstream string) *gate {
+func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,9 +130,9 @@ func (g *gate) serve(c *net.TCPConn) {
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
 	g.program.Serve(c, head[:n], egress.Target{
-		Name: host, Port: 443, TLS: true, Step: g.step, Most: g.most,
-		Sent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
-		Deny: func(d egress.Denial) { g.mu.Lock(); g.denials = append(g.denials, d); g.mu.Unlock() },
+		Name: host, Port: 443, TLS: true, ReportStep: g.step, MaxBytes: g.most,
+		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
+		Deny:       func(d egress.Denial) { g.mu.Lock(); g.denials = append(g.denials, d); g.mu.Unlock() },
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", g.upstream)
 		if err != nil {

@@ -1,0 +1,130 @@
+package egress
+
+import "errors"
+
+const (
+	recordHandshake  = 0x16
+	minRecordType    = 0x14 // of the kinds that there are
+	maxRecordType    = 0x18
+	typeClientHello  = 1
+	extServerName    = 0
+	maxHead          = 32 << 10 // of a handshake or the head of a request, held back until it is understood
+	tlsRecordHeader  = 5
+	tlsMessageHeader = 4
+)
+
+var errClientHello = errors.New("not a TLS handshake that can be read")
+
+// isSSLv2Hello reports whether b begins with a ClientHello in the format of SSLv2 (RFC 5246
+// E.2), which servers answer with the TLS that it offers. It has no extensions, and so
+// no name. The fourth octet is that of the version: SSLv2's own is 0.2, all later ones
+// are 3 and something. more means that it cannot be told yet.
+func isSSLv2Hello(b []byte) (old, more bool) {
+	switch {
+	case b[0]&0x80 == 0, len(b) > 2 && b[2] != typeClientHello, len(b) > 3 && b[3] > 3:
+		return false, false
+	}
+	return len(b) > 3, len(b) <= 3
+}
+
+// clientHello reads the name out of the ClientHello (RFC 8446 4.1.2) that b begins
+// with. more means that it is not there in full yet; name is "" where the handshake
+// has none.
+func clientHello(b []byte) (name string, more bool, err error) {
+	if len(b) > 0 {
+		if old, more := isSSLv2Hello(b); old || more {
+			return "", more, nil
+		}
+	}
+	var message []byte // of the handshake, which records may cut anywhere
+	for {
+		if len(b) < tlsRecordHeader {
+			return "", true, nil
+		}
+		n := int(b[3])<<8 | int(b[4])
+		if b[0] != recordHandshake || b[1] != 3 || n == 0 || n > 1<<14 {
+			return "", false, errClientHello
+		}
+		b = b[tlsRecordHeader:]
+		whole := n <= len(b)
+		message = append(message, b[:min(n, len(b))]...)
+		if len(message) >= tlsMessageHeader {
+			size := int(message[1])<<16 | int(message[2])<<8 | int(message[3])
+			if message[0] != typeClientHello || size > maxHead {
+				return "", false, errClientHello
+			}
+			if len(message) >= tlsMessageHeader+size {
+				name, err = helloName(message[tlsMessageHeader : tlsMessageHeader+size])
+				return name, false, err
+			}
+		}
+		if !whole {
+			return "", true, nil
+		}
+		b = b[n:]
+	}
+}
+
+// helloName finds the host in the extensions of a ClientHello. One that could be
+// read in two ways is an error: the server might read it in the other.
+func helloName(hello []byte) (string, error) {
+	s := octets(hello)
+	_, ok1 := s.next(2 + 32) // version, random
+	_, ok2 := s.vector(1)    // session
+	_, ok3 := s.vector(2)    // ciphers
+	_, ok4 := s.vector(1)    // compression
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return "", errClientHello
+	}
+	if len(s) == 0 {
+		return "", nil
+	}
+	extensions, ok := s.vector(2)
+	if !ok || len(s) != 0 {
+		return "", errClientHello
+	}
+	name, found := "", false
+	for len(extensions) > 0 {
+		kind, ok1 := extensions.next(2)
+		body, ok2 := extensions.vector(2)
+		if !ok1 || !ok2 {
+			return "", errClientHello
+		}
+		if kind[0] != 0 || kind[1] != extServerName {
+			continue
+		}
+		list, ok1 := body.vector(2)
+		sort, ok2 := list.next(1)
+		host, ok3 := list.vector(2)
+		if found || !ok1 || !ok2 || !ok3 || sort[0] != 0 || len(host) == 0 || len(list) != 0 || len(body) != 0 {
+			return "", errClientHello
+		}
+		name, found = string(host), true
+	}
+	return name, nil
+}
+
+// octets is what is left to read of a message.
+type octets []byte
+
+func (s *octets) next(n int) (octets, bool) {
+	if len(*s) < n {
+		return nil, false
+	}
+	out := (*s)[:n]
+	*s = (*s)[n:]
+	return out, true
+}
+
+// vector takes what is preceded by its length, a number of size octets.
+func (s *octets) vector(size int) (octets, bool) {
+	prefix, ok := s.next(size)
+	if !ok {
+		return nil, false
+	}
+	n := 0
+	for _, b := range prefix {
+		n = n<<8 | int(b)
+	}
+	return s.next(n)
+}

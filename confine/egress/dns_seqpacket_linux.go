@@ -1,0 +1,111 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+const seqpacketWriteTimeout = time.Second // for a program that does not read
+
+// ServeSeqpacket takes over a connection (of type SOCK_SEQPACKET) each message of which is
+// what a program sent by UDP, and answers DNS questions on it until it ends. It
+// returns at once.
+func (g *Gateway) ServeSeqpacket(c *net.UnixConn) {
+	select {
+	case g.seqpacketSlots <- struct{}{}:
+	default:
+		c.Close()
+		return
+	}
+	if !g.spawn(func() {
+		defer func() { <-g.seqpacketSlots }()
+		g.serveSeqpacket(c)
+	}) {
+		c.Close()
+	}
+}
+
+// ConnectedMessage is the message for AnswerOn that says where those that follow are meant to
+// go. No question of DNS begins like that.
+func ConnectedMessage(to netip.AddrPort) []byte { return []byte(connectedPrefix + to.String()) }
+
+const connectedPrefix = "mcp-jail: connected to "
+
+func parseConnected(message []byte) (to netip.AddrPort, ok bool) {
+	text, ok := bytes.CutPrefix(message, []byte(connectedPrefix))
+	if !ok {
+		return to, false
+	}
+	to, err := netip.ParseAddrPort(string(text))
+	return to, err == nil
+}
+
+func (g *Gateway) serveSeqpacket(c *net.UnixConn) {
+	defer c.Close()
+	stop := context.AfterFunc(g.ctx, func() { c.Close() })
+	defer stop()
+	var b [4096]byte
+	var to netip.AddrPort // zero: unknown, or for DNS
+	for {
+		if to.IsValid() && to.Port() != dnsPort {
+			n, err := peekMessage(c, b[:])
+			if err != nil {
+				return
+			}
+			if _, again := parseConnected(b[:n]); !again {
+				g.Refuse("udp", to)
+				return // with something left to be read, which is an error for the program
+			}
+		}
+		n, err := c.Read(b[:])
+		if err != nil {
+			return
+		}
+		if where, ok := parseConnected(b[:n]); ok {
+			to = where
+			continue
+		}
+		if !g.answerSeqpacket(c, append([]byte(nil), b[:n]...)) {
+			return
+		}
+	}
+}
+
+func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
+	select {
+	case g.querySlots <- struct{}{}:
+	default:
+		return true // it will be asked again
+	}
+	return g.spawn(func() {
+		defer func() { <-g.querySlots }()
+		if answer := g.Answer(query, false); answer != nil {
+			c.SetWriteDeadline(time.Now().Add(seqpacketWriteTimeout))
+			c.Write(answer)
+		}
+	})
+}
+
+// peekMessage waits for a message and leaves it where it is.
+func peekMessage(c *net.UnixConn, b []byte) (n int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		n, _, failed = syscall.Recvfrom(int(fd), b, syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return failed != syscall.EAGAIN && failed != syscall.EINTR
+	})
+	if err == nil && failed == nil && n == 0 {
+		failed = net.ErrClosed
+	}
+	if err == nil {
+		err = failed
+	}
+	return n, err
+}

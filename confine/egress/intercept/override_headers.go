@@ -1,0 +1,89 @@
+package intercept
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// overrideHeaders are header fields that some servers take for the path or the method, as
+// plain has their names.
+var overrideHeaders = map[string]bool{
+	"x-http-method-override": true, "x-http-method": true, "x-method-override": true, "x-method": true,
+	"x-original-method": true, "x-forwarded-method": true, "x-envoy-original-method": true,
+	"x-original-url": true, "x-rewrite-url": true, "x-override-url": true, "x-forwarded-url": true, "x-proxy-url": true,
+	"x-original-uri": true, "x-rewrite-uri": true, "x-override-uri": true, "x-forwarded-uri": true, "x-request-uri": true, "request-uri": true,
+	"x-original-path": true, "x-rewrite-path": true, "x-override-path": true, "x-forwarded-path": true, "x-envoy-original-path": true, "x-replaced-path": true,
+	"x-forwarded-prefix": true, "x-script-name": true, "script-name": true, "path-info": true, "x-path-info": true,
+	"x-copy-from": true, "x-ms-rename-source": true,
+}
+
+// isOverrideHeader tells that of a field. Stores of objects have one, each of its own
+// name, for the object that is copied.
+func isOverrideHeader(name string) bool {
+	name = canonicalHeader(name)
+	return overrideHeaders[name] || strings.HasSuffix(name, "-copy-source")
+}
+
+// canonicalHeader is a name as its readers may have it: in a variable of CGI (RFC 3875, 4.1.18) or
+// WSGI, "-" and "_" are the same, and with some servers all else that is no letter.
+func canonicalHeader(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		}
+		return '-'
+	}, name)
+}
+
+// checkDestination has the rules say of the second resource that a request names (RFC
+// 4918, 10.3) what they say of the first.
+func (l *jailConn) checkDestination(r *http.Request) *refusal {
+	values := r.Header.Values("Destination")
+	if len(values) == 0 {
+		return nil
+	}
+	to, ok := l.destination(values[0])
+	if len(values) > 1 || !ok {
+		return forbidden(egress.ReasonAmbiguous, "servers read its Destination in different ways")
+	}
+	port, err := strconv.Atoi(to.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[to.Scheme]
+	}
+	path := to.EscapedPath()
+	switch _, ok := policy.MatchNet(l.t.rules, to.Hostname(), to.Scheme, port, path, r.Method); {
+	case ok:
+		return nil
+	case !policy.CleanPath(path):
+		return forbidden(egress.ReasonAmbiguous, "servers read the path of its Destination in different ways")
+	}
+	return forbidden(egress.ReasonRequest, "its Destination, %s, is not allowed; %s", quote(to.String()), l.allowedText())
+}
+
+// destination is a path of this host or an absolute URL, made complete. What could be
+// read in two ways is none.
+func (l *jailConn) destination(value string) (*url.URL, bool) {
+	to, err := url.Parse(value)
+	if err != nil || strings.ContainsAny(value, "?#\\") || to.User != nil || to.Opaque != "" {
+		return nil, false
+	}
+	switch {
+	case to.Scheme == "" && to.Host == "" && strings.HasPrefix(value, "/"):
+		to.Scheme, to.Host = l.scheme(), net.JoinHostPort(l.target.Name, strconv.Itoa(l.target.Port))
+	case to.Scheme != "http" && to.Scheme != "https", to.Host == "":
+		return nil, false
+	}
+	if to.Path == "" {
+		to.Path = "/"
+	}
+	return to, true
+}

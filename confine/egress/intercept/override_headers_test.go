@@ -1,0 +1,104 @@
+package intercept
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestElsewhere: fields that name another path or method are refused only where
+// rules look at those, however servers write their names.
+func TestElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "passed")
+		})
+		for _, field := range []string{
+			"X-HTTP-Method-Override", "X_HTTP_Method_Override", "X-HTTP_Method-Override", "X.Http.Method.Override", "X-Original_URL",
+			"X-Forwarded-Uri", "X-Envoy-Original-Path", "X-Forwarded-Prefix", "X-Override-Url", "X-Amz-Copy-Source", "x-goog-copy-source",
+		} {
+			with := func(r *http.Request) { r.Header[field] = []string{"", "DELETE"} }
+			if http2 {
+				with = func(r *http.Request) { r.Header[strings.ToLower(field)] = []string{"", "DELETE"} }
+			}
+			for _, c := range []struct {
+				rule   policy.NetRule
+				status int
+			}{{only("POST"), 403}, {under("/x"), 403}, {withSecret("T"), 200}} {
+				w := newWorld(t, s, Options{Rules: []policy.NetRule{c.rule}})
+				client := w.client(t, http2)
+				if res, body := do(t, client, "POST", w.url("/x"), with); res.StatusCode != c.status {
+					t.Errorf("%s, %v: %d %s", field, c.rule, res.StatusCode, body)
+				}
+				if c.status != 200 && !contains(w.denied(), egress.ReasonAmbiguous, "another path or method") {
+					t.Errorf("%s, %v: no denial", field, c.rule)
+				}
+				if res, body := do(t, client, "POST", w.url("/x"), func(r *http.Request) { r.Header.Set("X-Method-Name", "a") }); res.StatusCode != 200 {
+					t.Errorf("control, %v: %d %s", c.rule, res.StatusCode, body)
+				}
+			}
+		}
+	})
+}
+
+// TestDestination: the resource to which another one is copied needs a rule as well.
+func TestDestination(t *testing.T) {
+	other := policy.NetRule{Host: "other.example.com", PathPrefix: "/in", Methods: []string{"COPY"}, Allow: true, Where: "mcp-jail.toml:8"}
+	put := rule(func(r *policy.NetRule) { r.PathPrefix, r.Methods = "/put", []string{"PUT"} })
+	rules := []policy.NetRule{under("/pub"), put, other}
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {})
+		w := newWorld(t, s, Options{Rules: rules})
+		c := w.client(t, http2)
+		for to, why := range map[string]egress.Reason{
+			"/pub/b":                             0,
+			"/pub/%C3%A9 b":                      0,
+			w.url("/pub/b"):                      0,
+			"http://API.example.com/pub/b":       0,
+			"https://api.example.com:443/pub/b":  0,
+			"https://other.example.com/in/b":     0,
+			"https://other.example.com/b":        egress.ReasonRequest,
+			"/admin":                             egress.ReasonRequest,
+			"/publication":                       egress.ReasonRequest,
+			"/put/b":                             egress.ReasonRequest,
+			w.url("/admin"):                      egress.ReasonRequest,
+			w.url(""):                            egress.ReasonRequest,
+			"https://api.example.com:8443/pub/b": egress.ReasonRequest,
+			"https://evil.example.com/pub/b":     egress.ReasonRequest,
+			"/pub/../admin":                      egress.ReasonAmbiguous,
+			"/pub/%2e%2e/admin":                  egress.ReasonAmbiguous,
+			"/pub/..%20/admin":                   egress.ReasonAmbiguous,
+			"/pub//b":                            egress.ReasonAmbiguous,
+			"//evil.example.com/pub/b":           egress.ReasonAmbiguous,
+			"/pub/b?/../../admin":                egress.ReasonAmbiguous,
+			"/pub/b#/../../admin":                egress.ReasonAmbiguous,
+			"/pub\\..\\admin":                    egress.ReasonAmbiguous,
+			"https://x@api.example.com/pub/b":    egress.ReasonAmbiguous,
+			"file:///pub/b":                      egress.ReasonAmbiguous,
+			"https:/pub/b":                       egress.ReasonAmbiguous,
+			"https:pub/b":                        egress.ReasonAmbiguous,
+			"pub/b":                              egress.ReasonAmbiguous,
+			"":                                   egress.ReasonAmbiguous,
+			"/pub/%zz":                           egress.ReasonAmbiguous,
+		} {
+			want := map[bool]int{true: 200, false: 403}[why == 0]
+			res, body := do(t, c, "COPY", w.url("/pub/a"), func(r *http.Request) { r.Header["Destination"] = []string{to} })
+			denied := w.denied()
+			if res.StatusCode != want || why != 0 && !contains(denied, why, "COPY /pub/a: ") || why == 0 && denied != nil {
+				t.Errorf("%q: %d %s, %v", to, res.StatusCode, body, denied)
+			}
+		}
+		res, _ := do(t, c, "MOVE", w.url("/pub/a"), func(r *http.Request) { r.Header["Destination"] = []string{"/pub/b", "/admin"} })
+		if res.StatusCode != 403 {
+			t.Errorf("two of them: %d", res.StatusCode)
+		}
+		w = newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}})
+		if res, body := do(t, w.client(t, http2), "COPY", w.url("/pub/a"), func(r *http.Request) { r.Header.Set("Destination", "/admin") }); res.StatusCode != 200 {
+			t.Errorf("without a rule about requests: %d %s", res.StatusCode, body)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package intercept
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+)
+
+// headerRecorder is what an HTTP/1 server reads from. It keeps the bytes of the header of the
+// request that comes next: net/http resolves what is ambiguous in it, and does not tell.
+type headerRecorder struct {
+	net.Conn // the link, or the TLS connection on top of it
+	jail     *jailConn
+
+	mu   sync.Mutex
+	raw  []byte // from where a header begins
+	skip int64  // bytes of a body that come before
+	lost bool   // where the next header begins is not known
+}
+
+func (w *headerRecorder) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := p[:n]
+	if w.skip > 0 {
+		over := min(w.skip, int64(len(b)))
+		w.skip -= over
+		b = b[over:]
+	}
+	if !w.lost && len(w.raw) <= maxHeader+16<<10 { // past that, the server has given up
+		w.raw = append(w.raw, b...)
+	}
+	return n, err
+}
+
+func (w *headerRecorder) CloseWrite() error {
+	return w.Conn.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+// takeHeader is that of a request which has just begun to be served. After a body that is
+// chunked there must be no other request: where it would begin is not known.
+func (w *headerRecorder) takeHeader(r *http.Request) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const end = "\r\n\r\n"
+	i := bytes.Index(w.raw, []byte(end))
+	if i < 0 || w.lost {
+		return nil
+	}
+	head, rest := w.raw[:i+len(end)], w.raw[i+len(end):]
+	w.raw = nil
+	if r.ContentLength < 0 || r.Header.Get("Upgrade") != "" {
+		w.lost = true
+		return head
+	}
+	over := min(r.ContentLength, int64(len(rest)))
+	w.skip = r.ContentLength - over
+	if rest = rest[over:]; len(rest) > 0 {
+		w.raw = append(w.raw, rest...)
+	}
+	return head
+}
+
+// ambiguity tells in what way a header could be read as two different ones, "" for none
+// (RFC 9112, sections 2.2, 5.2, 6.1). first is the first line of the request that was
+// read from it.
+func ambiguity(head []byte, first string) string {
+	lines := strings.Split(string(head), "\r\n")
+	var length, encoding bool
+	for i, line := range lines {
+		name, _, _ := strings.Cut(line, ":")
+		switch {
+		case strings.ContainsAny(line, "\r\n"):
+			return "a line of the header ends in an unusual way"
+		case i > 0 && line != "" && (line[0] == ' ' || line[0] == '\t'):
+			return "a line of the header continues the one before"
+		case strings.EqualFold(name, "content-length"):
+			length = true
+		case strings.EqualFold(name, "transfer-encoding"):
+			encoding = true
+		case egress.IsFramingField(name) && strings.Contains(name, "_"):
+			return "a field has a name that some servers read as " + strings.ReplaceAll(name, "_", "-")
+		}
+	}
+	switch {
+	case len(head) == 0:
+		return "the header could not be read as it was sent"
+	case lines[0] != first: // net/http skips some
+		return "an empty line stands before it"
+	case encoding && length:
+		return "it has both Transfer-Encoding and Content-Length"
+	case encoding && strings.HasSuffix(lines[0], " HTTP/1.0"):
+		return "it is of HTTP/1.0 and has a Transfer-Encoding"
+	}
+	return ""
+}

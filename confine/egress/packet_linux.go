@@ -1,0 +1,84 @@
+package egress
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// refusalSocket reads the packet socket: when something comes, and before somebody
+// asks what was refused, so that what a program knows of is on record.
+type refusalSocket struct {
+	raw syscall.RawConn
+	mu  sync.Mutex
+	buf [2048]byte
+}
+
+// watchRefusals has what the kernel refuses in the jail recorded, until f is closed.
+func (g *Gateway) watchRefusals(f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	p := &refusalSocket{raw: raw}
+	g.mu.Lock()
+	g.refusals = append(g.refusals, p)
+	g.mu.Unlock()
+	g.spawn(func() { p.watch(g) })
+}
+
+func (p *refusalSocket) watch(g *Gateway) {
+	for {
+		full := false
+		err := p.raw.Read(func(fd uintptr) bool {
+			n := p.read(g, int(fd))
+			full = n == maxPacketsPerRead
+			return n > 0
+		})
+		if err != nil {
+			return
+		}
+		if full { // a flood costs the jail its packets, not the host its processor
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+const maxPacketsPerRead = 64
+
+// read records what is there, without waiting.
+func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n < maxPacketsPerRead {
+		got, _, err := syscall.Recvfrom(fd, p.buf[:], syscall.MSG_DONTWAIT)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return n
+		}
+		n++
+		if network, to, ok := parseRefusal(p.buf[:got]); ok {
+			g.Refuse(network, to)
+		}
+	}
+	return n
+}
+
+// readRefusals reads what the packet sockets have got by now.
+func (g *Gateway) readRefusals() {
+	g.mu.Lock()
+	refused := g.refusals
+	g.mu.Unlock()
+	for _, p := range refused {
+		p.raw.Control(func(fd uintptr) {
+			for range 16 {
+				if p.read(g, int(fd)) < maxPacketsPerRead {
+					return
+				}
+			}
+		})
+	}
+}

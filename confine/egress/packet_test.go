@@ -1,0 +1,80 @@
+package egress
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestRefusedAttempt(t *testing.T) {
+	v4 := "45000028000040004006 0000 c6336407 7f000001" // 198.51.100.7 to 127.0.0.1, TCP
+	v6 := "600000000014 06 40 20010db8000000000000000000000007 00000000000000000000000000000001"
+	rst := "01bb 8000 00000000 00000001 5014 0000 0000 0000"
+	for _, c := range []struct{ what, packet, want string }{
+		{"a reset", v4 + rst, "tcp 198.51.100.7:443"},
+		{"a reset by IPv6", v6 + rst, "tcp [2001:db8::7]:443"},
+		{"the end of a connection", v4 + "01bb 8000 00000005 00000001 5014 0000 0000 0000", ""},
+		{"no reset", v4 + "01bb 8000 00000000 00000001 5012 0000 0000 0000", ""},
+		{"cut", v4 + "01bb 8000 00000000", ""},
+		{"no header", "4500", ""},
+		{"a header that is too short", "41" + strings.Repeat("00", 40), ""},
+		{"another version", "55" + strings.Repeat("00", 60), ""},
+		{"nothing", "", ""},
+		{"ICMP", "4500003800000000 4001 0000 c6336407 7f000001 0303 0000 00000000 4500001d00000000 4011 0000 7f000001 c6336407 8000 01bb 0009 0000", "udp 198.51.100.7:443"},
+		{"ICMP about TCP", "4500003800000000 4001 0000 c6336407 7f000001 0303 0000 00000000 4500001d00000000 4006 0000 7f000001 c6336407 8000 01bb 0009 0000", "tcp 198.51.100.7:443"},
+		{"an echo", "4500003800000000 4001 0000 c6336407 7f000001 0800 0000 00000000 4500001d00000000 4011 0000 7f000001 c6336407 8000 01bb 0009 0000", ""},
+		{"ICMP, cut", "4500003800000000 4001 0000 c6336407 7f000001 0303 0000 00000000 4500001d00000000 4011 0000 7f000001 c6336407 8000", ""},
+	} {
+		b, err := hex.DecodeString(strings.ReplaceAll(c.packet, " ", ""))
+		if err != nil {
+			t.Fatal(c.what, err)
+		}
+		network, to, ok := parseRefusal(b)
+		got := ""
+		if ok {
+			got = network + " " + to.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(question(f, "api.test.", dnsmessage.TypeA))
+	f.Add(question(f, "7.100.51.198.in-addr.arpa.", dnsmessage.TypePTR))
+	f.Add(question(f, "x.wild.test.", dnsmessage.TypeAAAA))
+	g, up := gate(f, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("*.wild.test"))
+	f.Fuzz(func(t *testing.T, query []byte) {
+		answer := g.Answer(query, false)
+		if answer == nil {
+			return
+		}
+		var m dnsmessage.Message
+		if err := m.Unpack(answer); err != nil {
+			t.Fatalf("%x: %v", answer, err)
+		}
+		if !m.Response || query[0] != answer[0] || query[1] != answer[1] || len(m.Questions) > 1 || len(answer) > answerSize {
+			t.Errorf("%x: %+v", query, m)
+		}
+		for host := range up.asked {
+			if host != "api.test" && len(host) > maxBelowWildcard+len(".wild.test") {
+				t.Errorf("%q was asked for", host)
+			}
+		}
+	})
+}
+
+func FuzzRefusedAttempt(f *testing.F) {
+	f.Add([]byte("E"))
+	f.Add([]byte("`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x01\x04\x00\x00\x00\x00\x00\x00" +
+		"`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x80\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		network, to, ok := parseRefusal(b)
+		if ok != to.IsValid() || ok && network != "tcp" && network != "udp" {
+			t.Errorf("%q, %v, %v", network, to, ok)
+		}
+	})
+}

@@ -1,0 +1,19 @@
+package egress
+
+import (
+	"net"
+	"syscall"
+)
+
+// hasBuffered reports whether something was sent on c that was not read yet.
+func hasBuffered(c *net.TCPConn) (something bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) {
+		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		something = err == nil && n > 0
+	})
+	return something
+}

@@ -1,0 +1,194 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// relayRequests passes on HTTP/1 requests, each only if it is to the granted host: a
+// connection that was opened for one could otherwise ask for another. Bodies pass
+// as they are, since their lengths say where the next request begins.
+func (r *relay) relayRequests() error {
+	b := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.head), r.client), maxHead)
+	for first := true; ; first = false {
+		head, req, err := readRequestHead(b)
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		if why, detail := r.g.checkNames(r.d, protoHTTP, req.hosts); why != 0 {
+			return &refusal{why, detail}
+		}
+		if _, err := r.Write(head); err != nil {
+			return err
+		}
+		b.Discard(len(head))
+		switch {
+		case req.chunked:
+			err = copyChunks(r, b)
+		case req.length > 0:
+			_, err = io.CopyN(writerOnly{r}, b, req.length)
+		case req.websocket && !first:
+			return &refusal{ReasonAmbiguous, "it asks for WebSocket behind another request"}
+		case req.websocket:
+			// Only a server that agrees will not read what follows as requests.
+			agreed := false
+			if agreed, err = r.awaitUpgrade(b); agreed {
+				return r.relayUpgraded(b)
+			}
+		}
+		if err != nil && err != io.EOF { // what ends in the middle is for its server to see
+			return err
+		}
+	}
+}
+
+// awaitUpgrade waits for how upstream begins to answer, and tells whether it leaves HTTP. It
+// may say nothing at all; the client, which may have gone, is read from meanwhile.
+func (r *relay) awaitUpgrade(b *bufio.Reader) (bool, error) {
+	due := make(chan struct{})
+	go func() {
+		<-r.responded
+		r.client.SetReadDeadline(time.Unix(1, 0))
+		close(due)
+	}()
+	var err error
+	for err == nil {
+		_, err = b.Peek(b.Buffered() + 1)
+	}
+	held := errors.Is(err, bufio.ErrBufferFull) || err == io.EOF && b.Buffered() > 0
+	if !held && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false, err
+	}
+	<-due
+	r.client.SetReadDeadline(time.Time{})
+	return string(r.statusLine[:]) == "HTTP/1.1 101", nil
+}
+
+// writerOnly has no method but Write.
+type writerOnly struct{ io.Writer }
+
+// relayUpgraded passes on what is no HTTP any more.
+func (r *relay) relayUpgraded(b *bufio.Reader) error {
+	if _, err := io.CopyN(writerOnly{r}, b, int64(b.Buffered())); err != nil {
+		return err
+	}
+	return r.relayRest()
+}
+
+// readRequestHead waits for a whole head; it stays in b. The error is io.EOF where the
+// client has no more requests.
+func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
+	for seen := 0; ; {
+		head, _ = b.Peek(b.Buffered())
+		for ; seen < len(head); seen++ {
+			if head[seen] != '\n' {
+				continue
+			}
+			if seen == 0 || head[seen-1] != '\r' {
+				return nil, req, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+			}
+			if seen >= 3 && head[seen-2] == '\n' {
+				req, n, err := parseRequestHead(head[:seen+1])
+				if err != nil {
+					return nil, req, &refusal{ReasonAmbiguous, err.Error()}
+				}
+				if n > 0 {
+					return head[:n], req, nil
+				}
+			}
+		}
+		switch _, err = b.Peek(b.Buffered() + 1); {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, req, &refusal{ReasonAmbiguous, "the head of a request has no end"}
+		case err == io.EOF && len(head) > 0:
+			return nil, req, &refusal{ReasonAmbiguous, "a request ends in the middle of its head"}
+		case err != nil:
+			return nil, req, err
+		}
+	}
+}
+
+// copyChunks copies a body of chunks (RFC 9112 7.1) and its trailers.
+func copyChunks(w io.Writer, b *bufio.Reader) error {
+	for size := int64(-1); size != 0; {
+		line, err := readChunkLine(b)
+		if err != nil {
+			return err
+		}
+		if size, err = parseChunkSize(line); err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if size == 0 {
+			break
+		}
+		if _, err := io.CopyN(writerOnly{w}, b, size); err != nil {
+			return err
+		}
+		if line, err = readChunkLine(b); err != nil {
+			return err
+		}
+		if len(line) != 2 {
+			return &refusal{ReasonAmbiguous, errNotStrict.Error()}
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	for {
+		line, err := readChunkLine(b)
+		if err != nil {
+			return err
+		}
+		// Some servers read trailers as header fields, late.
+		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !isToken(string(name)) || IsFramingField(string(name))) {
+			return &refusal{ReasonAmbiguous, errNotStrict.Error()}
+		}
+		if _, err := w.Write(line); err != nil || len(line) == 2 {
+			return err
+		}
+	}
+}
+
+// readChunkLine reads a line with its end.
+func readChunkLine(b *bufio.Reader) ([]byte, error) {
+	line, err := b.ReadSlice('\n')
+	if err != nil {
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = &refusal{ReasonAmbiguous, errNotStrict.Error()}
+		}
+		return nil, err
+	}
+	if _, _, _, err := cutLine(line); err != nil {
+		return nil, &refusal{ReasonAmbiguous, err.Error()}
+	}
+	return line, nil
+}
+
+// parseChunkSize reads the size of a chunk, which nothing may follow: servers differ on where
+// an extension ends, and no client needs one.
+func parseChunkSize(line []byte) (int64, error) {
+	digits := strings.TrimSuffix(string(line), "\r\n")
+	var size int64
+	for _, c := range []byte(digits) {
+		i := strings.IndexByte("0123456789abcdef", c|0x20)
+		if c < '0' || i < 0 {
+			return 0, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+		}
+		size = size<<4 | int64(i)
+	}
+	if digits == "" || len(digits) > 15 {
+		return 0, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+	}
+	return size, nil
+}

@@ -1,0 +1,336 @@
+package egress
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+const get = "GET / HTTP/1.1\r\nHost: "
+
+// oldTLS offers TLS 1.2 as programs did that could still speak SSLv2.
+const oldTLS = "\x80\x1c\x01\x03\x03\x00\x03\x00\x00\x00\x10\x00\x00\x2f0123456789abcdef"
+
+func TestConnections(t *testing.T) {
+	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
+		listen(t, at, echo(""))
+	}
+	names := map[string][]string{"api.test": {"198.51.100.7"}, "six.test": {"2001:db8::7"}, "db.test": {"198.51.100.7"}, "web.test": {"198.51.100.7"}, "sec.test": {"198.51.100.7"}}
+	tlsTo := func(name string) string { return string(hello(t, name)) }
+	for _, c := range []struct {
+		what  string
+		rules []rule
+		to    string // a name or an address, with a port
+		send  string
+		why   Reason // 0 where it passes
+	}{
+		{"TLS", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test"), 0},
+		{"TLS in other case", []rule{allow("api.test")}, "api.test:443", tlsTo("API.test"), 0},
+		{"TLS by IPv6", []rule{allow("six.test")}, "six.test:443", tlsTo("six.test"), 0},
+		{"TLS to another name", []rule{allow("api.test")}, "api.test:443", tlsTo("evil.test"), ReasonWrongName},
+		{"TLS to a name below", []rule{allow("api.test")}, "api.test:443", tlsTo("x.api.test"), ReasonWrongName},
+		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), ReasonWrongName},
+		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), ReasonWrongName},
+		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, ReasonWrongName},
+		{"https only, in the format of SSLv2", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", oldTLS, ReasonWrongName},
+		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, ReasonWrongName},
+		{"the beginning of that", []rule{allow("api.test")}, "api.test:443", oldTLS[:3], 0},
+		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, 0},
+		{"an address, in the format of SSLv2", []rule{allow("198.51.100.7")}, "198.51.100.7:443", oldTLS, 0},
+		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", ReasonAmbiguous},
+		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], ReasonAmbiguous},
+		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", 0},
+		{"HTTP on the other port", []rule{allow("api.test")}, "api.test:443", get + "api.test\r\n\r\n", 0},
+		{"HTTP with a port", []rule{allow("api.test")}, "api.test:80", get + "API.test.:80\r\n\r\n", 0},
+		{"HTTP to another host", []rule{allow("api.test")}, "api.test:80", get + "evil.test\r\n\r\n", ReasonWrongName},
+		{"HTTP to an address", []rule{allow("api.test")}, "api.test:80", get + "198.51.100.7\r\n\r\n", ReasonWrongName},
+		{"HTTP without a host", []rule{allow("api.test")}, "api.test:80", "GET / HTTP/1.0\r\n\r\n", ReasonWrongName},
+		{"an absolute target", []rule{allow("api.test")}, "api.test:80", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 0},
+		{"an absolute target elsewhere", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", ReasonWrongName},
+		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", ReasonAmbiguous},
+		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ReasonAmbiguous},
+		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", 0},
+		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", 0},
+		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:443", "QUIT", 0},
+		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", ReasonAmbiguous},
+		{"half a head", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n", ReasonAmbiguous},
+		{"nothing", []rule{allow("api.test")}, "api.test:443", "", 0},
+		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), 0},
+		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", ReasonWrongScheme},
+		{"https only, neither", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", "EHLO x\r\n", ReasonWrongScheme},
+		{"http only, HTTP", []rule{allowPort("web.test", "http", 0)}, "web.test:80", get + "web.test\r\n\r\n", 0},
+		{"http only, TLS", []rule{allowPort("web.test", "http", 80)}, "web.test:80", tlsTo("web.test"), ReasonWrongScheme},
+		{"tcp", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", "\x00\x00\x00\x08\x04\xd2\x16\x2f", 0},
+		{"tcp, whatever it says", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", get + "evil.test\r\n\r\n", 0},
+		{"another port", []rule{allow("api.test")}, "api.test:5432", "x", ReasonNotGranted},
+		{"a denied port", []rule{allow("api.test"), {Host: "api.test", Port: 80}}, "api.test:80", get + "api.test\r\n\r\n", ReasonNotGranted},
+		{"the address of a name that was not asked for", []rule{allow("api.test")}, "198.51.100.7:443", tlsTo("api.test"), ReasonNotGranted},
+		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", "x", 0},
+		{"localhost, by an address that is refused on every port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1"}}, "127.0.0.1:8080", "x", ReasonNotGranted},
+		{"localhost, whose address is refused on another port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 80}}, "127.0.0.1:8080", "x", 0},
+		{"an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", tlsTo("evil.test"), 0},
+		{"another address", []rule{allow("198.51.100.7")}, "198.51.100.8:443", "x", ReasonNotGranted},
+		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), 0},
+		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), 0},
+		{"any, an address with a name", []rule{allow("*")}, "198.51.100.7:443", tlsTo("api.test"), 0},
+		{"any over TLS, another name at the address of one", []rule{allowPort("*", "https", 0)}, "api.test:443", tlsTo("web.test"), 0},
+		{"any, another name at an invented address", []rule{allow("*")}, "six.test:443", tlsTo("web.test"), ReasonWrongName},
+		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), ReasonWrongName},
+		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), ReasonWrongName},
+		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", ReasonNotGranted},
+		{"a private address", []rule{allow("10.99.0.5")}, "10.99.0.5:80", "x\r\n", 0},
+		{"any, this host", []rule{allow("*"), allowPort("*", "", 8080)}, "127.0.0.1:8080", "x", ReasonNotGranted},
+		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", 0},
+		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", 0},
+		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", 0},
+		{"localhost, and another port by address", []rule{allowPort("localhost", "", 8080), allowPort("127.0.0.1", "", 443)}, "127.0.0.1:8080", "x\r\n", 0},
+		{"localhost, but not by address", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 8080}}, "127.0.0.1:8080", "x\r\n", ReasonNotGranted},
+		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", ReasonNotGranted},
+		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), ReasonUnsupported},
+		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", ReasonWrongScheme},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			g, _ := gate(t, names, c.rules...)
+			host, port, _ := net.SplitHostPort(c.to)
+			to := c.to
+			if strings.HasSuffix(host, ".test") {
+				to = net.JoinHostPort(resolve(t, g, host).String(), port)
+			}
+			conn := client(t, g, to)
+			if c.why == 0 {
+				if got, err := exchange(t, conn, c.send); got != c.send || err != nil {
+					t.Errorf("%q, %v, want %q; denied: %+v", got, err, c.send, g.Denials())
+				}
+				return
+			}
+			got, err := exchange(t, conn, c.send)
+			if got != "" || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ENOTCONN) {
+				t.Errorf("%q, %v, want a reset", got, err)
+			}
+			if d := only(t, g); d.Why != c.why || d.Network != "tcp" || net.JoinHostPort(d.Host, port) != c.to && d.Host != "localhost" {
+				t.Errorf("%+v, want %v for %s", d, c.why, c.to)
+			}
+		})
+	}
+}
+
+// The address that was checked is the one that is dialled, whatever the name leads
+// to by then.
+func TestRebinding(t *testing.T) {
+	var inside seen
+	listen(t, "198.51.100.7:80", echo(""))
+	for _, at := range []string{"10.99.0.5:80", "169.254.169.254:80", "203.0.113.99:80", "127.0.0.1:80"} {
+		listen(t, at, func(c *net.TCPConn) { inside.Write([]byte(at)) })
+	}
+	for _, bad := range []string{"10.99.0.5", "169.254.169.254", "203.0.113.99", "127.0.0.1", "::ffff:127.0.0.1"} {
+		g, upstream := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+		to := resolve(t, g, "api.test").String() + ":80"
+		request := get + "api.test\r\n\r\n"
+		upstream.set("api.test", bad)
+		if got, err := exchange(t, client(t, g, to), request); got != request || err != nil {
+			t.Errorf("the checked address: %q, %v", got, err)
+		}
+		g.lookups.results["api.test"].until = time.Time{} // half a minute later
+		wasReset(t, client(t, g, to))
+		if d := only(t, g); d.Why != ReasonAddress || d.Host != "api.test" || d.Port != 80 {
+			t.Errorf("%s: %+v", bad, d)
+		}
+	}
+	// The last check, where the socket is about to be connected.
+	g, _ := gate(t, nil, allow("api.test"))
+	for _, bad := range []string{"10.99.0.5:80", "[::ffff:10.99.0.5]:80", "169.254.169.254:80"} {
+		var refused *refusal
+		if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort(bad)); !errors.As(err, &refused) {
+			t.Errorf("%s: %v, %v", bad, c, err)
+		}
+	}
+	if s := inside.String(); s != "" {
+		t.Errorf("reached %s", s)
+	}
+}
+
+// TestOwnAddressesUnknown: an address that cannot be compared with this host's own may be
+// one of them.
+func TestOwnAddressesUnknown(t *testing.T) {
+	listen(t, "198.51.100.7:80", echo("hello"))
+	unknown := errors.New("no interfaces to be seen")
+	o := Options{Rules: []rule{allowPort("api.test", "tcp", 80)}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}}
+	known := gateWith(t, o)
+	if c, err := known.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	o.OwnAddrs = func() ([]netip.Addr, error) { return nil, unknown }
+	g := gateWith(t, o)
+	var refused *refusal
+	c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))
+	if err == nil {
+		c.Close()
+	}
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), unknown.Error()) {
+		t.Error(err)
+	}
+}
+
+func TestSecondRequest(t *testing.T) {
+	var got seen
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
+		io.WriteString(c, "HTTP/1.1 200 No\r\n\r\n")
+		io.Copy(&got, c)
+	})
+	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	to := resolve(t, g, "api.test").String() + ":80"
+	good := "POST /a HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n\r\nGET /"
+	chunked := "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: api.test\r\n\r\n4\r\nabcd\r\n0\r\nT: 1\r\n\r\n"
+	for _, first := range []string{good, chunked, get + "api.test\r\nUpgrade: websocket\r\n\r\n"} {
+		before := len(got.String())
+		c := client(t, g, to)
+		io.WriteString(c, first)
+		waits(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
+		io.WriteString(c, get+"evil.test\r\n\r\n")
+		if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%v, want a reset", err)
+		}
+		waits(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
+	}
+	if s := got.String(); strings.Contains(s, "evil") {
+		t.Errorf("the server got %q", s)
+	}
+	if d := only(t, g); d.Why != ReasonWrongName || d.Count != 3 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	const upgrade, yes, frames = get + "api.test\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 101 Yes\r\n\r\n", "\x81\x85mask" + get + "evil.test\r\n\r\n\x00\xff"
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
+		io.ReadFull(c, make([]byte, len(upgrade)))
+		for _, b := range []byte(yes) { // in as many segments as it likes
+			c.Write([]byte{b})
+		}
+		io.Copy(c, c)
+	})
+	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	to := resolve(t, g, "api.test").String() + ":80"
+	if got, err := exchange(t, client(t, g, to), upgrade+frames); got != yes+frames || err != nil {
+		t.Errorf("%q, %v; %+v", got, err, g.Denials())
+	}
+	late := client(t, g, to)
+	io.WriteString(late, get+"api.test\r\n\r\n"+upgrade)
+	if _, err := io.ReadAll(late); !errors.Is(err, syscall.ECONNRESET) || only(t, g).Why != ReasonAmbiguous {
+		t.Errorf("behind another request: %v, %+v", err, g.Denials())
+	}
+}
+
+func TestServerThatSpeaksFirst(t *testing.T) {
+	listen(t, "198.51.100.7:25", echo("220 hello\r\n"))
+	for _, r := range []rule{allowPort("mail.test", "", 25), allowPort("mail.test", "tcp", 25)} {
+		g, _ := gate(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
+		c := client(t, g, resolve(t, g, "mail.test").String()+":25")
+		b := make([]byte, 11)
+		if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
+			t.Errorf("%q, %v", b, err)
+		}
+		if got, err := exchange(t, c, "EHLO x\r\n"); got != "EHLO x\r\n" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+// What an upstream does is what the client sees.
+func TestEnds(t *testing.T) {
+	upload := strings.Repeat("x", 1<<20)
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { // an answer once everything was said
+		n, _ := io.Copy(io.Discard, c)
+		if n == int64(len(upload)) {
+			io.WriteString(c, "all of it")
+		}
+	})
+	listen(t, "198.51.100.7:1001", func(c *net.TCPConn) { // says something, ends its side, and listens
+		io.WriteString(c, "bye")
+		c.CloseWrite()
+		io.Copy(io.Discard, c)
+	})
+	listen(t, "198.51.100.7:1002", func(c *net.TCPConn) { reset(c) })
+	ended := make(chan error, 1)
+	listen(t, "198.51.100.7:1003", func(c *net.TCPConn) {
+		c.SetDeadline(time.Now().Add(patience))
+		_, err := io.Copy(io.Discard, c)
+		ended <- err
+	})
+	listen(t, "198.51.100.7:1004", func(c *net.TCPConn) { // answers, and goes without reading it all
+		io.ReadFull(c, make([]byte, 10))
+		io.WriteString(c, "too much")
+	})
+	var rules []rule
+	for port := 1000; port < 1006; port++ {
+		rules = append(rules, allowPort("x.test", "tcp", port))
+	}
+	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, rules...)
+	at := resolve(t, g, "x.test").String()
+
+	if got, err := exchange(t, client(t, g, at+":1000"), upload); got != "all of it" || err != nil {
+		t.Errorf("half-closed by the client: %q, %v", got, err)
+	}
+	c := client(t, g, at+":1001")
+	if got, err := io.ReadAll(c); string(got) != "bye" || err != nil {
+		t.Errorf("half-closed by the server: %q, %v", got, err)
+	}
+	if _, err := io.WriteString(c, upload); err != nil {
+		t.Errorf("half-closed by the server, and then: %v", err)
+	}
+	wasReset(t, client(t, g, at+":1002"))
+	wasReset(t, client(t, g, at+":1005")) // nobody listens
+	c = client(t, g, at+":1003")
+	io.WriteString(c, "x")
+	reset(c)
+	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("reset by the client: %v", err)
+	}
+	c = client(t, g, at+":1003")
+	io.WriteString(c, "x")
+	c.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("closed by the client: %v", err)
+	}
+	c = client(t, g, at+":1004")
+	io.WriteString(c, upload[:64<<10])
+	b := make([]byte, 8)
+	if _, err := io.ReadFull(c, b); string(b) != "too much" || err != nil {
+		t.Errorf("an answer before a reset: %q, %v", b, err)
+	}
+	if d := g.Denials(); len(d) != 0 {
+		t.Errorf("failures of the network are on record as denials: %+v", d)
+	}
+}
+
+func TestClose(t *testing.T) {
+	listen(t, "198.51.100.7:1000", echo("hello"))
+	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000), allow("x.test"))
+	at := resolve(t, g, "x.test").String()
+	c, silent := client(t, g, at+":1000"), client(t, g, at+":443")
+	io.ReadFull(c, make([]byte, 5))
+	g.Refuse("tcp", netip.MustParseAddrPort("198.51.100.9:22"))
+	g.Close()
+	g.Close()
+	wasReset(t, c)
+	wasReset(t, silent)
+	late, jail := pair(t)
+	g.Accept(jail, netip.MustParseAddrPort(at+":1000"))
+	wasReset(t, late)
+	if d := only(t, g); d.Host != "198.51.100.9" || d.Port != 22 || d.Why != ReasonNotGranted {
+		t.Errorf("after Close: %+v", d)
+	}
+	var m dnsmessage.Message
+	if err := m.Unpack(g.Answer(question(t, "x.test.", dnsmessage.TypeA), false)); err != nil {
+		t.Errorf("a question after Close: %v", err)
+	}
+}

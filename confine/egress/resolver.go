@@ -1,0 +1,196 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lookupCache ask the host's resolver, once for all who want to know the same within
+// half a minute.
+type lookupCache struct {
+	upstream Resolver
+	mu       sync.Mutex
+	results  map[string]*lookupResult
+	running  int
+}
+
+type lookupResult struct {
+	done  chan struct{} // closed when the rest is there
+	addrs []netip.Addr
+	err   error
+	until time.Time
+}
+
+const (
+	lookupTTL            = 30 * time.Second
+	missingTTL           = 5 * time.Second // a name that does not exist
+	failedTTL            = time.Second
+	lookupTimeout        = 10 * time.Second
+	proxiedLookupTimeout = 2 * time.Second
+	maxLookups           = 64
+	maxCachedLookups     = 4096
+	maxAddrs             = 16 // of one name
+)
+
+var errTooManyLookups = errors.New("too many lookups at once")
+
+// hostResolver is the host's own view of a name: its files and its servers. A
+// search list is for names of one part only; it would make others of the rest.
+type hostResolver struct{ *net.Resolver }
+
+func (r hostResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if strings.Contains(host, ".") {
+		host += "."
+	}
+	return r.Resolver.LookupNetIP(ctx, network, host)
+}
+
+// lookup returns the addresses of a name. It ends with ctx, the question itself
+// with its own time-out, for the next who asks.
+func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	l := &g.lookups
+	l.mu.Lock()
+	a := l.results[host]
+	if a == nil || a.expired(time.Now()) {
+		if l.running >= maxLookups {
+			l.mu.Unlock()
+			return nil, errTooManyLookups
+		}
+		l.makeRoom()
+		a = &lookupResult{done: make(chan struct{})}
+		if !g.spawn(func() { l.resolve(g.ctx, host, a) }) {
+			l.mu.Unlock()
+			return nil, net.ErrClosed
+		}
+		l.results[host] = a
+		l.running++
+	}
+	l.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.addrs, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// lookupWithin does not wait long where a proxy will find the name if this host cannot.
+func (g *Gateway) lookupWithin(ctx context.Context, host string, proxied bool) ([]netip.Addr, error) {
+	patience := lookupTimeout
+	if proxied {
+		patience = proxiedLookupTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return g.lookup(ctx, host)
+}
+
+func (a *lookupResult) expired(now time.Time) bool {
+	select {
+	case <-a.done:
+		return now.After(a.until)
+	default:
+		return false
+	}
+}
+
+// has reports whether nobody would have to be asked.
+func (l *lookupCache) has(host string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.results[host]
+	return a != nil && !a.expired(time.Now())
+}
+
+// makeRoom makes room for one more.
+func (l *lookupCache) makeRoom() {
+	if len(l.results) < maxCachedLookups {
+		return
+	}
+	now := time.Now()
+	for host, a := range l.results {
+		if a.expired(now) {
+			delete(l.results, host)
+		}
+	}
+	for host, a := range l.results {
+		if len(l.results) < maxCachedLookups {
+			return
+		}
+		select {
+		case <-a.done:
+			delete(l.results, host)
+		default:
+		}
+	}
+}
+
+func (l *lookupCache) resolve(ctx context.Context, host string, a *lookupResult) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	addrs, err := l.upstream.LookupNetIP(ctx, "ip", host)
+	for _, addr := range addrs {
+		if len(a.addrs) < maxAddrs {
+			// net gives every IPv4 address in the form of an IPv6 one. What came in
+			// that form from the start is judged as the IPv4 address that it stands for.
+			a.addrs = append(a.addrs, addr.Unmap())
+		}
+	}
+	kept := lookupTTL
+	var dns *net.DNSError
+	switch {
+	case err == nil && len(a.addrs) == 0:
+		a.err, kept = &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}, missingTTL
+	case errors.As(err, &dns) && dns.IsNotFound:
+		a.err, kept = err, missingTTL
+	case err != nil:
+		a.err, kept = err, failedTTL
+	}
+	l.mu.Lock()
+	a.until = time.Now().Add(kept)
+	l.running--
+	l.mu.Unlock()
+	close(a.done)
+}
+
+func isNotFound(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}
+
+// hostAddrs lists the addresses of the host's interfaces. It is the state of the last
+// few seconds: asking the kernel costs as much as a connection.
+func (g *Gateway) hostAddrs() ([]netip.Addr, error) {
+	g.ownMu.Lock()
+	defer g.ownMu.Unlock()
+	if now := time.Now(); g.ownAddrs == nil || now.Sub(g.ownAt) > 5*time.Second {
+		addrs, err := g.o.OwnAddrs()
+		if err != nil {
+			return nil, err
+		}
+		g.ownAddrs, g.ownAt = addrs, now
+	}
+	return g.ownAddrs, nil
+}
+
+// interfaceAddrs is what Options.OwnAddrs is when it is not set.
+func interfaceAddrs() ([]netip.Addr, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]netip.Addr, 0, len(addrs))
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if addr, ok := netip.AddrFromSlice(n.IP); ok {
+				out = append(out, addr.Unmap())
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,250 @@
+package tlsworker_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestProgram: requests pass through the process as they should, many at once, and
+// what it sees is heard of.
+func TestProgram(t *testing.T) {
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "%s %d %s", r.Proto, n, r.Header.Get("Authorization"))
+	})
+	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	for _, http2 := range []bool{false, true} {
+		c := g.client(t, p.CA(), http2)
+		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 token " + secret
+		if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := fetch(t, c, "DELETE", nil); status != 403 || !strings.Contains(body, "mcp-jail.toml:3") {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := fetch(t, c, "PUT", strings.NewReader(strings.Repeat("x", 50<<20))); status != 200 || !strings.Contains(body, fmt.Sprint(50<<20)) {
+			t.Errorf("%d %s", status, body)
+		}
+		var all sync.WaitGroup
+		for range 200 {
+			all.Go(func() {
+				c := g.client(t, p.CA(), http2)
+				if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
+					t.Errorf("%d %s", status, body)
+				}
+				c.CloseIdleConnections()
+			})
+		}
+		all.Wait()
+		c.CloseIdleConnections()
+	}
+	waitFor(t, "the end of all connections", func() bool { return g.open.Load() == 0 })
+	if n := g.sent.Load(); n < 100<<20 {
+		t.Errorf("%d bytes were counted", n)
+	}
+	if d := g.refused(); len(d) != 2 || d[0].Why != egress.ReasonRequest || !strings.Contains(d[0].Detail, "DELETE /x") {
+		t.Errorf("%v", d)
+	}
+}
+
+// TestLimit: a session that has sent what it may is cut off.
+func TestLimit(t *testing.T) {
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	g.most, g.step = 1<<20, 64<<10
+	r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", 200<<20)))
+	if res, err := g.client(t, p.CA(), false).Do(r); err == nil {
+		t.Errorf("an answer: %s", res.Status)
+	}
+	if n := g.sent.Load(); n > 2<<20 {
+		t.Errorf("%d bytes went out", n)
+	}
+}
+
+// TestLimitTogether: it holds for all connections together, without waiting for what the
+// launcher says.
+func TestLimitTogether(t *testing.T) {
+	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
+	var received atomic.Int64
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		received.Add(n)
+	})
+	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	g.most, g.step = limit, step
+	put := func(c *http.Client) error {
+		r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
+		res, err := c.Do(r)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	if err := put(g.client(t, p.CA(), false)); err != nil {
+		t.Errorf("control: %v", err)
+	}
+	var all sync.WaitGroup
+	for range connections - 1 {
+		c := g.client(t, p.CA(), false)
+		all.Go(func() { put(c) })
+	}
+	all.Wait()
+	s.Close() // so that all has been received
+	if n := received.Load(); n > limit+connections*step {
+		t.Errorf("%d bytes arrived", n)
+	}
+}
+
+// TestCount: what connections send is told while they are open, in the steps that were
+// asked for.
+func TestCount(t *testing.T) {
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	g.step = 1000
+	const connections, size = 10, 20000
+	for range connections {
+		status, _ := fetch(t, g.client(t, p.CA(), false), "PUT", strings.NewReader(strings.Repeat("x", size)))
+		if status != 200 {
+			t.Fatal(status)
+		}
+	}
+	waitFor(t, "the count", func() bool { return g.sent.Load() > connections*(size-g.step) })
+	if n := g.open.Load(); n != connections {
+		t.Errorf("%d connections are open", n)
+	}
+}
+
+// TestDeath: the end of the process is the end of its connections, and what comes
+// after is refused and recorded.
+func TestDeath(t *testing.T) {
+	wait := make(chan struct{})
+	defer close(wait)
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(200)
+		http.NewResponseController(w).Flush()
+		select {
+		case <-wait:
+		case <-r.Context().Done():
+		}
+	})
+	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, p, s.Listener.Addr().String())
+	c := g.client(t, p.CA(), true)
+	res, err := c.Get("https://" + host + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	syscall.Kill(p.Pid(), syscall.SIGKILL)
+	if _, err := io.ReadAll(res.Body); err == nil {
+		t.Error("the answer ended as if it were whole")
+	}
+	waitFor(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
+	if _, err := c.Get("https://" + host + "/"); err == nil {
+		t.Error("there is an answer without the process")
+	}
+	waitFor(t, "the denial", func() bool {
+		d := g.refused()
+		return len(d) > 0 && d[0].Why == egress.ReasonUnsupported && strings.Contains(d[0].Detail, "has ended")
+	})
+}
+
+// launching is the name by which the test is a launcher that will be killed.
+const launching = "launching"
+
+func launch() {
+	self, _ := os.Executable()
+	p, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
+	if err == nil {
+		err = p.Ready()
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.Pid())
+	select {}
+}
+
+// TestOrphan: the process does not outlive the launcher.
+func TestOrphan(t *testing.T) {
+	self, _ := os.Executable()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	launcher, err := os.StartProcess(self, []string{launching}, &os.ProcAttr{Files: []*os.File{nil, in, nil}})
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	alive := func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err == nil && !strings.Contains(string(status), ") Z ")
+	}
+	if !alive() {
+		t.Error("control: the process is not there")
+	}
+	launcher.Kill()
+	launcher.Wait()
+	waitFor(t, "the end of the process", func() bool { return !alive() })
+}
+
+// TestUndialled: an upstream that cannot be reached looks like that.
+func TestUndialled(t *testing.T) {
+	p := start(t, func(*tlsworker.Options) {})
+	g := newGate(t, p, "127.0.0.1:1")
+	if res, err := g.client(t, p.CA(), true).Get("https://" + host + "/"); err == nil {
+		t.Errorf("%s", res.Status)
+	}
+	waitFor(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
+	if d := g.refused(); d != nil {
+		t.Errorf("%v", d)
+	}
+}
+
+// TestRefusals: what the process cannot do is an error of Start or of Ready, and none
+// shows a secret.
+func TestRefusals(t *testing.T) {
+	self, _ := os.Executable()
+	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": "bad\r\n" + secret}}
+	if p, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "the secret T contains a line break") || strings.Contains(err.Error(), secret) {
+		t.Errorf("%v", err)
+		p.Close()
+	}
+	o = tlsworker.Options{Program: "/bin/true", Rules: rules()}
+	if p, err := tlsworker.Start(o); err == nil {
+		p.Close()
+		t.Error("/bin/true was taken for the program")
+	}
+	o = tlsworker.Options{Program: self + "-missing", Rules: rules()}
+	if _, err := tlsworker.Start(o); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	o = tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: "*", Methods: []string{"GET"}, Allow: true}}}
+	if p, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "every host") {
+		t.Errorf("%v", err)
+		p.Close()
+	}
+}
