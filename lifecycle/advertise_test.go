@@ -19,6 +19,7 @@ func advertising(s *Session) { s.Profile.Advertise = true }
 // TestTellLarge: a call too large for memory is told too, and the last line need
 // not end in a newline.
 func TestTellLarge(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `,"arguments":{"x":"` + strings.Repeat("y", 5<<20) + `"}}}`)
@@ -36,6 +37,7 @@ func TestTellLarge(t *testing.T) {
 
 // TestTellInABatch: each call of a batch is told.
 func TestTellInABatch(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	p.send(`[{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `}}, {"id":2,"method":"tools/list","params":{` + meta + `}}, {"id":3,"method":"tools/call","params":{"name":"x",` + meta + `}}]`)

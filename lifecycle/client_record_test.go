@@ -13,6 +13,7 @@ import (
 // TestSlowRecord: what is written about a failed call does not hold up its answer,
 // nor those behind it.
 func TestSlowRecord(t *testing.T) {
+	t.Parallel()
 	free := make(chan struct{})
 	var records []int
 	p := begin(t, &fake{server: "failing"}, func(s *Session) {
@@ -39,6 +40,7 @@ func TestSlowRecord(t *testing.T) {
 // TestLostRecord: a record that could not be kept is told of once, however often it is
 // tried.
 func TestLostRecord(t *testing.T) {
+	t.Parallel()
 	tried, kept := 0, make(chan struct{}, 8)
 	p := begin(t, &fake{server: "failing"}, func(s *Session) {
 		s.Sink = func(diagnostics.Record) { tried++ }

@@ -11,6 +11,7 @@ import (
 // TestClientPauses: a client that stands still for longer than the draining takes
 // gets everything all the same, as it would without us.
 func TestClientPauses(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "parting"}, func(s *Session) { s.times.drainTotal = 50 * time.Millisecond })
 	p.send(initialize, `{"id":77,"method":"tools/call","params":{"name":"t"}}`)
 	waitFor(p)
@@ -30,6 +31,7 @@ func TestClientPauses(t *testing.T) {
 
 // TestPauseEnds: a client that stands still can end the session in every way.
 func TestPauseEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*play){
 		"stdin":  func(p *play) { p.in.Close() },
 		"stdout": func(p *play) { p.out.Close() },

@@ -13,6 +13,7 @@ import (
 
 // TestRecordedDenials: what a server puts into names does not reach the disk.
 func TestRecordedDenials(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-0123456789abcdef"
 	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + secret, Program: "/home/" + secret, Count: 1}
 	p := begin(t, &fake{server: "polite", denials: []confine.Denial{denial}}, func(s *Session) {
@@ -36,6 +37,7 @@ func TestRecordedDenials(t *testing.T) {
 // TestHiddenSecrets: values that the server never had, and that came back to it from
 // somewhere, are shown to nobody either.
 func TestHiddenSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-0123456789abcdef"
 	p := begin(t, &fake{server: "failing", secrets: map[string]string{"TOKEN": secret}, denials: []confine.Denial{
 		{Axis: policy.AxisNet, Operation: "resolve", Target: secret + ".example", Reason: "not_granted", Count: 1},

@@ -139,7 +139,8 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		change(&s, &o)
 	}
 	f.dir = t.TempDir()
-	session := newStatelessSession(s, o)
+	var session *statelessSession
+	p.labelled(func() { session = newStatelessSession(s, o) })
 	p.session = session
 	over := p.start(s, session.run)
 	t.Cleanup(func() {

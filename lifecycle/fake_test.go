@@ -6,20 +6,25 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -33,7 +38,25 @@ func TestMain(m *testing.M) {
 		return
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
-	os.Exit(m.Run())
+	flag.Set("test.parallel", "8")                          // most of these tests only wait; the command line overrides it
+	before := runtime.NumGoroutine()
+	status := m.Run()
+	if status == 0 && !eventuallyTrue(func() bool { return runtime.NumGoroutine() <= before }) {
+		stacks := make([]byte, 1<<20)
+		fmt.Printf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// eventuallyTrue waits until ok, and reports whether it has come true.
+func eventuallyTrue(ok func() bool) bool {
+	for end := time.Now().Add(testkit.Patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // fake starts a server of this binary, unconfined.
@@ -141,7 +164,7 @@ type play struct {
 	cancel context.CancelFunc
 	files  []*os.File
 	errs   [2]*os.File // the pipe of its stderr
-	before int         // goroutines
+	label  string      // of its goroutines: see goroutines
 	record diagnostics.Record
 
 	stash   []said            // that the test has not asked for yet
@@ -154,7 +177,7 @@ func impatient(s *Session) { s.times.term, s.times.kill = 300*time.Millisecond, 
 // newPlay is a session that is still to be started, and its client.
 func newPlay(t testing.TB, f *fake) (p *play, s Session) {
 	t.Helper()
-	p = &play{t: t, fake: f, stderr: make(chan string, 1), status: make(chan int, 1), before: runtime.NumGoroutine()}
+	p = &play{t: t, fake: f, stderr: make(chan string, 1), status: make(chan int, 1), label: strconv.FormatInt(plays.Add(1), 10)}
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -175,33 +198,57 @@ func newPlay(t testing.TB, f *fake) (p *play, s Session) {
 
 // start has run make a session of s, and closes over when that has returned.
 func (p *play) start(s Session, run func(context.Context) confine.Exit) (over chan struct{}) {
-	go func() {
-		b, _ := io.ReadAll(p.errs[0])
-		p.stderr <- string(b)
-	}()
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
 	over = make(chan struct{})
-	go func() {
-		defer close(over)
-		p.exit = run(ctx)
-		p.errs[1].Close()
-		s.Out.Close()
-		p.status <- p.exit.Code
-	}()
+	p.labelled(func() {
+		go func() {
+			b, _ := io.ReadAll(p.errs[0])
+			p.stderr <- string(b)
+		}()
+		go func() {
+			defer close(over)
+			p.exit = run(ctx)
+			p.errs[1].Close()
+			s.Out.Close()
+			p.status <- p.exit.Code
+		}()
+	})
 	return over
+}
+
+// plays counts the sessions of all tests, to give each a label.
+var plays atomic.Int64
+
+// labelled runs f with the label of the session. Every goroutine that f starts, and
+// every goroutine that such a goroutine starts, inherits the label.
+func (p *play) labelled(f func()) {
+	pprof.Do(context.Background(), pprof.Labels("play", p.label), func(context.Context) { f() })
+}
+
+// goroutines returns how many goroutines of the session there are, and their stacks.
+// Goroutines of timers have no label; TestMain counts them at the end.
+func (p *play) goroutines() (n int, stacks string) {
+	var profile strings.Builder
+	pprof.Lookup("goroutine").WriteTo(&profile, 1)
+	for group := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(group, `"play":"`+p.label+`"`) {
+			count, _, _ := strings.Cut(group, " ")
+			same, _ := strconv.Atoi(count)
+			n += same
+			stacks += group + "\n\n"
+		}
+	}
+	return n, stacks
 }
 
 // settled fails the test where goroutines are left of the session.
 func (p *play) settled() bool {
-	for range 100 {
-		if runtime.NumGoroutine() <= p.before {
-			return true
-		}
-		time.Sleep(20 * time.Millisecond)
+	if eventuallyTrue(func() bool { n, _ := p.goroutines(); return n == 0 }) {
+		return true
 	}
-	stacks := make([]byte, 1<<20)
-	p.t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+	_, stacks := p.goroutines()
+	p.t.Errorf("goroutines are left:\n%s", stacks)
 	return false
 }
 

@@ -57,6 +57,7 @@ func endsOf(t *testing.T, kind string) ends {
 // TestHangup: the server of a client that has died is told to end at once, however long
 // it would have had; that of one which has closed its stdin is not.
 func TestHangup(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"pipes", "socket pairs", "one socket pair"} {
 		play := func(name, server string, want int, leave func(ends)) {
 			t.Run(kind+", "+name, func(t *testing.T) {
@@ -101,6 +102,7 @@ func TestHangup(t *testing.T) {
 // TestHangupOfAFile: of input that is a file nobody can tell who held it. A failed write
 // after its end is enough.
 func TestHangupOfAFile(t *testing.T) {
+	t.Parallel()
 	file := t.TempDir() + "/requests"
 	if err := os.WriteFile(file, []byte(initialize+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -123,6 +125,7 @@ func TestHangupOfAFile(t *testing.T) {
 
 // TestHangupOfCalls: the processes of calls under way are ended as well.
 func TestHangupOfCalls(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.times.term = time.Hour })
 	p.greet()
 	p.send(callOf("2", "never", "{}"))

@@ -14,6 +14,7 @@ import (
 // TestMadeNonBlocking: somebody who shares the client's descriptors makes them
 // non-blocking under us.
 func TestMadeNonBlocking(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
 	inR, in, err := os.Pipe()

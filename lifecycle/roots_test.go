@@ -11,6 +11,7 @@ import (
 
 // TestRootsOfTools: each process is shown the roots that its own tool may read.
 func TestRootsOfTools(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{rootsOff, rootsNarrow, rootsAdvertise} {
 		t.Run(mode, func(t *testing.T) {
 			p := beginStateless(t, newShop(), func(_ *Session, o *Stateless) {

@@ -15,6 +15,7 @@ import (
 // TestErrorToCall: a JSON-RPC error to a tool call is diagnosed where the client reads
 // it; one of which nothing is known passes as it is, and so does one to another request.
 func TestErrorToCall(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "erring"}, func(s *Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
 		s.Exists = func(string) bool { return true }
@@ -58,6 +59,7 @@ func TestErrorToCall(t *testing.T) {
 // TestForgedDenials: what the jail recorded takes the place of what the server
 // says that it did.
 func TestForgedDenials(t *testing.T) {
+	t.Parallel()
 	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
 	p := begin(t, &fake{server: "scribe", denials: []confine.Denial{denial}}, nil)
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"forge"}}`)
@@ -73,6 +75,7 @@ func TestForgedDenials(t *testing.T) {
 // TestAddToError: a diagnosis goes into the data of an error, and each byte that the
 // server wrote stays, but for what it says in our name.
 func TestAddToError(t *testing.T) {
+	t.Parallel()
 	const diagnosis = `{"hint":"h"}`
 	for in, want := range map[string]string{
 		`{"id":1,"error":{"code":-1,"message":"m"}}`:                              `{"id":1,"error":{"code":-1,"message":"m","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
@@ -108,6 +111,7 @@ func TestAddToError(t *testing.T) {
 // keeps its bytes, and stderr stays empty. Once the client has answered for its roots,
 // what lies outside of them is told as that.
 func TestNothingToSay(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "guarded"}, nil)
 	if got := p.line(); !strings.Contains(got, "roots/list") {
 		t.Fatalf("got %q", got)
@@ -140,6 +144,7 @@ func TestNothingToSay(t *testing.T) {
 }
 
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "garbage"}, nil)
 	p.send(initialize)
 	if got := p.line(); got != answerTo("0", initialize) {
@@ -161,6 +166,7 @@ func TestGarbage(t *testing.T) {
 }
 
 func TestErrorResults(t *testing.T) {
+	t.Parallel()
 	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
 	p := begin(t, &fake{server: "failing", denials: []confine.Denial{denial}}, nil)
 	p.send(callLine)
@@ -187,6 +193,7 @@ func TestErrorResults(t *testing.T) {
 
 // TestFailureWithoutDenials: some clients print _meta, so an empty list is not told.
 func TestFailureWithoutDenials(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "failing"}, nil)
 	p.send(callLine)
 	if got := p.line(); !strings.Contains(got, "[mcp-jail]") || strings.Contains(got, "_meta") {
@@ -199,6 +206,7 @@ func TestFailureWithoutDenials(t *testing.T) {
 
 // TestDenialDuringASuccess: the result gains _meta and nothing else.
 func TestDenialDuringASuccess(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "polite", denials: []confine.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}}}, nil)
 	p.send(callLine)
 	got := p.line()

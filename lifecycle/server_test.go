@@ -12,6 +12,7 @@ import (
 
 // TestJailRemarks: what the jail says of itself is the log's, but for warnings.
 func TestJailRemarks(t *testing.T) {
+	t.Parallel()
 	warning := confine.Remark{Text: "a port leads nowhere", Warning: true}
 	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
 	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{{Text: "this kernel is odd"}}}, "odd", 0)
@@ -20,6 +21,7 @@ func TestJailRemarks(t *testing.T) {
 // TestSlowBuild: a jail that is not ready is waited for as long as the server's first
 // answer would be, and in words.
 func TestSlowBuild(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{block: true}, func(s *Session) {
 		s.Profile.Startup = 400 * time.Millisecond
 		s.times.slowNote, s.times.slowRepeat = 50*time.Millisecond, 100*time.Millisecond

@@ -38,6 +38,7 @@ func ownWords(stderr string) string {
 
 // TestShieldOnce: the second death is a failure at the start, for every request.
 func TestShieldOnce(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "dies-twice"}, nil)
 	p.send(probe)
 	isShield(t, p.line())
@@ -60,6 +61,7 @@ func TestShieldOnce(t *testing.T) {
 // TestThrowAway: a client that starts a sibling for the probe alone ends it by
 // end-of-file, by a signal, or by both at once; before or after its answer.
 func TestThrowAway(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"dies", "ignores", "legacy", "scribe"} {
 		for _, how := range []string{"eof", "signal", "both", "pipelined"} {
 			t.Run(server+" "+how, func(t *testing.T) {
@@ -93,6 +95,7 @@ func TestThrowAway(t *testing.T) {
 // TestShieldReplays: what came behind the probe reaches the fresh server even
 // when the client has ended meanwhile, without a line end that was not there.
 func TestShieldReplays(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "dies"}, nil)
 	io.WriteString(p.in, probe+"\n"+initialize)
 	p.in.Close()
@@ -110,6 +113,7 @@ func TestShieldReplays(t *testing.T) {
 // TestShieldForgets: an answer to a request of the server that died is not for
 // the fresh one.
 func TestShieldForgets(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "asks-dies"}, nil)
 	p.send(probe)
 	if got := p.line(); !strings.Contains(got, "ping") {
@@ -133,6 +137,7 @@ func TestShieldForgets(t *testing.T) {
 // TestIgnoredInAPipe: a probe that is ignored is answered also when what came
 // behind it was answered before.
 func TestIgnoredInAPipe(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "ignores"}, impatientWithProbes)
 	p.send(probe, initialize)
 	if got := p.line(); !strings.Contains(got, `"id":0,"result"`) {
@@ -148,6 +153,7 @@ func TestIgnoredInAPipe(t *testing.T) {
 
 // TestIgnoredThenDead: the shield was used up when the server was kept.
 func TestIgnoredThenDead(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "ignores-dies"}, impatientWithProbes)
 	p.send(probe)
 	isShield(t, p.line())
@@ -165,6 +171,7 @@ func TestIgnoredThenDead(t *testing.T) {
 // TestNotOnTheProbe: a server that was not even reading is not started twice, and
 // not taken for a legacy one because it takes its time.
 func TestNotOnTheProbe(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("what was read is seen on Linux only")
 	}
@@ -189,6 +196,7 @@ func TestNotOnTheProbe(t *testing.T) {
 
 // TestStartAgainFails: the fresh server cannot be started.
 func TestStartAgainFails(t *testing.T) {
+	t.Parallel()
 	f := &fake{server: "dies"}
 	p := begin(t, f, nil)
 	p.send(probe)
@@ -207,6 +215,7 @@ func TestStartAgainFails(t *testing.T) {
 
 // TestReplayHoldsNobody: a fresh server that does not read yet.
 func TestReplayHoldsNobody(t *testing.T) {
+	t.Parallel()
 	var guard discoverGuard
 	guard.init()
 	guard.replayLog = []byte("{}\n")

@@ -20,6 +20,7 @@ import (
 
 // TestEOF: the client closes stdin, and the server ends in its own way.
 func TestEOF(t *testing.T) {
+	t.Parallel()
 	for server, want := range map[string]int{"polite": 7, "deaf": 128 + 15, "stubborn": 128 + 9, "daemon": 4} {
 		t.Run(server, func(t *testing.T) {
 			change := impatient
@@ -41,6 +42,7 @@ func TestEOF(t *testing.T) {
 // TestJailGivesUp: where the jail could not go on as promised, its server and its limits
 // are not to blame, and the user, the client and the record are told why.
 func TestJailGivesUp(t *testing.T) {
+	t.Parallel()
 	for why, want := range map[string]string{"step supervision failed": "could not hold any longer what it promises, and ended it: step supervision failed", "": "memory_mb"} {
 		var record diagnostics.Record
 		f := &fake{server: "silent", why: why}
@@ -82,6 +84,7 @@ func saysOnce(t *testing.T, f *fake, what string, times int) {
 // TestNeverAsked: end-of-file at once, as a client's throw-away probe does it, or when
 // the server ends, so that nobody has read it yet.
 func TestNeverAsked(t *testing.T) {
+	t.Parallel()
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
 			f := &fake{server: "crash"}
@@ -105,6 +108,7 @@ func TestNeverAsked(t *testing.T) {
 
 // TestClientStopsReading: EPIPE is an end like end-of-file.
 func TestClientStopsReading(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "chatty"}, impatient)
 	p.line()
 	p.out.Close()
@@ -116,6 +120,7 @@ func TestClientStopsReading(t *testing.T) {
 // TestClientDies: while the server does not read, so that end-of-file stays
 // behind what was sent before it.
 func TestClientDies(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("a hang-up is seen on Linux only")
 	}
@@ -132,6 +137,7 @@ func TestClientDies(t *testing.T) {
 // TestBackPressure: a client that does not read does not make us buffer, and
 // does not keep the session alive.
 func TestBackPressure(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
 		impatient(s)
 		s.times.drainTotal = 200 * time.Millisecond
@@ -144,6 +150,7 @@ func TestBackPressure(t *testing.T) {
 }
 
 func TestServerClosesItsEnds(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"stdin-closer", "stdout-closer"} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &fake{server: server}, nil)
@@ -160,6 +167,7 @@ func TestServerClosesItsEnds(t *testing.T) {
 
 // TestCancelled: ctx ends a session as SIGTERM does, also one that starts.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		fake   *fake
 		ask    bool
@@ -192,6 +200,7 @@ func TestCancelled(t *testing.T) {
 // TestSignal: a signal is forwarded as it is. Signals go to whole processes, so
 // the session runs in one of its own.
 func TestSignal(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		server string
 		sig    syscall.Signal
@@ -251,6 +260,7 @@ func session() {
 }
 
 func TestDeathDuringCalls(t *testing.T) {
+	t.Parallel()
 	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &fake{server: server}, nil)
@@ -273,6 +283,7 @@ func TestDeathDuringCalls(t *testing.T) {
 
 // TestForgetful: what the server left unanswered at its end is answered.
 func TestForgetful(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "forgetful"}, nil)
 	p.send(initialize)
 	p.line()

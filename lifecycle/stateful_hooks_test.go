@@ -20,6 +20,7 @@ import (
 // cause and the lines, once; a later failure is not put down to it. One that says no more
 // than that it runs leaves no word.
 func TestComplaint(t *testing.T) {
+	t.Parallel()
 	for server, complains := range map[string]bool{"grumbling": true, "polite-aloud": false} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &fake{server: server}, func(s *Session) {
@@ -54,6 +55,7 @@ func TestComplaint(t *testing.T) {
 // what the server says meanwhile is relayed. A notification that is dropped is at
 // least told.
 func TestOversizedRequestOfABusyServer(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "wordy"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
 	sent := make(chan struct{})
 	go func() {
@@ -73,6 +75,7 @@ func TestOversizedRequestOfABusyServer(t *testing.T) {
 }
 
 func TestOversizedAnswer(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "big"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
 	call := func(id, size int) {
 		p.send(fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":"big","arguments":{"size":%d}}}`, id, size))
@@ -100,6 +103,7 @@ func TestOversizedAnswer(t *testing.T) {
 
 // TestMemory: a line of 1 GiB becomes an error for its id, in little memory.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || raceEnabled {
 		t.Skip("moves 1 GiB")
 	}

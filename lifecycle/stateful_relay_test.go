@@ -21,6 +21,7 @@ func answerTo(id, line string) string {
 }
 
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, nil)
 	odd := `{"id":9007199254740993 , "method":"x","params":{"\u006e":1,"n":2}}`
 	for _, m := range []struct{ id, line string }{{"0", initialize}, {`"é"`, `{"id":"é","method":"tools/call","unknown":1.0}`}, {"9007199254740993", odd}} {
@@ -44,6 +45,7 @@ func TestRelay(t *testing.T) {
 
 // TestPipelinedThenEOF: what was sent before end-of-file is answered.
 func TestPipelinedThenEOF(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, nil)
 	const n = 3000
 	go func() {
@@ -63,6 +65,7 @@ func TestPipelinedThenEOF(t *testing.T) {
 }
 
 func TestNoNewlineAtTheEnd(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "no-newline"}, nil)
 	p.send(initialize)
 	if got := p.rest(); got != `{"jsonrpc":"2.0","id":0,"result":{}}` {
@@ -75,6 +78,7 @@ func TestNoNewlineAtTheEnd(t *testing.T) {
 
 // TestBothDirectionsHaveTheirOwnIDs: the server's request 0 is not the client's.
 func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "asks"}, nil)
 	if got := p.line(); !strings.Contains(got, "roots/list") {
 		t.Errorf("got %q", got)
@@ -91,6 +95,7 @@ func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 
 // TestStderrIsNeverBlocked: nobody reads our stderr, and the server goes on.
 func TestStderrIsNeverBlocked(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

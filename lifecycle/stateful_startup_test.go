@@ -11,6 +11,7 @@ import (
 // TestDeclinedThenSilent: an error to server/discover is no first answer. What
 // hangs or ends on the next request fails at its start.
 func TestDeclinedThenSilent(t *testing.T) {
+	t.Parallel()
 	for server, want := range map[string]string{"declines-hang": "0 -31006 boot", "dies-hang": "0 -31006 boot"} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &fake{server: server}, func(s *Session) { s.Profile.Startup = 300 * time.Millisecond })
@@ -38,6 +39,7 @@ func TestDeclinedThenSilent(t *testing.T) {
 
 // TestSilentWhateverComesFirst: in the modern era any request can be the first.
 func TestSilentWhateverComesFirst(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"tools/call", "tools/list", "ping"} {
 		p := begin(t, &fake{server: "silent"}, func(s *Session) { s.Profile.Startup = 200 * time.Millisecond })
 		p.send(`{"id":0,"method":"` + method + `"}`)
@@ -52,6 +54,7 @@ func TestSilentWhateverComesFirst(t *testing.T) {
 
 // TestSlowNotes: stderr is told that something is waited for.
 func TestSlowNotes(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 400 * time.Millisecond })
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`)
 	if got := failureOf(t, p.line()).String(); got != "1 -31006 call hang" {
@@ -76,6 +79,7 @@ func TestSlowNotes(t *testing.T) {
 }
 
 func TestSilentAtBoot(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "silent"}, func(s *Session) {
 		s.Profile.Startup = 300 * time.Millisecond
 		s.times.slowNote = 50 * time.Millisecond
@@ -96,6 +100,7 @@ func TestSilentAtBoot(t *testing.T) {
 
 // TestSilentUnasked: a server need not speak before it is asked.
 func TestSilentUnasked(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })
 	time.Sleep(300 * time.Millisecond)
 	p.send(initialize)

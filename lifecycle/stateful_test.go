@@ -18,6 +18,7 @@ import (
 
 // TestStartFailure: each request gets the same error, whenever it comes.
 func TestStartFailure(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		err    error
@@ -56,6 +57,7 @@ func TestStartFailure(t *testing.T) {
 
 // TestNobodyAsks: a session that failed does not wait for ever.
 func TestNobodyAsks(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{err: &confine.StartError{Step: confine.StepExec}}, func(s *Session) { s.Linger = 50 * time.Millisecond })
 	if status, _ := p.ended(); status != 1 {
 		t.Errorf("status %d", status)
@@ -64,6 +66,7 @@ func TestNobodyAsks(t *testing.T) {
 
 // TestCrashAtBoot: with the request there before the crash, and after it.
 func TestCrashAtBoot(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"crash", "crash-late"} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &fake{server: server}, nil)
@@ -104,6 +107,7 @@ func waitFor(p *play) <-chan struct{} {
 }
 
 func TestRefuse(t *testing.T) {
+	t.Parallel()
 	in, w, _ := os.Pipe()
 	r, out, _ := os.Pipe()
 	null, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0)

@@ -12,6 +12,7 @@ import (
 // TestTimeoutsOfAHungServer: the one that cannot be told of a cancellation does
 // not keep the next call from its end.
 func TestTimeoutsOfAHungServer(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "hung"}, func(s *Session) {
 		impatient(s)
 		s.Profile.Call = 300 * time.Millisecond
@@ -38,6 +39,7 @@ func TestTimeoutsOfAHungServer(t *testing.T) {
 // TestCancelledCall: who has cancelled a request gets no error for it, neither of
 // a time-out nor of the server's end.
 func TestCancelledCall(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 300 * time.Millisecond })
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
 	time.Sleep(600 * time.Millisecond)
@@ -56,6 +58,7 @@ func TestCancelledCall(t *testing.T) {
 
 // TestTimedOutInABatch: the late answer to the batch lacks what was answered.
 func TestTimedOutInABatch(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "batch-late"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
 	p.send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
 	if got := failureOf(t, strings.Trim(p.line(), "[]\n")).String(); got != "1 -31006 call t" {
@@ -74,6 +77,7 @@ func TestTimedOutInABatch(t *testing.T) {
 // TestCallTimeout: the call is answered, the server is told, its late answer is
 // dropped, the session lives on.
 func TestCallTimeout(t *testing.T) {
+	t.Parallel()
 	p := begin(t, &fake{server: "slow"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
 	p.send(initialize)
 	p.line()

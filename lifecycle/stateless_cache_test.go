@@ -26,6 +26,7 @@ func (p *play) opening() string {
 
 // TestCatalog: what one session was told, the next one knows, and verifies it.
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	var c catalog.Catalog
 	first := beginStateless(t, newShop(), keptIn(&c))
 	list := first.opening()
@@ -51,6 +52,7 @@ func TestCatalog(t *testing.T) {
 
 // TestTTL: how long a list may be used is the server's to say.
 func TestTTL(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		ttl  string
 		asks int // of five
@@ -75,6 +77,7 @@ func TestTTL(t *testing.T) {
 // TestOtherClient: what one client was told is not for another one: with other
 // capabilities, another name, of the other era.
 func TestOtherClient(t *testing.T) {
+	t.Parallel()
 	var c catalog.Catalog
 	first := beginStateless(t, newShop(), keptIn(&c))
 	first.opening()
@@ -95,6 +98,7 @@ func TestOtherClient(t *testing.T) {
 
 // TestConcurrentFirstUse: two sessions may fill a catalogue at the same time.
 func TestConcurrentFirstUse(t *testing.T) {
+	t.Parallel()
 	c := catalog.Catalog{Dir: t.TempDir() + "/catalog"}
 	var plays []*play
 	for range 3 {
@@ -117,6 +121,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 
 // TestForgedHandshake: nor does what is kept for other sessions.
 func TestForgedHandshake(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "forged-boot" }
 	p := beginStateless(t, f, nil)

@@ -22,6 +22,7 @@ func cancel(id string) string {
 // TestQueue: no more calls run at once than may, the others follow in the order in
 // which they came, and those that are cancelled never run.
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, atMost(2))
 	p.greet()
@@ -57,6 +58,7 @@ func TestQueue(t *testing.T) {
 // TestCancelledCalls: before there is a process, while it starts, and while it works. Each
 // time the place is free for the next one.
 func TestCancelledCalls(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, n int) string {
 		if tool == "fail" {
@@ -86,6 +88,7 @@ func TestCancelledCalls(t *testing.T) {
 
 // TestCancelledInitialize: it must not be, and is answered.
 func TestCancelledInitialize(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.send(clientHello, cancel("0"))
 	p.answer("0")
@@ -94,6 +97,7 @@ func TestCancelledInitialize(t *testing.T) {
 
 // TestCrash: a crash is the failure of its own call.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	p.send(callOf("1", "ask", "{}"), callOf("2", "crash", "{}"), callOf("3", "echo", "{}"))
@@ -112,6 +116,7 @@ func TestCrash(t *testing.T) {
 // TestStartFails: what cannot be started, or has no policy, fails the calls of that
 // tool and of no other.
 func TestStartFails(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.errs = map[string]error{"crash": errExec}
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) {
@@ -139,6 +144,7 @@ func TestStartFails(t *testing.T) {
 // TestTold: what a tool's process says on stderr while it works is shown, what it says
 // while it starts is not; a failure says which tool, and where its policy stands.
 func TestTold(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "stderr=starting stdout=banner" }
 	p := beginStateless(t, f, nil)
@@ -165,6 +171,7 @@ func TestTold(t *testing.T) {
 
 // TestNameless: a call of a tool without a name is not one of the listing process's.
 func TestNameless(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "tools=,echo" }
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{""} })
@@ -183,6 +190,7 @@ func TestNameless(t *testing.T) {
 // The answer to a call that was too late while its process was being started does not
 // blame the number of calls.
 func TestLateBeforeItsProcess(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.servers["late"] = "silent" // its handshake is never answered
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
@@ -202,6 +210,7 @@ func TestLateBeforeItsProcess(t *testing.T) {
 // TestInputRequired: the second round of a call goes to another process, with the bytes
 // that the first one has given.
 func TestInputRequired(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.send(modern("1", "tools/call", `"name":"input","arguments":{}`))
 	var first struct {
@@ -225,6 +234,7 @@ func TestInputRequired(t *testing.T) {
 
 // TestTimeOut: a call is answered when its time is over, and its process is told.
 func TestTimeOut(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
 		s.Profile.Call = 1500 * time.Millisecond

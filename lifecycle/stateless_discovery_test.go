@@ -20,6 +20,7 @@ func pidOf(a said) string {
 
 // TestDiscoveryShared: one process answers all that is no call, in any order.
 func TestDiscoveryShared(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.send(clientHello)
@@ -40,6 +41,7 @@ func TestDiscoveryShared(t *testing.T) {
 // TestDiscoveryIdle: the process ends when nobody has asked it anything for a while,
 // not before it has answered, and another one takes its place.
 func TestDiscoveryIdle(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
 		s.times.discoveryIdle, s.times.tick = 100*time.Millisecond, 10*time.Millisecond
@@ -68,6 +70,7 @@ func TestDiscoveryIdle(t *testing.T) {
 // TestDiscoveryAbandoned: nor is what we have asked it ourselves, for a call that was
 // cancelled.
 func TestDiscoveryAbandoned(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "silent-list" }
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) {
@@ -84,6 +87,7 @@ func TestDiscoveryAbandoned(t *testing.T) {
 
 // TestDiscoveryCrash: what was asked then fails, and what comes next has a new process.
 func TestDiscoveryCrash(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -109,6 +113,7 @@ func TestDiscoveryCrash(t *testing.T) {
 // TestDiscoveryDenials: what the jails of processes that are gone have refused stays in
 // the record.
 func TestDiscoveryDenials(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.denials = map[string][]confine.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
 	p := beginStateless(t, f, nil)
@@ -130,6 +135,7 @@ func TestDiscoveryDenials(t *testing.T) {
 // TestDiscover: what becomes of server/discover. Each row is asked twice: none may
 // stop what follows.
 func TestDiscover(t *testing.T) {
+	t.Parallel()
 	for option, row := range map[string]struct {
 		want []string
 		not  string
@@ -165,6 +171,7 @@ func TestDiscover(t *testing.T) {
 
 // TestPruned: what a server cannot do without a process that lives on is not offered.
 func TestPruned(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	for _, id := range []string{"0", "1"} { // from the server, and from the catalogue
 		p.send(helloFrom(id, "{}"))

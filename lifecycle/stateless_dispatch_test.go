@@ -33,6 +33,7 @@ func (p *play) batch() (ids string, answers map[string]string) {
 
 // TestBatches: the members of a batch go their ways, and their answers come in one.
 func TestBatches(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, atMost(2))
 	p.greet()
@@ -68,6 +69,7 @@ func TestBatches(t *testing.T) {
 
 // TestBatchDuplicates: of two members with one id the first counts.
 func TestBatchDuplicates(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -85,6 +87,7 @@ func TestBatchDuplicates(t *testing.T) {
 
 // TestLargeMessages: what does not fit into memory goes through unchanged, both ways.
 func TestLargeMessages(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	size := 20 << 20
@@ -110,6 +113,7 @@ func TestLargeMessages(t *testing.T) {
 
 // TestLargeCancelled: a call that is too large for memory may be cancelled at any time.
 func TestLargeCancelled(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), atMost(1))
 	p.greet()
 	large := callOf("1", "size", `"`+strings.Repeat("x", 5<<20)+`"`)
@@ -128,6 +132,7 @@ func TestLargeCancelled(t *testing.T) {
 // TestListen: a subscription is acknowledged with the empty filter, stays open, and
 // ends with its cancellation or the session. It has no process.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	for _, id := range []string{`"s"`, "7"} {
@@ -151,6 +156,7 @@ func TestListen(t *testing.T) {
 // TestBroadcast: what the client says to everybody reaches each process, and what is
 // no such thing none.
 func TestBroadcast(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()

@@ -20,6 +20,7 @@ const strange = `{"jsonrpc": "2.0","id":"h", "x":1, "method":"initialize","param
 // TestReplay: each process gets the client's own handshake, with nothing changed but
 // its id.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.send(strange, initialized)
@@ -41,6 +42,7 @@ func TestReplay(t *testing.T) {
 
 // TestStatements: each tool is told what it may use itself.
 func TestStatements(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
 		resolve := o.Tool
@@ -75,6 +77,7 @@ func TestStatements(t *testing.T) {
 
 // TestHelloAgain: after another handshake nobody gets a process of the first one.
 func TestHelloAgain(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
 	p.greet()
@@ -102,6 +105,7 @@ func TestHelloAgain(t *testing.T) {
 // TestHandshakeFails: what becomes of a call whose process does not get past its
 // handshake, and of the discovery's.
 func TestHandshakeFails(t *testing.T) {
+	t.Parallel()
 	for option, want := range map[string]string{
 		"die-boot":       "boot crash",
 		"error-boot":     "boot crash",
@@ -161,6 +165,7 @@ func TestHandshakeFails(t *testing.T) {
 // TestSometimesDies: a server that dies in the handshake every third time fails every
 // third call, and no other.
 func TestSometimesDies(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, n int) string {
 		if tool == "echo" && n%3 == 2 {
@@ -190,6 +195,7 @@ func TestSometimesDies(t *testing.T) {
 
 // TestSilentTogether: who waits for a start that fails does not wait for another one.
 func TestSilentTogether(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "silent-boot" }
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Startup = time.Second })
@@ -213,14 +219,14 @@ func TestSilentTogether(t *testing.T) {
 // TestReadyStuffed: what a process is told when it is ready waits for nobody to read,
 // since all of the session would.
 func TestReadyStuffed(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	errors, err := os.Create(t.TempDir() + "/stderr")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer errors.Close()
-	s := newStatelessSession(Session{Launcher: f, Err: errors}, Stateless{})
-	defer close(s.client.finished)
+	t.Cleanup(func() { errors.Close() })
+	s := idleSession(t, Session{Launcher: f, Err: errors}, Stateless{})
 	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
 	w.server.init(s.client, s.client.config.Profile)
 	w.queue.init(&countingWriter{})
@@ -242,6 +248,7 @@ func (k *killed) Kill() error { k.yes = true; return nil }
 
 // TestModern: calls of the modern era have no handshake, and keep their bytes.
 func TestModern(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	call := modern("1", "tools/call", `"name":"echo","arguments":{"n": 9007199254740993}`)
@@ -258,6 +265,7 @@ func TestModern(t *testing.T) {
 // TestClientsOfModernRequests: each request says who asks, and is answered for that
 // client, whoever else asks at the same time.
 func TestClientsOfModernRequests(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(_ string, n int) string { return "ttl=60000" }
 	p := beginStateless(t, f, nil)
@@ -283,6 +291,7 @@ func TestClientsOfModernRequests(t *testing.T) {
 // TestUndated: what does not say who asks is from whom it was before, and for the
 // process that knows it.
 func TestUndated(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.send(modern("1", "tools/list", ""))

@@ -11,6 +11,7 @@ import (
 // TestLevel: logging/setLevel is said to the processes that live and to those to come,
 // after their handshake, and never the client's id.
 func TestLevel(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -35,6 +36,7 @@ func TestLevel(t *testing.T) {
 // spare's too, since it may work on both at once. A server that never answers that is
 // not waited for.
 func TestLevelFirst(t *testing.T) {
+	t.Parallel()
 	for _, option := range []string{"slow-level", "no-level"} {
 		for _, warm := range []int{0, 1} {
 			f := newShop()
@@ -60,6 +62,7 @@ func TestLevelFirst(t *testing.T) {
 
 // TestLargeLevel: what is too large to be repeated does no harm.
 func TestLargeLevel(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()

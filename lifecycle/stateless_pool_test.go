@@ -59,6 +59,7 @@ func (p *play) spare(f *fleet, tool string, n int) {
 
 // TestSpares: a spare is for one call, and another one follows.
 func TestSpares(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.opening()
@@ -79,6 +80,7 @@ func TestSpares(t *testing.T) {
 
 // TestSpareOnce: of two calls at once only one is given the spare.
 func TestSpareOnce(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "ask"))
 	p.opening()
@@ -97,6 +99,7 @@ func TestSpareOnce(t *testing.T) {
 
 // TestSparesOfModern: in the modern era a spare has shown that it is loaded.
 func TestSparesOfModern(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.send(modern("1", "tools/list", ""))
@@ -118,6 +121,7 @@ func TestSparesOfModern(t *testing.T) {
 // TestSpareLimits: there are never more spares than calls may run, and they are of the
 // tools that were called last.
 func TestSpareLimits(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
 		warm(2, "echo", "ask", "fail")(s, o)
@@ -155,6 +159,7 @@ func TestSpareLimits(t *testing.T) {
 
 // TestSpareIdle: a spare that nobody calls for ends.
 func TestSpareIdle(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
 		warm(1, "echo")(s, o)
@@ -171,6 +176,7 @@ func TestSpareIdle(t *testing.T) {
 // TestDeadSpares: a spare that dies, before it is handed out or just then, is not the
 // failure of a call.
 func TestDeadSpares(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.opening()
@@ -206,6 +212,7 @@ func TestDeadSpares(t *testing.T) {
 // TestNeverTwice: what a spare has read of a call may have been done, so it is not done
 // again, whatever else the spare has not read.
 func TestNeverTwice(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "deaf", "crash"))
 	p.opening()
@@ -230,6 +237,7 @@ func TestNeverTwice(t *testing.T) {
 // TestFailingSpares: they say nothing, are not tried again at once, and leave the
 // reason to the next call.
 func TestFailingSpares(t *testing.T) {
+	t.Parallel()
 	for _, option := range []string{"die-boot stderr=x stdout=y", "error-boot", "exec"} {
 		f := newShop()
 		f.options = func(tool string, _ int) string {
@@ -278,6 +286,7 @@ func TestFailingSpares(t *testing.T) {
 // TestSpareProfiles: a spare under a policy that means something else by now is not
 // kept.
 func TestSpareProfiles(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	var changed atomic.Bool
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
@@ -326,6 +335,7 @@ func TestSpareProfiles(t *testing.T) {
 // TestSpareAsks: what a spare asks before there is a call for it goes to the client and
 // back.
 func TestSpareAsks(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {
 		if tool == "echo" {
@@ -349,6 +359,7 @@ func TestSpareAsks(t *testing.T) {
 // gets a spare that is held by what it meant before, and no listing process is started
 // under that.
 func TestOutdated(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	var means atomic.Value
 	means.Store("/before")

@@ -11,6 +11,7 @@ import (
 
 // TestForgedID: a process answers for nobody but itself, once, and not in our name.
 func TestForgedID(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -30,6 +31,7 @@ func TestForgedID(t *testing.T) {
 
 // TestAmbiguousAnswer: what could be the answer to another request is replaced.
 func TestAmbiguousAnswer(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	p.send(callOf("5", "ambiguous", "{}"))
@@ -42,6 +44,7 @@ func TestAmbiguousAnswer(t *testing.T) {
 // TestLateAnswers: what a process says to a call that is over is nobody's business,
 // and its process ends.
 func TestLateAnswers(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -60,6 +63,7 @@ func TestLateAnswers(t *testing.T) {
 
 // TestLateLog: what a process logs behind its answer, before it has ended, is heard.
 func TestLateLog(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "tools=chat" }
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = 5 * time.Second })
@@ -73,6 +77,7 @@ func TestLateLog(t *testing.T) {
 // TestAsksUncalled: a question is for the client only while its process works for it;
 // else it would be taken for part of the call of another.
 func TestAsksUncalled(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {
 		if tool == "echo" {

@@ -11,6 +11,7 @@ import (
 // TestRefused: what two readers could read differently reaches no process. Who could
 // wait for an answer gets one.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		line string
 		ids  string // that are answered
@@ -66,6 +67,7 @@ func TestRefused(t *testing.T) {
 // TestOversizedMessages: each request beyond the limit, and each call whose answer is,
 // has an answer of ours; the session goes on.
 func TestOversizedMessages(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })
 	p.greet()

@@ -10,6 +10,7 @@ import (
 
 // TestIDs: each answer has the id of its call, byte for byte, whatever an id can be.
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.MaxCalls = 16 })
 	p.greet()
@@ -55,6 +56,7 @@ func TestIDs(t *testing.T) {
 // TestDuplicateID: a second request with the id of one under way gets no answer of its
 // own, which nobody could tell from the first one's; and its tool is not run.
 func TestDuplicateID(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()

@@ -14,6 +14,7 @@ import (
 // TestVerified: the client is told, once, that a list is another one by now, and only
 // then.
 func TestVerified(t *testing.T) {
+	t.Parallel()
 	for _, tools := range []string{allTools, "echo,other"} {
 		t.Run(tools, func(t *testing.T) {
 			var c catalog.Catalog
@@ -50,6 +51,7 @@ func TestVerified(t *testing.T) {
 // TestChangesTold: what the discovery process says of its lists is looked at before the
 // client hears of it.
 func TestChangesTold(t *testing.T) {
+	t.Parallel()
 	for _, changes := range []bool{true, false} {
 		f := newShop()
 		to := map[bool]string{true: "a2", false: "a1"}[changes]
@@ -71,6 +73,7 @@ func TestChangesTold(t *testing.T) {
 // TestAlwaysChanged: a server that says after each list that it has changed is not
 // asked without end.
 func TestAlwaysChanged(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "list-changed" }
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.tick = time.Hour })

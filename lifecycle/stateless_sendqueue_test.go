@@ -13,6 +13,7 @@ import (
 
 // TestOutbox: who must not wait does not, and who may is let go in the end.
 func TestOutbox(t *testing.T) {
+	t.Parallel()
 	var o sendQueue
 	o.init(&countingWriter{})
 	o.enqueue(t.Context(), &mcpproxy.Frame{Size: maxSendQueue + 1}, nil) // alone, it may be larger
@@ -39,6 +40,7 @@ func TestOutbox(t *testing.T) {
 // TestDeafProcess: one that reads nothing keeps nobody else from working, whatever it
 // is sent, and its call ends like any other.
 func TestDeafProcess(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -57,6 +59,7 @@ func TestDeafProcess(t *testing.T) {
 
 // TestOutboxGivenUp: who has given up does not wait for room.
 func TestOutboxGivenUp(t *testing.T) {
+	t.Parallel()
 	var o sendQueue
 	o.init(&countingWriter{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ func replyTo(ask said, result string) string {
 // TestReverse: what processes ask the client, all with one id and one progress token,
 // comes back to who has asked.
 func TestReverse(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -52,6 +53,7 @@ func TestReverse(t *testing.T) {
 
 // TestProgress: a process tells of its own call only, and only while it works on it.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	p.send(legacy("1", "tools/call", `{"name":"ask","_meta":{"progressToken":"mine"}}`))
@@ -68,6 +70,7 @@ func TestProgress(t *testing.T) {
 
 // TestWithdrawn: a process may take its question back.
 func TestWithdrawn(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	p.send(callOf("1", "withdraw", "{}"))
@@ -81,6 +84,7 @@ func TestWithdrawn(t *testing.T) {
 // TestGoneAsking: the questions of a process that is gone are taken back for it, and
 // answers that still come do nobody harm.
 func TestGoneAsking(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -108,6 +112,7 @@ func TestGoneAsking(t *testing.T) {
 // TestSpoiltReplies: a process hears of an answer of the client that cannot be passed
 // on.
 func TestSpoiltReplies(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })
 	p.greet()
 	p.send(callOf("1", "ask", "{}"))
@@ -123,6 +128,7 @@ func TestSpoiltReplies(t *testing.T) {
 
 // TestLongID: a process cannot have us keep much by what it calls its requests.
 func TestLongID(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
 	p.send(callOf("1", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-5)+`"}`)) // with the quotes, and those of "t"
@@ -136,8 +142,8 @@ func TestLongID(t *testing.T) {
 // TestManyQuestions: a process that asks without end leaves the others room, and has
 // room again when it was answered.
 func TestManyQuestions(t *testing.T) {
-	s := newStatelessSession(Session{}, Stateless{})
-	defer close(s.client.finished)
+	t.Parallel()
+	s := idleSession(t, Session{}, Stateless{})
 	pass := func(w *worker, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
 		return s.forwardServerRequest(w, f, &f.Messages[0])

@@ -16,6 +16,7 @@ func newShop() *fleet { return &fleet{servers: map[string]string{"": "shop"}} }
 // Each call has a process that has never seen another, and the answer keeps the
 // client's id and bytes.
 func TestFreshProcessForEachCall(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
 	p.greet()
@@ -48,6 +49,7 @@ func TestFreshProcessForEachCall(t *testing.T) {
 
 // TestNothingStarts: the exit status tells when no process could be started at all.
 func TestNothingStarts(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.errs = map[string]error{"": errExec}
 	p := beginStateless(t, f, nil)
@@ -115,6 +117,7 @@ func TestGone(t *testing.T) {
 // TestGoneStubborn: a process that has no reason to end is not waited for when the
 // client has left.
 func TestGoneStubborn(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = time.Hour })
 	p.greet()
@@ -134,6 +137,7 @@ func TestGoneStubborn(t *testing.T) {
 
 // TestClosedAtOnce: who writes calls and closes gets all of the answers.
 func TestClosedAtOnce(t *testing.T) {
+	t.Parallel()
 	p := beginStateless(t, newShop(), atMost(3))
 	p.send(clientHello, initialized)
 	for i := range 9 {
@@ -152,6 +156,7 @@ func TestClosedAtOnce(t *testing.T) {
 // TestUnread: a client that does not read what it is sent keeps nobody from leaving,
 // whatever is still to be said to it.
 func TestUnread(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(*play){
 		"ctx":   func(p *play) { p.cancel() },
 		"stdin": func(p *play) { p.in.Close() },
@@ -188,4 +193,15 @@ func TestUnread(t *testing.T) {
 			})
 		}
 	}
+}
+
+// idleSession returns a session that reads no client, for tests of single methods.
+func idleSession(t *testing.T, s Session, o Stateless) *statelessSession {
+	session := newStatelessSession(s, o)
+	t.Cleanup(func() {
+		close(session.client.finished)
+		<-session.client.saved
+		session.client.stderr.close(time.Second)
+	})
+	return session
 }

@@ -11,6 +11,7 @@ import (
 
 // TestPages: a list in parts is passed as it is, and whole for what depends on it.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "pages tools=echo,fail,ask" }
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"ask", "nothing", "fail"} })
@@ -36,6 +37,7 @@ func TestPages(t *testing.T) {
 // TestUnlisted: a tool that is listed nowhere is asked for once more, and refused then:
 // a server that is less exact about names would run another one.
 func TestUnlisted(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(_ string, n int) string { return "pages tools=read,echo" }
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"hidden"} })
@@ -65,6 +67,7 @@ func TestUnlisted(t *testing.T) {
 
 // TestDieOnList: a server that ends on tools/list is a failure with a reason.
 func TestDieOnList(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "die-list" }
 	p := beginStateless(t, f, nil)
@@ -81,8 +84,8 @@ func TestDieOnList(t *testing.T) {
 // TestManyTools: a server cannot have us remember ever more tools, nor ask for each
 // whether it has spares.
 func TestManyTools(t *testing.T) {
-	s := newStatelessSession(Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
-	defer close(s.client.finished)
+	t.Parallel()
+	s := idleSession(t, Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
 	for n := range 3 {
 		list := []string{`{"name":"echo"}`}
 		for i := range maxTools / 2 {

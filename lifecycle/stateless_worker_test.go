@@ -10,6 +10,7 @@ import (
 // TestMute: a process that has closed its stdout answers nothing any more, and nobody
 // waits for it.
 func TestMute(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, atMost(1))
 	p.greet()
@@ -23,6 +24,7 @@ func TestMute(t *testing.T) {
 
 // TestStuffed: a process that asks for more than it reads gives back its slot.
 func TestStuffed(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {
 		if tool == "never" {
@@ -43,6 +45,7 @@ func TestStuffed(t *testing.T) {
 // TestNoLineEnd: a last line without an end reaches a process that waits for one, and
 // so does its answer the client.
 func TestNoLineEnd(t *testing.T) {
+	t.Parallel()
 	f := newShop()
 	f.servers["last"] = "unended"
 	p := beginStateless(t, f, nil)

@@ -14,6 +14,7 @@ import (
 // TestErrQueue: whatever the sizes of the writes, lines arrive whole or are
 // counted, and nobody waits.
 func TestErrQueue(t *testing.T) {
+	t.Parallel()
 	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -62,6 +63,7 @@ func TestErrQueue(t *testing.T) {
 
 // TestErrQueueGivesUp: a client that never reads does not keep us.
 func TestErrQueueGivesUp(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

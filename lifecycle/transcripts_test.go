@@ -22,6 +22,7 @@ import (
 // in this order. server is what the server saw, over all of its lives, and
 // starts how many of them it had.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)

@@ -16,6 +16,7 @@ import (
 // it, stands behind the one that only the call has asked for, although it came last.
 // The session's record tells the next session.
 func TestTelemetryDoesNotDrown(t *testing.T) {
+	t.Parallel()
 	refused := func(host string, count int, at time.Time) confine.Denial {
 		return confine.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
 	}
@@ -49,6 +50,7 @@ func TestTelemetryDoesNotDrown(t *testing.T) {
 
 // TestHabits: the ways to find out that a host is asked for whatever happens.
 func TestHabits(t *testing.T) {
+	t.Parallel()
 	at := time.Now()
 	denials := func(tool string, hosts ...string) (out []diagnostics.Denial) {
 		for _, h := range hosts {

@@ -42,6 +42,7 @@ func put(t *testing.T, c *Catalog, server, key string) string {
 }
 
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	for _, disk := range []bool{true, false} {
 		c, clock := newCatalog(t)
 		if !disk {
@@ -99,6 +100,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestPutRefuses(t *testing.T) {
+	t.Parallel()
 	c, _ := newCatalog(t)
 	long := json.RawMessage(`{"x":"` + strings.Repeat("x", MaxFile*3/4) + `"}`)
 	for name, row := range map[string]struct {
@@ -135,6 +137,7 @@ func TestPutRefuses(t *testing.T) {
 
 // TestPutFails: what cannot be written in full leaves the file that was there.
 func TestPutFails(t *testing.T) {
+	t.Parallel()
 	const child = "MCPJAIL_TEST_FULL"
 	if os.Getenv(child) == "" {
 		// The limit is the whole process's, and go test has it write a file of its own:
@@ -179,6 +182,7 @@ func TestPutFails(t *testing.T) {
 
 // TestConcurrent: whoever reads while others write gets a whole file of one of them.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	c, _ := newCatalog(t)
 	c.Now = nil // files get their times from the kernel until they are written
 	text := func(w int) json.RawMessage {

@@ -16,6 +16,7 @@ import (
 // TestBadFiles: whatever is not to be trusted is not there, and is replaced by the
 // next Put where it is a file.
 func TestBadFiles(t *testing.T) {
+	t.Parallel()
 	text := func(f func(string) string) func(string) error {
 		return func(file string) error {
 			b, err := os.ReadFile(file)
@@ -109,6 +110,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestOtherOwners needs root: nobody else can give files away.
 func TestOtherOwners(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
 	}
@@ -131,6 +133,7 @@ func TestOtherOwners(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	c, clock := newCatalog(t)
 	key := func(i int) string { return fmt.Sprintf("%064x", i) }
 	for i := range maxPerServer + 3 {
@@ -197,6 +200,7 @@ func TestPrune(t *testing.T) {
 // TestPlantedDirectory: no link in place of the directory is followed, nor a way to it on
 // which another user has a say; nothing is made there.
 func TestPlantedDirectory(t *testing.T) {
+	t.Parallel()
 	for name, plant := range map[string]func(dir string) error{
 		"a link":      func(dir string) error { return os.Symlink("elsewhere", filepath.Join(dir, "catalog")) },
 		"a directory": func(dir string) error { return os.Chmod(dir, 0o777) },

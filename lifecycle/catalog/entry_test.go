@@ -11,6 +11,7 @@ import (
 )
 
 func TestFresh(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		a    Answer
 		age  time.Duration

@@ -6,6 +6,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	long := strings.Repeat("x", 500)
 	for _, server := range []string{"", "a", "A", "a.b", "a%2Eb", "a/b", "..", "~", "a\x00", "\xff", "\xfe", long, long + "y", strings.Repeat("/", 200), strings.Repeat("/", 201)} {

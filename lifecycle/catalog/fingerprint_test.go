@@ -202,6 +202,7 @@ var fingerprintRows = map[string]struct {
 }
 
 func TestFingerprint(t *testing.T) {
+	t.Parallel()
 	for name, row := range fingerprintRows {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, row.files...)
@@ -239,6 +240,7 @@ func TestFingerprint(t *testing.T) {
 
 // What is set back to its old size and time is seen all the same.
 func TestFingerprintSeesWhatIsHidden(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "bin/server !", "home/ws/conf = abc")
 	conf := filepath.Join(s.root, "home/ws/conf")
 	old := time.Unix(1e9, 0)
@@ -265,6 +267,7 @@ func TestFingerprintSeesWhatIsHidden(t *testing.T) {
 }
 
 func TestNotCacheable(t *testing.T) {
+	t.Parallel()
 	many := packaged("opt/app/")
 	for i := range maxScanFiles {
 		many = append(many, fmt.Sprintf("opt/app/gen/%d", i))
@@ -333,6 +336,7 @@ func npmServers(t testing.TB) string {
 }
 
 func TestRealPackages(t *testing.T) {
+	t.Parallel()
 	s, npm := newSite(t, "bin/node !"), npmServers(t)
 	prints := map[string]string{}
 	for _, script := range []string{"server-filesystem/dist/index.js", "server-everything/dist/index.js", "server-memory/dist/index.js"} {

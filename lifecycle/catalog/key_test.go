@@ -10,6 +10,7 @@ import (
 var aKey = strings.Repeat("0123456789abcdef", 4)
 
 func TestKey(t *testing.T) {
+	t.Parallel()
 	base := func() Facts {
 		return Facts{
 			Version: "1", Fingerprint: "f", Era: "legacy", Client: []byte(`{"capabilities":{"roots":{},"sampling":{}},"protocolVersion":"x"}`),
@@ -70,6 +71,7 @@ func TestKey(t *testing.T) {
 
 // A key has to be the same in two sessions, or nothing is ever found.
 func TestKeyOfARealProfile(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "bin/server !")
 	f := Facts{Profile: s.profile("server")}
 	if a, b := Key(f), Key(Facts{Profile: s.profile("server")}); a != b {
@@ -78,6 +80,7 @@ func TestKeyOfARealProfile(t *testing.T) {
 }
 
 func TestRequest(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ method, params, want string }{
 		{"tools/list", ``, "tools/list"}, {"tools/list", ` {} `, "tools/list"}, {"tools/list", `{"_meta":{"progressToken":1}}`, "tools/list"},
 		{"tools/list", `{"cursor":"c"}`, `tools/list {"cursor":"c"}`}, {"tools/list", `{ "_meta":{}, "cursor": "\u0063" }`, `tools/list {"cursor":"c"}`},

@@ -15,6 +15,7 @@ import (
 // TestNothingIsWaitedFor: a server makes a fifo of a name that is looked into at the
 // next start, when nobody can end what waits for it.
 func TestNothingIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		files   []string
 		command []string
@@ -62,6 +63,7 @@ func TestNothingIsWaitedFor(t *testing.T) {
 // TestReadSmall: a fifo that takes the place of a file between two looks at it is not
 // waited for, with a writer or without.
 func TestReadSmall(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fifo, file := filepath.Join(dir, "fifo"), filepath.Join(dir, "file")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -116,6 +118,7 @@ func TestReadSmall(t *testing.T) {
 
 // TestTooSlow: what takes long to look at is not looked at to the end.
 func TestTooSlow(t *testing.T) {
+	t.Parallel()
 	p := newSite(t, nodeServer...).profile(append([]string{}, runNode...)...)
 	for late, want := range map[time.Duration]bool{time.Hour: false, -time.Second: true} {
 		s := newScanner(p)
@@ -129,6 +132,7 @@ func TestTooSlow(t *testing.T) {
 // TestOutOfReach: what the server cannot read is not looked into for it, whatever it
 // writes into its path files and wherever its links lead.
 func TestOutOfReach(t *testing.T) {
+	t.Parallel()
 	const packages = private + ".local/lib/python3.11/site-packages/"
 	for name, row := range map[string]struct {
 		files   []string

@@ -7,6 +7,7 @@ import (
 )
 
 func TestTTL(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		result     string
 		d          time.Duration
@@ -30,6 +31,7 @@ func TestTTL(t *testing.T) {
 }
 
 func TestKeepError(t *testing.T) {
+	t.Parallel()
 	kept := []string{`{"code":-32601,"message":"x"}`, `{"message":"x","code":-32601}`}
 	for _, e := range append(kept, `{"code":-32603}`, `{"code":-32602}`, `{"code":"-32601"}`, `{}`, ``, `{"code":-32601,"code":-32603}`) {
 		if KeepError([]byte(e)) != slices.Contains(kept, e) {
