@@ -26,9 +26,6 @@ func knownCopies(*policy.Profile) Feature { return Feature{} }
 
 func refusedCopies(*policy.Profile, error) Feature { return Feature{} }
 
-// LetGo does nothing here.
-func LetGo() {}
-
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
 

@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -85,12 +83,8 @@ func resolveLinks(path string) string {
 	}
 }
 
-// settled is when most of what a start needs of this program has been needed.
-const settled = 250 * time.Millisecond
-
 // session wires the parts together for one profile.
 func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
-	var once sync.Once
 	s := lifecycle.Session{
 		Profile:    t.profile,
 		In:         c.in,
@@ -113,7 +107,6 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 				process.Kill()
 				return nil, err
 			}
-			once.Do(func() { time.AfterFunc(settled, confine.LetGo) })
 			return process, nil
 		}),
 		Earlier: recordReader(t.host, t.profile.Server),
