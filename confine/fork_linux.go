@@ -113,8 +113,7 @@ func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int
 	defer unix.Close(pipe[1])
 	attr.Files = withRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"} // see startProgram
-	calmly([]string{shimName, s.umaskText()}, func(argv []string) { pid, err = s.forkIntoCgroup(path, argv, attr) })
-	if err != nil {
+	if pid, err = s.forkIntoCgroup(path, []string{shimName, s.umaskText()}, attr); err != nil {
 		status.Close()
 		return 0, nil, &StartError{Step: "init", Errno: errnoOf(err)}
 	}

@@ -145,7 +145,7 @@ func (s *shim) hideDescriptors() error {
 
 // seccomp puts the filter on every thread of the shim.
 func (s *shim) seccomp() error {
-	s.spare.wait() // from here on the init starts no thread
+	<-s.spare // from here on the init starts no thread
 	_, err := applySeccomp(s.server, s.order.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
 }
@@ -170,7 +170,7 @@ func (s *shim) handOver() error {
 		return err
 	}
 	s.supervisor.listener = listener(fd)
-	s.supervisor.open.close(nil)
+	close(s.supervisor.open)
 	return nil
 }
 

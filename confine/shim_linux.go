@@ -37,7 +37,6 @@ func ShimMain() {
 	if !isShim() {
 		return
 	}
-	bePunctual() // before the thread is made that makes the others
 	// The server is started from a locked thread that is not the leader: what the
 	// thread gave up, its children never had, and the leader stays outside of the
 	// server's Landlock domain.
@@ -54,7 +53,6 @@ func ShimMain() {
 // another goes through the steps; and then it passes signals on.
 func (s *shim) lead(steps []buildStep) {
 	atOnce(func() { onOtherThread(func() { s.build(steps) }) })
-	s.begun.soon(fewTurns) // it may be queued behind us
 	s.makeThreads()
 	s.passSignals(<-s.program)
 }
@@ -66,7 +64,7 @@ func newShim() *shim {
 	unix.CloseOnExec(statusFD)
 	s := &shim{
 		status: os.NewFile(statusFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}),
+		watch: make(chan struct{}), spare: make(chan struct{}),
 	}
 	s.builder = builder{init: &stub.Task{}, server: &stub.Task{}, say: s.tell, end: s.endAll, umask: setUmaskAside()}
 	return s
@@ -125,8 +123,7 @@ type shim struct {
 	status     *os.File
 	program    chan int      // its process number, once it runs
 	watch      chan struct{} // closed when the limits are to be watched
-	begun      latch         // the building has
-	spare      latch         // closed when the init has all the threads that it will need, the watching one too
+	spare      chan struct{} // closed when the init has all the threads that it will need, the watching one too
 	null       int           // /dev/null, for after the start; -1 until it is opened
 	pidfd      int           // of the program
 	tmp        string        // the directory that was made for it
@@ -143,8 +140,6 @@ func (s *shim) supervision() supervisorOptions {
 }
 
 func (s *shim) build(steps []buildStep) {
-	bePunctual()
-	s.begun.close(nil)
 	if err := run(steps); err != nil {
 		s.fail(err)
 	}
@@ -163,9 +158,9 @@ func (s *shim) isOver() {
 	s.endAll()
 }
 
-// How often a thread lets others go first: some ten microseconds where there are none,
-// and some hundred.
-const fewTurns, manyTurns = 30, 1000
+// manyTurns is how often a thread yields its processor while it waits: some hundred
+// microseconds on an idle machine.
+const manyTurns = 1000
 
 func (s *shim) tell(m message) { s.status.Write(m.encode()) }
 

@@ -21,7 +21,7 @@ import (
 // come into being that should not, and nothing else.
 type supervisor struct {
 	listener listener
-	open     latch // listener is
+	open     chan struct{} // closed when listener is set
 	profile  *policy.Profile
 	calls    map[uint32]hookedCall
 	ruleset  int
@@ -73,6 +73,7 @@ func newSupervisor(o supervisorOptions) *supervisor {
 		ledger:  ledger{say: o.say, self: unix.Gettid()},
 		umask:   o.umask,
 		crew:    crew{hired: 1},
+		open:    make(chan struct{}),
 	}
 	if o.order.Gate.Asked {
 		v.sockets = newSockets(&v.listener, v.end, o.asks)
@@ -92,12 +93,10 @@ func newSupervisor(o supervisorOptions) *supervisor {
 // caller wakes it and nobody else.
 func (v *supervisor) receive() {
 	runtime.LockOSThread()
-	bePunctual()
 	if v.sockets != nil {
 		blockSignals() // see listener.hand
 	}
-	v.open.soon(manyTurns)
-	v.open.wait()
+	<-v.open
 	v.listener.first()
 	v.receiveOne()
 	v.listener.tune() // not for the server's own exec, which would only be moved back
@@ -181,7 +180,6 @@ func (v *supervisor) stale(r *request) bool { return !v.listener.valid(r.n.id) }
 // work is a worker. Its thread is its own and ends with it.
 func (v *supervisor) work(r *request) {
 	runtime.LockOSThread()
-	bePunctual()
 	if step, err := becomeWorker(v.ruleset); err != nil {
 		v.failed(step, err)
 		v.end()

@@ -40,7 +40,7 @@ func superviseJail() {
 	if len(s.order.Hooks) > 0 {
 		s.supervisor = newSupervisor(s.supervision())
 		s.supervisor.listener, s.supervisor.running = listenerFD, true
-		s.supervisor.open.close(nil)
+		close(s.supervisor.open)
 	}
 	close(s.watch)
 	go s.outliveNobody()

@@ -23,10 +23,9 @@ func (s *shim) makeThreads() {
 	}
 	spareThreads(n, func() {
 		<-s.watch
-		bePunctual()
 		s.watchLimits()
 	})
-	s.spare.close(nil)
+	close(s.spare)
 }
 
 // spareThreads makes threads that the runtime keeps for when it needs some. It ends
