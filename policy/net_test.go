@@ -188,7 +188,7 @@ func TestInbound(t *testing.T) {
 		t.Errorf("%v, %v", profile.Inbound, err)
 	}
 	many := ""
-	for i := range maxInbound + 1 {
+	for i := range 65 {
 		many += rule(3000 + i)
 	}
 	out := "[[servers.s.access.net]]\nhost = \"localhost\"\nport = 3334\n"

@@ -229,9 +229,9 @@ func sortAxes(axes []Axis) []Axis {
 // validate refuses rules that contradict each other in a way that can be seen
 // without a disk. Resolve looks again when symlinks are known.
 func (p *Policy) validate() error {
-	_, ps := p.secrets()
+	_, ps := p.allSecrets()
 	ps = append(ps, p.clashes()...)
-	if n := len(p.inbound()); n > maxInbound {
+	if n := len(p.inboundPorts()); n > maxInbound {
 		file, line := splitWhere(p.Where)
 		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
 	}
@@ -262,8 +262,8 @@ func (p *Policy) clashes() (ps Problems) {
 	return ps
 }
 
-// inbound are the ports of the rules, each once, sorted.
-func (p *Policy) inbound() (ports []int) {
+// inboundPorts are the ports of the rules, each once, sorted.
+func (p *Policy) inboundPorts() (ports []int) {
 	for _, r := range p.Inbound {
 		ports = append(ports, r.Port)
 	}

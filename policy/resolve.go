@@ -54,7 +54,7 @@ func Resolve(p *Policy, host Host) (*Profile, []Warning, error) {
 	b.places(net)
 	out := &Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
-		HomePrivate: !p.HomeReal, Net: net, Inbound: p.inbound(), Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
+		HomePrivate: !p.HomeReal, Net: net, Inbound: p.inboundPorts(), Limits: p.Limits, Waive: sortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
 	}
 	if out.Roots == "" {
 		out.Roots = "off"

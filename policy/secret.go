@@ -165,9 +165,9 @@ func checkSource(s Secret) error {
 	return nil
 }
 
-// secrets lists those of all rules by variable, sorted. Several rules may use one,
+// allSecrets lists those of all rules by variable, sorted. Several rules may use one,
 // from one source.
-func (p *Policy) secrets() (out []Secret, ps Problems) {
+func (p *Policy) allSecrets() (out []Secret, ps Problems) {
 	at := map[string]Secret{}
 	for _, r := range p.Net {
 		for _, s := range r.Secrets {
@@ -194,7 +194,7 @@ func (p *Policy) secrets() (out []Secret, ps Problems) {
 // One that is missing is unset in the jail as it is outside, so that the server
 // says what it says without a jail.
 func (b *builder) secrets(out *Profile, host map[string]string, env map[string]Variable) error {
-	all, _ := b.p.secrets() // validated
+	all, _ := b.p.allSecrets() // validated
 	for _, s := range all {
 		missing, err := b.source(&s, host)
 		if err != nil {

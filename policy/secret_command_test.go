@@ -137,6 +137,9 @@ func TestSecretHeader(t *testing.T) {
 			t.Errorf("%s: %v, %s", header, err, c.Encode())
 		}
 	}
+}
+
+func TestCredentialFieldsMayBeNamed(t *testing.T) {
 	if err := checkSecret(Secret{Env: "T", Header: CredentialFields}); err != nil {
 		t.Error(err)
 	}

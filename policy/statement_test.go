@@ -106,14 +106,14 @@ func TestStatementIsBounded(t *testing.T) {
 		fmt.Fprintf(&lines, "d /data/a-directory-with-a-longer-name-%d\n", i)
 		fmt.Fprintf(&rules, "[[servers.s.access.fs]]\npath = \"/data/a-directory-with-a-longer-name-%d\"\nread = true\n", i)
 	}
-	for i := range maxInbound {
+	for i := range 64 {
 		fmt.Fprintf(&rules, "[[servers.s.access.inbound]]\nport = %d\n", 60000+i)
 	}
 	for i := range 100 {
 		fmt.Fprintf(&rules, "[[servers.s.access.net]]\nhost = \"a%d\"\nallow = true\nsecret = { env = \"A_VARIABLE_WITH_A_LONG_NAME_%d\", command = [\"op\"] }\n", i, i)
 	}
 	_, s, text := statementOf(t, newFake(aSystem, lines.String()), rules.String())
-	if len(text) > MaxStatement || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != maxInbound || s.Net.Access != "hosts" {
+	if len(text) > MaxStatement || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != 64 || s.Net.Access != "hosts" {
 		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
 	}
 }
