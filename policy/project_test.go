@@ -46,7 +46,7 @@ func mergedWith(t *testing.T, users, project string) (*Config, *Policy) {
 	return c, p
 }
 
-func (p *Policy) granted() (out []string) {
+func granted(p *Policy) (out []string) {
 	for _, r := range p.Fs {
 		if r.Rights() != 0 {
 			out = append(out, r.Path)
@@ -88,7 +88,7 @@ func TestProjectTakesNothingOver(t *testing.T) {
 		if got := append([]string{p.Command}, p.Arguments...); !reflect.DeepEqual(got, want.argv) {
 			t.Errorf("%s: runs %q, want %q", project, got, want.argv)
 		}
-		if got := p.granted(); !reflect.DeepEqual(got, want.granted) {
+		if got := granted(p); !reflect.DeepEqual(got, want.granted) {
 			t.Errorf("%s: is granted %q, want %q", project, got, want.granted)
 		}
 		if p.HomeReal || p.Workspace == "/home/u/notes" || p.Default == strings.Contains(project, "access") {
@@ -154,7 +154,7 @@ func TestProjectJoins(t *testing.T) {
 		"limits.memory_mb = 100":                    "~/notes api.github.com GH_* TOK 3334 process",
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
-		if got := strings.Join(p.granted(), " "); got != want || p.Project != "" || p.Workspace == "" || !p.HomeReal {
+		if got := strings.Join(granted(p), " "); got != want || p.Project != "" || p.Workspace == "" || !p.HomeReal {
 			t.Errorf("%s: is granted %s, want %s", project, got, want)
 		}
 		if w := c.Untaken("s"); len(w) != 0 {
@@ -173,7 +173,7 @@ func TestProjectOfTools(t *testing.T) {
 		t.Errorf("tables of %s", got)
 	}
 	p, err := c.Policy("s", "a")
-	if err != nil || strings.Join(p.granted(), " ") != "." || len(p.Commands) != 1 || !p.Default {
+	if err != nil || strings.Join(granted(p), " ") != "." || len(p.Commands) != 1 || !p.Default {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if w := c.Untaken("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {

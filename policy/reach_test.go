@@ -78,10 +78,10 @@ func TestReach(t *testing.T) {
 
 // The file of a secret is hidden in every process of the configuration.
 func TestSecretFileHiddenEverywhere(t *testing.T) {
-	const policy = twoTools + useSecret + "{ env = \"T\", file = \"~/proj/t\" }\n[[servers.s.tools.b.access.fs]]\npath = \".\"\nread = true\nwrite = true\n" +
+	const text = twoTools + useSecret + "{ env = \"T\", file = \"~/proj/t\" }\n[[servers.s.tools.b.access.fs]]\npath = \".\"\nread = true\nwrite = true\n" +
 		"[servers.o]\ncommand = \"server\"\n[servers.named]\ncommand = \"server\"\n[[servers.named.access.fs]]\npath = \"t\"\nread = true\n"
 	h := newFake(aSystem, "f /home/u/proj/t\nf /home/u/proj/u")
-	c, err := Decode([]byte(policy), "c.toml")
+	c, err := Decode([]byte(text), "c.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
