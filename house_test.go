@@ -24,25 +24,31 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":         {"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "golang.org/x/net/idna"},
+	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
+	"policy/config":  {module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/hostfs":  {module + "policy"},
+	"policy/resolve": {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
-	"confine":        {module + "policy", module + "confine/stub", module + "confine/egress", module + "confine/egress/tlsworker", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine":        {module + "policy", module + "policy/hostfs", module + "confine/stub", module + "confine/egress", module + "confine/egress/tlsworker", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "policy", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/tlsworker":  {module + "policy", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
-	"lifecycle/catalog":         {module + "policy"},
+	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"cmd/mcp-jail": {
-		module + "policy", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
+		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
 	},
 }
+
+// pure packages decide from what they are given: they import neither os nor syscall.
+var pure = []string{"policy"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
@@ -127,6 +133,9 @@ func faults(t *testing.T, name string, src any) []string {
 			out = append(out, "cgo")
 		}
 		first, _, _ := strings.Cut(imported, "/")
+		if slices.Contains(pure, dir) && (first == "os" || imported == "syscall") {
+			out = append(out, dir+" is pure: it may not import "+imported)
+		}
 		if strings.Contains(first, ".") && !free && !slices.Contains(allowed, imported) {
 			out = append(out, dir+" may not import "+imported)
 		}
@@ -143,6 +152,9 @@ func faults(t *testing.T, name string, src any) []string {
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"policy/x.go", "package policy\nimport _ \"" + module + "confine\"", "may not import"},
+		{"policy/p.go", "package policy\nimport _ \"os\"", "is pure"},
+		{"policy/z_linux.go", "package policy\nimport _ \"syscall\"", "is pure"},
+		{"policy/q.go", "package policy\nimport _ \"" + module + "policy/resolve\"", "may not import"},
 		{"mcpproxy/x.go", "package mcpproxy\nimport _ \"github.com/rs/zerolog\"", "may not import"},
 		{"confine/x_plan9.go", "package confine\nfunc init() {}", "init"},
 		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
@@ -154,7 +166,7 @@ func TestFaults(t *testing.T) {
 		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
 		{"lifecycle/catalog/x.go", "package catalog\nimport _ \"" + module + "mcpproxy\"", "may not import"},
 		{"lifecycle/y.go", "package lifecycle\nimport _ \"" + module + "lifecycle/catalog\"", ""},
-		{"policy/y.go", "package policy\nimport _ \"os\"", ""},
+		{"policy/config/y.go", "package config\nimport _ \"os\"", ""},
 		{"examples/y.go", "package main\nimport _ \"github.com/mark3labs/mcp-go/mcp\"", ""},
 	} {
 		got := strings.Join(faults(t, c.name, c.src), "; ")

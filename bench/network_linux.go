@@ -18,6 +18,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // inNetwork has a program start in namespaces of its own, where it is root.
@@ -126,19 +129,19 @@ func runHost(dir, client, internet, rounds string, forbid bool) error {
 }
 
 func profileOf(text string) (*policy.Profile, error) {
-	config, err := policy.Decode([]byte(text), "bench.toml")
+	cfg, err := config.Decode([]byte(text), "bench.toml")
 	if err != nil {
 		return nil, err
 	}
-	p, err := config.Policy("bench", "")
+	p, err := cfg.Policy("bench", "")
 	if err != nil {
 		return nil, err
 	}
-	local, err := policy.LocalHost()
+	local, err := hostfs.LocalHost()
 	if err != nil {
 		return nil, err
 	}
-	profile, _, err := policy.Resolve(p, local)
+	profile, _, err := resolve.Resolve(p, local)
 	return profile, err
 }
 

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 const module = "github.com/mcp-jail/mcp-jail/"
@@ -177,16 +180,16 @@ func (s *site) bare(argv ...string) (start, error) {
 
 // profile is what mcp-jail run resolves for a command in the workspace.
 func (s *site) profile(argv []string) (*policy.Profile, error) {
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		return nil, err
 	}
 	host.Dir, host.Executable = s.workspace, s.jail
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: argv})
+	p, err := config.InPlace(config.InPlaceOptions{Command: argv})
 	if err != nil {
 		return nil, err
 	}
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	return profile, err
 }
 

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // A stage is the tree of the host that one attempt is made on: a home directory
@@ -218,15 +221,15 @@ func (st *stage) receive(t *testing.T, name string) {
 func (st *stage) profile(t *testing.T) *policy.Profile {
 	t.Helper()
 	text := fmt.Sprintf(stagePolicy, testBinary, st.root+"/home/ws", testBinary, st.suite.words["SETID"], st.suite.words["CAPFILE"])
-	config, err := policy.Decode([]byte(text), "attacks.toml")
+	cfg, err := config.Decode([]byte(text), "attacks.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := config.Policy("attacker", "")
+	p, err := cfg.Policy("attacker", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +237,7 @@ func (st *stage) profile(t *testing.T) *policy.Profile {
 	host.ConfigDir, host.StateDir = st.root+"/home/.config/mcp-jail", st.root+"/home/.local/state/mcp-jail"
 	host.CacheDir = st.root + "/home/.cache/mcp-jail"
 	host.Executable = st.root + "/home/apps/mcp-jail"
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		t.Fatal(err)
 	}

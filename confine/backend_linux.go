@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // shimFor is the shim that was started ahead, where it fits, or a new one.
@@ -118,7 +119,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 			continue
 		}
 		// Another user may have come first where every user can make something, as in /tmp.
-		if err := policy.CheckPrivate("/", e.Path); err != nil {
+		if err := hostfs.CheckPrivate("/", e.Path); err != nil {
 			removeDirs(made)
 			return nil, &StartError{Step: "create directory", Detail: err.Error()}
 		}

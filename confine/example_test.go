@@ -8,13 +8,15 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // A command that may read its workspace and nothing else of the host. A program
 // that does this calls [confine.ShimMain] first thing in main; here TestMain does.
 func ExampleLauncher() {
-	p, err := policy.InPlace(policy.InPlaceOptions{
+	p, err := config.InPlace(config.InPlaceOptions{
 		Command: []string{"sh", "-c", "cat testdata/hello; (echo x > testdata/new; cat ~/.ssh/id_*) 2>/dev/null || echo refused"},
 		Read:    []string{"."},
 	})
@@ -22,12 +24,12 @@ func ExampleLauncher() {
 		fmt.Println(err)
 		return
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		fmt.Println(err)
 		return

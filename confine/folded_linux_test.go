@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 const (
@@ -93,7 +96,7 @@ func runFold(argv []string) {
 // foldedProfile resolves rules for a directory as they are for a real start.
 func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Profile {
 	t.Helper()
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: []string{testBinary}, Write: []string{dir}})
+	p, err := config.InPlace(config.InPlaceOptions{Command: []string{testBinary}, Write: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +104,12 @@ func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Pro
 		r.Path = dir + "/" + r.Path
 		p.Fs = append(p.Fs, r)
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		t.Fatal(err)
 	}
 	host.Dir = dir
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		t.Fatal(err)
 	}

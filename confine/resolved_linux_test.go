@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // TestJailResolvedUnderWay: one process of a server turns a directory into a link and back
@@ -22,12 +24,12 @@ func TestJailResolvedUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		t.Fatal(err)
 	}
 	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
-	config, err := policy.Decode(fmt.Appendf(nil, `[servers.s]
+	cfg, err := config.Decode(fmt.Appendf(nil, `[servers.s]
 command = %q
 stateful = false
 [[servers.s.tools.a.access.fs]]
@@ -40,7 +42,7 @@ read = true
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := config.Policy("s", "a")
+	rules, err := cfg.Policy("s", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ read = true
 	}()
 	var ran, unresolved, refused int
 	for range 60 {
-		p, _, err := policy.Resolve(rules, host)
+		p, _, err := resolve.Resolve(rules, host)
 		if err != nil {
 			unresolved++
 			continue

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // witnessed runs a witness of a supervisor over a call of this process, and tells what
@@ -37,7 +38,7 @@ func TestWitnessConnect(t *testing.T) {
 	accept(t, "unix", dir+"/there")
 	inet := func(at string) []byte { return sockaddr(netip.MustParseAddrPort(at)) }
 	local := func(p string) []byte { return append([]byte{unix.AF_UNIX, 0}, p...) }
-	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: policy.HostSocket}}}
+	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: resolve.HostSocket}}}
 	accept(t, "unix", dir+"/hidden")
 	if err := os.Symlink("hidden", dir+"/link"); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // FuzzDiagnose: whatever a server prints, nothing that the profile allows is
@@ -55,7 +56,7 @@ func check(t *testing.T, d Diagnosis) {
 	}
 	if len(d.Grant) > 0 {
 		file := "version = 1\n[servers.github]\ncommand = \"x\"\n" + strings.Join(d.Grant, "\n") + "\n"
-		if _, err := policy.Decode([]byte(file), "x.toml"); err != nil {
+		if _, err := config.Decode([]byte(file), "x.toml"); err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // TestPaste reads the lines to add with the real decoder and evaluates them: a
@@ -84,7 +85,7 @@ func pasted(t *testing.T, base string, grant []string, profile *policy.Profile) 
 		t.Fatal("nothing to paste")
 	}
 	file := "version = 1\n\n" + base + "\n" + strings.Join(grant, "\n") + "\n"
-	c, err := policy.Decode([]byte(file), "mcp-jail.toml")
+	c, err := config.Decode([]byte(file), "mcp-jail.toml")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}

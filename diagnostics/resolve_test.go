@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // fakeHost is someHost as policy.Resolve asks for it. Paths that end in "/" are
 // directories, as is whatever holds something.
-func fakeHost(files []string) policy.Host {
+func fakeHost(files []string) hostfs.Host {
 	modes := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}
 	for _, f := range files {
 		modes[path.Clean(f)] = 0o755
@@ -32,22 +35,22 @@ func fakeHost(files []string) policy.Host {
 	}
 	slices.Sort(names)
 	missing := func(op, p string) error { return &fs.PathError{Op: op, Path: p, Err: fs.ErrNotExist} }
-	return policy.Host{
-		Lstat: func(p string) (policy.FileInfo, error) {
+	return hostfs.Host{
+		Lstat: func(p string) (hostfs.FileInfo, error) {
 			if m, ok := modes[p]; ok {
 				at, _ := slices.BinarySearch(names, p)
-				return policy.FileInfo{Mode: m, ID: policy.FileID{Dev: 1, Ino: uint64(at + 1)}}, nil
+				return hostfs.FileInfo{Mode: m, ID: policy.FileID{Dev: 1, Ino: uint64(at + 1)}}, nil
 			}
-			return policy.FileInfo{}, missing("lstat", p)
+			return hostfs.FileInfo{}, missing("lstat", p)
 		},
 		Readlink: func(p string) (string, error) { return "", missing("readlink", p) },
-		ReadDir: func(p string) (out []policy.DirEntry, err error) {
+		ReadDir: func(p string) (out []hostfs.DirEntry, err error) {
 			if _, ok := modes[p]; !ok {
 				return nil, missing("open", p)
 			}
 			for _, n := range names {
 				if n != "/" && path.Dir(n) == p {
-					out = append(out, policy.DirEntry{Name: path.Base(n), Type: modes[n].Type()})
+					out = append(out, hostfs.DirEntry{Name: path.Base(n), Type: modes[n].Type()})
 				}
 			}
 			return out, nil
@@ -130,14 +133,14 @@ func TestRoundTrip(t *testing.T) {
 
 // TestRoundTripFlags is the same for a server given in place.
 func TestRoundTripFlags(t *testing.T) {
-	options := policy.InPlaceOptions{Command: []string{"node"}}
-	in := func(o policy.InPlaceOptions) *policy.Profile {
+	options := config.InPlaceOptions{Command: []string{"node"}}
+	in := func(o config.InPlaceOptions) *policy.Profile {
 		t.Helper()
-		p, err := policy.InPlace(o)
+		p, err := config.InPlace(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		profile, _, err := policy.Resolve(p, fakeHost(hostFiles))
+		profile, _, err := resolve.Resolve(p, fakeHost(hostFiles))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +179,7 @@ func TestRoundTripFlags(t *testing.T) {
 
 func resolved(t *testing.T, file, tool string) *policy.Profile {
 	t.Helper()
-	c, err := policy.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
+	c, err := config.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}
@@ -184,7 +187,7 @@ func resolved(t *testing.T, file, tool string) *policy.Profile {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}
-	profile, warnings, err := policy.Resolve(p, fakeHost(hostFiles))
+	profile, warnings, err := resolve.Resolve(p, fakeHost(hostFiles))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}

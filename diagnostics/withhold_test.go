@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // executed are what programs outside of the jail run or obey, and what the jail is built
@@ -71,7 +74,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 }
 
 // withFlags is the profile of a server in place with more flags.
-func withFlags(o policy.InPlaceOptions, flags []string, on policy.Host) (*policy.Profile, error) {
+func withFlags(o config.InPlaceOptions, flags []string, on hostfs.Host) (*policy.Profile, error) {
 	for i := 0; i+1 < len(flags); i += 2 {
 		switch value := flags[i+1]; flags[i] {
 		case "--read":
@@ -84,11 +87,11 @@ func withFlags(o policy.InPlaceOptions, flags []string, on policy.Host) (*policy
 			return nil, fmt.Errorf("flag %s", flags[i])
 		}
 	}
-	p, err := policy.InPlace(o)
+	p, err := config.InPlace(o)
 	if err != nil {
 		return nil, err
 	}
-	profile, _, err := policy.Resolve(p, on)
+	profile, _, err := resolve.Resolve(p, on)
 	return profile, err
 }
 
@@ -263,8 +266,8 @@ func TestWriteForbidden(t *testing.T) {
 		plain, plain + rule(".", "read = true"), plain + rule(".", "read = true\nexecute = true"), plain + rule(".", "read = true\nwrite = true") + rule("src", "read = true"),
 		plain + rule("~/docs/m.json", "read = true"), plain + "[servers.s.access]\n",
 	}
-	resolve := func(file string) (*policy.Profile, error) {
-		c, err := policy.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
+	resolving := func(file string) (*policy.Profile, error) {
+		c, err := config.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
 		if err != nil {
 			return nil, err
 		}
@@ -272,19 +275,19 @@ func TestWriteForbidden(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		profile, _, err := policy.Resolve(p, on)
+		profile, _, err := resolve.Resolve(p, on)
 		return profile, err
 	}
 	places := executed
 	var befores []*policy.Profile
 	for _, base := range bases {
-		before, err := resolve(base)
+		before, err := resolving(base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		befores = append(befores, before)
 	}
-	inPlace := policy.InPlaceOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
+	inPlace := config.InPlaceOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
 	r := rand.New(rand.NewPCG(20, 16))
 	proposed := 0
 	for range 4000 {
@@ -292,11 +295,11 @@ func TestWriteForbidden(t *testing.T) {
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
 		ev.Profile, ev.Exists = befores[i], exists
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
-			p, err := policy.InPlace(inPlace)
+			p, err := config.InPlace(inPlace)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ev.Profile, _, err = policy.Resolve(p, on); err != nil {
+			if ev.Profile, _, err = resolve.Resolve(p, on); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -307,7 +310,7 @@ func TestWriteForbidden(t *testing.T) {
 		case len(d.Flags) > 0:
 			after, err = withFlags(inPlace, d.Flags, on)
 		case len(d.Grant) > 0 && !ev.FromCommandLine:
-			after, err = resolve(bases[i] + "\n" + strings.Join(d.Grant, "\n") + "\n")
+			after, err = resolving(bases[i] + "\n" + strings.Join(d.Grant, "\n") + "\n")
 		default:
 			continue
 		}

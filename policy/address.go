@@ -62,13 +62,13 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 var specials = sync.OnceValue(func() []specialBlock {
 	block := netip.MustParsePrefix
 	return []specialBlock{
-		{block("169.254.169.254/32"), metadata},
-		{block("169.254.170.2/32"), metadata},
-		{block("100.100.100.200/32"), metadata},
-		{block("168.63.129.16/32"), metadata}, // a public address, which only a cloud's machines reach
-		{block("192.0.0.192/32"), metadata},
-		{block("fd00:ec2::/32"), metadata},
-		{block("fd20:ce::254/128"), metadata},
+		{block("169.254.169.254/32"), Metadata},
+		{block("169.254.170.2/32"), Metadata},
+		{block("100.100.100.200/32"), Metadata},
+		{block("168.63.129.16/32"), Metadata}, // a public address, which only a cloud's machines reach
+		{block("192.0.0.192/32"), Metadata},
+		{block("fd00:ec2::/32"), Metadata},
+		{block("fd20:ce::254/128"), Metadata},
 		{block("0.0.0.0/8"), unspecified},
 		{block("::/128"), unspecified},
 		{block("127.0.0.0/8"), loopback},
@@ -103,7 +103,7 @@ type specialBlock struct {
 }
 
 const (
-	metadata    = "is where a cloud serves credentials to its machines"
+	Metadata    = "is where a cloud serves credentials to its machines"
 	unspecified = "is the unspecified address, which leads to the host itself"
 	loopback    = "is the host's loopback"
 	private     = "is a private address"

@@ -52,47 +52,47 @@ func unenforceable(union, rights Rights) Rights {
 
 // grant is what conflicts are searched among: rules by path before the disk is
 // known, entries after.
-type grant struct {
-	path   string
-	rights Rights
-	rule   string
-	many   bool // other grants have the same rule
+type Grant struct {
+	Path   string
+	Rights Rights
+	Rule   string
+	Many   bool // other grants have the same rule
 }
 
-func (g grant) label() string {
-	if g.many {
-		return g.rule + " at " + g.path
+func (g Grant) label() string {
+	if g.Many {
+		return g.Rule + " at " + g.Path
 	}
-	return g.rule
+	return g.Rule
 }
 
 // conflict finds the first pair that cannot be enforced. grants must be sorted
 // by path, without duplicates.
-func conflict(grants []grant) error {
-	at := make(map[string]*grant, len(grants))
+func Conflict(grants []Grant) error {
+	at := make(map[string]*Grant, len(grants))
 	for i := range grants {
-		at[grants[i].path] = &grants[i]
+		at[grants[i].Path] = &grants[i]
 	}
 	for _, g := range grants {
-		if g.rights == 0 {
+		if g.Rights == 0 {
 			continue
 		}
 		var union Rights
-		var wider []*grant
-		for p := g.path; p != "/" && p != "."; {
+		var wider []*Grant
+		for p := g.Path; p != "/" && p != "."; {
 			p = path.Dir(p)
 			if w, ok := at[p]; ok {
-				union |= w.rights
+				union |= w.Rights
 				wider = append(wider, w)
 			}
 		}
-		bad := unenforceable(union, g.rights)
+		bad := unenforceable(union, g.Rights)
 		if bad == 0 {
 			continue
 		}
 		for _, w := range wider { // the nearest one that grants what is lost
-			if w.rights&bad != 0 {
-				return &ConflictError{Narrow: g.label(), Wide: w.label(), Keep: g.rights, Lost: bad, WideRights: w.rights}
+			if w.Rights&bad != 0 {
+				return &ConflictError{Narrow: g.label(), Wide: w.label(), Keep: g.Rights, Lost: bad, WideRights: w.Rights}
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func conflict(grants []grant) error {
 // of the home directory and absolute ones are three trees that only the host
 // can join.
 func lexicalConflict(rules []FsRule) error {
-	at := map[string]grant{}
+	at := map[string]Grant{}
 	for _, r := range rules {
 		p := path.Clean(r.Path)
 		switch {
@@ -116,17 +116,17 @@ func lexicalConflict(rules []FsRule) error {
 		default:
 			p = path.Join("/workspace", p)
 		}
-		at[p] = grant{path: p, rights: r.Rights(), rule: r.label()}
+		at[p] = Grant{Path: p, Rights: r.Rights(), Rule: r.Label()}
 	}
-	return conflict(sortedGrants(at))
+	return Conflict(sortedGrants(at))
 }
 
-func sortedGrants(at map[string]grant) []grant {
-	out := make([]grant, 0, len(at))
+func sortedGrants(at map[string]Grant) []Grant {
+	out := make([]Grant, 0, len(at))
 	for _, g := range at {
 		out = append(out, g)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].path < out[j].path })
+	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out
 }
 
@@ -145,9 +145,9 @@ func (r FsRule) Rights() (out Rights) {
 
 // label names the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
 // flag it came from.
-func (r FsRule) label() string {
-	if _, line := splitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+func (r FsRule) Label() string {
+	if _, line := SplitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + tomlString(r.Path)
+	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + TomlString(r.Path)
 }

@@ -6,14 +6,14 @@ import (
 )
 
 // checkVariable validates the exact name of a variable.
-func checkVariable(name string) error {
+func CheckVariable(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("the name is empty")
 	case strings.ContainsAny(name, "=\x00\r\n"):
-		return fmt.Errorf("%q is not the name of a variable", clip(name))
+		return fmt.Errorf("%q is not the name of a variable", Clip(name))
 	case strings.Contains(name, "*"):
-		return fmt.Errorf("%q: only access.env takes a prefix; here names are exact", clip(name))
+		return fmt.Errorf("%q: only access.env takes a prefix; here names are exact", Clip(name))
 	case len(name) > 1024:
 		return fmt.Errorf("the name is longer than 1024 bytes")
 	}
@@ -22,19 +22,19 @@ func checkVariable(name string) error {
 
 // checkEnvName validates the name of an env rule, whose only wildcard is a "*" at
 // its end.
-func checkEnvName(name string) error {
+func CheckEnvName(name string) error {
 	if literal, ok := strings.CutSuffix(name, "*"); ok {
 		if strings.Contains(literal, "*") {
-			return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", clip(name))
+			return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Clip(name))
 		}
 		if literal == "" {
 			return nil
 		}
 		name = literal
 	} else if strings.Contains(name, "*") {
-		return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", clip(name))
+		return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Clip(name))
 	}
-	return checkVariable(name)
+	return CheckVariable(name)
 }
 
 // MatchEnv evaluates the env rules for one variable and returns the rule that
@@ -92,7 +92,7 @@ func Dangerous(name string) bool {
 
 // looksSecret reports whether a variable forwarded by a prefix should be
 // treated as one that was granted by name.
-func looksSecret(name string) bool {
+func LooksSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {
 		if strings.Contains(upper, part) {

@@ -1,100 +1,10 @@
 package policy
 
 import (
-	"net/url"
-	"path"
-	"slices"
-	"sort"
-	"strconv"
 	"strings"
 )
 
-// environ builds the environment, in the three steps of docs/policy.md
-// "Environment rules".
-func (b *builder) environ(out *Profile, c *commands) error {
-	host := make(map[string]string, len(b.h.Environ))
-	for _, e := range b.h.Environ {
-		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
-			host[name] = value
-		}
-	}
-	env := make(map[string]Variable, 14)
-	set := func(name, value, rule string, secret bool) { env[name] = Variable{name, value, secret, rule} }
-	const minimal = "the minimal environment"
-	for name, value := range host {
-		switch name {
-		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
-		default:
-			if !strings.HasPrefix(name, "LC_") {
-				continue
-			}
-		}
-		set(name, value, minimal, false)
-	}
-	if b.h.User != "" {
-		set("USER", b.h.User, minimal, false)
-		set("LOGNAME", b.h.User, minimal, false)
-	}
-	set("PATH", b.visiblePath(out, c), minimal, false)
-
-	names := sortedKeys(host)
-	for _, name := range names {
-		rule, ok := MatchEnv(b.p.Env, name)
-		switch {
-		case rule.Name == "":
-			continue
-		case !ok:
-			if rule.Name == name && name != "PATH" {
-				delete(env, name) // a rule without read takes away from the minimal set too
-			}
-			continue
-		}
-		exact := rule.Name == name
-		if other := b.secretBeside(name); other != "" {
-			if !exact {
-				continue
-			}
-			b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
-		}
-		if _, base := env[name]; base && !exact {
-			continue
-		}
-		set(name, host[name], rule.label(), exact && !isMinimal(name) || looksSecret(name))
-		if exact && Dangerous(name) {
-			b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
-		}
-	}
-	for _, r := range b.p.Env {
-		switch _, ok := host[r.Name]; {
-		case !r.Read || strings.HasSuffix(r.Name, "*"):
-		case (r.Name == "HOME" || r.Name == "TMPDIR"):
-			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
-		case !ok:
-			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
-		}
-	}
-	if err := b.secrets(out, host, env); err != nil {
-		return err
-	}
-	set("HOME", out.Home, minimal, false)
-	set("TMPDIR", "/tmp", minimal, false)
-	if usesNpm(out) {
-		withoutRegistry(out.Net, env)
-	}
-	set(StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
-	for _, name := range sortedKeys(env) {
-		out.Env = append(out.Env, env[name])
-	}
-	for _, name := range names {
-		if _, passed := env[name]; !passed && name != "_" {
-			out.Withheld = append(out.Withheld, name)
-		}
-	}
-	sort.Strings(out.Withheld)
-	return nil
-}
-
-func isMinimal(name string) bool {
+func IsMinimal(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR":
 		return true
@@ -103,76 +13,9 @@ func isMinimal(name string) bool {
 }
 
 // label names the rule in messages.
-func (r EnvRule) label() string {
-	if _, line := splitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+func (r EnvRule) Label() string {
+	if _, line := SplitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + tomlString(r.Name)
-}
-
-// withoutRegistry tells npm what it would find out slowly. npx asks its registry even
-// when everything is there, and of one that it cannot reach it asks again, silently,
-// for more than a minute. With some network a package that is not there yet may
-// still come from a registry that a file of npm's names.
-func withoutRegistry(net []NetRule, env map[string]Variable) {
-	set := func(name, value, rule string) {
-		if _, chosen := env[name]; !chosen {
-			env[name] = Variable{Name: name, Value: value, Rule: rule}
-		}
-	}
-	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
-	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {
-		if u, err := url.Parse(env[name].Value); err == nil && u.Host != "" {
-			registry = u
-		}
-	}
-	port, err := strconv.Atoi(registry.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[registry.Scheme]
-	}
-	switch {
-	case !slices.ContainsFunc(net, func(r NetRule) bool { return r.Allow }):
-		set("npm_config_offline", "true", "mcp-jail: no network")
-	case !reaches(net, registry.Hostname(), registry.Scheme, port):
-		set("npm_config_prefer_offline", "true", "mcp-jail: no registry")
-		set("npm_config_fetch_retries", "0", "mcp-jail: no registry")
-	}
-}
-
-// reaches tells whether some request may be sent there.
-func reaches(net []NetRule, host, scheme string, port int) bool {
-	_, any := MatchNet(net, host, scheme, port, "", "")
-	return any || NeedsTerminating(net, host, scheme, port)
-}
-
-func usesNpm(out *Profile) bool {
-	if len(out.Argv) > 0 {
-		switch path.Base(out.Argv[0]) {
-		case "npx", "npm":
-			return true
-		}
-	}
-	return strings.HasSuffix(out.Program, "/npm/bin/npx-cli.js") || strings.HasSuffix(out.Program, "/npm/bin/npm-cli.js")
-}
-
-// visiblePath keeps the directories of PATH that exist in the jail; a directory
-// of shims is replaced by the one that holds the real programs.
-func (b *builder) visiblePath(out *Profile, c *commands) string {
-	var dirs []string
-	for _, d := range c.path {
-		if real, ok := c.shimmed[d]; ok {
-			d = real
-		}
-		at, err := b.f.find(d)
-		if err != nil || !at.exists() || !at.info.Mode.IsDir() {
-			continue
-		}
-		e, ok := out.Find(at.path)
-		if !ok || !e.Rights.Has(Execute) && !e.Rights.Has(Read) || slices.Contains(dirs, d) {
-			continue
-		}
-		dirs = append(dirs, d)
-		b.links = append(b.links, at.links...)
-	}
-	return strings.Join(dirs, ":")
+	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + TomlString(r.Name)
 }

@@ -1,20 +1,22 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+)
 
 // dotted prints a key as TOML would want it written.
-func dotted(parts []string) string {
+func Dotted(parts []string) string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
-		out[i] = bareOrQuoted(clip(p))
+		out[i] = BareOrQuoted(Clip(p))
 	}
 	return strings.Join(out, ".")
 }
 
-func bareOrQuoted(s string) string {
+func BareOrQuoted(s string) string {
 	for _, r := range s {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
-			return tomlString(s)
+			return TomlString(s)
 		}
 	}
 	if s == "" {
@@ -24,7 +26,7 @@ func bareOrQuoted(s string) string {
 }
 
 // clip keeps a hostile text out of messages.
-func clip(s string) string {
+func Clip(s string) string {
 	if len(s) <= 80 {
 		return s
 	}

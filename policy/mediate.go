@@ -64,7 +64,7 @@ func (p *Profile) Guards(op Op, path string) bool {
 	}
 	e, ok := p.Find(path)
 	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
-		!packaged(p.Entries, path)
+		!Packaged(p.Entries, path)
 }
 
 // MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
@@ -91,7 +91,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	if !ok || e.Origin == OriginHome || op == OpCreate {
 		return Granted
 	}
-	below, _ := protectedNames(folded(path.Base(dst)))
+	below, _ := ProtectedNames(folded(path.Base(dst)))
 	if e.Path != dst && slices.ContainsFunc(below, holds) || besidesGit(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
@@ -132,7 +132,7 @@ func guarded(rel string, op Op) bool {
 	}
 	names := strings.Split(folded(rel), "/")[1:]
 	for i, name := range names {
-		below, protected := protectedNames(name)
+		below, protected := ProtectedNames(name)
 		switch {
 		case !protected:
 		case name == ".git" && i < len(names)-1 && linked(names[i+1:]):
@@ -154,14 +154,14 @@ func guarded(rel string, op Op) bool {
 // believes in the directories of submodules and worktrees. A new one of a submodule
 // is refused as a whole: git takes it for what it has cloned before.
 func linked(names []string) bool {
-	parts := gitParts
+	parts := GitParts
 	switch names[0] {
 	case "modules":
 		if len(names) <= 2 {
 			return true
 		}
 	case "worktrees":
-		parts = linkParts
+		parts = LinkParts
 	default:
 		return false
 	}
@@ -181,7 +181,7 @@ func linked(names []string) bool {
 // packaged is exempt for a node_modules that a rule grants, and for those in what
 // one grants: the widest rule is where looking begins, since a workspace that lies
 // in a node_modules is a workspace like others. entries are sorted.
-func packaged(entries []Entry, file string) bool {
+func Packaged(entries []Entry, file string) bool {
 	for _, e := range entries {
 		if e.Origin == OriginRule && e.Path != "/" && Within(file, e.Path) {
 			return exempt("/" + path.Base(e.Path) + file[len(e.Path):])
@@ -200,7 +200,7 @@ func exempt(p string) bool {
 // ProtectedName reports whether a name, in whatever directory of a writable grant,
 // is one that the host executes or trusts what it holds.
 func ProtectedName(name string) bool {
-	_, protected := protectedNames(folded(name))
+	_, protected := ProtectedNames(folded(name))
 	return protected
 }
 
@@ -223,7 +223,7 @@ func folded(s string) string {
 	}
 	names := strings.Split(s, "/")
 	for i, name := range names {
-		names[i] = last(name, strings.TrimRight(name, ". "))
+		names[i] = Last(name, strings.TrimRight(name, ". "))
 	}
 	return strings.Join(names, "/")
 }

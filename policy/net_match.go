@@ -7,7 +7,7 @@ import (
 )
 
 // checkNet validates a rule whose host is normalised already.
-func checkNet(r NetRule) error {
+func CheckNet(r NetRule) error {
 	if r.Scheme == "tcp" {
 		switch {
 		case r.Port == 0:
@@ -20,13 +20,13 @@ func checkNet(r NetRule) error {
 	}
 	if r.PathPrefix != "" {
 		if r.PathPrefix[0] != '/' {
-			return fmt.Errorf("path_prefix %q must begin with \"/\"", clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q must begin with \"/\"", Clip(r.PathPrefix))
 		}
 		if strings.ContainsAny(r.PathPrefix, "?#\x00\r\n") {
-			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Clip(r.PathPrefix))
 		}
 		if _, clean := pathSegments(r.PathPrefix); !clean {
-			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", Clip(r.PathPrefix))
 		}
 	}
 	if r.Allow && r.Port == 53 {
@@ -50,7 +50,7 @@ func checkMethod(m string) error {
 	case m == "CONNECT":
 		return fmt.Errorf("methods: CONNECT asks for a tunnel, in which nothing could be seen")
 	case m == "" || len(m) > 32 || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
-		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", clip(m))
+		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", Clip(m))
 	}
 	return nil
 }
@@ -229,20 +229,20 @@ func (r NetRule) specificity() [2]int {
 }
 
 // parseHostPort reads the value of --net: HOST or HOST:PORT.
-func parseHostPort(s string) (host string, port int, err error) {
+func ParseHostPort(s string) (host string, port int, err error) {
 	if host = s; strings.Contains(s, "://") {
-		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", clip(s))
+		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", Clip(s))
 	}
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.Count(s, ":") == 1 || strings.HasSuffix(s[:i], "]")) {
 		host = s[:i]
 		for _, c := range s[i+1:] {
 			if c < '0' || c > '9' || port > 65535 {
-				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", clip(s))
+				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Clip(s))
 			}
 			port = port*10 + int(c-'0')
 		}
 		if port < 1 || port > 65535 {
-			return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", clip(s))
+			return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Clip(s))
 		}
 	}
 	host, err = NormalizeHost(host)

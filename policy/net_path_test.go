@@ -1,6 +1,8 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestCleanPath: what some server reads as a way up is not clean, and names that only
 // look unusual are.
@@ -31,7 +33,7 @@ func TestCleanPath(t *testing.T) {
 			t.Errorf("%q is below /pub", path)
 		}
 	}
-	if err := checkNet(NetRule{Host: "a", PathPrefix: "/a/..\u200b", Allow: true}); err == nil {
+	if err := CheckNet(NetRule{Host: "a", PathPrefix: "/a/..\u200b", Allow: true}); err == nil {
 		t.Error("a prefix with a way up is taken")
 	}
 }

@@ -94,14 +94,14 @@ func (p *Profile) removable(path string) bool {
 func (p *Profile) Distinct() []Entry { return slices.DeleteFunc(slices.Clone(p.Entries), p.loose) }
 
 // ofFiles are the rights of a file: making and removing it is its directory's business.
-const ofFiles = Read | Update | Execute
+const OfFiles = Read | Update | Execute
 
 func (p *Profile) loose(e Entry) bool {
-	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&ofFiles == 0 {
+	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&OfFiles == 0 {
 		return false
 	}
 	around, ok := p.Find(filepath.Dir(e.Path))
-	return ok && around.Origin == OriginRule && around.Rights&ofFiles == e.Rights&ofFiles
+	return ok && around.Origin == OriginRule && around.Rights&OfFiles == e.Rights&OfFiles
 }
 
 // holdsEntry tells whether a distinct entry is at or below path: such a name is

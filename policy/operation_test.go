@@ -1,6 +1,8 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+)
 
 // opProfile has one entry of each kind that operations depend on.
 func opProfile() *Profile {

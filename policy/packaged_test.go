@@ -1,6 +1,8 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestPackaged: what lies in a node_modules is a package's own, wherever the grant
 // begins, but for git directories and for a workspace that lies in one itself.

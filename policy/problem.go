@@ -50,11 +50,11 @@ func (ps Problems) Error() string {
 }
 
 // maxProblems bounds what is reported about one hostile file.
-const maxProblems = 100
+const MaxProblems = 100
 
 // err returns ps as an error, nil when it is empty; sorted by line within each
 // file, without duplicates, and cut at maxProblems.
-func (ps Problems) err() error {
+func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -77,8 +77,8 @@ func (ps Problems) err() error {
 		}
 		out = append(out, p)
 	}
-	if more := len(out) - maxProblems; more > 0 {
-		out = append(out[:maxProblems:maxProblems], Problem{File: out[0].File, Message: fmt.Sprintf("and %d more problems", more)})
+	if more := len(out) - MaxProblems; more > 0 {
+		out = append(out[:MaxProblems:MaxProblems], Problem{File: out[0].File, Message: fmt.Sprintf("and %d more problems", more)})
 	}
 	return out
 }

@@ -50,7 +50,7 @@ type Profile struct {
 
 	// reach is where this server, in all of its processes, and others may write. It is
 	// part of no output.
-	reach *Reach
+	Reach *Reach
 
 	// Programs are the files that may be started; nil means any that Entries
 	// lets execute. CommandArgs is set when a command rule constrains arguments

@@ -148,7 +148,7 @@ func (p *Profile) writeNet(j *jsonText) {
 		}
 		j.option("path_prefix", r.PathPrefix)
 		j.options("methods", r.Methods)
-		j.options("secrets", r.secretNames()) // names of variables
+		j.options("secrets", r.SecretNames()) // names of variables
 		j.member("allow").boolean(r.Allow)
 		j.member("rule").text(r.Where)
 		j.end('}')
@@ -189,9 +189,9 @@ func (p *Profile) writeEnv(j *jsonText) {
 
 func (j *jsonText) rights(r Rights) {
 	j.begin('[')
-	for _, n := range rightNames {
-		if r.Has(n.right) {
-			j.text(n.name)
+	for _, n := range RightNames {
+		if r.Has(n.Right) {
+			j.text(n.Name)
 		}
 	}
 	j.end(']')

@@ -1,6 +1,8 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+)
 
 // Rights is the set of things that may be done below a path. The five are
 // separate in the policy and in the kernel.
@@ -21,9 +23,9 @@ const (
 	AllRights = Read | Write | Execute
 )
 
-var rightNames = []struct {
-	right Rights
-	name  string
+var RightNames = []struct {
+	Right Rights
+	Name  string
 }{
 	{Read, "read"}, {Create, "create"}, {Update, "update"}, {Delete, "delete"}, {Execute, "execute"},
 }
@@ -39,13 +41,13 @@ func (r Rights) String() string {
 		return "nothing"
 	}
 	var names []string
-	for _, n := range rightNames {
+	for _, n := range RightNames {
 		switch {
-		case n.right == Create && r.Has(Write):
+		case n.Right == Create && r.Has(Write):
 			names = append(names, "write")
-		case Write.Has(n.right) && r.Has(Write):
-		case r.Has(n.right):
-			names = append(names, n.name)
+		case Write.Has(n.Right) && r.Has(Write):
+		case r.Has(n.Right):
+			names = append(names, n.Name)
 		}
 	}
 	return strings.Join(names, " ")

@@ -1,43 +1,4 @@
 package policy
 
-import (
-	"errors"
-	"io/fs"
-	"path"
-	"syscall"
-)
-
 // Unsearched is the Rule of an entry that hides a directory which cannot be looked into.
 const Unsearched = "cannot be searched"
-
-// shut hides a directory that cannot be looked into. What it holds cannot be
-// judged, but the server could reach it: with chmod, as its owner, or by guessing
-// names. Otherwise it would close a directory in one session, and open it in the
-// next, which has found nothing there to hide.
-func (b *builder) shut(dir string) {
-	for ; ; dir = path.Dir(dir) {
-		e, ok := b.find(dir)
-		if !ok || e.Rights == 0 || e.Origin == OriginHome || e.Origin == OriginBaseline && e.Rights&Write == 0 && !b.granted(e.Path) {
-			return
-		}
-		info, err := b.h.Lstat(dir)
-		switch {
-		case err == nil:
-			if !info.Mode.IsDir() || info.UID != b.h.UID && !b.passable(dir) {
-				return
-			}
-			b.warn("unreadable", e.Rule, "%s cannot be searched for what has to be hidden or protected in it: all of it is hidden; make it readable (chmod u+rx) and start again", dir)
-			b.at[dir] = Entry{Path: dir, Kind: KindDir, Origin: OriginSensitive, Named: dir, Rule: Unsearched, ID: info.ID}
-			return
-		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.passable(path.Dir(dir)):
-			return // gone, or something that the kernel keeps from everybody here: a dead mount
-		}
-		// Without its directory it cannot be reached, and not be hidden either.
-	}
-}
-
-// passable tells whether names in a directory can be asked about.
-func (b *builder) passable(dir string) bool {
-	_, err := b.h.Lstat(path.Join(dir, ".env"))
-	return err == nil || errors.Is(err, fs.ErrNotExist)
-}

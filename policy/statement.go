@@ -176,9 +176,9 @@ func (h StatementHost) write(j *jsonText) {
 // rightList names each right.
 func rightList(r Rights) []string {
 	out := []string{}
-	for _, n := range rightNames {
-		if r.Has(n.right) {
-			out = append(out, n.name)
+	for _, n := range RightNames {
+		if r.Has(n.Right) {
+			out = append(out, n.Name)
 		}
 	}
 	return out

@@ -14,6 +14,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 type checkCmd struct {
@@ -68,7 +71,7 @@ func (k *checkCmd) Run(c console) error {
 	if k.Timeout <= 0 {
 		return usageErrorf("--timeout %s: no server answers in that time; write it like 60s or 2m", k.Timeout)
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (k *checkCmd) Run(c console) error {
 		return err
 	}
 	host.Configs = absolutePaths(files)
-	config, warnings, err := policy.Load(policy.LoadOptions{Files: files})
+	cfg, warnings, err := config.Load(config.LoadOptions{Files: files})
 	if err != nil {
 		return k.reportBroken(c, err)
 	}
@@ -90,12 +93,12 @@ func (k *checkCmd) Run(c console) error {
 		}
 		defer signal.Stop(interrupted)
 	}
-	names := config.ServerNames()
+	names := cfg.ServerNames()
 	reports := make([]serverReport, 0, len(names))
 	worst := exitOK
 	for _, name := range names {
 		t := &target{host: host}
-		r := k.checkServer(c, t, config, name, axes)
+		r := k.checkServer(c, t, cfg, name, axes)
 		select {
 		case s := <-interrupted:
 			c.errorf("interrupted while %s was tried; nothing is reported", name)
@@ -111,7 +114,7 @@ func (k *checkCmd) Run(c console) error {
 			Files    []string       `json:"files"`
 			Warnings []string       `json:"warnings,omitempty"`
 			Servers  []serverReport `json:"servers"`
-		}{config.Files, warningTexts(warnings), reports}
+		}{cfg.Files, warningTexts(warnings), reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", diagnostics.EscapeJSON(b))
 	} else {
@@ -122,7 +125,7 @@ func (k *checkCmd) Run(c console) error {
 			c.printf("%s", r.text(c))
 		}
 		if len(names) == 0 {
-			c.printf("no server is configured%s\n", configSources(config.Files))
+			c.printf("no server is configured%s\n", configSources(cfg.Files))
 		}
 	}
 	if worst != exitOK {
@@ -144,7 +147,7 @@ func (k *checkCmd) reportBroken(c console, err error) error {
 	if k.Format != "json" {
 		return err
 	}
-	var untrusted *policy.UntrustedError
+	var untrusted *config.UntrustedError
 	switch {
 	case errors.As(err, &problems):
 	case errors.As(err, &untrusted):
@@ -170,14 +173,14 @@ func (k *checkCmd) reportBroken(c console, err error) error {
 }
 
 // checkServer checks one server as far as its mistakes let it.
-func (k *checkCmd) checkServer(c console, t *target, config *policy.Config, name string, axes []policy.Axis) (r serverReport) {
+func (k *checkCmd) checkServer(c console, t *target, cfg *config.Config, name string, axes []policy.Axis) (r serverReport) {
 	r = serverReport{Server: name}
 	fail := func(status int, err error) serverReport {
 		r.Errors, r.status = append(r.Errors, err.Error()), max(r.status, status)
 		return r
 	}
 	var err error
-	t.setConfig(config, name, "", axes)
+	t.setConfig(cfg, name, "", axes)
 	if t.policy, err = t.policyOf(""); err != nil {
 		return fail(exitUsage, err)
 	}
@@ -193,7 +196,7 @@ func (k *checkCmd) checkServer(c console, t *target, config *policy.Config, name
 	if err != nil {
 		return fail(exitHost, err)
 	}
-	r.Warnings = append(r.Warnings, warningTexts(policy.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
+	r.Warnings = append(r.Warnings, warningTexts(resolve.HardLinks(t.profile, t.host, maxHardLinkFiles))...)
 	if k.Probe {
 		err = t.tryServer(c, &r, k.Timeout)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // policyFlags are the policy of a server that is given in place.
@@ -255,7 +256,7 @@ func missingDashesHint(args []string, server serverCommand) string {
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
-			return policy.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // meant to be one of ours
+			return config.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // meant to be one of ours
 		}) || isSubcommand(args[0]) {
 			return ""
 		}

@@ -13,6 +13,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 type doctorCmd struct {
@@ -164,16 +167,16 @@ func findTLSProgram() confine.Feature {
 // tryJail starts a program under the default policy, without a workspace. With hosts
 // it is a policy that grants those alone.
 func tryJail(launcher confine.Launcher, hosts ...string) error {
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		return err
 	}
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
+	p, err := config.InPlace(config.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
 	if err != nil {
 		return err
 	}
 	host.Dir = "/"
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jessevdk/go-flags"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // subcommand is one word that may follow mcp-jail. The help texts are part of the
@@ -53,7 +53,7 @@ func unknownFlag(typed string, names []string) error {
 }
 
 func didYouMean(dashes, word string, names []string) string {
-	if near := policy.Nearest(word, names); near != "" {
+	if near := config.Nearest(word, names); near != "" {
 		return fmt.Sprintf(", did you mean %q?", dashes+near)
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 type planCmd struct {
@@ -163,7 +164,7 @@ func originText(e policy.Entry) string {
 		}
 		return "private home"
 	case policy.OriginSensitive:
-		if e.Named == policy.HostSocket {
+		if e.Named == resolve.HostSocket {
 			return e.Rule
 		}
 		return "sensitive"

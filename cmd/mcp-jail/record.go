@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // The record of a server's last session stands beside its private HOME, which
 // the server cannot see: StateDir/servers/NAME/last.json.
-func recordFile(host policy.Host, server string) string {
+func recordFile(host hostfs.Host, server string) string {
 	return filepath.Join(host.StateDir, "servers", server, "last.json")
 }
 
@@ -25,19 +25,19 @@ type recorder struct {
 	saved   bool  // one was: what is there is of this session
 }
 
-func newRecorder(host policy.Host, server string) *recorder {
+func newRecorder(host hostfs.Host, server string) *recorder {
 	file := recordFile(host, server)
 	return &recorder{file: file, marker: markerBeside(file), unsafe: checkRecordPrivate(host, server)}
 }
 
 // checkRecordPrivate checks that another user has no say in a record and what is beside it, nor
 // by a link in which file is written.
-func checkRecordPrivate(host policy.Host, server string) error {
+func checkRecordPrivate(host hostfs.Host, server string) error {
 	file := recordFile(host, server)
 	for _, name := range []string{file, string(markerBeside(file)), failedRecordFile(file)} {
 		below, err := filepath.Rel(host.StateDir, name)
 		if err == nil {
-			err = policy.CheckPrivate(host.StateDir, below)
+			err = hostfs.CheckPrivate(host.StateDir, below)
 		}
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (k *recorder) preserveFailure() {
 }
 
 // recordReader reads the record of a server's last session.
-func recordReader(host policy.Host, server string) func() (diagnostics.Record, bool) {
+func recordReader(host hostfs.Host, server string) func() (diagnostics.Record, bool) {
 	return func() (diagnostics.Record, bool) {
 		if checkRecordPrivate(host, server) != nil {
 			return diagnostics.Record{}, false

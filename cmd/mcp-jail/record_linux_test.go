@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A link below the state directory chooses no file that a record or a mark overwrites,
@@ -17,7 +17,7 @@ func TestRecordPlanted(t *testing.T) {
 	for _, planted := range []string{"servers", "servers/s", "servers/s/begun", "servers/s/last.json"} {
 		t.Run(planted, func(t *testing.T) {
 			state, elsewhere := t.TempDir(), t.TempDir()
-			host := policy.Host{StateDir: state}
+			host := hostfs.Host{StateDir: state}
 			victims := []string{"begun", "last.json", "s/begun", "s/last.json"}
 			for _, v := range append(victims, "file") {
 				must(t, os.MkdirAll(filepath.Dir(filepath.Join(elsewhere, v)), 0o700))

@@ -6,7 +6,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // refuseSession tells why no server was started: on standard error, in the
@@ -26,10 +27,10 @@ func refuseSession(c console, t *target, name string, err error) {
 // diagnosisOf turns an error from before the start into a diagnosis.
 func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var usage *usageError
-	var missing *policy.CommandError
+	var missing *resolve.CommandError
 	var host *hostError
-	var unknown *policy.UnknownServerError
-	var untrusted *policy.UntrustedError
+	var unknown *config.UnknownServerError
+	var untrusted *config.UntrustedError
 	switch {
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())

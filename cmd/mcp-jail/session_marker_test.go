@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A loss is told of the session that it is about, whatever others did meanwhile.
 func TestSessionMarker(t *testing.T) {
-	m := markerBeside(recordFile(policy.Host{StateDir: t.TempDir()}, "s"))
+	m := markerBeside(recordFile(hostfs.Host{StateDir: t.TempDir()}, "s"))
 	if _, ok := m.read(); ok {
 		t.Fatal("there is one before the first session")
 	}
@@ -84,7 +84,7 @@ func TestSessionMarker(t *testing.T) {
 // Where not even a mark can be made, no record stays that would pass for the last.
 func TestRecordWithoutMarker(t *testing.T) {
 	for _, begun := range []bool{true, false} {
-		k := newRecorder(policy.Host{StateDir: t.TempDir()}, "s")
+		k := newRecorder(hostfs.Host{StateDir: t.TempDir()}, "s")
 		k.save(diagnostics.Record{Server: "s", Time: time.Now()})
 		if k.saveErr != nil {
 			t.Fatal(k.saveErr)
@@ -104,7 +104,7 @@ func TestRecordWithoutMarker(t *testing.T) {
 func TestRecordIncomplete(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	host := policy.Host{StateDir: filepath.Join(state, "mcp-jail")}
+	host := hostfs.Host{StateDir: filepath.Join(state, "mcp-jail")}
 	k := newRecorder(host, "s")
 	k.marker.touch()
 	r := diagnostics.Record{Server: "s", Time: time.Now()}
@@ -146,7 +146,7 @@ func TestRecordIncomplete(t *testing.T) {
 
 // BenchmarkSessionMarker is what a session's begin adds to a start.
 func BenchmarkSessionMarker(b *testing.B) {
-	m := markerBeside(recordFile(policy.Host{StateDir: b.TempDir()}, "s"))
+	m := markerBeside(recordFile(hostfs.Host{StateDir: b.TempDir()}, "s"))
 	m.touch()
 	for b.Loop() {
 		m.touch()

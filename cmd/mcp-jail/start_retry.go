@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // An upgrade or a useradd replaces files that every jail shows. A start that meets one
@@ -58,7 +59,7 @@ func (t *target) reresolve(p *policy.Profile) (*policy.Profile, error) {
 			return nil, err
 		}
 	}
-	now, _, err := policy.Resolve(of, t.host)
+	now, _, err := resolve.Resolve(of, t.host)
 	return now, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // Exit statuses. run passes the server's own on.
@@ -63,7 +65,7 @@ func reportError(c console, err error) int {
 
 func exitStatusOf(err error) int {
 	var quiet reportedStatus
-	var missing *policy.CommandError
+	var missing *resolve.CommandError
 	var host *hostError
 	switch {
 	case err == nil:
@@ -84,16 +86,16 @@ func exitStatusOf(err error) int {
 func isUserError(err error) bool {
 	var (
 		usage     *usageError
-		config    *configError
+		cfg       *configError
 		problems  policy.Problems
-		unknown   *policy.UnknownServerError
-		untrusted *policy.UntrustedError
-		store     *policy.TrustStoreError
+		unknown   *config.UnknownServerError
+		untrusted *config.UntrustedError
+		store     *config.TrustStoreError
 		conflict  *policy.ConflictError
-		rule      *policy.RuleError
-		workspace *policy.WorkspaceError
+		rule      *resolve.RuleError
+		workspace *resolve.WorkspaceError
 	)
-	return errors.As(err, &usage) || errors.As(err, &config) || errors.As(err, &problems) ||
+	return errors.As(err, &usage) || errors.As(err, &cfg) || errors.As(err, &problems) ||
 		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
 		errors.As(err, &rule) || errors.As(err, &workspace)
 }

@@ -7,19 +7,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // target is one server as the command line and the configuration describe it:
 // resolved against this host, not yet compiled for its kernel.
 type target struct {
-	config      *policy.Config                            // nil for a command given in place
+	config      *config.Config                            // nil for a command given in place
 	policyOf    func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
-	commandLine policy.InPlaceOptions                     // of one given in place
+	commandLine config.InPlaceOptions                     // of one given in place
 	invocation  []string                                  // by which that is started
 	policy      *policy.Policy
 	profile     *policy.Profile
 	warnings    []policy.Warning
-	host        policy.Host
+	host        hostfs.Host
 	isTool      bool // of one tool, or of those without a table
 }
 
@@ -73,7 +76,7 @@ func isExecutable(path string) bool {
 
 // declaration are the lines that declare a server given in place, and where.
 func (t *target) declaration() []string {
-	return append([]string{"# " + policy.UserConfigFile(t.host)}, t.commandLine.Declare()...)
+	return append([]string{"# " + config.UserConfigFile(t.host)}, t.commandLine.Declare()...)
 }
 
 // pathExists tells whether there is anything at path, outside of the jail.
@@ -90,7 +93,7 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 	if err != nil {
 		return nil, err
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		return nil, &hostError{err}
 	}
@@ -105,11 +108,11 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 	case server.given && common.Config != nil:
 		return nil, usageErrorf("--config %s would not be used: a command behind -- gets its policy from the flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
-		t.commandLine = policy.InPlaceOptions{
+		t.commandLine = config.InPlaceOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
-		t.policy, err = policy.InPlace(t.commandLine)
+		t.policy, err = config.InPlace(t.commandLine)
 		t.invocation = server.invocation
 	default:
 		if given := flags.firstSet(); given != "" {
@@ -132,23 +135,23 @@ func (t *target) loadConfigured(common commonFlags, flags policyFlags, name, too
 		return nil, err
 	}
 	t.host.Configs = absolutePaths(files)
-	config, warnings, err := policy.Load(policy.LoadOptions{Files: files, Workspace: flags.Workspace})
+	cfg, warnings, err := config.Load(config.LoadOptions{Files: files, Workspace: flags.Workspace})
 	t.warnings = warnings
 	if err != nil {
 		return nil, err
 	}
-	t.setConfig(config, name, flags.Workspace, axes)
+	t.setConfig(cfg, name, flags.Workspace, axes)
 	return t.policyOf(tool)
 }
 
 // setConfig makes t the target of a configured server.
-func (t *target) setConfig(config *policy.Config, name, workspace string, axes []policy.Axis) {
-	t.config, t.warnings = config, append(t.warnings, config.Untaken(name)...)
-	if s := config.Servers[name]; s != nil && workspace != "" {
+func (t *target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
+	t.config, t.warnings = cfg, append(t.warnings, cfg.Untaken(name)...)
+	if s := cfg.Servers[name]; s != nil && workspace != "" {
 		s.Workspace = workspace // of all of its processes
 	}
 	t.policyOf = func(tool string) (*policy.Policy, error) {
-		p, err := config.Policy(name, tool)
+		p, err := cfg.Policy(name, tool)
 		if err != nil {
 			return nil, err
 		}
@@ -157,9 +160,9 @@ func (t *target) setConfig(config *policy.Config, name, workspace string, axes [
 	}
 }
 
-func resolveProfile(p *policy.Policy, host policy.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
-	profile, warnings, err := policy.Resolve(p, host)
-	var missing *policy.CommandError
+func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
+	profile, warnings, err := resolve.Resolve(p, host)
+	var missing *resolve.CommandError
 	if err != nil && !isUserError(err) && !errors.As(err, &missing) {
 		err = &hostError{err}
 	}

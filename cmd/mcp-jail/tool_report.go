@@ -9,6 +9,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // toolReport is what is known of one tool: of a stateful server its name and what
@@ -35,7 +38,7 @@ func (t *target) toolTarget(name string) (*target, error) {
 	return t.toolTargetOn(name, t.host)
 }
 
-func (t *target) toolTargetOn(name string, host policy.Host) (*target, error) {
+func (t *target) toolTargetOn(name string, host hostfs.Host) (*target, error) {
 	tool := &target{config: t.config, policyOf: t.policyOf, host: t.host, isTool: true}
 	var err error
 	if tool.policy, err = t.policyOf(name); err != nil {
@@ -56,7 +59,7 @@ type toolCache struct {
 
 type cachedTool struct {
 	*target
-	lookups policy.Lookups
+	lookups hostfs.Lookups
 }
 
 // maxCachedTools bounds them: the lookups of a large workspace are many.
@@ -101,7 +104,7 @@ func (t *target) reportTool(name string, server *serverReport) (r toolReport, st
 	}
 	r.Warnings = tool.warningTexts()
 	if r.Where != "" {
-		r.Warnings = append(r.Warnings, warningTexts(policy.HardLinks(tool.profile, t.host, maxHardLinkFiles))...)
+		r.Warnings = append(r.Warnings, warningTexts(resolve.HardLinks(tool.profile, t.host, maxHardLinkFiles))...)
 	}
 	plan, err := tool.compile()
 	if plan != nil {
@@ -153,7 +156,7 @@ func (t *target) unofferedTools(r *serverReport) (errs []string) {
 			continue
 		}
 		msg := fmt.Sprintf("%s: there is a table for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
-		switch near := policy.Nearest(name, offered); {
+		switch near := config.Nearest(name, offered); {
 		case near == "":
 		case slices.Contains(declared, near):
 			msg += fmt.Sprintf("; %q has a table of its own", near)
@@ -224,7 +227,7 @@ func accessSummary(p *policy.Policy) string {
 // undeclaredToolWarning explains a tool that the configuration does not name.
 func (t *target) undeclaredToolWarning(tool string) policy.Warning {
 	msg := fmt.Sprintf("no table is for the tool %q: if the server lists one, it runs under the default policy; if not, a call of it is refused", tool)
-	if near := policy.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
+	if near := config.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.policy.Where}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 type trustCmd struct {
@@ -36,32 +36,32 @@ func (t *trustCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	data, err := policy.ReadConfigFile(file)
+	data, err := config.ReadConfigFile(file)
 	if err != nil {
 		return configErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
 	}
-	config, err := loadWithLayers(file, data)
+	cfg, err := loadWithLayers(file, data)
 	if err != nil {
 		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)
 	}
 	c.printf("%s\n", printableText(string(data)))
-	for _, name := range config.ServerNames() {
-		for _, w := range config.Untaken(name) {
+	for _, name := range cfg.ServerNames() {
+		for _, w := range cfg.Untaken(name) {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
 		}
 	}
-	c.printf("%s", grantSummary(policy.LayerGrants(data, file)))
+	c.printf("%s", grantSummary(config.LayerGrants(data, file)))
 	if c.writeErr != nil && *c.writeErr != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be shown", file)
 	}
 	if err := t.confirm(c, file); err != nil {
 		return err
 	}
-	if err := (policy.TrustStore{}).Trust(file, data); err != nil {
+	if err := (config.TrustStore{}).Trust(file, data); err != nil {
 		return fmt.Errorf("%s is not trusted, because that cannot be recorded: %w", file, err)
 	}
-	if filepath.Base(file) != policy.ProjectFile {
-		c.printf("%s only a file called %s is looked for in a project; one that --config names needs no trust\n", c.paint(yellow, "warning:"), policy.ProjectFile)
+	if filepath.Base(file) != config.ProjectFile {
+		c.printf("%s only a file called %s is looked for in a project; one that --config names needs no trust\n", c.paint(yellow, "warning:"), config.ProjectFile)
 	}
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
@@ -85,7 +85,7 @@ func (t *trustCmd) confirm(c console, file string) error {
 }
 
 // grantSummary stand at the end, where they are read.
-func grantSummary(all []policy.LayerGrant) string {
+func grantSummary(all []config.LayerGrant) string {
 	var b strings.Builder
 	for _, g := range all {
 		if g.Starts != nil {
@@ -111,12 +111,12 @@ func grantSummary(all []policy.LayerGrant) string {
 
 // loadWithLayers is what a project's file says in the place where it is looked for, with
 // the layers below it. A file of another name has no such place.
-func loadWithLayers(file string, data []byte) (*policy.Config, error) {
-	if filepath.Base(file) != policy.ProjectFile {
-		return policy.Decode(data, file)
+func loadWithLayers(file string, data []byte) (*config.Config, error) {
+	if filepath.Base(file) != config.ProjectFile {
+		return config.Decode(data, file)
 	}
-	config, _, err := policy.Load(policy.LoadOptions{Workspace: filepath.Dir(file), Project: data})
-	return config, err
+	cfg, _, err := config.Load(config.LoadOptions{Workspace: filepath.Dir(file), Project: data})
+	return cfg, err
 }
 
 // printableText shows what would hide or reorder the text that is being accepted.
@@ -142,7 +142,7 @@ func (u *untrustCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	err = policy.TrustStore{}.Untrust(file)
+	err = config.TrustStore{}.Untrust(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.printf("%s was not trusted\n", file)
 		return nil
@@ -159,5 +159,5 @@ func policyFilePath(file string) (string, error) {
 		return absolutePath(file)
 	}
 	dir, err := os.Getwd()
-	return filepath.Join(dir, policy.ProjectFile), err
+	return filepath.Join(dir, config.ProjectFile), err
 }

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 type whyCmd struct {
@@ -42,7 +43,7 @@ too.`
 }
 
 func (w *whyCmd) Run(c console) error {
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ type serverRecords struct {
 }
 
 // listRecords are the servers that have a record, the latest session first.
-func listRecords(host policy.Host) (all []serverRecords) {
+func listRecords(host hostfs.Host) (all []serverRecords) {
 	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
 	for _, dir := range dirs {
 		s := serverRecords{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(recordFile(host, "")))}
@@ -123,7 +124,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		}
 		names = append(names, s.Server)
 	}
-	for _, begin := range []string{name, policy.PackageName(name)} {
+	for _, begin := range []string{name, config.PackageName(name)} {
 		for _, s := range all {
 			switch {
 			case begin == "" || !strings.HasPrefix(s.Server, begin):
@@ -138,7 +139,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		}
 	}
 	hint := ""
-	if near := policy.Nearest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
+	if near := config.Nearest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
 		hint = "; mcp-jail why --list  lists those that there are"
@@ -189,7 +190,7 @@ func (s serverRecords) load() (record diagnostics.Record, err error) {
 }
 
 // printList prints what is recorded.
-func (w *whyCmd) printList(c console, host policy.Host, all []serverRecords) error {
+func (w *whyCmd) printList(c console, host hostfs.Host, all []serverRecords) error {
 	for i, s := range all {
 		if checkRecordPrivate(host, s.Server) != nil {
 			continue // asked for, it is refused with the reason

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // In place of mcp-jail stands this test: a proxy that confines nothing. What the demonstration says of that is known.
@@ -50,7 +50,7 @@ func fake(arguments []string) int {
 }
 
 // rehearsal is a configuration with the fake, whose output goes to a file and whose site is in a directory of its own.
-func rehearsal(t *testing.T) (c config, site string) {
+func rehearsal(t *testing.T) (c options, site string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -73,7 +73,7 @@ func rehearsal(t *testing.T) (c config, site string) {
 	}
 	t.Setenv("TMPDIR", site)
 	t.Setenv("TMP", site)
-	return config{programs: built, out: out}, site
+	return options{programs: built, out: out}, site
 }
 
 func isEmpty(t *testing.T, dir string) {
@@ -173,7 +173,7 @@ func TestToolTables(t *testing.T) {
 	if !strings.HasSuffix(string(text), "\n\n"+toolTables) {
 		t.Errorf("these are not the tables of %s:\n%s", text, toolTables)
 	}
-	if _, err := policy.Decode(text, "notes.toml"); err != nil {
+	if _, err := config.Decode(text, "notes.toml"); err != nil {
 		t.Error(err)
 	}
 }

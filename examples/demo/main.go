@@ -24,15 +24,15 @@ import (
 // patience bounds the whole run, so that it ends even where a server hangs.
 const patience = 2 * time.Minute
 
-// config is what the flags say. A program without a path is built.
-type config struct {
+// options is what the flags say. A program without a path is built.
+type options struct {
 	programs programs
 	color    bool
 	out      *os.File
 }
 
 func main() {
-	var c config
+	var c options
 	flag.StringVar(&c.programs.jail, "mcp-jail", "", "use this `file` instead of building mcp-jail")
 	flag.StringVar(&c.programs.notes, "notes", "", "use this `file` instead of building notes")
 	flag.StringVar(&c.programs.thief, "thief", "", "use this `file` instead of building thief")
@@ -56,7 +56,7 @@ func main() {
 }
 
 // run returns after everything it started has ended and everything it made is removed, also when ctx ends early.
-func run(ctx context.Context, c config) error {
+func run(ctx context.Context, c options) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	site, err := newSite()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // The bounds of a directory. A server has a file for each of its clients, their
@@ -31,7 +31,7 @@ func (d directory) close() { d.root.Close() }
 
 // openDir opens a directory that is nobody else's to write.
 func openDir(dir string) (directory, error) {
-	if err := policy.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+	if err := hostfs.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
 		return directory{}, err
 	}
 	named, err := os.Lstat(dir)
@@ -57,7 +57,7 @@ func openDir(dir string) (directory, error) {
 }
 
 func makeDir(dir string) (directory, error) {
-	if err := policy.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+	if err := hostfs.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
 		return directory{}, err // before anything is made where another user chose
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // site is a home directory with a workspace, a PATH and an /opt of its own.
@@ -70,7 +73,7 @@ func (s *site) profile(command ...string) *policy.Profile {
 		command[i] = strings.ReplaceAll(command[i], "ROOT", s.root)
 	}
 	ws := filepath.Join(s.root, "home/ws")
-	p, err := policy.InPlace(policy.InPlaceOptions{Command: command, Workspace: ws, Dir: ws, Name: "s"})
+	p, err := config.InPlace(config.InPlaceOptions{Command: command, Workspace: ws, Dir: ws, Name: "s"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -78,14 +81,14 @@ func (s *site) profile(command ...string) *policy.Profile {
 		name, _, _ := strings.Cut(v, "=")
 		p.Env = append(p.Env, policy.EnvRule{Name: name, Read: true, Where: "--env"})
 	}
-	host, err := policy.LocalHost()
+	host, err := hostfs.LocalHost()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	host.Home, host.Dir = filepath.Join(s.root, "home"), ws
 	host.ConfigDir, host.StateDir, host.CacheDir = host.Home+"/.config/mcp-jail", host.Home+"/.local/state/mcp-jail", host.Home+"/.cache/mcp-jail"
 	host.Environ = append([]string{"PATH=" + s.root + "/bin:/usr/bin:/bin"}, s.env...)
-	profile, _, err := policy.Resolve(p, host)
+	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		s.t.Fatal(err)
 	}

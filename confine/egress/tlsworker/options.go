@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Name is that of the program.
@@ -49,7 +50,7 @@ func Find(self, path string, reach WriterFunc) (string, error) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found, links, err := policy.Trace(filepath.Join(dir, Name))
+		found, links, err := hostfs.Trace(filepath.Join(dir, Name))
 		if err != nil {
 			continue
 		}
@@ -96,7 +97,7 @@ func CheckRoots(reach WriterFunc) error {
 			if !filepath.IsAbs(file) {
 				continue
 			}
-			found, links, _ := policy.Trace(file)
+			found, links, _ := hostfs.Trace(file)
 			if why := reach.whoReplaces(found, links, false); why != "" {
 				return fmt.Errorf("the variable %s names %s, and %s, so it could choose whose certificates are believed: keep them where no server may write", name, file, why)
 			}

@@ -1,0 +1,222 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Config is what one file, or the merged layers, say. It holds what was
+// written and no more: defaults are filled in by [Config.Policy].
+type Config struct {
+	Version int // 0 where the file does not say; 1 is the only one there is
+	Servers map[string]*Server
+	Files   []string // the files that were read, first layer first
+}
+
+// Server is one [servers.NAME] table. Pointers are nil where the key is absent.
+type Server struct {
+	Name               string
+	Command            string
+	Arguments          []string
+	Workspace          string
+	Stateful           *bool
+	Variables          []policy.EnvRule // all exact, all with Read
+	Home               string           // "", "private" or "real"
+	StartupTimeoutSecs *int
+	CallTimeoutSecs    *int
+	Roots              string // "", "off", "narrow" or "advertise"
+	Advertise          *bool
+	Description        string
+	Waive              []policy.Axis
+	Warm               *int
+	MaxConcurrentCalls *int
+	Access             *Access
+	Limits             LimitsTable
+	Tools              map[string]*Tool
+	// Merge says how a list joins what earlier layers said: the keys are
+	// "arguments", "variables" and "waive".
+	Merge map[string]Strategy
+	Where string
+	// Project is the project's file that has a part in what runs, "" where there is
+	// none: then it is not the user's server of that name. Load sets it.
+	Project string
+	untaken []string // see Config.Untaken
+}
+
+// Tool is one [servers.NAME.tools.TOOL] table.
+type Tool struct {
+	Name   string
+	Access *Access
+	Warm   *int // nil: the server's
+	Where  string
+}
+
+// Access is one access table. That it is there at all replaces the default
+// policy, unless it holds sensitive paths alone; what an axis does not list is refused.
+// A list that is nil was not mentioned, one that is empty was.
+type Access struct {
+	Fs             []policy.FsRule
+	Net            []policy.NetRule
+	Inbound        []policy.InboundRule
+	Env            []policy.EnvRule
+	Commands       map[string]policy.CommandRule // nil: any program; empty: none but the server's own
+	SensitivePaths []string
+	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
+	Merge map[string]Strategy
+	Where string
+	// The rules of lower layers that grant nothing, where no layer that counts has a
+	// table: they take away from the default policy.
+	onlyRefuses bool
+}
+
+// declared tells whether a layer that counts has the table.
+func (a *Access) declared() bool { return a != nil && !a.onlyRefuses }
+
+// replaces tells whether the table stands in place of the default policy. One that holds
+// sensitive paths and nothing else adds them to it.
+func (a *Access) replaces() bool {
+	return a.declared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
+}
+
+// LimitsTable is one limits table; nil means not mentioned.
+type LimitsTable struct {
+	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB, NetOutMB, Connections *int
+}
+
+// Strategy says how a list of a later layer joins the earlier one.
+type Strategy string
+
+const (
+	Append  Strategy = "append"  // after the earlier ones: the default of rules
+	Prepend Strategy = "prepend" // before the earlier ones
+	Replace Strategy = "replace" // instead of the earlier ones: the default of arguments
+	Dedup   Strategy = "dedup"   // append what is not there yet
+)
+
+// IsStateful tells whether one process serves the whole session (the default).
+func (s *Server) IsStateful() bool { return s.Stateful == nil || *s.Stateful }
+
+// ServerNames lists the configured servers, sorted.
+func (c *Config) ServerNames() []string { return policy.SortedKeys(c.Servers) }
+
+// overlay joins a later layer onto c (docs/reference.md "Layers"): single values
+// are replaced, rules append unless a strategy says otherwise.
+func (c *Config) overlay(later *Config) {
+	if later.Version != 0 {
+		c.Version = later.Version
+	}
+	c.Files = append(c.Files, later.Files...)
+	for _, name := range policy.SortedKeys(later.Servers) {
+		if c.Servers == nil {
+			c.Servers = map[string]*Server{}
+		}
+		if c.Servers[name] == nil {
+			c.Servers[name] = &Server{Name: name}
+		}
+		c.Servers[name].overlay(later.Servers[name])
+	}
+}
+
+func (s *Server) overlay(l *Server) {
+	s.Command = policy.Last(s.Command, l.Command)
+	s.Workspace = policy.Last(s.Workspace, l.Workspace)
+	s.Home = policy.Last(s.Home, l.Home)
+	s.Roots = policy.Last(s.Roots, l.Roots)
+	s.Advertise = policy.Last(s.Advertise, l.Advertise)
+	s.Description = policy.Last(s.Description, l.Description)
+	s.Where = policy.Last(s.Where, l.Where)
+	s.Stateful = policy.Last(s.Stateful, l.Stateful)
+	s.StartupTimeoutSecs = policy.Last(s.StartupTimeoutSecs, l.StartupTimeoutSecs)
+	s.CallTimeoutSecs = policy.Last(s.CallTimeoutSecs, l.CallTimeoutSecs)
+	s.Warm = policy.Last(s.Warm, l.Warm)
+	s.MaxConcurrentCalls = policy.Last(s.MaxConcurrentCalls, l.MaxConcurrentCalls)
+	// Arguments belong to a command: appending a second list to the first
+	// would build a command line that nobody wrote.
+	s.Arguments = join(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
+	s.Variables = join(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
+	s.Waive = join(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
+	s.Limits.overlay(l.Limits)
+	if l.Access != nil {
+		if s.Access == nil {
+			s.Access = &Access{}
+		}
+		s.Access.overlay(l.Access)
+	}
+	for _, name := range policy.SortedKeys(l.Tools) {
+		if s.Tools == nil {
+			s.Tools = map[string]*Tool{}
+		}
+		t, lt := s.Tools[name], l.Tools[name]
+		if t == nil {
+			t = &Tool{Name: name}
+			s.Tools[name] = t
+		}
+		t.Where = policy.Last(t.Where, lt.Where)
+		t.Warm = policy.Last(t.Warm, lt.Warm)
+		if lt.Access != nil {
+			if t.Access == nil {
+				t.Access = &Access{}
+			}
+			t.Access.overlay(lt.Access)
+		}
+	}
+}
+
+func (a *Access) overlay(l *Access) {
+	a.Where, a.onlyRefuses = policy.Last(a.Where, l.Where), l.onlyRefuses
+	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
+	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
+	a.Inbound = join(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
+	a.Env = join(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
+	// No layer can shorten this list: no strategy here.
+	a.SensitivePaths = join(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
+	if l.Commands != nil && a.Commands == nil {
+		a.Commands = map[string]policy.CommandRule{}
+	}
+	for name, rule := range l.Commands {
+		a.Commands[name] = rule
+	}
+}
+
+func (t *LimitsTable) overlay(l LimitsTable) {
+	t.MemoryMB = policy.Last(t.MemoryMB, l.MemoryMB)
+	t.Processes = policy.Last(t.Processes, l.Processes)
+	t.OpenFiles = policy.Last(t.OpenFiles, l.OpenFiles)
+	t.FileSizeMB = policy.Last(t.FileSizeMB, l.FileSizeMB)
+	t.MessageMB = policy.Last(t.MessageMB, l.MessageMB)
+	t.NetOutMB = policy.Last(t.NetOutMB, l.NetOutMB)
+	t.Connections = policy.Last(t.Connections, l.Connections)
+}
+
+func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {
+	if later == nil {
+		return earlier // not mentioned
+	}
+	if s == "" {
+		s = preset
+	}
+	switch s {
+	case Replace:
+		return slices.Clone(later)
+	case Prepend:
+		return append(slices.Clone(later), earlier...)
+	case Dedup:
+		out := append([]T{}, earlier...)
+		for _, l := range later {
+			if !slices.ContainsFunc(out, func(e T) bool { return same(e, l) }) {
+				out = append(out, l)
+			}
+		}
+		return out
+	}
+	return append(append([]T{}, earlier...), later...) // an empty list stays one that was mentioned
+}
+
+func sameFs(a, b policy.FsRule) bool { a.Where, b.Where = "", ""; return a == b }
+
+func sameNet(a, b policy.NetRule) bool { return slices.Equal(a.Fields(), b.Fields()) }
+
+func sameInbound(a, b policy.InboundRule) bool { return a.Port == b.Port }
+
+func sameEnv(a, b policy.EnvRule) bool { a.Where, b.Where = "", ""; return a == b }

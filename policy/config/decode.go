@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Decode reads one file that is the whole configuration. The error is
+// [Problems]: all of the file at once, each with file, line and key. It does
+// not read the disk; file is only a name.
+func Decode(data []byte, file string) (*Config, error) {
+	c, problems := decodeLayer(data, file)
+	if len(problems) == 0 {
+		problems = c.validate()
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// decodeLayer reads one of several files: what only the merged configuration
+// can tell (is there a command, is the server stateful) is not asked.
+func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
+	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
+		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, as a client's configuration is, and this is TOML: write [servers.NAME] with command, arguments and variables"}}
+	}
+	root, problems := parseDocument(data, file)
+	d := &decoder{file: file, problems: problems}
+	c := &Config{Files: []string{file}}
+	d.table(root, "", fields{
+		"version": func(n *node, key string) {
+			if c.Version = d.integer(n, key, 0, math.MaxInt32); c.Version != 1 && n.kind == nodeInteger {
+				d.add(n, key, "version %d is not known; this program reads version = 1", c.Version)
+			}
+		},
+		"servers": func(n *node, key string) {
+			c.Servers = map[string]*Server{}
+			d.each(n, key, func(name string, n *node, key string) {
+				if !policy.ValidName(name) {
+					d.add(n, key, "the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Clip(name))
+				}
+				c.Servers[name] = d.server(n, key, name)
+			})
+		},
+	})
+	return c, d.problems
+}
+
+type decoder struct {
+	file     string
+	problems policy.Problems
+}
+
+// fields are the known keys of a table, each with what reads its value.
+type fields map[string]func(n *node, key string)
+
+func (d *decoder) add(n *node, key, format string, args ...any) {
+	if len(d.problems) < 20*policy.MaxProblems {
+		d.problems = append(d.problems, policy.Problem{File: d.file, Line: n.line, Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// kind checks the type of a value, and says what is wanted where it differs.
+func (d *decoder) kind(n *node, key string, want nodeKind) bool {
+	if n.kind == want {
+		return true
+	}
+	d.add(n, key, "%s must be %s, not %s", key, want, n.kind)
+	return false
+}
+
+// table reads a table with known keys; another key is an error that proposes the
+// one that looks most alike.
+func (d *decoder) table(n *node, key string, known fields) {
+	if !d.kind(n, key, nodeTable) {
+		return
+	}
+	for _, name := range n.keys {
+		child, full := n.table[name], sub(key, name)
+		if read, ok := known[name]; ok {
+			read(child, full)
+			continue
+		}
+		message := "is not a known key"
+		if instead := foreignKey(key, name, child); instead != "" {
+			message += "; " + instead
+		} else if near := Nearest(name, policy.SortedKeys(known)); near != "" {
+			message += fmt.Sprintf("; did you mean %s?", near)
+		} else {
+			message += "; known here: " + strings.Join(policy.SortedKeys(known), ", ")
+		}
+		d.add(child, full, "%s %s", full, message)
+	}
+}
+
+func sub(key, name string) string {
+	if key == "" {
+		return policy.BareOrQuoted(policy.Clip(name))
+	}
+	return key + "." + policy.BareOrQuoted(policy.Clip(name))
+}
+
+// each reads a table whose keys are names that the user chose.
+func (d *decoder) each(n *node, key string, read func(name string, n *node, key string)) {
+	if !d.kind(n, key, nodeTable) {
+		return
+	}
+	for _, name := range n.keys {
+		read(name, n.table[name], sub(key, name))
+	}
+}
+
+func (d *decoder) text(n *node, key string) string {
+	d.kind(n, key, nodeString)
+	return n.text
+}
+
+// word reads a string that may not be empty.
+func (d *decoder) word(n *node, key string) string {
+	if d.kind(n, key, nodeString) && n.text == "" {
+		d.add(n, key, "%s is empty", key)
+	}
+	return n.text
+}
+
+func (d *decoder) choice(n *node, key string, options ...string) string {
+	if !d.kind(n, key, nodeString) {
+		return ""
+	}
+	for _, o := range options {
+		if n.text == o {
+			return o
+		}
+	}
+	d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(options, `" or "`), policy.Clip(n.text))
+	return ""
+}
+
+func (d *decoder) flag(n *node, key string) bool {
+	d.kind(n, key, nodeBool)
+	return n.flag
+}
+
+func (d *decoder) integer(n *node, key string, low, high int64) int {
+	if !d.kind(n, key, nodeInteger) {
+		return 0
+	}
+	if n.num < low || n.num > high {
+		d.add(n, key, "%s must be between %d and %d, not %d", key, low, high, n.num)
+		return 0
+	}
+	return int(n.num)
+}
+
+func (d *decoder) pointer(n *node, key string, low, high int64) *int {
+	i := d.integer(n, key, low, high)
+	return &i
+}
+
+func (d *decoder) texts(n *node, key string) []string {
+	out := []string{}
+	d.items(n, key, func(n *node) { out = append(out, d.text(n, key)) })
+	return out
+}
+
+func (d *decoder) items(n *node, key string, read func(n *node)) {
+	if n.kind == nodeTable && !n.closed {
+		d.add(n, key, "%s must be an array of tables: write [[%s]]", key, key)
+		return
+	}
+	if d.kind(n, key, nodeArray) {
+		for _, item := range n.items {
+			read(item)
+		}
+	}
+}
+
+// list reads an array, or { strategy = "...", value = [...] } in its place, and
+// returns the node of the array.
+func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
+	if n.kind != nodeTable || n.table["strategy"] == nil && n.table["value"] == nil {
+		return n
+	}
+	var strategy Strategy
+	var value *node
+	d.table(n, key, fields{
+		"strategy": func(n *node, key string) {
+			strategy = Strategy(d.choice(n, key, string(Append), string(Prepend), string(Replace), string(Dedup)))
+		},
+		"value": func(n *node, key string) { value = n },
+	})
+	switch {
+	case n.table["strategy"] == nil:
+		d.add(n, key, "%s has a value without a strategy", key)
+	case value == nil:
+		d.add(n, key, "%s has a strategy without a value", key)
+	}
+	if value == nil {
+		return &node{kind: nodeArray, line: n.line}
+	}
+	if strategy != "" {
+		if *merge == nil {
+			*merge = map[string]Strategy{}
+		}
+		(*merge)[name] = strategy
+	}
+	return value
+}

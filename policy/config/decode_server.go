@@ -1,0 +1,239 @@
+package config
+
+import (
+	"math"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	maxSeconds = 7 * 24 * 3600
+	maxCount   = 1 << 20
+)
+
+func (d *decoder) server(n *node, key, name string) *Server {
+	s := &Server{Name: name, Where: policy.Where(d.file, n.line)}
+	d.table(n, key, fields{
+		"command":   func(n *node, key string) { s.Command = d.word(n, key) },
+		"arguments": func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace": func(n *node, key string) { s.Workspace = d.word(n, key) },
+		"home":      func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
+		"roots":     func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"advertise": func(n *node, key string) {
+			b := d.flag(n, key)
+			s.Advertise = &b
+		},
+		"description": func(n *node, key string) { s.Description = d.text(n, key) },
+		"stateful": func(n *node, key string) {
+			b := d.flag(n, key)
+			s.Stateful = &b
+		},
+		"variables": func(n *node, key string) {
+			s.Variables = []policy.EnvRule{}
+			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
+				r := policy.EnvRule{Name: d.text(n, key), Read: true, Where: policy.Where(d.file, n.line)}
+				if n.kind == nodeString {
+					d.check(n, key, policy.CheckVariable(r.Name))
+				}
+				s.Variables = append(s.Variables, r)
+			})
+		},
+		"waive": func(n *node, key string) {
+			s.Waive = []policy.Axis{}
+			d.items(d.list(n, key, "waive", &s.Merge), key, func(n *node) {
+				s.Waive = append(s.Waive, policy.Axis(d.choice(n, key, axisNames()...)))
+			})
+		},
+		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, maxWarm) },
+		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.pointer(n, key, 1, 4096) },
+		"access":               func(n *node, key string) { s.Access = d.access(n, key) },
+		"limits":               func(n *node, key string) { s.Limits = d.limits(n, key) },
+		"tools": func(n *node, key string) {
+			s.Tools = map[string]*Tool{}
+			d.each(n, key, func(name string, n *node, key string) {
+				t := &Tool{Name: name, Where: policy.Where(d.file, n.line)}
+				s.Tools[name] = t
+				d.table(n, key, fields{
+					"access": func(n *node, key string) { t.Access = d.access(n, key) },
+					"warm":   func(n *node, key string) { t.Warm = d.pointer(n, key, 0, maxWarm) },
+				})
+			})
+		},
+	})
+	return s
+}
+
+// maxWarm bounds the spares of one tool.
+const maxWarm = 64
+
+func axisNames() (names []string) {
+	for _, a := range policy.Axes() {
+		names = append(names, string(a))
+	}
+	return names
+}
+
+func (d *decoder) limits(n *node, key string) (l LimitsTable) {
+	d.table(n, key, fields{
+		"memory_mb":    func(n *node, key string) { l.MemoryMB = d.pointer(n, key, 1, 1<<24) },
+		"processes":    func(n *node, key string) { l.Processes = d.pointer(n, key, 1, maxCount) },
+		"open_files":   func(n *node, key string) { l.OpenFiles = d.pointer(n, key, 32, maxCount) }, // the start itself takes some 20
+		"file_size_mb": func(n *node, key string) { l.FileSizeMB = d.pointer(n, key, 1, 1<<24) },
+		"message_mb":   func(n *node, key string) { l.MessageMB = d.pointer(n, key, 1, 2047) },
+		"net_out_mb":   func(n *node, key string) { l.NetOutMB = d.pointer(n, key, 1, 1<<24) },
+		"connections":  func(n *node, key string) { l.Connections = d.pointer(n, key, 1, math.MaxUint16) },
+	})
+	return l
+}
+
+func (d *decoder) access(n *node, key string) *Access {
+	a := &Access{Where: policy.Where(d.file, n.line)}
+	d.table(n, key, fields{
+		"fs": func(n *node, key string) {
+			a.Fs = []policy.FsRule{}
+			d.items(d.list(n, key, "fs", &a.Merge), key, func(n *node) { a.Fs = append(a.Fs, d.fsRule(n, key)) })
+		},
+		"net": func(n *node, key string) {
+			a.Net = []policy.NetRule{}
+			d.items(d.list(n, key, "net", &a.Merge), key, func(n *node) { a.Net = append(a.Net, d.netRule(n, key)) })
+		},
+		"inbound": func(n *node, key string) {
+			a.Inbound = []policy.InboundRule{}
+			d.items(d.list(n, key, "inbound", &a.Merge), key, func(n *node) { a.Inbound = append(a.Inbound, d.inbound(n, key)) })
+		},
+		"env": func(n *node, key string) {
+			a.Env = []policy.EnvRule{}
+			d.items(d.list(n, key, "env", &a.Merge), key, func(n *node) { a.Env = append(a.Env, d.envRule(n, key)) })
+		},
+		"commands": func(n *node, key string) {
+			a.Commands = map[string]policy.CommandRule{}
+			d.each(n, key, func(name string, n *node, key string) { a.Commands[name] = d.commandRule(n, key, name) })
+		},
+		"sensitive_paths": func(n *node, key string) {
+			a.SensitivePaths = []string{}
+			d.items(n, key, func(n *node) {
+				s := d.text(n, key)
+				if n.kind == nodeString {
+					d.check(n, key, policy.CheckSensitive(s))
+				}
+				a.SensitivePaths = append(a.SensitivePaths, s)
+			})
+		},
+	})
+	return a
+}
+
+// check turns the error of a validation into a problem.
+func (d *decoder) check(n *node, key string, err error) {
+	if err != nil {
+		d.add(n, key, "%s: %s", key, err)
+	}
+}
+
+func (d *decoder) need(n *node, key, name string) {
+	if n.kind == nodeTable && n.table[name] == nil {
+		d.add(n, sub(key, name), "%s has no %s", key, name)
+	}
+}
+
+func (d *decoder) fsRule(n *node, key string) policy.FsRule {
+	r := policy.FsRule{Where: policy.Where(d.file, n.line)}
+	var write bool
+	var create, update, remove *bool
+	pointer := func(to **bool) func(*node, string) {
+		return func(n *node, key string) {
+			b := d.flag(n, key)
+			*to = &b
+		}
+	}
+	d.table(n, key, fields{
+		"path": func(n *node, key string) {
+			if r.Path = d.text(n, key); n.kind == nodeString {
+				d.check(n, key, policy.CheckPath(r.Path))
+			}
+		},
+		"read":    func(n *node, key string) { r.Read = d.flag(n, key) },
+		"execute": func(n *node, key string) { r.Execute = d.flag(n, key) },
+		"write":   func(n *node, key string) { write = d.flag(n, key) },
+		"create":  pointer(&create),
+		"update":  pointer(&update),
+		"delete":  pointer(&remove),
+	})
+	d.need(n, key, "path")
+	// docs/policy.md "Filesystem rules": what `write` stands in for.
+	either := func(b *bool) bool {
+		if b != nil {
+			return *b
+		}
+		return write
+	}
+	r.Create, r.Update, r.Delete = either(create), either(update), either(remove)
+	return r
+}
+
+func (d *decoder) envRule(n *node, key string) policy.EnvRule {
+	r := policy.EnvRule{Where: policy.Where(d.file, n.line)}
+	d.table(n, key, fields{
+		"name": func(n *node, key string) {
+			if r.Name = d.text(n, key); n.kind == nodeString {
+				d.check(n, key, policy.CheckEnvName(r.Name))
+			}
+		},
+		"read": func(n *node, key string) { r.Read = d.flag(n, key) },
+	})
+	d.need(n, key, "name")
+	return r
+}
+
+func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
+	r := policy.CommandRule{Name: name, Where: policy.Where(d.file, n.line)}
+	if name == "" || strings.ContainsAny(name, "*\x00\n") {
+		d.add(n, key, "the command name %q is refused", policy.Clip(name))
+	}
+	d.table(n, key, fields{
+		"args": func(n *node, key string) {
+			r.Args = [][]string{}
+			d.items(n, key, func(n *node) {
+				// One prefix may be written flat: args = ["log", "**"].
+				if n.kind == nodeString {
+					if len(r.Args) == 0 {
+						r.Args = append(r.Args, nil)
+					}
+					r.Args[0] = append(r.Args[0], n.text)
+					return
+				}
+				r.Args = append(r.Args, d.texts(n, key))
+			})
+			if mixed(n) {
+				d.add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
+			}
+			for _, prefix := range r.Args {
+				for i, word := range prefix {
+					if word == "**" && i != len(prefix)-1 {
+						d.add(n, key, "%s: \"**\" is only allowed as the last word", key)
+					}
+				}
+			}
+		},
+		"envs": func(n *node, key string) {
+			r.Envs = d.texts(n, key)
+			for _, name := range r.Envs {
+				d.check(n, key, policy.CheckEnvName(name))
+			}
+		},
+	})
+	return r
+}
+
+func mixed(n *node) bool {
+	words := 0
+	for _, item := range n.items {
+		if item.kind == nodeString {
+			words++
+		}
+	}
+	return words > 0 && words < len(n.items)
+}

@@ -1,0 +1,349 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// everyKey has every key of docs/reference.md "Configuration".
+const everyKey = `version = 1
+
+[servers.github]
+command   = "npx"
+arguments = ["-y", "@modelcontextprotocol/server-github"]
+workspace = "."
+stateful  = true
+variables = ["GITHUB_PERSONAL_ACCESS_TOKEN"]
+home      = "private"
+startup_timeout_secs = 60
+call_timeout_secs    = 0
+roots     = "off"
+advertise = true
+description = "free text"
+waive = ["limits", "ipc"]
+
+[[servers.github.access.fs]]
+path = "."
+read = true
+write = true
+
+[[servers.github.access.net]]
+host   = "api.github.com"
+scheme = "https"
+methods = ["POST", "GET"]
+secret = { env = "GITHUB_TOKEN", header = "Authorization" }
+allow  = true
+
+[[servers.github.access.inbound]]
+port = 3334
+
+[[servers.github.access.env]]
+name = "GH_*"
+read = true
+
+[servers.github.access]
+sensitive_paths = ["~/.myapp/secrets", "**/.secret.*"]
+
+[servers.github.access.commands.git]
+args = [["log", "**"], ["status"]]
+envs = ["GIT_TRACE"]
+
+[servers.github.limits]
+memory_mb = 4096
+processes = 512
+open_files = 4096
+file_size_mb = 1024
+message_mb = 64
+net_out_mb = 100
+connections = 32
+
+[servers.notes]
+command  = "notes-server"
+stateful = false
+warm     = 1
+max_concurrent_calls = 8
+
+[[servers.notes.tools.search.access.fs]]
+path = "notes"
+read = true
+`
+
+func TestDecodeEveryKey(t *testing.T) {
+	c, err := Decode([]byte(everyKey), "mcp-jail.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Policy("github", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := policy.DefaultLimits
+	limits.NetOutMB, limits.Connections = 100, 32
+	want := &policy.Policy{
+		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
+		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true,
+		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
+		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:26"}}, Allow: true, Where: "mcp-jail.toml:22"}},
+		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:29"}},
+		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:32"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:8"}},
+		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
+			Where: "mcp-jail.toml:39"}},
+		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits}, Where: "mcp-jail.toml:3",
+	}
+	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
+		t.Errorf("the other processes: %+v", p.Others)
+	}
+	p.Others = nil
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("policy of github\n got %+v\nwant %+v", p, want)
+	}
+	p, err = c.Policy("notes", "search")
+	if err != nil || p.Default || p.Warm != 1 || p.Stateful || len(p.Fs) != 1 || p.Fs[0].Path != "notes" || p.Fs[0].Rights() != policy.Read {
+		t.Errorf("policy of notes.search = %+v, %v", p, err)
+	}
+	for _, tool := range []string{"", "other"} {
+		if p, err = c.Policy("notes", tool); err != nil || !p.Default || len(p.Fs) != 1 || p.Fs[0].Path != "." {
+			t.Errorf("policy of notes %q is not the default one: %+v, %v", tool, p, err)
+		}
+	}
+	if _, err = c.Policy("github", "x"); err == nil || !strings.Contains(err.Error(), "stateful") {
+		t.Errorf("a tool's policy of a stateful server: %v", err)
+	}
+	var unknown *UnknownServerError
+	if _, err = c.Policy("githb", ""); !errors.As(err, &unknown) || !strings.Contains(err.Error(), `did you mean "github"`) {
+		t.Errorf("an unknown server: %v", err)
+	}
+}
+
+func TestDecodeProblems(t *testing.T) {
+	s := "[servers.s]\ncommand = \"x\"\n"
+	net := s + "[[servers.s.access.net]]\nhost = \"a\"\n"
+	tests := []struct{ name, toml, want string }{
+		{"unknown key", s + "argument = []", `f:3: servers.s.argument is not a known key; did you mean arguments?`},
+		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
+		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, advertise, arguments`},
+		{"wrong type", s + "arguments = \"-y\"", `f:3: servers.s.arguments must be an array, not a string`},
+		{"wrong element", s + "arguments = [1]", `f:3: servers.s.arguments must be a string, not an integer`},
+		{"wrong element line", s + "arguments = [\n\"a\",\n2]", `f:5: servers.s.arguments must be a string`},
+		{"bool", s + "stateful = \"yes\"", `f:3: servers.s.stateful must be true or false, not a string`},
+		{"float", s + "warm = 1.5", `f:3: servers.s.warm must be an integer, not a number with a fraction`},
+		{"date", s + "warm = 2020-01-01", `f:3: servers.s.warm must be an integer, not a date or time`},
+		{"huge", s + "warm = 99999999999999999999", `f:3: servers.s.warm: the number 99999999999999999999 is out of range`},
+		{"range", s + "startup_timeout_secs = -1", `f:3: servers.s.startup_timeout_secs must be between 0 and`},
+		{"table twice", s + "[servers.s]\n", `f:3: [servers.s] is defined twice, first in line 1`},
+		{"key twice", s + "command = \"y\"", `f:3: servers.s.command is given twice, first in line 2`},
+		{"inline extended", "servers = {}\n[servers.s]", `f:2: [servers.s] cannot be a table: servers is an inline table in line 1`},
+		{"table not array", s + "[servers.s.access.fs]\npath = \".\"", `f:3: servers.s.access.fs must be an array of tables: write [[servers.s.access.fs]]`},
+		{"not utf-8", s + "# \xff", `f:3: is not valid UTF-8 (byte 0xff)`},
+		{"NUL", s + "#\x00", `f:3: contains a NUL byte`},
+		{"escaped NUL", s + `description = "\u0000"`, `f:3: servers.s.description: contains a NUL`},
+		{"syntax", s + "x = ", `f:3: is not valid TOML`},
+		{"deep", s + "x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), `nested more than 16 deep`},
+		{"deeper", s + "x = " + strings.Repeat("[", 300000), `f:3: is not valid TOML`},
+		{"deep key", strings.Repeat("a.", 5000) + "a = 1", `f:1: the key has more than 16 parts`},
+		{"too big", strings.Repeat("#", 1<<20+1), `f: is 1048577 bytes`},
+		{"version", "version = 2", `f:1: version 2 is not known`},
+		{"server name", "[servers.\"a/b\"]\ncommand = \"x\"", `f:1: servers."a/b": the server name "a/b" is refused`},
+		{"hidden server", "[servers.\".x\"]\ncommand = \"x\"", `the server name ".x" is refused`},
+		{"no command", "[servers.s]\nwarm = 1", `f:1: servers.s.command: [servers.s] has no command`},
+		{"home", s + "home = \"rael\"", `f:3: servers.s.home must be "private" or "real", not "rael"`},
+		{"waive", s + "waive = [\"all\"]", `f:3: servers.s.waive must be "fs" or "net" or "ipc"`},
+		{"no path", s + "[[servers.s.access.fs]]\nread = true", `f:3: servers.s.access.fs.path: servers.s.access.fs has no path`},
+		{"empty path", s + "[[servers.s.access.fs]]\npath = \"\"", `f:4: servers.s.access.fs.path: the path is empty`},
+		{"other home", s + "[[servers.s.access.fs]]\npath = \"~bob/x\"", `only ~/ is understood`},
+		{"glob", s + "[[servers.s.access.fs]]\npath = \"src/**\"", `there are no globs`},
+		{"inbound without port", s + "[[servers.s.access.inbound]]", `f:3: servers.s.access.inbound.port: servers.s.access.inbound has no port`},
+		{"inbound port", s + "[[servers.s.access.inbound]]\nport = 65536", `f:4: servers.s.access.inbound.port must be between 1 and 65535, not 65536`},
+		{"method", net + "methods = [\"get\"]", `f:3: servers.s.access.net: methods: "get" is no method: write it as HTTP does, as "GET"`},
+		{"connect", net + "methods = [\"CONNECT\"]", `methods: CONNECT asks for a tunnel`},
+		{"no method", net + "methods = []", `f:5: servers.s.access.net.methods is empty: leave it out for any method`},
+		{"methods of tcp", net + "scheme = \"tcp\"\nport = 1\nmethods = [\"GET\"]", `scheme = "tcp" has no methods`},
+		{"secret in env", s + "[[servers.s.access.env]]\nname = \"a\"\nsecret = true", `f:5: servers.s.access.env.secret is not a known key`},
+		{"net_out_mb", s + "[servers.s.limits]\nnet_out_mb = 0", `f:4: servers.s.limits.net_out_mb must be between 1 and 16777216, not 0`},
+		{"connections", s + "[servers.s.limits]\nconnections = 0", `f:4: servers.s.limits.connections must be between 1 and 65535, not 0`},
+		{"host", s + "[[servers.s.access.net]]\nhost = \"u@h\"", `f:4: servers.s.access.net.host: "u@h" contains user info`},
+		{"tcp port", s + "[[servers.s.access.net]]\nhost = \"h\"\nscheme = \"tcp\"", `f:3: servers.s.access.net: scheme = "tcp" needs a port`},
+		{"prefix", s + "[[servers.s.access.net]]\nhost = \"h\"\npath_prefix = \"a\"", `must begin with "/"`},
+		{"env star", s + "[[servers.s.access.env]]\nname = \"A*B\"", `the only wildcard is one trailing "*"`},
+		{"variables star", s + "variables = [\"A*\"]", `f:3: servers.s.variables: "A*": only access.env takes a prefix`},
+		{"sensitive", s + "[servers.s.access]\nsensitive_paths = [\"**\", \"~/[\"]", `f:4: servers.s.access.sensitive_paths`},
+		{"tail", s + "[servers.s.access.commands.git]\nargs = [[\"**\", \"x\"]]", `"**" is only allowed as the last word`},
+		{"strategy", s + "arguments = { strategy = \"merge\", value = [] }", `strategy must be "append" or "prepend" or "replace" or "dedup", not "merge"`},
+		{"strategy key", s + "arguments = { strategy = \"append\", vaule = [] }", `did you mean value?`},
+		{"conflict of kinds", s + "tools = 3", `f:3: servers.s.tools must be a table, not an integer`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Decode([]byte(tt.toml), "f")
+			var ps policy.Problems
+			if !errors.As(err, &ps) || len(ps) == 0 {
+				t.Fatalf("error is %v, not Problems", err)
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("\n got %s\nwant %s", err, tt.want)
+			}
+			for _, p := range ps {
+				if p.File != "f" {
+					t.Errorf("a problem without its file: %+v", p)
+				}
+			}
+		})
+	}
+}
+
+// "All problems of a file are reported at once", in the order of lines.
+func TestDecodeAllProblems(t *testing.T) {
+	_, err := Decode([]byte("version = 3\n[servers.s]\ncommand = 1\nhme = \"real\"\n[[servers.s.access.fs]]\nraed = true\n"), "f")
+	var ps policy.Problems
+	errors.As(err, &ps)
+	var lines []int
+	for _, p := range ps {
+		lines = append(lines, p.Line)
+	}
+	if want := []int{1, 3, 4, 5, 6}; !reflect.DeepEqual(lines, want) {
+		t.Errorf("lines %v, want %v:\n%v", lines, want, err)
+	}
+}
+
+// A file can be wrong once per line; the report stays readable.
+func TestDecodeManyProblems(t *testing.T) {
+	var b strings.Builder
+	for i := range 60000 {
+		b.WriteString("k" + strings.Repeat("x", i%7) + "_" + string(rune('a'+i%26)) + "=1\n")
+	}
+	start := time.Now()
+	_, err := Decode([]byte(b.String()), "f")
+	var ps policy.Problems
+	if !errors.As(err, &ps) || len(ps) > policy.MaxProblems+1 {
+		t.Fatalf("%d problems", len(ps))
+	}
+	t.Logf("%d problems in %v", len(ps), time.Since(start))
+}
+
+// The messages of docs/reference.md "Stateful and stateless", to the letter.
+func TestHonesty(t *testing.T) {
+	_, err := Decode([]byte(strings.Repeat("\n", 11)+"[servers.github]\ncommand = \"x\"\n[servers.github.tools.search.access]\n"), "mcp-jail.toml")
+	want := `mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server "github" is stateful.
+  The server runs as one shared process, so a policy for one tool cannot be applied.
+  Declare access for the whole server in  [servers.github.access]
+  or set  stateful = false  so that each call gets its own process.`
+	if err == nil || err.Error() != want {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+	_, err = Decode([]byte("[servers.github]\ncommand = \"x\"\nstateful = false\n[[servers.github.access.fs]]\npath = \".\"\n"), "mcp-jail.toml")
+	want = `mcp-jail.toml:4: [servers.github.access] cannot be enforced: server "github" is stateless.
+  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.
+  Declare access for each tool in  [servers.github.tools.TOOL.access]
+  or set  stateful = true  so that one process serves the whole session.`
+	if err == nil || err.Error() != want {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+}
+
+func TestWriteAlias(t *testing.T) {
+	for toml, want := range map[string]policy.Rights{
+		"write = true":                              policy.Write,
+		"write = true\ndelete = false":              policy.Create | policy.Update,
+		"delete = false\nwrite = true":              policy.Create | policy.Update,
+		"create = true":                             policy.Create,
+		"write = false\nupdate = true":              policy.Update,
+		"read = true\nwrite = true\nexecute = true": policy.AllRights,
+		"": 0,
+		"write = true\ncreate = false\nupdate = false ": policy.Delete,
+	} {
+		c, err := Decode([]byte("[servers.s]\ncommand = \"x\"\n[[servers.s.access.fs]]\npath = \"p\"\n"+toml), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Servers["s"].Access.Fs[0].Rights(); got != want {
+			t.Errorf("%q grants %s, want %s", toml, got, want)
+		}
+	}
+}
+
+// With an access table nothing of the default is left, not even with an empty
+// one; variables and limits do not do that.
+func TestAccessReplacesDefault(t *testing.T) {
+	c, err := Decode([]byte("[servers.a]\ncommand = \"x\"\nvariables = [\"V\"]\n[servers.b]\ncommand = \"x\"\n[servers.b.access]\n"), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := c.Policy("a", "")
+	if !a.Default || len(a.Fs) != 1 || a.Net == nil || len(a.Net) != 0 || len(a.Env) != 1 {
+		t.Errorf("default policy: %+v", a)
+	}
+	b, _ := c.Policy("b", "")
+	if b.Default || len(b.Fs) != 0 || b.Net == nil {
+		t.Errorf("empty access: %+v", b)
+	}
+	if got := codes(b.Remarks()); got != "no-fs no-net no-env" {
+		t.Errorf("remarks: %s", got)
+	}
+	if got := b.Remarks()[0].Message; got != "access declares no fs rule: the workspace cannot be reached" {
+		t.Error(got)
+	}
+}
+
+func TestLayers(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		p := dir + "/" + name
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
+	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\" }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
+	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
+	c, _, err := Load(LoadOptions{Files: []string{a, b, d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Servers["s"]
+	var got []string
+	for _, r := range s.Access.Fs {
+		got = append(got, "fs:"+r.Path)
+	}
+	for _, r := range s.Access.Net {
+		got = append(got, "net:"+r.Host)
+	}
+	for _, r := range s.Access.Inbound {
+		got = append(got, fmt.Sprintf("in:%d", r.Port))
+	}
+	for _, r := range s.Variables {
+		got = append(got, "var:"+r.Name)
+	}
+	got = append(got, fmt.Sprint(*s.Limits.Connections, *s.Limits.NetOutMB))
+	got = append(got, s.Command, s.Workspace)
+	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
+	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
+		t.Errorf("\n got %s\nwant %s", strings.Join(got, " "), want)
+	}
+	// What only the layers together can tell: the problem is in the earlier file.
+	e := write("e.toml", "[servers.s]\nstateful = false\n")
+	_, _, err = Load(LoadOptions{Files: []string{a, e}})
+	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
+		t.Errorf("honesty across layers: %v", err)
+	}
+	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
+	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
+		t.Errorf("a named file that is missing: %v", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"command", "arguments", "workspace", "warm"}
+	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
+		}
+	}
+}

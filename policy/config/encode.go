@@ -1,0 +1,179 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Encode writes the configuration as TOML: sorted, with the same meaning, and
+// stable: decode, encode, decode yields the same Config but for the places.
+func (c *Config) Encode() []byte {
+	var e encoder
+	if c.Version != 0 {
+		e.line("version = %d", c.Version)
+	}
+	if c.Servers != nil && len(c.Servers) == 0 {
+		e.line("[servers]")
+	}
+	for _, name := range policy.SortedKeys(c.Servers) {
+		e.server(c.Servers[name])
+	}
+	return []byte(e.String())
+}
+
+type encoder struct{ strings.Builder }
+
+func (e *encoder) line(format string, args ...any) { fmt.Fprintf(e, format+"\n", args...) }
+
+func (e *encoder) header(format string, key string) {
+	if e.Len() > 0 {
+		e.WriteByte('\n')
+	}
+	e.line(format, key)
+}
+
+func (e *encoder) server(s *Server) {
+	key := "servers." + policy.BareOrQuoted(s.Name)
+	e.header("[%s]", key)
+	e.text("command", s.Command)
+	if s.Arguments != nil {
+		e.list("arguments", policy.TomlStrings(s.Arguments), s.Merge["arguments"])
+	}
+	e.text("workspace", s.Workspace)
+	if s.Stateful != nil {
+		e.line("stateful = %t", *s.Stateful)
+	}
+	if s.Variables != nil {
+		names := []string{}
+		for _, v := range s.Variables {
+			names = append(names, v.Name)
+		}
+		e.list("variables", policy.TomlStrings(names), s.Merge["variables"])
+	}
+	e.text("home", s.Home)
+	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
+	e.number("call_timeout_secs", s.CallTimeoutSecs)
+	e.text("roots", s.Roots)
+	if s.Advertise != nil {
+		e.line("advertise = %t", *s.Advertise)
+	}
+	e.text("description", s.Description)
+	if s.Waive != nil {
+		names := []string{}
+		for _, a := range s.Waive {
+			names = append(names, string(a))
+		}
+		e.list("waive", policy.TomlStrings(names), s.Merge["waive"])
+	}
+	e.number("warm", s.Warm)
+	e.number("max_concurrent_calls", s.MaxConcurrentCalls)
+	if s.Access != nil {
+		e.access(key+".access", s.Access)
+	}
+	if s.Limits != (LimitsTable{}) {
+		e.header("[%s]", key+".limits")
+		e.number("memory_mb", s.Limits.MemoryMB)
+		e.number("processes", s.Limits.Processes)
+		e.number("open_files", s.Limits.OpenFiles)
+		e.number("file_size_mb", s.Limits.FileSizeMB)
+		e.number("message_mb", s.Limits.MessageMB)
+		e.number("net_out_mb", s.Limits.NetOutMB)
+		e.number("connections", s.Limits.Connections)
+	}
+	if s.Tools != nil && len(s.Tools) == 0 {
+		e.header("[%s]", key+".tools")
+	}
+	for _, name := range policy.SortedKeys(s.Tools) {
+		tool := key + ".tools." + policy.BareOrQuoted(name)
+		e.header("[%s]", tool)
+		e.number("warm", s.Tools[name].Warm)
+		if a := s.Tools[name].Access; a != nil {
+			e.access(tool+".access", a)
+		}
+	}
+}
+
+// access writes rules as [[tables]], as the documentation does; a list that is
+// empty or has a strategy has to be written inside the access table.
+func (e *encoder) access(key string, a *Access) {
+	e.header("[%s]", key)
+	if a.SensitivePaths != nil {
+		e.line("sensitive_paths = %s", policy.TomlStrings(a.SensitivePaths))
+	}
+	lists := []struct {
+		name  string
+		rules [][]string
+		none  bool
+	}{
+		{"fs", pairs(a.Fs, policy.FsRule.Fields), a.Fs == nil},
+		{"net", pairs(a.Net, policy.NetRule.Fields), a.Net == nil},
+		{"inbound", pairs(a.Inbound, policy.InboundRule.Fields), a.Inbound == nil},
+		{"env", pairs(a.Env, policy.EnvRule.Fields), a.Env == nil},
+	}
+	inline := func(name string, n int) bool { return n == 0 || a.Merge[name] != "" }
+	for _, l := range lists {
+		if l.none || !inline(l.name, len(l.rules)) {
+			continue
+		}
+		tables := make([]string, len(l.rules))
+		for i, fields := range l.rules {
+			tables[i] = "{ " + strings.Join(fields, ", ") + " }"
+		}
+		e.list(l.name, "["+strings.Join(tables, ", ")+"]", a.Merge[l.name])
+	}
+	for _, l := range lists {
+		if inline(l.name, len(l.rules)) {
+			continue
+		}
+		for _, fields := range l.rules {
+			e.header("[[%s]]", key+"."+l.name)
+			e.line("%s", strings.Join(fields, "\n"))
+		}
+	}
+	if a.Commands != nil && len(a.Commands) == 0 {
+		e.header("[%s]", key+".commands")
+	}
+	for _, name := range policy.SortedKeys(a.Commands) {
+		r := a.Commands[name]
+		e.header("[%s]", key+".commands."+policy.BareOrQuoted(name))
+		if r.Args != nil {
+			lists := make([]string, len(r.Args))
+			for i, prefix := range r.Args {
+				lists[i] = policy.TomlStrings(prefix)
+			}
+			e.line("args = [%s]", strings.Join(lists, ", "))
+		}
+		if r.Envs != nil {
+			e.line("envs = %s", policy.TomlStrings(r.Envs))
+		}
+	}
+}
+
+func pairs[T any](rules []T, fields func(T) []string) [][]string {
+	out := make([][]string, len(rules))
+	for i, r := range rules {
+		out[i] = fields(r)
+	}
+	return out
+}
+
+func (e *encoder) text(key, value string) {
+	if value != "" {
+		e.line("%s = %s", key, policy.TomlString(value))
+	}
+}
+
+func (e *encoder) number(key string, value *int) {
+	if value != nil {
+		e.line("%s = %d", key, *value)
+	}
+}
+
+func (e *encoder) list(key, value string, s Strategy) {
+	if s != "" {
+		value = fmt.Sprintf("{ strategy = %q, value = %s }", string(s), value)
+	}
+	e.line("%s = %s", key, value)
+}

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// forget strips the places, which an encoding cannot keep.
+func forget(c *Config) *Config {
+	c.Files = nil
+	strip := func(a *Access) {
+		if a == nil {
+			return
+		}
+		a.Where = ""
+		for i := range a.Fs {
+			a.Fs[i].Where = ""
+		}
+		for i := range a.Net {
+			a.Net[i].Where = ""
+			for k := range a.Net[i].Secrets {
+				a.Net[i].Secrets[k].Where = ""
+			}
+		}
+		for i := range a.Inbound {
+			a.Inbound[i].Where = ""
+		}
+		for i := range a.Env {
+			a.Env[i].Where = ""
+		}
+		for k, r := range a.Commands {
+			r.Where = ""
+			a.Commands[k] = r
+		}
+	}
+	for _, s := range c.Servers {
+		s.Where = ""
+		for i := range s.Variables {
+			s.Variables[i].Where = ""
+		}
+		strip(s.Access)
+		for _, t := range s.Tools {
+			t.Where = ""
+			strip(t.Access)
+		}
+	}
+	return c
+}
+
+// What was decoded survives being encoded (docs/policy.md "Properties").
+func checkRoundTrip(t *testing.T, data []byte) {
+	first, ps := decodeLayer(data, "f")
+	if len(ps) > 0 {
+		return
+	}
+	text := first.Encode()
+	second, ps := decodeLayer(text, "f")
+	if len(ps) > 0 {
+		t.Fatalf("the encoding is not accepted: %v\n%s", ps, text)
+	}
+	if !reflect.DeepEqual(forget(first), forget(second)) {
+		t.Fatalf("not the same after encoding:\n%s", text)
+	}
+	if again := second.Encode(); string(again) != string(text) {
+		t.Fatalf("the encoding is not stable:\n%s\n%s", text, again)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	checkRoundTrip(t, []byte(everyKey))
+	for _, toml := range []string{
+		"", "[servers]", "[servers.x]\n", "[servers.x]\narguments = []\nwaive = []\nvariables = []\n[servers.x.access]\nfs = []\nnet = []\nsensitive_paths = []\n[servers.x.access.commands]\n[servers.x.tools]\n",
+		"[servers.x]\narguments = { strategy = \"append\", value = [\"\\u0001\\n\\\"\"] }\n[servers.x.tools.\"a b.c\"]\n",
+		"[servers.x.access]\nenv = { strategy = \"replace\", value = [] }\n[[servers.x.access.net]]\nhost = \"BÜCHER.example.\"\nport = 8080\n",
+		"[servers.x.access]\ninbound = { strategy = \"dedup\", value = [{ port = 1 }] }\nnet = [{ host = \"a\", allow = true, path_prefix = \"/x\", secret = [{ env = \"A\", file = \"~/a b\" }, { env = \"B\", command = [\"op\", \"re ad\"] }] }]\n",
+		"[servers.x.access.commands.git]\nargs = [\"log\", \"**\"]\n[servers.x.access.commands.\"/opt/a b\"]\n",
+	} {
+		checkRoundTrip(t, []byte(toml))
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(everyKey))
+	f.Add([]byte("[servers.s]\ncommand='x'\n[[servers.s.access.net]]\nhost='a'\nallow=true\nmethods=['GET']\nsecret=[{env='A',file='/a'},{env='B',command=['b']}]\n[[servers.s.access.inbound]]\nport=1\n"))
+	f.Add([]byte("a.b=1\n[a]\n[[a.c]]\nx={y=[1,{z=2}]}\n"))
+	f.Add([]byte("servers={s={access={fs=[{path='.'}],net={strategy='replace',value=[]}}}}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := Decode(data, "f")
+		if err != nil {
+			var ps policy.Problems
+			if !errors.As(err, &ps) || len(ps) == 0 {
+				t.Fatalf("not Problems: %v", err)
+			}
+			for _, p := range ps {
+				if p.Message == "" || p.File == "" {
+					t.Fatalf("an empty problem: %+v", p)
+				}
+				if strings.Contains(p.Message, "cannot be parsed") {
+					t.Fatalf("the parser panicked: %v", p)
+				}
+			}
+		}
+		checkRoundTrip(t, data)
+	})
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// foreignKey answers a key of another program's configuration with what is written
+// here instead; "" for one that is not known. Clients' files, and those of programs
+// that limit tools, are where most configurations are copied from. key is the dotted
+// name of the table that n stands in, "" at the top of the file.
+func foreignKey(key, name string, n *node) string {
+	parts := strings.Split(key, ".")
+	switch {
+	case key == "":
+		return foreignTable(name, n)
+	case len(parts) == 2 && parts[0] == "servers":
+		return foreignServerKey(key, name)
+	case parts[len(parts)-1] == "access" && name == "mounts":
+		return "write a rule for each: " + mountRule(key)
+	}
+	return ""
+}
+
+// foreignTable is about a table at the top of a file.
+func foreignTable(name string, n *node) string {
+	inner := func(name string) (first string, ok bool) {
+		child := n.table[name]
+		if child == nil {
+			return "", false
+		}
+		return firstName(child), true
+	}
+	const server = "write [servers.%s] with command, arguments and variables"
+	switch name {
+	case "mcpServers", "mcp_servers", "context_servers", "mcp":
+		return fmt.Sprintf(server, firstName(n))
+	case "providers":
+		if first, ok := inner("mcp"); ok {
+			return fmt.Sprintf("providers.mcp declares servers: "+server, first)
+		}
+	case "conversation":
+		if _, ok := inner("tools"); ok {
+			return "conversation.tools declares tools: write [servers.NAME.access] for all tools of a server, or stateful = false and [servers.NAME.tools.TOOL.access] for one"
+		}
+	case "agents":
+		if _, ok := inner("sandbox"); ok {
+			return "agents.sandbox is the policy of an agent: write that of each server, [servers.NAME.access] with fs, net, env and commands, and [servers.NAME.limits]"
+		}
+	case "sandbox":
+		return "write the policy of each server, [servers.NAME.access] with fs, net, env and commands, and [servers.NAME.limits]"
+	case "mounts":
+		return "write a rule for each: " + mountRule("servers.NAME.access")
+	}
+	return ""
+}
+
+// foreignServerKey is about a key of a server's table.
+func foreignServerKey(key, name string) string {
+	switch name {
+	case "args":
+		return "write arguments = [...]"
+	case "env":
+		return `write variables = ["NAME"]: values are taken from the environment that mcp-jail is started in, as a client's own env table sets it, and do not stand here`
+	case "cwd":
+		return "write workspace"
+	case "mounts":
+		return "write a rule for each: " + mountRule(key+".access")
+	case "sandbox":
+		return "write [" + key + ".access] with fs, net, env and commands, and [" + key + ".limits]"
+	case "url", "type", "transport":
+		return "leave it out: a server is a program that speaks MCP on its standard input and output, which command names"
+	}
+	return ""
+}
+
+func mountRule(access string) string {
+	return "[[" + access + ".fs]] with path, read = true, and write = true where it is no read-only one; nothing is mounted at another path"
+}
+
+// firstName is the first name in a table of names, to write an example with.
+func firstName(n *node) string {
+	if n.kind == nodeTable {
+		for _, name := range n.keys {
+			if policy.ValidName(name) && n.table[name].kind == nodeTable {
+				return policy.BareOrQuoted(name)
+			}
+		}
+	}
+	return "NAME"
+}

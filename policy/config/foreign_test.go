@@ -1,0 +1,99 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestForeign copies what other programs are configured with: the answer is what is
+// written here instead.
+func TestForeign(t *testing.T) {
+	const server = "version = 1\n[servers.memory]\ncommand = \"node\"\n"
+	for _, tt := range []struct{ name, file, want string }{
+		{"a client's table", "[mcpServers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "c.toml:1: mcpServers is not a known key; write [servers.memory] with command, arguments and variables"},
+		{"Codex", "[mcp_servers.\"my notes\"]\ncommand = \"npx\"\n", "write [servers.NAME] with"},
+		{"JSON", "\n{ \"mcpServers\": { \"memory\": {} } }", "c.toml:1: is JSON, as a client's configuration is, and this is TOML: write [servers.NAME]"},
+		{"args", server + "args = [\"a\"]\n", "c.toml:4: servers.memory.args is not a known key; write arguments = [...]"},
+		{"env", server + "env = { A = \"1\" }\n", `servers.memory.env is not a known key; write variables = ["NAME"]`},
+		{"env as a table", server + "[servers.memory.env]\nA = \"1\"\n", `write variables = ["NAME"]`},
+		{"cwd", server + "cwd = \"/x\"\n", "write workspace"},
+		{"url", server + "url = \"https://x\"\n", "leave it out"},
+		{"providers", "[providers.mcp.github]\ntype = \"stdio\"\n", "providers.mcp declares servers: write [servers.github] with"},
+		{"other providers", "[providers.llm.x]\nkey = \"1\"\n", "providers is not a known key; known here: servers, version"},
+		{"conversation", "[conversation.tools.search]\nsource = \"mcp\"\n", "[servers.NAME.tools.TOOL.access]"},
+		{"mounts", "[[mounts]]\nsource = \"/x\"\n", "[[servers.NAME.access.fs]] with path"},
+		{"mounts of a server", server + "mounts = [\"/x\"]\n", "[[servers.memory.access.fs]] with path"},
+		{"mounts in access", server + "[[servers.memory.access.mounts]]\npath = \"/x\"\n", "[[servers.memory.access.fs]] with path"},
+		{"sandbox", "[agents.sandbox]\nnetwork = false\n", "agents.sandbox is the policy of an agent: write that of each server, [servers.NAME.access]"},
+		{"a misspelling still", server + "argumnets = []\n", "did you mean arguments?"},
+		{"$HOME", server + "[[servers.memory.access.fs]]\npath = \"$HOME/notes\"\nread = true\n", `"$HOME/notes": variables are not expanded; write ~/ for the home directory`},
+		{"${HOME}", server + "[[servers.memory.access.fs]]\npath = \"${HOME}\"\n", "variables are not expanded"},
+		{"$HOME, sensitive", server + "[servers.memory.access]\nsensitive_paths = [\"$HOME/keys\"]\n", "variables are not expanded; write ~/NAME"},
+		{"a lone glob", server + "[[servers.memory.access.fs]]\npath = \"*\"\nread = true\n", "a path is literal, there are no globs"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Decode([]byte(tt.file), "c.toml")
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+	for _, path := range []string{"./$HOME", "$", "$5.00/x", "a$b"} {
+		if err := policy.CheckPath(path); err != nil && path != "$5.00/x" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestSensitiveAlone: a table of sensitive paths adds to the default policy. Any other
+// list in it, however empty, replaces that.
+func TestSensitiveAlone(t *testing.T) {
+	const sensitive = "[servers.s.access]\nsensitive_paths = [\"~/proj/keys\"]\n"
+	for _, tt := range []struct {
+		name, layers string
+		preset       bool
+	}{
+		{"alone", sensitive, true},
+		{"an empty list", "[servers.s.access]\nsensitive_paths = []\n", true},
+		{"an empty table", "[servers.s.access]\n", false},
+		{"with a rule", sensitive + "[[servers.s.access.fs]]\npath = \"src\"\nread = true\n", false},
+		{"with an empty list", sensitive + "fs = []\n", false},
+		{"with an empty list in another layer", sensitive + "---[servers.s.access]\nfs = []\n", false},
+		{"with programs", sensitive + "[servers.s.access.commands]\n", false},
+		{"twice", sensitive + "---[servers.s.access]\nsensitive_paths = [\"~/x\"]\n", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			merged := &Config{}
+			for i, text := range strings.Split(tt.layers, "---") {
+				if i == 0 {
+					text = "[servers.s]\ncommand = \"node\"\n" + text
+				}
+				c, ps := decodeLayer([]byte(text), "c.toml")
+				if ps != nil {
+					t.Fatal(ps)
+				}
+				merged.overlay(c)
+			}
+			p, err := merged.Policy("s", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.TheDefault) != tt.preset {
+				t.Errorf("default %t, rules %v", p.Default, p.Fs)
+			}
+			if strings.HasPrefix(tt.layers, sensitive) && (len(p.Sensitive) == 0 || p.Sensitive[0] != "~/proj/keys") {
+				t.Errorf("sensitive paths %q", p.Sensitive)
+			}
+		})
+	}
+	for name, text := range map[string]string{
+		"of a tool of a stateful server": "[servers.s]\ncommand = \"node\"\n[servers.s.tools.t.access]\nsensitive_paths = [\"x\"]\n",
+		"of a stateless server":          "[servers.s]\ncommand = \"node\"\nstateful = false\n[servers.s.access]\nsensitive_paths = [\"x\"]\n",
+	} {
+		if _, err := Decode([]byte(text), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// validate checks what only the whole configuration can tell.
+func (c *Config) validate() (ps policy.Problems) {
+	for _, name := range c.ServerNames() {
+		ps = append(ps, c.Servers[name].validate()...)
+	}
+	return ps
+}
+
+func (s *Server) validate() policy.Problems {
+	var ps policy.Problems
+	key := "servers." + policy.BareOrQuoted(s.Name)
+	if s.Command == "" {
+		file, line := policy.SplitWhere(s.Where)
+		ps = append(ps, policy.Problem{File: file, Line: line, Key: key + ".command", Message: fmt.Sprintf("[%s] has no command", key)})
+	}
+	return append(ps, s.honest(key)...)
+}
+
+// honest refuses an access table where no process could be bound to it
+// (docs/reference.md "Stateful and stateless").
+func (s *Server) honest(key string) (ps policy.Problems) {
+	if s.IsStateful() {
+		for _, name := range policy.SortedKeys(s.Tools) {
+			a := s.Tools[name].Access
+			if !a.declared() {
+				continue
+			}
+			table := key + ".tools." + policy.BareOrQuoted(name) + ".access"
+			file, line := policy.SplitWhere(a.Where)
+			ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateful.\n"+
+				"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
+				"  Declare access for the whole server in  [%s.access]\n"+
+				"  or set  stateful = false  so that each call gets its own process.", table, s.Name, key)})
+		}
+		return ps
+	}
+	if s.Access.declared() {
+		table := key + ".access"
+		tool := "TOOL"
+		if names := policy.SortedKeys(s.Tools); len(names) > 0 {
+			tool = policy.BareOrQuoted(names[0])
+		}
+		file, line := policy.SplitWhere(s.Access.Where)
+		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateless.\n"+
+			"  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.\n"+
+			"  Declare access for each tool in  [%s.tools.%s.access]\n"+
+			"  or set  stateful = true  so that one process serves the whole session.", table, s.Name, key, tool)})
+	}
+	return ps
+}

@@ -1,0 +1,222 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// ProjectFile is the name of a project's own configuration, in its workspace.
+const ProjectFile = ".mcp-jail.toml"
+
+// LoadOptions say where the layers are. The zero value is this user's machine
+// with the working directory as workspace.
+type LoadOptions struct {
+	Files     []string // --config, in order: only these are read
+	Workspace string   // where the project file is looked for; "" is the working directory
+	System    string   // "" is /etc/mcp-jail/config.toml
+	User      string   // "" is $XDG_CONFIG_HOME/mcp-jail/config.toml
+	Trust     string   // the trust store; "" is $XDG_STATE_HOME/mcp-jail/trust.toml
+	// Project is content of the project's file that the user is going to accept: it is
+	// used instead of what the file has, and not asked for trust.
+	Project []byte
+}
+
+// Load reads and merges the layers (docs/reference.md "Layers"): the system's,
+// the user's, the project's, or with Files only those. A layer that does not
+// exist is skipped, a file that was named must exist. All problems of all files
+// are reported together, as [Problems]; a project file without trust gives an
+// [UntrustedError], also where nothing else is wrong.
+func Load(o LoadOptions) (*Config, []policy.Warning, error) {
+	layers, err := o.layers()
+	if err != nil {
+		return nil, nil, err
+	}
+	merged := &Config{Servers: map[string]*Server{}}
+	var problems policy.Problems
+	for _, l := range layers {
+		data, err := o.read(l)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && !l.named {
+				continue
+			}
+			var ps policy.Problems
+			if !errors.As(err, &ps) {
+				ps = policy.Problems{{File: l.path, Message: "cannot be read: " + cause(err)}}
+			}
+			problems = append(problems, ps...)
+			continue
+		}
+		if l.project && o.Project == nil {
+			// The bytes that were hashed are the bytes that are decoded.
+			if err := (TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
+				return nil, nil, err
+			}
+		}
+		c, ps := decodeLayer(data, l.path)
+		problems = append(problems, ps...)
+		if len(ps) == 0 {
+			if l.project {
+				merged.project(c, l.path)
+			}
+			merged.overlay(c)
+		}
+	}
+	if len(problems) == 0 {
+		problems = merged.validate()
+	}
+	if err := problems.Err(); err != nil {
+		return nil, nil, err
+	}
+	return merged, nil, nil
+}
+
+// UserConfigFile is the configuration that is the user's own.
+func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "config.toml") }
+
+type layer struct {
+	path           string
+	named, project bool
+}
+
+func (o *LoadOptions) layers() ([]layer, error) {
+	if len(o.Files) > 0 {
+		var out []layer
+		for _, f := range o.Files {
+			out = append(out, layer{path: f, named: true})
+		}
+		return out, nil
+	}
+	config, state, err := userDirs()
+	if err != nil && (o.User == "" || o.Trust == "") {
+		return nil, err
+	}
+	if o.System == "" {
+		o.System = filepath.Join(policy.SystemConfigDir, "config.toml")
+	}
+	if o.User == "" {
+		o.User = filepath.Join(config, "config.toml")
+	}
+	if o.Trust == "" {
+		o.Trust = filepath.Join(state, trustFile)
+	}
+	workspace := o.Workspace
+	if workspace == "~" || strings.HasPrefix(workspace, "~/") {
+		// As Resolve will read it: the file that is looked for here must be that of
+		// the workspace that is used.
+		home, err := hostfs.HomeDir()
+		if err != nil {
+			return nil, err
+		}
+		workspace = filepath.Join(home, workspace[1:])
+	}
+	if workspace, err = filepath.Abs(workspace); err != nil {
+		return nil, err
+	}
+	return []layer{{path: o.System}, {path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}, nil
+}
+
+func (o *LoadOptions) read(l layer) ([]byte, error) {
+	if l.project && o.Project != nil {
+		return o.Project, nil
+	}
+	if !l.project { // which counts by its content, whoever wrote it
+		var owner *hostfs.OwnerError
+		if err := hostfs.NewFinder(hostfs.ThisUser()).Believed(l.path); errors.As(err, &owner) {
+			return nil, policy.Problems{{File: l.path, Message: "is refused: " + owner.Said()}}
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return ReadConfigFile(l.path)
+}
+
+// userDirs are mcp-jail's configuration and state directories of this user.
+func userDirs() (config, state string, err error) {
+	h := hostfs.Host{Environ: os.Environ()}
+	if h.Home, err = hostfs.HomeDir(); err != nil {
+		return "", "", err
+	}
+	config, state, _ = hostfs.OwnDirs(&h)
+	return config, state, nil
+}
+
+// ReadConfigFile reads a configuration file once and refuses what no
+// configuration may be (docs/reference.md "Configuration"): a file over 1 MiB, one that is no regular file, and a
+// symbolic link into a place that the user does not own.
+func ReadConfigFile(name string) ([]byte, error) {
+	refuse := func(format string, args ...any) error {
+		return policy.Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
+	}
+	const odd = "is refused: it is not a regular file"
+	// Opening a device can do something already: a project's file may be a link to one.
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, refuse(odd)
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, refuse(odd)
+	}
+	if info.Size() > maxFileSize {
+		return nil, refuse("is refused: %d bytes are more than a configuration may have (%d)", info.Size(), maxFileSize)
+	}
+	if err := checkLink(name, info); err != nil {
+		return nil, refuse("is refused: %s", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return data, nil // a file that grew meanwhile is refused by the decoder
+}
+
+// checkLink asks who owns what a symbolic link leads to. opened is the file
+// that is going to be read: its owner is certain, whatever happens to the name.
+func checkLink(name string, opened os.FileInfo) error {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return err
+	}
+	if real == abs {
+		return nil
+	}
+	if !hostfs.OwnedByUser(opened) {
+		return fmt.Errorf("it is a symbolic link to %s, which belongs to another user", real)
+	}
+	dir, err := os.Stat(filepath.Dir(real))
+	if err != nil {
+		return err
+	}
+	if !hostfs.OwnedByUser(dir) {
+		return fmt.Errorf("it is a symbolic link into %s, which belongs to another user", filepath.Dir(real))
+	}
+	return nil
+}
+
+// cause is the error without the path that the message names already.
+func cause(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

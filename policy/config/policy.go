@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// UnknownServerError is a server name that no configuration file declares.
+type UnknownServerError struct {
+	Server string
+	Known  []string
+	Files  []string // the files that were read
+}
+
+func (e *UnknownServerError) Error() string {
+	msg := fmt.Sprintf("there is no server %q in the configuration", e.Server)
+	switch near := Nearest(e.Server, e.Known); {
+	case near != "":
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	case len(e.Known) > 0:
+		msg += "; declared are " + strings.Join(e.Known, ", ")
+	case len(e.Files) == 0:
+		msg += ": no configuration file was found"
+	}
+	return msg
+}
+
+// Policy returns the policy of a server. tool names a tool where every call has a
+// process of its own; "" is the whole of a stateful server, and of a stateless one the
+// process that lists its tools, for which there is only the default policy.
+func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
+	s := c.Servers[server]
+	if s == nil {
+		return nil, &UnknownServerError{server, c.ServerNames(), c.Files}
+	}
+	if err := s.validate().Err(); err != nil {
+		return nil, err
+	}
+	if tool != "" && s.IsStateful() {
+		file, line := policy.SplitWhere(s.Where)
+		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + policy.BareOrQuoted(server), Message: fmt.Sprintf(
+			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
+	}
+	p := s.process(tool)
+	p.Others = c.others(server, tool)
+	return p, p.Validate()
+}
+
+// others are the policies of all processes of the configuration but one: each tool with
+// a table, what lists the tools of a server and runs those without one, and servers that
+// are one process. Those of the same server come first.
+func (c *Config) others(server, tool string) (out []*policy.Policy) {
+	names := slices.DeleteFunc(c.ServerNames(), func(name string) bool { return name == server })
+	for _, name := range append([]string{server}, names...) {
+		s := c.Servers[name]
+		processes := []string{""}
+		for _, t := range policy.SortedKeys(s.Tools) {
+			if !s.IsStateful() && s.Tools[t].Access.declared() {
+				processes = append(processes, t)
+			}
+		}
+		for _, t := range processes {
+			if name != server || t != tool {
+				out = append(out, s.process(t))
+			}
+		}
+	}
+	return out
+}
+
+// process is the policy of one process of a server, not validated.
+func (s *Server) process(tool string) *policy.Policy {
+	p := s.policy()
+	access := s.Access
+	if p.Tool = tool; tool != "" {
+		access = nil
+		if t := s.Tools[tool]; t != nil {
+			if access = t.Access; access.declared() {
+				p.Where = access.Where
+			}
+			if t.Warm != nil {
+				p.Warm = *t.Warm
+			}
+		}
+	}
+	if !access.replaces() {
+		p.Default = true
+		p.Fs = policy.DefaultFs()
+	}
+	if access != nil {
+		p.Fs = append(p.Fs, access.Fs...)
+		p.Net = append(p.Net, access.Net...)
+		p.Inbound = slices.Clone(access.Inbound)
+		p.Env = append(slices.Clone(access.Env), p.Env...)
+		p.Sensitive = slices.Clone(access.SensitivePaths)
+		if access.Commands != nil {
+			p.Commands = []policy.CommandRule{}
+			for _, name := range policy.SortedKeys(access.Commands) {
+				p.Commands = append(p.Commands, access.Commands[name])
+			}
+		}
+	}
+	return p
+}
+
+// Declared lists the tools of a server that have a table, sorted.
+func (c *Config) Declared(server string) []string {
+	s := c.Servers[server]
+	if s == nil {
+		return nil
+	}
+	return policy.SortedKeys(s.Tools)
+}
+
+// policy fills in everything but the access rules.
+func (s *Server) policy() *policy.Policy {
+	number := func(p *int, preset int) int {
+		if p == nil {
+			return preset
+		}
+		return *p
+	}
+	p := &policy.Policy{
+		Server:             s.Name,
+		Command:            s.Command,
+		Arguments:          slices.Clone(s.Arguments),
+		Workspace:          s.Workspace,
+		Description:        s.Description,
+		Stateful:           s.IsStateful(),
+		Warm:               number(s.Warm, 0),
+		MaxConcurrentCalls: number(s.MaxConcurrentCalls, policy.DefaultMaxConcurrentCalls),
+		Startup:            time.Duration(number(s.StartupTimeoutSecs, int(policy.DefaultStartup/time.Second))) * time.Second,
+		Call:               time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
+		Roots:              s.Roots,
+		Advertise:          s.Advertise != nil && *s.Advertise,
+		HomeReal:           s.Home == "real",
+		Project:            s.Project,
+		Net:                []policy.NetRule{},
+		Env:                slices.Clone(s.Variables),
+		Limits: policy.Limits{
+			MemoryMB:   number(s.Limits.MemoryMB, policy.DefaultLimits.MemoryMB),
+			Processes:  number(s.Limits.Processes, policy.DefaultLimits.Processes),
+			OpenFiles:  number(s.Limits.OpenFiles, policy.DefaultLimits.OpenFiles),
+			FileSizeMB: number(s.Limits.FileSizeMB, policy.DefaultLimits.FileSizeMB),
+			MessageMB:  number(s.Limits.MessageMB, policy.DefaultLimits.MessageMB),
+
+			NetOutMB:    number(s.Limits.NetOutMB, policy.DefaultLimits.NetOutMB),
+			Connections: number(s.Limits.Connections, policy.DefaultLimits.Connections),
+		},
+		Waive: policy.SortAxes(s.Waive),
+		Where: s.Where,
+		Idle:  s.idle(),
+	}
+	if p.Roots == "" {
+		p.Roots = "off"
+	}
+	return p
+}
+
+// idle are the keys that only a server with a process for each call makes use of.
+func (s *Server) idle() (ws []policy.Warning) {
+	if !s.IsStateful() {
+		return nil
+	}
+	add := func(key, where string) {
+		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: server %q is stateful, so one process serves all calls", key, s.Name), Where: where})
+	}
+	if s.Warm != nil && *s.Warm > 0 {
+		add("warm", s.Where)
+	}
+	if s.MaxConcurrentCalls != nil {
+		add("max_concurrent_calls", s.Where)
+	}
+	for _, name := range policy.SortedKeys(s.Tools) {
+		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {
+			add("tools."+policy.BareOrQuoted(name)+".warm", t.Where)
+		}
+	}
+	return ws
+}

@@ -1,0 +1,276 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// What a project's file says about a server of the layers below it. Where it only
+// has rules, they join the others. Where it has a part in what runs, it is another
+// server, whatever it is called: what was granted to that name was meant for another
+// program, and the file that `mcp-jail trust` shows would not tell of it
+// (docs/reference.md "Layers").
+
+// runsOther tells whether a layer has a part in what code a server runs, rather than
+// in what it may do. earlier is nil where no layer before it has the server.
+func (s *Server) runsOther(earlier *Server) bool {
+	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() {
+		return true
+	}
+	// Relative arguments are files of the workspace.
+	if s.Workspace != "" && earlier != nil && earlier.Workspace != "" {
+		return true
+	}
+	for _, t := range s.Tools {
+		if t.Access.setsVariables() {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Access) setsVariables() bool {
+	return a != nil && (slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read }) ||
+		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }))
+}
+
+// project takes the servers of a project's layer that run something else away from
+// the layers below it. The layer itself joins by overlay, after that.
+func (c *Config) project(layer *Config, file string) {
+	for name, later := range layer.Servers {
+		s := c.Servers[name]
+		if !later.runsOther(s) {
+			continue
+		}
+		own := &Server{Name: name, Project: file}
+		if s != nil {
+			own = s.ungranted(later)
+			own.Project, own.untaken = file, s.grants()
+			if later.Command != "" && later.Arguments == nil && len(s.Arguments) > 0 {
+				own.untaken = append(own.untaken, "its arguments")
+			}
+		}
+		c.Servers[name] = own
+	}
+}
+
+// ungranted is s without what it grants. What it refuses stays, and the program with
+// what says how that is run, unless later names another one.
+func (s *Server) ungranted(later *Server) *Server {
+	out := &Server{Name: s.Name, Where: s.Where}
+	if later.Command == "" {
+		out.Command, out.Arguments, out.Description = s.Command, slices.Clone(s.Arguments), s.Description
+		out.Stateful, out.Warm, out.MaxConcurrentCalls = s.Stateful, s.Warm, s.MaxConcurrentCalls
+		out.StartupTimeoutSecs, out.CallTimeoutSecs = s.StartupTimeoutSecs, s.CallTimeoutSecs
+		out.Roots, out.Advertise = s.Roots, s.Advertise
+	}
+	out.Access = s.Access.refusals(later.Access)
+	for name, t := range s.Tools {
+		var with *Access
+		if lt := later.Tools[name]; lt != nil {
+			with = lt.Access
+		}
+		if a := t.Access.refusals(with); a != nil {
+			if out.Tools == nil {
+				out.Tools = map[string]*Tool{}
+			}
+			out.Tools[name] = &Tool{Name: name, Access: a, Where: t.Where}
+		}
+	}
+	out.Limits = s.Limits
+	for _, l := range out.Limits.each() {
+		if l.loosens() {
+			*l.value = nil
+		}
+	}
+	return out
+}
+
+// refusals are the rules of a table that grant nothing, nil where there are none. A
+// list of programs is one as long as the later layer does not have its own.
+func (a *Access) refusals(later *Access) *Access {
+	if a == nil {
+		return nil
+	}
+	out := &Access{SensitivePaths: a.SensitivePaths, Where: a.Where, onlyRefuses: true}
+	for _, r := range a.Fs {
+		if r.Rights() == 0 {
+			out.Fs = append(out.Fs, r)
+		}
+	}
+	for _, r := range a.Net {
+		if !r.Allow {
+			out.Net = append(out.Net, r)
+		}
+	}
+	for _, r := range a.Env {
+		if !r.Read {
+			out.Env = append(out.Env, r)
+		}
+	}
+	if later == nil || later.Commands == nil {
+		out.Commands = a.Commands
+	}
+	if len(out.SensitivePaths)+len(out.Fs)+len(out.Net)+len(out.Env) == 0 && out.Commands == nil {
+		return nil
+	}
+	return out
+}
+
+// grants are, in words, what a server has beyond the default policy. Arguments are
+// not shown: there are tokens among them.
+func (s *Server) grants() (out []string) {
+	if s.Workspace != "" {
+		out = append(out, "workspace "+s.Workspace)
+	}
+	if s.Home == "real" {
+		out = append(out, "home = \"real\"")
+	}
+	for _, v := range s.Variables {
+		out = append(out, "variable "+v.Name)
+	}
+	out = append(out, s.Access.grants("")...)
+	for _, name := range policy.SortedKeys(s.Tools) {
+		out = append(out, s.Tools[name].Access.grants("tool "+name+": ")...)
+	}
+	for _, l := range s.Limits.each() {
+		if l.loosens() {
+			out = append(out, fmt.Sprintf("%s = %d", l.name, **l.value))
+		}
+	}
+	for _, axis := range s.Waive {
+		out = append(out, "waived "+string(axis))
+	}
+	return out
+}
+
+func (a *Access) grants(head string) (out []string) {
+	if a == nil {
+		return nil
+	}
+	for _, r := range a.Env {
+		if r.Read {
+			out = append(out, head+"variable "+r.Name)
+		}
+	}
+	for _, r := range a.Fs {
+		if r.Rights() != 0 {
+			out = append(out, fmt.Sprintf("%s%s (%s)", head, r.Path, r.Rights()))
+		}
+	}
+	for _, r := range a.Net {
+		if !r.Allow {
+			continue
+		}
+		host := head + r.Host
+		if r.Port != 0 {
+			host += fmt.Sprintf(":%d", r.Port)
+		}
+		if names := r.SecretNames(); len(names) > 0 {
+			host += " (with the secret " + strings.Join(names, ", ") + ")"
+		}
+		out = append(out, host)
+	}
+	for _, r := range a.Inbound {
+		out = append(out, fmt.Sprintf("%sinbound port %d", head, r.Port))
+	}
+	return out
+}
+
+// maxUntaken bounds what one line lists.
+const maxUntaken = 12
+
+// Untaken warns of what the user's own layers grant to the name of a server, and a
+// project that runs something else under that name does not get.
+func (c *Config) Untaken(server string) []policy.Warning {
+	s := c.Servers[server]
+	if s == nil || len(s.untaken) == 0 {
+		return nil
+	}
+	list := s.untaken
+	if more := len(list) - maxUntaken; more > 0 {
+		list = append(slices.Clone(list[:maxUntaken]), fmt.Sprintf("and %d more", more))
+	}
+	return []policy.Warning{{Code: "not-taken-over", Message: fmt.Sprintf(
+		"server %q runs what this project says, so it does not have what your own configuration grants to that name: %s; grant it in this file and trust it again, or give the project's server another name",
+		server, strings.Join(list, ", ")), Where: s.Where}}
+}
+
+// limit is one key of a limits table.
+type limit struct {
+	name   string
+	value  **int
+	preset int // 0: none
+}
+
+func (t *LimitsTable) each() []limit {
+	return []limit{
+		{"memory_mb", &t.MemoryMB, policy.DefaultLimits.MemoryMB},
+		{"processes", &t.Processes, policy.DefaultLimits.Processes},
+		{"open_files", &t.OpenFiles, policy.DefaultLimits.OpenFiles},
+		{"file_size_mb", &t.FileSizeMB, policy.DefaultLimits.FileSizeMB},
+		{"message_mb", &t.MessageMB, policy.DefaultLimits.MessageMB},
+		{"net_out_mb", &t.NetOutMB, policy.DefaultLimits.NetOutMB},
+		{"connections", &t.Connections, policy.DefaultLimits.Connections},
+	}
+}
+
+// loosens tells whether a limit is set to more than its default.
+func (l limit) loosens() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
+
+// LayerGrant is what a file says of one server, in words: what is started, and what it gets
+// beyond what every program gets.
+type LayerGrant struct {
+	Server    string
+	Starts    []string // nil where the file names no program
+	Arguments []string // for a program that is named elsewhere
+	Gets      []string
+}
+
+// LayerGrants lists what the content of one file grants by itself, without other layers.
+func LayerGrants(data []byte, file string) (all []LayerGrant) {
+	layer, _ := decodeLayer(data, file)
+	for _, name := range policy.SortedKeys(layer.Servers) {
+		s := layer.Servers[name]
+		g := LayerGrant{Server: name, Gets: s.grants(), Arguments: s.Arguments}
+		if s.Command != "" {
+			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
+		}
+		const byDefault = "the default policy: the workspace (read write)"
+		if s.runsOther(nil) && !s.Access.replaces() { // what others grant to it does not count
+			g.Gets = append(g.Gets, byDefault)
+		}
+		g.Gets = append(g.Gets, s.Access.outside()...)
+		for _, tool := range policy.SortedKeys(s.Tools) {
+			a := s.Tools[tool].Access
+			if a.declared() && !a.replaces() {
+				g.Gets = append(g.Gets, "tool "+tool+": "+byDefault)
+			}
+			g.Gets = append(g.Gets, a.outside()...)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// outside are the programs that an access table has run, and the files that it has read,
+// outside of every jail.
+func (a *Access) outside() (out []string) {
+	if a == nil {
+		return nil
+	}
+	for _, r := range a.Net {
+		for _, s := range r.Secrets {
+			switch {
+			case s.File != "":
+				out = append(out, fmt.Sprintf("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File))
+			case s.Command != nil:
+				out = append(out, fmt.Sprintf("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " ")))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// A tool's number of spares is its own, else the server's; the later layer wins, and
+// writing the configuration down again changes nothing.
+func TestToolWarm(t *testing.T) {
+	const first = `[servers.s]
+command = "x"
+stateful = false
+warm = 2
+[servers.s.tools.a]
+warm = 5
+[[servers.s.tools.a.access.fs]]
+path = "."
+[servers.s.tools.b]
+warm = 0
+`
+	c := decoded(t, first)
+	later, problems := decodeLayer([]byte("[servers.s.tools.a]\nwarm = 7\n[[servers.s.tools.c.access.fs]]\npath = \".\"\n"), "later")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	c.overlay(later)
+	for _, c := range []*Config{c, decoded(t, string(c.Encode()))} {
+		for tool, want := range map[string]int{"a": 7, "b": 0, "c": 2, "unknown": 2} {
+			if p, err := c.Policy("s", tool); err != nil || p.Warm != want {
+				t.Errorf("tool %s: warm = %v, want %d (%v)", tool, p.Warm, want, err)
+			}
+		}
+	}
+	for _, value := range []string{"-1", "65", "true"} {
+		if _, err := Decode([]byte(first+"[servers.s.tools.d]\nwarm = "+value+"\n"), "f"); err == nil || !strings.HasPrefix(err.Error(), "f:12: servers.s.tools.d.warm") {
+			t.Errorf("warm = %s: %v", value, err)
+		}
+	}
+}
+
+// Each place that a message names is where the reader has to look.
+func TestToolWhere(t *testing.T) {
+	c := decoded(t, "[servers.s]\ncommand = \"x\"\nstateful = false\n[servers.s.tools.a]\nwarm = 1\n[servers.s.tools.a.access]\n[servers.s.tools.b]\nwarm = 1\n")
+	for tool, want := range map[string]string{"": "f:1", "a": "f:6", "b": "f:1"} {
+		if p, err := c.Policy("s", tool); err != nil || p.Where != want {
+			t.Errorf("tool %q is at %s, want %s (%v)", tool, p.Where, want, err)
+		}
+	}
+}
+
+func TestNoEffectWhenStateful(t *testing.T) {
+	const keys = "warm = 1\nmax_concurrent_calls = 2\n[servers.s.tools.a]\nwarm = 1\n"
+	remarks := func(text string) (out []string) {
+		p, err := decoded(t, text).Policy("s", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range p.Remarks() {
+			out = append(out, w.String())
+		}
+		return out
+	}
+	want := []string{
+		`f:1: warm has no effect: server "s" is stateful, so one process serves all calls`,
+		`f:1: max_concurrent_calls has no effect: server "s" is stateful, so one process serves all calls`,
+		`f:5: tools.a.warm has no effect: server "s" is stateful, so one process serves all calls`,
+	}
+	if got := remarks("[servers.s]\ncommand = \"x\"\n" + keys); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := remarks("[servers.s]\ncommand = \"x\"\nstateful = false\n" + keys); got != nil {
+		t.Errorf("of a stateless server: %q", got)
+	}
+}
+
+func decoded(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Decode([]byte(text), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

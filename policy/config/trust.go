@@ -1,0 +1,218 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// TrustStore remembers which project files the user accepted, by path and
+// SHA-256 (docs/reference.md "Trust"): what comes with a clone is nobody's
+// consent.
+//
+// It is one file that only the user may write; a store that group or world can
+// write is refused. Two commands that write it at the same moment end with what
+// one of them wrote: the worst outcome is a file that has to be trusted again.
+type TrustStore struct {
+	Path string // "" is $XDG_STATE_HOME/mcp-jail/trust.toml
+}
+
+const trustFile = "trust.toml"
+
+// UntrustedError is a project file that was not accepted, or changed since.
+type UntrustedError struct {
+	File    string
+	SHA256  string // of its content now
+	Changed bool   // other content was accepted before
+}
+
+func (e *UntrustedError) Error() string {
+	what := "it has not been trusted yet"
+	if e.Changed {
+		what = "it changed since it was trusted"
+	}
+	return fmt.Sprintf("%s is not used: %s.\n"+
+		"  A project's policy file can grant access, so it is used only after you accepted its content.\n"+
+		"  Read it:   cat %s\n"+
+		"  Trust it:  mcp-jail trust %s\n"+
+		"  or leave it out by naming the files to use with --config FILE.", e.File, what, policy.ShellWord(e.File), policy.ShellWord(e.File))
+}
+
+// TrustStoreError is a trust store that somebody else may have written.
+type TrustStoreError struct{ Store, Reason string }
+
+func (e *TrustStoreError) Error() string {
+	return fmt.Sprintf("the trust store %s is refused: %s", e.Store, e.Reason)
+}
+
+// Check tells whether the content of a project file is the accepted one.
+func (s TrustStore) Check(file string, data []byte) error {
+	name, err := trustName(file)
+	if err != nil {
+		return err
+	}
+	accepted, err := s.read()
+	if err != nil {
+		return err
+	}
+	sum := digest(data)
+	if before, ok := accepted[name]; !ok || before != sum {
+		return &UntrustedError{File: file, SHA256: sum, Changed: ok}
+	}
+	return nil
+}
+
+// Trust accepts exactly this content of a file. Callers pass the bytes that
+// they showed to the user, not a file to be read again.
+func (s TrustStore) Trust(file string, data []byte) error {
+	return s.change(file, func(accepted map[string]string, name string) error {
+		accepted[name] = digest(data)
+		return nil
+	})
+}
+
+// Untrust forgets a file; one that was not trusted matches fs.ErrNotExist.
+func (s TrustStore) Untrust(file string) error {
+	return s.change(file, func(accepted map[string]string, name string) error {
+		if _, ok := accepted[name]; !ok {
+			return fmt.Errorf("%s was not trusted: %w", file, fs.ErrNotExist)
+		}
+		delete(accepted, name)
+		return nil
+	})
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// trustName is the file's path with the symbolic links of its directory
+// resolved: the same file under two names is one.
+func trustName(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}
+
+func (s TrustStore) path() (string, error) {
+	if s.Path != "" {
+		return s.Path, nil
+	}
+	_, state, err := userDirs()
+	return filepath.Join(state, trustFile), err
+}
+
+// own checks that nobody else has a say in the store.
+func (s TrustStore) own(store string) error {
+	var owner *hostfs.OwnerError
+	err := hostfs.CheckPrivate(filepath.Dir(store), filepath.Base(store))
+	if errors.As(err, &owner) {
+		return &TrustStoreError{store, owner.Said() + ", and trust your files again"}
+	}
+	return err
+}
+
+// read returns path -> SHA-256; no store is an empty one.
+func (s TrustStore) read() (map[string]string, error) {
+	store, err := s.path()
+	if err != nil {
+		return nil, err
+	}
+	accepted := map[string]string{}
+	if err := s.own(store); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(store, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return accepted, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &TrustStoreError{store, "it is not a regular file"}
+	}
+	data := make([]byte, min(info.Size(), 16*maxFileSize))
+	if n, err := f.Read(data); err != nil && n == 0 && len(data) > 0 {
+		return nil, err
+	} else {
+		data = data[:n]
+	}
+	// One record a line, so that the file stays readable and greppable:
+	// sha256 = <hex> path = "<TOML string>"
+	root, problems := parseDocument(data, store)
+	d := &decoder{file: store, problems: problems}
+	d.table(root, "", fields{
+		"version": func(n *node, key string) { d.integer(n, key, 1, 1) },
+		"trusted": func(n *node, key string) {
+			d.each(n, key, func(name string, n *node, key string) { accepted[name] = d.text(n, key) })
+		},
+	})
+	return accepted, d.problems.Err()
+}
+
+// change rewrites the store by a rename, so that a reader sees the old or the
+// new one and a crash leaves the old.
+func (s TrustStore) change(file string, edit func(accepted map[string]string, name string) error) error {
+	name, err := trustName(file)
+	if err != nil {
+		return err
+	}
+	accepted, err := s.read()
+	if err != nil {
+		return err
+	}
+	if err := edit(accepted, name); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("# Written by mcp-jail trust: project files and the SHA-256 that was accepted.\nversion = 1\n\n[trusted]\n")
+	for _, name := range policy.SortedKeys(accepted) {
+		fmt.Fprintf(&b, "%s = %s\n", policy.TomlString(name), policy.TomlString(accepted[name]))
+	}
+	store, err := s.path()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
+		return err
+	}
+	if err := s.own(store); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(store), "."+trustFile+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // of no effect after the rename
+	_, err = tmp.WriteString(b.String())
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), store)
+}

@@ -1,0 +1,185 @@
+package hostfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// maxLinks is the bound of the kernel (path_resolution(7)).
+const maxLinks = 40
+
+// errLoop is a chain of symbolic links that does not end.
+var errLoop = errors.New("too many symbolic links: the path is a loop")
+
+// place is what a path turned out to be.
+type Place struct {
+	Path string // canonical; where the tail is missing, the nearest existing ancestor and the tail
+	// missing is the first component that does not exist, "" when all do.
+	missing string
+	// reason says why it counts as missing, when it is not simply absent.
+	Reason string
+	// shut is the directory that could not be looked into, where that is the reason.
+	Shut  string
+	Info  FileInfo      // of path; zero when missing
+	Links []policy.Link // every symbolic link that was crossed, in order
+}
+
+func (p Place) Exists() bool { return p.missing == "" }
+
+// finder resolves paths against a host, remembering what it saw: one start asks
+// about the same few directories over and over.
+type Finder struct {
+	host *Host
+	seen map[string]*seen
+	// listed holds the names in directories about which many questions come, most
+	// of them about what is not there: one listing answers those.
+	Listed map[string][]DirEntry
+}
+
+type seen struct {
+	Info   FileInfo
+	target string // of a symbolic link
+	Err    error  // fs.ErrNotExist itself where it is one
+}
+
+// absent is what look says of names that a listing does not have. Read-only.
+var absent = seen{Err: fs.ErrNotExist}
+
+func NewFinder(h *Host) *Finder {
+	return &Finder{host: h, seen: make(map[string]*seen, 100), Listed: make(map[string][]DirEntry, 3)}
+}
+
+// list reads the names of a canonical directory ahead. Only Linux, and not where case
+// is ignored (vfat, a Windows drive in WSL, a folding ext4): such a directory finds
+// names that it does not list.
+func (f *Finder) List(dir string) {
+	if f.host.OS != "linux" {
+		return
+	}
+	if entries, err := f.host.ReadDir(dir); err == nil && !f.folds(dir, entries) {
+		f.Listed[dir] = entries
+	}
+}
+
+// folds asks for the first name that has a letter, with that letter in the other case.
+func (f *Finder) folds(dir string, entries []DirEntry) bool {
+	for _, e := range entries {
+		for i, c := range []byte(e.Name) {
+			if c|0x20 < 'a' || c|0x20 > 'z' {
+				continue
+			}
+			other := e.Name[:i] + string(c^0x20) + e.Name[i+1:]
+			_, err := f.host.Lstat(path.Join(dir, other))
+			return !errors.Is(err, fs.ErrNotExist) && !lists(entries, other)
+		}
+	}
+	return false
+}
+
+func lists(entries []DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name })
+}
+
+func (f *Finder) Look(p string) *seen {
+	if s, ok := f.seen[p]; ok {
+		return s
+	}
+	dir, name := Split(p)
+	if entries, ok := f.Listed[dir]; ok && name != "" {
+		// Beyond ASCII, one name has several spellings on some filesystems.
+		if !lists(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return &absent
+		}
+	}
+	s := new(seen)
+	if s.Info, s.Err = f.host.Lstat(p); s.Err == nil && s.Info.Mode&fs.ModeSymlink != 0 {
+		s.target, s.Err = f.host.Readlink(p)
+	}
+	if s.Err != nil && errors.Is(s.Err, fs.ErrNotExist) {
+		s.Err = fs.ErrNotExist
+	}
+	f.seen[p] = s
+	return s
+}
+
+// split is path.Dir and path.Base of a clean absolute path; the base of "/" is "".
+func Split(p string) (dir, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(i, 1)], p[i+1:]
+}
+
+// find resolves an absolute path as docs/policy.md "Filesystem rules" lays down:
+// cleaned as text, then component by component through symbolic links, for as
+// long as there is something; the rest is appended. The only error is a loop.
+func (f *Finder) Find(p string) (Place, error) {
+	p = path.Clean(p)
+	out := Place{Path: "/", Info: f.Look("/").Info}
+	todo := p[1:]
+	for crossed := 0; todo != ""; {
+		before := len(p) - len(todo)
+		var name string
+		name, todo, _ = strings.Cut(todo, "/")
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			out.Path = path.Dir(out.Path) // canonical so far: lexical is right
+			out.Info = f.Look(out.Path).Info
+			continue
+		}
+		var next string
+		if crossed == 0 {
+			next = p[:before+len(name)] // no memory of its own
+		} else {
+			next = path.Join(out.Path, name)
+		}
+		s := f.Look(next)
+		err := s.Err
+		if err != nil && err != fs.ErrNotExist {
+			out.Shut = out.Path
+		}
+		if err == nil && !out.Info.Mode.IsDir() {
+			err = fmt.Errorf("%s is not a directory", out.Path)
+		}
+		if err != nil {
+			out.missing = next
+			if err != fs.ErrNotExist {
+				out.Reason = err.Error()
+			}
+			// Nothing can be followed behind the hole: dots of a link's target that
+			// lie there are text.
+			if out.Path = p; crossed > 0 {
+				out.Path = path.Join(next, todo)
+			}
+			out.Info = FileInfo{}
+			return out, nil
+		}
+		if s.Info.Mode&fs.ModeSymlink != 0 {
+			if crossed++; crossed > maxLinks {
+				return out, errLoop
+			}
+			out.Links = append(out.Links, policy.Link{Path: next, Target: s.target})
+			todo = s.target + "/" + todo
+			if strings.HasPrefix(s.target, "/") {
+				out.Path = "/"
+			}
+			out.Info = f.Look(out.Path).Info
+			continue
+		}
+		out.Path, out.Info = next, s.Info
+	}
+	return out, nil
+}
+
+// exists tells whether the path leads to something.
+func (f *Finder) Exists(p string) bool {
+	at, err := f.Find(p)
+	return err == nil && at.Exists()
+}

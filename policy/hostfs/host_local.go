@@ -1,0 +1,94 @@
+package hostfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// LocalHost is this machine, seen as the user who runs mcp-jail.
+func LocalHost() (Host, error) {
+	h := Host{
+		Lstat:    lstat,
+		Readlink: os.Readlink,
+		ReadDir:  readDir,
+		ReadHead: readHead,
+		OneName:  oneName,
+		OS:       runtime.GOOS,
+		Environ:  os.Environ(),
+
+		KernelPlaces: kernelPlaces(),
+	}
+	h.owners()
+	var err error
+	// The kernel's name of it, without links: those of $PWD say nothing of where this is.
+	if h.Dir, err = syscall.Getwd(); err != nil {
+		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
+	}
+	if h.Home, err = HomeDir(); err != nil {
+		return Host{}, err
+	}
+	h.User = userName(&h)
+	h.ConfigDir, h.StateDir, h.CacheDir = OwnDirs(&h)
+	if exe, err := os.Executable(); err == nil {
+		h.Executable = filepath.Clean(exe)
+	}
+	return h, nil
+}
+
+func HomeDir() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		// Desktop clients may start servers without HOME.
+		u, err := user.Current()
+		if err != nil || !filepath.IsAbs(u.HomeDir) {
+			return "", errors.New("the home directory cannot be found: HOME is not set to an absolute path")
+		}
+		home = u.HomeDir
+	}
+	return filepath.Clean(home), nil
+}
+
+// userName asks the environment first: reading the user database costs more
+// than all of the rest here.
+func userName(h *Host) string {
+	for _, name := range [...]string{"USER", "LOGNAME"} {
+		if v, ok := h.Getenv(name); ok && v != "" {
+			return v
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// ownDirs are mcp-jail's configuration, state and cache directories. A relative XDG
+// variable is invalid and ignored, as that specification demands.
+func OwnDirs(h *Host) (cfg, state, cache string) {
+	dir := func(variable, preset string) string {
+		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {
+			return filepath.Join(v, "mcp-jail")
+		}
+		return filepath.Join(h.Home, preset, "mcp-jail")
+	}
+	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state")), dir("XDG_CACHE_HOME", ".cache")
+}
+
+func readHead(path string, n int) ([]byte, error) {
+	// Neither a fifo in a granted tree blocks the start, nor one that a server puts
+	// there between these two lines.
+	if info, err := lstat(path); err != nil {
+		return nil, err
+	} else if !info.Mode.IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	buf := make([]byte, n)
+	n, err := readStart(path, buf)
+	return buf[:n], err
+}

@@ -1,0 +1,109 @@
+package hostfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"testing"
+	"time"
+)
+
+func TestLocalHost(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("paths")
+	}
+	h, err := LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, _ := filepath.EvalSymlinks(t.TempDir())
+	file := filepath.Join(dir, "file")
+	put(t, file, "0123456789")
+	os.Chmod(file, 0o640)
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	os.Mkdir(filepath.Join(dir, "dir"), 0o700)
+
+	info, err := h.Lstat(file)
+	if err != nil || info.Mode != 0o640 || info.ID.Ino == 0 {
+		t.Errorf("Lstat: %+v, %v", info, err)
+	}
+	if now := time.Now().UnixNano(); info.ID.Birth != 0 && (info.ID.Birth > now || now-info.ID.Birth > int64(time.Hour)) {
+		t.Errorf("born at %d", info.ID.Birth)
+	}
+	for name, mode := range map[string]fs.FileMode{"link": fs.ModeSymlink, "dir": fs.ModeDir} {
+		if info, err := h.Lstat(filepath.Join(dir, name)); err != nil || info.Mode.Type() != mode {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+	if _, err := h.Lstat(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+	list, err := h.ReadDir(dir)
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	if got := fmt.Sprint(list); err != nil || got != fmt.Sprint([]DirEntry{{"dir", fs.ModeDir}, {"file", 0}, {"link", fs.ModeSymlink}}) {
+		t.Errorf("ReadDir: %v, %v", got, err)
+	}
+	if _, err := h.ReadDir(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+	if head, err := h.ReadHead(file, 4); err != nil || string(head) != "0123" {
+		t.Errorf("ReadHead: %q, %v", head, err)
+	}
+	if head, err := h.ReadHead(file, 40); err != nil || len(head) != 10 {
+		t.Errorf("ReadHead: %q, %v", head, err)
+	}
+	fifo := filepath.Join(dir, "fifo")
+	if exec.Command("mkfifo", fifo).Run() == nil {
+		if _, err := h.ReadHead(fifo, 1); err == nil {
+			t.Error("read a fifo")
+		}
+		if _, err := h.ReadDir(fifo); err == nil {
+			t.Error("listed a fifo")
+		}
+	}
+}
+
+// A replaced file is another object, even where the inode number comes back.
+func TestFileIDChanges(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	put(t, file, "")
+	before, err := lstat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.ID.Birth == 0 {
+		t.Skip("this filesystem does not record births")
+	}
+	os.Remove(file)
+	time.Sleep(20 * time.Millisecond)
+	put(t, file, "")
+	if after, _ := lstat(file); after.ID == before.ID {
+		t.Errorf("the same ID %+v", after.ID)
+	}
+}
+
+// The working directory is named without links: another process may turn those elsewhere,
+// and the directory stays what it is.
+func TestWorkingDirectoryHasNoLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(filepath.Join(dir, "link")) // sets PWD, too
+	if host, err := LocalHost(); err != nil || host.Dir != filepath.Join(dir, "real") {
+		t.Errorf("%s, %v", host.Dir, err)
+	}
+}

@@ -1,0 +1,160 @@
+package hostfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// Lookups remembers what a resolution asked its host about files, and a digest of
+// every answer. Resolve is a function of its arguments and of these answers: while
+// asking again gives the same ones, so would it.
+type Lookups struct {
+	host Host
+
+	mu    sync.Mutex
+	asked []lookup
+}
+
+// lookup is one question. What has been asked twice stands there twice.
+type lookup struct {
+	what   func(*Host, string) uint64
+	path   string
+	answer uint64
+}
+
+// answers is the key of the digests. Nobody who could make an answer knows it.
+var answers = maphash.MakeSeed()
+
+// Through returns a host that answers as h does, while l takes notes. A host is
+// asked through one Lookups at a time.
+func (l *Lookups) Through(h Host) Host {
+	l.host, l.asked = h, nil
+	through := h
+	through.Lstat = func(path string) (FileInfo, error) {
+		info, err := h.Lstat(path)
+		l.note(askLstat, path, digestInfo(info, err))
+		return info, err
+	}
+	through.Readlink = func(path string) (string, error) {
+		target, err := h.Readlink(path)
+		l.note(askReadlink, path, digestBytes([]byte(target), err))
+		return target, err
+	}
+	through.ReadDir = func(path string) ([]DirEntry, error) {
+		entries, err := h.ReadDir(path)
+		l.note(askReadDir, path, digestEntries(entries, err))
+		return entries, err
+	}
+	through.ReadHead = func(path string, n int) ([]byte, error) {
+		head, err := h.ReadHead(path, n)
+		l.note(askReadHead(n), path, digestBytes(head, err))
+		return head, err
+	}
+	return through
+}
+
+func (l *Lookups) note(what func(*Host, string) uint64, path string, answer uint64) {
+	l.mu.Lock()
+	l.asked = append(l.asked, lookup{what, path, answer})
+	l.mu.Unlock()
+}
+
+// Same asks the host everything again. It is false at the first other answer, and
+// where nothing has been asked.
+func (l *Lookups) Same() bool {
+	const parts, few = 4, 256 // a small number of questions is not worth other threads
+	if len(l.asked) < few {
+		return len(l.asked) > 0 && l.same(l.asked, new(atomic.Bool))
+	}
+	var other atomic.Bool
+	var all sync.WaitGroup
+	for i := range parts {
+		part := l.asked[i*len(l.asked)/parts : (i+1)*len(l.asked)/parts]
+		all.Go(func() {
+			if !l.same(part, &other) {
+				other.Store(true)
+			}
+		})
+	}
+	all.Wait()
+	return !other.Load()
+}
+
+func (l *Lookups) same(asked []lookup, other *atomic.Bool) bool {
+	for _, q := range asked {
+		if q.what(&l.host, q.path) != q.answer || other.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+func askLstat(h *Host, path string) uint64 { return digestInfo(h.Lstat(path)) }
+
+func askReadlink(h *Host, path string) uint64 {
+	target, err := h.Readlink(path)
+	return digestBytes([]byte(target), err)
+}
+
+func askReadDir(h *Host, path string) uint64 { return digestEntries(h.ReadDir(path)) }
+
+func askReadHead(n int) func(*Host, string) uint64 {
+	return func(h *Host, path string) uint64 { return digestBytes(h.ReadHead(path, n)) }
+}
+
+// digestInfo leaves Links out, which no resolution looks at: those of a directory
+// change with every other one that is made in it.
+func digestInfo(info FileInfo, err error) uint64 {
+	var b [40]byte
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], uint32(info.Mode))
+	le.PutUint64(b[4:], info.ID.Dev)
+	le.PutUint64(b[12:], info.ID.Ino)
+	le.PutUint64(b[20:], uint64(info.ID.Birth))
+	le.PutUint64(b[28:], uint64(info.UID))
+	le.PutUint32(b[36:], uint32(info.GID))
+	return digestBytes(b[:], err)
+}
+
+// digestEntries does not depend on the order, of which a directory promises nothing.
+func digestEntries(entries []DirEntry, err error) uint64 {
+	sum := digestBytes(nil, err)
+	for _, e := range entries {
+		var h maphash.Hash
+		h.SetSeed(answers)
+		h.WriteString(e.Name)
+		h.Write([]byte{'/', byte(e.Type >> 24), byte(e.Type >> 16)}) // no name has a slash
+		sum += h.Sum64()
+	}
+	return sum
+}
+
+func digestBytes(b []byte, err error) uint64 {
+	var h maphash.Hash
+	h.SetSeed(answers)
+	h.Write(b)
+	writeError(&h, err)
+	return h.Sum64()
+}
+
+// writeError tells errors apart by what they are rather than by their text, which is
+// made for people.
+func writeError(h *maphash.Hash, err error) {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		h.WriteByte(0)
+	case errors.As(err, &errno):
+		h.Write([]byte{1, byte(errno), byte(errno >> 8)})
+	case errors.Is(err, fs.ErrNotExist):
+		h.WriteByte(2)
+	default:
+		h.WriteByte(3)
+		h.WriteString(err.Error())
+	}
+}

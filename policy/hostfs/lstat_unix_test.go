@@ -1,0 +1,27 @@
+//go:build unix
+
+package hostfs
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// An ID carries the numbers of stat(2), which confinement compares them with.
+func TestFileIDIsStat(t *testing.T) {
+	for _, name := range []string{filepath.Join(t.TempDir()), "/", "/dev/null", "/proc"} {
+		info, err := lstat(name)
+		if err != nil {
+			continue
+		}
+		fi, err := os.Lstat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := fi.Sys().(*syscall.Stat_t); uint64(st.Dev) != info.ID.Dev || uint64(st.Ino) != info.ID.Ino || fi.Mode().Type() != info.Mode.Type() {
+			t.Errorf("%s: %+v, stat says %d %d %v", name, info, st.Dev, st.Ino, fi.Mode())
+		}
+	}
+}

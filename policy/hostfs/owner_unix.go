@@ -1,0 +1,97 @@
+//go:build unix
+
+package hostfs
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ownedByUser tells whether a file belongs to the user or to root.
+func OwnedByUser(fi os.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
+}
+
+// openFlags keep a fifo from blocking the open, and a terminal from becoming that of
+// this process; dirFlags open directories and nothing else.
+const (
+	OpenFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
+	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
+)
+
+// ownGroup tells whether a group is the user's alone, as that is which many systems give
+// each account, with a umask that lets it write. A group that /etc/group does not have is
+// not, since nothing says which users are in it; nor is root's, which services have.
+func ownGroup(gid int) bool {
+	if gid == 0 || gid != os.Getgid() {
+		return false
+	}
+	own, group, uid := []string{}, strconv.Itoa(gid), strconv.Itoa(os.Getuid())
+	for _, account := range database("/etc/passwd", 4) {
+		if account[2] == uid {
+			own = append(own, account[0])
+		} else if account[3] == group {
+			return false
+		}
+	}
+	found := false
+	for _, g := range database("/etc/group", 4) {
+		if g[2] != group {
+			continue
+		}
+		found = true
+		for _, member := range strings.Split(g[3], ",") {
+			if member != "" && !slices.Contains(own, member) {
+				return false
+			}
+		}
+	}
+	return found
+}
+
+// database reads the lines of passwd(5) or group(5) that have so many fields.
+func database(file string, fields int) (lines [][]string) {
+	b, _ := os.ReadFile(file)
+	for _, line := range strings.Split(string(b), "\n") {
+		if f := strings.Split(line, ":"); len(f) >= fields {
+			lines = append(lines, f)
+		}
+	}
+	return lines
+}
+
+// accountOf is the name of a user, "" where it is not known.
+func accountOf(uid int) string {
+	for _, account := range database("/etc/passwd", 4) {
+		if account[2] == strconv.Itoa(uid) {
+			return account[0]
+		}
+	}
+	return ""
+}
+
+// unmapped tells whether uid is what the kernel shows for every user that this user
+// namespace does not know, and the root of the namespace around it is one of them.
+func unmapped(uid int) bool {
+	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
+		return false
+	}
+	known, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && !mapsRoot(string(known))
+}
+
+// mapsRoot reports whether a map of users (user_namespaces(7)) knows the outer root. Its
+// lines are the first number inside, the first number outside, and how many.
+func mapsRoot(uidMap string) bool {
+	for _, line := range strings.Split(uidMap, "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[1] == "0" {
+			return true
+		}
+	}
+	return false
+}

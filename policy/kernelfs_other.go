@@ -1,5 +1,0 @@
-//go:build !linux
-
-package policy
-
-func kernelPlaces() []string { return nil }

@@ -1,0 +1,135 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+const theBaseline = "the runtime baseline"
+
+// systemDirs are there for every program (docs/policy.md "Runtime baseline").
+func systemDirs(os string) []string {
+	if os == "darwin" {
+		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
+	}
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// inSystem tells whether a canonical path is in the baseline of every program.
+func inSystem(p string) bool {
+	for _, d := range systemDirs("linux") {
+		if policy.Within(p, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemFiles are the files of /etc that the C library, TLS and the common
+// runtimes read. hosts and resolv.conf are not among them: what a jail may
+// resolve is the network axis, so confinement writes its own. Nor are machine-id
+// and shadow, which nothing needs. Every one that exists is a mount of every
+// start: what only a login shell or an administrator's tool reads stays out.
+func systemFiles(os string) []string {
+	if os == "darwin" {
+		return []string{"/etc/ssl", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services", "/etc/nsswitch.conf"}
+	}
+	return []string{
+		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
+		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
+		"/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/os-release",
+		"/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies",
+		"/etc/alternatives", "/etc/mime.types", "/etc/fonts", "/etc/locale.alias",
+		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/php", "/etc/R", "/etc/chromium", "/etc/chromium.d",
+	}
+}
+
+// systemGlobs name directories of /etc whose names carry a version.
+func systemGlobs(name string) bool {
+	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// parts lists what a command led to, before it is known which of it is an entry.
+func (b *builder) parts(c *commands) []policy.Part {
+	work := map[string]bool{}
+	for _, file := range c.files {
+		work[file] = false
+	}
+	for _, n := range c.needs {
+		if at, err := b.f.Find(n.path); err == nil && at.Exists() {
+			work[at.Path] = work[at.Path] || n.walk && at.Info.Mode.IsDir()
+		}
+	}
+	var out []policy.Part
+	for _, p := range policy.SortedKeys(work) {
+		out = append(out, policy.Part{Path: p, Work: work[p]})
+	}
+	return out
+}
+
+// baseline resolves the needs of every program and adds them to the entries.
+func (b *builder) baseline(extra []need) {
+	needs := make([]need, 0, 48)
+	for _, p := range systemDirs(b.h.OS) {
+		needs = append(needs, need{path: p, rule: theBaseline})
+	}
+	for _, p := range systemFiles(b.h.OS) {
+		needs = append(needs, need{path: p, rule: theBaseline})
+	}
+	fixed := len(needs)
+	for _, e := range b.f.Listed["/etc"] {
+		if systemGlobs(e.Name) {
+			needs = append(needs, need{path: "/etc/" + e.Name, rule: theBaseline})
+		}
+	}
+	slices.SortFunc(needs[fixed:], func(a, b need) int { return strings.Compare(a.path, b.path) })
+	needs = append(needs, extra...)
+	type resolved struct {
+		path string
+		info hostfs.FileInfo
+		need *need
+	}
+	all := make([]resolved, 0, len(needs))
+	for i := range needs {
+		at, err := b.f.Find(needs[i].path)
+		if err != nil || !at.Exists() {
+			continue // the host does not have it
+		}
+		b.links = append(b.links, at.Links...)
+		all = append(all, resolved{at.Path, at.Info, &needs[i]})
+	}
+	// Wider ones first, so that what they cover is not repeated.
+	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
+	for _, r := range all {
+		p := r.path
+		near, ok := b.find(p)
+		rights := policy.Read | policy.Execute
+		switch {
+		case !ok:
+		case near.Origin == policy.OriginBaseline:
+			b.walk[near.Path] = b.walk[near.Path] || r.need.walk && near.Path == p
+			continue // covered already, with at least these rights
+		case near.Rights.Has(rights):
+			continue
+		default:
+			// The baseline takes nothing away from a rule, nor a rule that is not
+			// narrower from the baseline: the entry carries the rights of both.
+			rights |= near.Rights
+		}
+		if ok && near.Path == p {
+			near.Rights = rights
+			b.at[p] = near
+			continue
+		}
+		b.at[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.path, Rule: r.need.rule, ID: r.info.ID}
+		b.walk[p] = r.need.walk
+	}
+}

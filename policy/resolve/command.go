@@ -1,0 +1,361 @@
+package resolve
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// CommandError says why a server's program cannot be started: stage "exec" of
+// a failure, known before anything runs.
+type CommandError struct {
+	Command string
+	Reason  string
+	Hint    string
+	Path    []string // the directories that were searched; nil for a path
+}
+
+func (e *CommandError) Error() string {
+	msg := fmt.Sprintf("%s: %s", policy.Clip(e.Command), e.Reason)
+	if len(e.Path) > 0 {
+		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
+	}
+	if e.Hint != "" {
+		msg += "; " + e.Hint
+	}
+	return msg
+}
+
+// need is one path that a command brings into the baseline.
+type need struct {
+	path string
+	rule string
+	walk bool // search it for .env files: it holds somebody's work, not a release
+}
+
+// commands finds what starting a program takes: its canonical file, the
+// interpreters in front of it, the prefix a runtime is installed in and the
+// package a script belongs to.
+type commands struct {
+	f      *hostfs.Finder
+	h      *hostfs.Host
+	dir    string            // where a relative command is looked for
+	work   string            // where the server will be, and read its arguments
+	space  string            // the workspace, "" without one
+	writes func(string) bool // the server could write there: see Reach
+	path   []string          // the directories of PATH, absolute and clean
+	wide   []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
+	secret []string          // nor is one that holds, or is inside of, one of these
+
+	needs   []need
+	links   []policy.Link
+	files   []string          // canonical, in the order found: what has to be executable
+	loaders []string          // those of files that run whatever they are told to
+	named   string            // the program that a shim given by its path stands for, "" otherwise
+	shimmed map[string]string // a directory of shims -> the directory of the real programs
+	strayed []policy.Link     // links of the server's that lead out of its places
+}
+
+// searchPath is PATH without what a server must not be started from: relative
+// and empty components mean "whatever directory this is".
+func searchPath(h *hostfs.Host) (dirs []string) {
+	value, _ := h.Getenv("PATH")
+	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
+		if !strings.HasPrefix(d, "/") {
+			continue
+		}
+		if d = path.Clean(d); !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// locate finds the file of a command as execvp would, shims resolved. The path
+// returned is as it was reached, not canonical.
+func (c *commands) locate(command string) (string, error) {
+	if command == "" {
+		return "", &CommandError{Command: `""`, Reason: "the command is empty"}
+	}
+	if strings.Contains(command, "/") {
+		p := command
+		switch {
+		case strings.HasPrefix(p, "~/"):
+			p = path.Join(c.h.Home, p[2:])
+		case !strings.HasPrefix(p, "/"):
+			p = path.Join(c.dir, p)
+		}
+		reason := c.executable(p)
+		if reason != "" {
+			var hints []string
+			if !strings.HasPrefix(command, "/") {
+				hints = append(hints, "that is "+p)
+			}
+			if reason == notFound && c.startsWithProgram(p) {
+				hints = append(hints, standApart)
+			}
+			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; ")}
+		}
+		if real, err := c.unshim(p, nil); err != nil || real != "" {
+			return real, err
+		}
+		return p, nil
+	}
+	found := ""
+	for i, dir := range c.path {
+		p := path.Join(dir, command)
+		if at, err := c.f.Find(p); err == nil && !at.Exists() {
+			continue // also where the directory may not be searched, as execvp does
+		}
+		reason := c.executable(p)
+		if reason != "" {
+			found = policy.Last(p+" "+reason, found) // the first one is what the user means
+			continue
+		}
+		real, err := c.unshim(p, c.path[i+1:])
+		if err != nil {
+			return "", err
+		}
+		if real == "" {
+			real = p
+		} else if path.Dir(real) != dir {
+			c.shimmed[dir] = path.Dir(real)
+		}
+		return real, nil
+	}
+	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
+	if strings.ContainsRune(command, ' ') {
+		err.Hint = standApart
+	}
+	if found != "" {
+		err.Reason = "no program was found (" + found + ")"
+		err.Hint = ""
+	}
+	return "", err
+}
+
+const (
+	notFound   = "was not found"
+	standApart = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+)
+
+// startsWithProgram tells whether a path that does not exist is a program up to one of
+// its spaces. A name may hold spaces too, so nothing is said of one that is not.
+func (c *commands) startsWithProgram(p string) bool {
+	for i, r := range p {
+		if r == ' ' && c.executable(p[:i]) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// executable says why a path cannot be started, "" when it can.
+func (c *commands) executable(p string) string {
+	at, err := c.f.Find(p)
+	switch {
+	case err != nil:
+		return err.Error()
+	case at.Reason != "":
+		return at.Reason
+	case !at.Exists():
+		return notFound
+	case at.Info.Mode.IsDir():
+		return "is a directory"
+	case !at.Info.Mode.IsRegular():
+		return "is not a regular file"
+	case at.Info.Mode.Perm()&0o111 == 0:
+		return "is not executable (mode " + at.Info.Mode.Perm().String() + ")"
+	}
+	return ""
+}
+
+// maxChain bounds interpreters of interpreters; the kernel allows five.
+const maxChain = 5
+
+// start resolves a command with its arguments and returns the canonical file.
+func (c *commands) start(command string, args []string) (string, error) {
+	found, err := c.locate(command)
+	if err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(command, "/") && found != command {
+		c.named = found
+	}
+	return c.follow(command, found, args, 0, false)
+}
+
+// follow walks from a file to everything that has to be there to run it. chosen
+// says that the server named the file, in the #! line of a script of its own.
+func (c *commands) follow(command, found string, args []string, depth int, chosen bool) (string, error) {
+	if depth > maxChain {
+		return "", &CommandError{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
+	}
+	at, err := c.f.Find(found)
+	if err != nil {
+		return "", &CommandError{Command: command, Reason: err.Error()}
+	}
+	head, err := c.h.ReadHead(at.Path, 4096)
+	if err != nil {
+		return "", &CommandError{Command: command, Reason: "cannot be read: " + err.Error()}
+	}
+	line, script := bytes.CutPrefix(head, []byte("#!"))
+	if script {
+		switch {
+		case c.leaves(at) != nil:
+			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.Path}
+		case chosen && !c.theirs(at.Path) && !inSystem(at.Path):
+			return "", &CommandError{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.Path, Hint: "name the interpreter in the command"}
+		}
+	}
+	c.links = append(c.links, at.Links...)
+	c.files = append(c.files, at.Path)
+	c.need(at.Path, "the program "+path.Base(at.Path), false)
+	c.venv(found, at, chosen)
+	c.prefix(at.Path, chosen || c.leaves(at) != nil)
+
+	switch {
+	case script:
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return at.Path, c.interpreter(command, at.Path, strings.TrimSpace(string(line)), depth)
+	case len(head) == 0:
+		return "", &CommandError{Command: command, Reason: "is an empty file"}
+	case c.h.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
+		// A shell would run such a file with itself; execve answers ENOEXEC. A
+		// binfmt_misc handler could take it, which is not knowable from here.
+		if printable(head) {
+			return "", &CommandError{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
+		}
+	}
+	if loader := elfInterpreter(head); loader != "" {
+		// A loader is what a file says that the server may have written.
+		if l, err := c.f.Find(loader); err == nil && c.executable(l.Path) == "" && (inSystem(l.Path) || !c.theirs(at.Path)) {
+			c.files = append(c.files, l.Path)
+			c.loaders = append(c.loaders, l.Path)
+			c.links = append(c.links, l.Links...)
+			c.need(l.Path, "the loader of "+path.Base(at.Path), false)
+		}
+	}
+	c.arguments(path.Base(at.Path), found, args, depth)
+	return at.Path, nil
+}
+
+func printable(head []byte) bool {
+	for _, b := range head {
+		if b < '\t' || b > '\r' && b < ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// interpreter follows the #! line of a script.
+func (c *commands) interpreter(command, script, line string, depth int) error {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return &CommandError{Command: command, Reason: "its #! line names no interpreter"}
+	}
+	if !strings.HasPrefix(words[0], "/") {
+		return &CommandError{Command: command, Reason: "its #! line names a relative interpreter: " + policy.Clip(words[0])}
+	}
+	if reason := c.executable(words[0]); reason != "" {
+		return &CommandError{Command: command, Reason: fmt.Sprintf("the interpreter %s of its #! line %s", policy.Clip(words[0]), reason)}
+	}
+	found, err := c.unshim(words[0], c.path)
+	if err != nil {
+		return err
+	}
+	if found == "" {
+		found = words[0]
+	}
+	name, chosen := path.Base(words[0]), c.theirs(script)
+	if name == "env" {
+		if _, err := c.follow(command, found, nil, depth+1, chosen); err != nil {
+			return err
+		}
+		if name = envProgram(words[1:]); name == "" {
+			return nil
+		}
+		chosen = chosen && strings.Contains(name, "/") // PATH is the user's
+		if found, err = c.locate(name); err != nil {
+			if ce, ok := err.(*CommandError); ok {
+				ce.Command = command
+				ce.Reason = fmt.Sprintf("the interpreter %q of its #! line %s", name, ce.Reason)
+			}
+			return err
+		}
+	}
+	c.script(path.Base(found), script)
+	_, err = c.follow(command, found, nil, depth+1, chosen)
+	return err
+}
+
+// envProgram is the program that env(1) starts: options and assignments are
+// skipped.
+func envProgram(words []string) string {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "--":
+		case w == "--unset" || w == "--chdir" || w == "--argv0":
+			i++
+		case strings.HasPrefix(w, "--split-string="):
+			return envProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
+		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
+		case strings.HasPrefix(w, "-"):
+			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
+			switch rest := w[at+1:]; {
+			case at == 0:
+			case w[at] == 'S' && rest != "":
+				return envProgram(append([]string{rest}, words[i+1:]...))
+			case w[at] != 'S' && rest == "":
+				i++
+			}
+		default:
+			return w
+		}
+	}
+	return ""
+}
+
+// theirs tells whether what is at a canonical path may be the server's work, or
+// that of who wrote the repository. What it says must not widen what the next
+// start grants.
+func (c *commands) theirs(p string) bool {
+	return c.space != "" && policy.Within(p, c.space) || c.writes != nil && c.writes(p)
+}
+
+// leaves finds the link by which a path left those places, nil where none did.
+// The baseline does not follow it.
+func (c *commands) leaves(at hostfs.Place) *policy.Link {
+	if c.theirs(at.Path) || inSystem(at.Path) {
+		return nil
+	}
+	for i, l := range at.Links {
+		if c.theirs(l.Path) {
+			return &at.Links[i]
+		}
+	}
+	return nil
+}
+
+// strays is leaves with a warning.
+func (c *commands) strays(at hostfs.Place) bool {
+	l := c.leaves(at)
+	if l != nil {
+		c.strayed = append(c.strayed, policy.Link{Path: l.Path, Target: at.Path})
+	}
+	return l != nil
+}
+
+func (c *commands) need(p, rule string, walk bool) {
+	if at, err := c.f.Find(p); err == nil && c.strays(at) {
+		return
+	}
+	c.needs = append(c.needs, need{p, rule, walk})
+}

@@ -1,0 +1,166 @@
+package resolve
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// environ builds the environment, in the three steps of docs/policy.md
+// "Environment rules".
+func (b *builder) environ(out *policy.Profile, c *commands) error {
+	host := make(map[string]string, len(b.h.Environ))
+	for _, e := range b.h.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+			host[name] = value
+		}
+	}
+	env := make(map[string]policy.Variable, 14)
+	set := func(name, value, rule string, secret bool) {
+		env[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
+	}
+	const minimal = "the minimal environment"
+	for name, value := range host {
+		switch name {
+		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
+		default:
+			if !strings.HasPrefix(name, "LC_") {
+				continue
+			}
+		}
+		set(name, value, minimal, false)
+	}
+	if b.h.User != "" {
+		set("USER", b.h.User, minimal, false)
+		set("LOGNAME", b.h.User, minimal, false)
+	}
+	set("PATH", b.visiblePath(out, c), minimal, false)
+
+	names := policy.SortedKeys(host)
+	for _, name := range names {
+		rule, ok := policy.MatchEnv(b.p.Env, name)
+		switch {
+		case rule.Name == "":
+			continue
+		case !ok:
+			if rule.Name == name && name != "PATH" {
+				delete(env, name) // a rule without read takes away from the minimal set too
+			}
+			continue
+		}
+		exact := rule.Name == name
+		if other := b.secretBeside(name); other != "" {
+			if !exact {
+				continue
+			}
+			b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
+		}
+		if _, base := env[name]; base && !exact {
+			continue
+		}
+		set(name, host[name], rule.Label(), exact && !policy.IsMinimal(name) || policy.LooksSecret(name))
+		if exact && policy.Dangerous(name) {
+			b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
+		}
+	}
+	for _, r := range b.p.Env {
+		switch _, ok := host[r.Name]; {
+		case !r.Read || strings.HasSuffix(r.Name, "*"):
+		case (r.Name == "HOME" || r.Name == "TMPDIR"):
+			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
+		case !ok:
+			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
+		}
+	}
+	if err := b.secrets(out, host, env); err != nil {
+		return err
+	}
+	set("HOME", out.Home, minimal, false)
+	set("TMPDIR", "/tmp", minimal, false)
+	if usesNpm(out) {
+		withoutRegistry(out.Net, env)
+	}
+	set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
+	for _, name := range policy.SortedKeys(env) {
+		out.Env = append(out.Env, env[name])
+	}
+	for _, name := range names {
+		if _, passed := env[name]; !passed && name != "_" {
+			out.Withheld = append(out.Withheld, name)
+		}
+	}
+	sort.Strings(out.Withheld)
+	return nil
+}
+
+// withoutRegistry tells npm what it would find out slowly. npx asks its registry even
+// when everything is there, and of one that it cannot reach it asks again, silently,
+// for more than a minute. With some network a package that is not there yet may
+// still come from a registry that a file of npm's names.
+func withoutRegistry(net []policy.NetRule, env map[string]policy.Variable) {
+	set := func(name, value, rule string) {
+		if _, chosen := env[name]; !chosen {
+			env[name] = policy.Variable{Name: name, Value: value, Rule: rule}
+		}
+	}
+	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
+	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {
+		if u, err := url.Parse(env[name].Value); err == nil && u.Host != "" {
+			registry = u
+		}
+	}
+	port, err := strconv.Atoi(registry.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[registry.Scheme]
+	}
+	switch {
+	case !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }):
+		set("npm_config_offline", "true", "mcp-jail: no network")
+	case !reaches(net, registry.Hostname(), registry.Scheme, port):
+		set("npm_config_prefer_offline", "true", "mcp-jail: no registry")
+		set("npm_config_fetch_retries", "0", "mcp-jail: no registry")
+	}
+}
+
+// reaches tells whether some request may be sent there.
+func reaches(net []policy.NetRule, host, scheme string, port int) bool {
+	_, any := policy.MatchNet(net, host, scheme, port, "", "")
+	return any || policy.NeedsTerminating(net, host, scheme, port)
+}
+
+func usesNpm(out *policy.Profile) bool {
+	if len(out.Argv) > 0 {
+		switch path.Base(out.Argv[0]) {
+		case "npx", "npm":
+			return true
+		}
+	}
+	return strings.HasSuffix(out.Program, "/npm/bin/npx-cli.js") || strings.HasSuffix(out.Program, "/npm/bin/npm-cli.js")
+}
+
+// visiblePath keeps the directories of PATH that exist in the jail; a directory
+// of shims is replaced by the one that holds the real programs.
+func (b *builder) visiblePath(out *policy.Profile, c *commands) string {
+	var dirs []string
+	for _, d := range c.path {
+		if real, ok := c.shimmed[d]; ok {
+			d = real
+		}
+		at, err := b.f.Find(d)
+		if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {
+			continue
+		}
+		e, ok := out.Find(at.Path)
+		if !ok || !e.Rights.Has(policy.Execute) && !e.Rights.Has(policy.Read) || slices.Contains(dirs, d) {
+			continue
+		}
+		dirs = append(dirs, d)
+		b.links = append(b.links, at.Links...)
+	}
+	return strings.Join(dirs, ":")
+}

@@ -1,0 +1,90 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// foldingHost has a fake host ignore case below a directory.
+func foldingHost(h fakeHost, dir string, oneName func(a, b string) bool) func(*hostfs.Host) {
+	return func(host *hostfs.Host) {
+		lstat := host.Lstat
+		host.Lstat = func(name string) (hostfs.FileInfo, error) {
+			for real := range h {
+				if policy.Within(real, dir) && strings.EqualFold(real, name) {
+					return lstat(real)
+				}
+			}
+			return lstat(name)
+		}
+		host.OneName = oneName
+	}
+}
+
+// TestFolded: names that take something away are tried under another spelling, and told
+// where that finds them.
+func TestFolded(t *testing.T) {
+	files := `
+		f /home/u/proj/keys/4711
+		f /home/u/proj/config
+		f /home/u/proj/sub/config
+		d /home/u/proj/empty`
+	rules := `
+		[[servers.s.access.fs]]
+		path = "."
+		read = true
+		write = true
+		[[servers.s.access.fs]]
+		path = "keys/4711"
+		[[servers.s.access.fs]]
+		path = "config"
+		read = true
+		[[servers.s.access.fs]]
+		path = "empty/later/x"
+		read = true
+		`
+	show := func(edit ...func(*hostfs.Host)) string {
+		h := newFake(aSystem, "d /home/u/proj", files)
+		p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"/usr/bin/node\"\n"+rules, edit...)
+		var b strings.Builder
+		for _, f := range p.Folded {
+			if strings.HasPrefix(f.Path, "/home/u/proj/.") {
+				continue // protected names, which are not there
+			}
+			fmt.Fprintf(&b, "%s %t %t\n", strings.TrimPrefix(f.Path, "/home/u/proj/"), f.ID != policy.FileID{}, f.Passed)
+		}
+		return b.String()
+	}
+	h := newFake(aSystem, "d /home/u/proj", files)
+	for _, c := range []struct {
+		name string
+		edit []func(*hostfs.Host)
+		want string
+	}{
+		{"case counts", nil, ""},
+		{"it does not", []func(*hostfs.Host){foldingHost(h, "/home/u/proj", nil)}, `config true true
+empty true true
+empty/later false false
+empty/later/x false false
+keys true true
+keys/4711 true true
+`},
+		{"and the kernel knows", []func(*hostfs.Host){foldingHost(h, "/home/u/proj", func(a, b string) bool { return path.Dir(a) == path.Dir(b) })}, `config true false
+empty true false
+empty/later false false
+empty/later/x false false
+keys true false
+keys/4711 true true
+`},
+		{"in one directory", []func(*hostfs.Host){foldingHost(h, "/home/u/proj/sub", nil)}, ""},
+	} {
+		if got := show(c.edit...); got != c.want {
+			t.Errorf("%s:\n%swant\n%s", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package resolve
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// gitSetting is one line of a configuration of git's: section.sub.key = value. Section and
+// key are in lower case.
+type gitSetting struct{ section, sub, key, value string }
+
+// name is how git writes the setting's name.
+func (s gitSetting) name() string {
+	name := s.key
+	if s.sub != "" {
+		name = s.sub + "." + name
+	}
+	if s.section != "" {
+		name = s.section + "." + name
+	}
+	return name
+}
+
+// parseGitConfig reads a configuration as git-config(1), "Syntax", lays down. With an error
+// the settings are those before it: git itself stops there.
+func parseGitConfig(data []byte) (settings []gitSetting, err error) {
+	p := gitParser{rest: bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n")), line: 1}
+	var at gitSetting
+	for {
+		p.skip(" \t\n\f\v\r")
+		c := p.next()
+		switch {
+		case c == 0:
+			return settings, nil
+		case c == '#' || c == ';':
+			p.until('\n')
+		case c == '[':
+			at.section, at.sub, err = p.header()
+		case isLetter(c):
+			at.key = p.key(c)
+			at.value, err = p.setting()
+			if err == nil {
+				settings = append(settings, at)
+			}
+		default:
+			err = fmt.Errorf("%q is not expected there", string(rune(c)))
+		}
+		if err != nil {
+			return settings, fmt.Errorf("line %d: %w", p.line, err)
+		}
+	}
+}
+
+type gitParser struct {
+	rest []byte
+	line int
+}
+
+// next is the next byte, 0 at the end. A NUL byte is none that a configuration has.
+func (p *gitParser) next() byte {
+	if len(p.rest) == 0 {
+		return 0
+	}
+	c := p.rest[0]
+	p.rest = p.rest[1:]
+	if c == '\n' {
+		p.line++
+	}
+	return max(c, 1)
+}
+
+func (p *gitParser) peek() byte {
+	if len(p.rest) == 0 {
+		return 0
+	}
+	return max(p.rest[0], 1)
+}
+
+func (p *gitParser) skip(set string) {
+	for len(p.rest) > 0 && strings.IndexByte(set, p.rest[0]) >= 0 {
+		p.next()
+	}
+}
+
+func (p *gitParser) until(end byte) {
+	for c := p.next(); c != 0 && c != end; c = p.next() {
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '-' }
+
+// header is a section's name behind its bracket. [a.B] is an old way to write [a "b"].
+func (p *gitParser) header() (section, sub string, err error) {
+	var name []byte
+	for {
+		switch c := p.next(); {
+		case isWord(c) || c == '.':
+			name = append(name, c)
+		case c == ']' && len(name) > 0:
+			section, sub, _ = strings.Cut(strings.ToLower(string(name)), ".")
+			return section, sub, nil
+		case (c == ' ' || c == '\t') && len(name) > 0:
+			sub, err = p.subsection()
+			return strings.ToLower(string(name)), sub, err
+		default:
+			return "", "", fmt.Errorf("the name of a section does not end")
+		}
+	}
+}
+
+func (p *gitParser) subsection() (string, error) {
+	p.skip(" \t")
+	if p.next() != '"' {
+		return "", fmt.Errorf("the name of a subsection has no quotes")
+	}
+	var sub []byte
+	for {
+		c := p.next()
+		switch c {
+		case 0, '\n':
+			return "", fmt.Errorf("the name of a subsection does not end")
+		case '"':
+			if p.next() != ']' {
+				return "", fmt.Errorf("there is something behind the name of a subsection")
+			}
+			return string(sub), nil
+		case '\\':
+			if c = p.next(); c == 0 || c == '\n' {
+				return "", fmt.Errorf("the name of a subsection does not end")
+			}
+		}
+		sub = append(sub, c)
+	}
+}
+
+func (p *gitParser) key(first byte) string {
+	name := []byte{first}
+	for isWord(p.peek()) {
+		name = append(name, p.next())
+	}
+	return strings.ToLower(string(name))
+}
+
+// setting is what stands behind a key. Without a "=" it is true.
+func (p *gitParser) setting() (string, error) {
+	p.skip(" \t")
+	switch c := p.next(); c {
+	case 0, '\n':
+		return "true", nil
+	case '=':
+		return p.value()
+	default:
+		return "", fmt.Errorf("there is no \"=\" behind a name")
+	}
+}
+
+// value ends with its line, or goes on behind a backslash at its end. Spaces at the end do
+// not count unless they are quoted, nor do comments.
+func (p *gitParser) value() (string, error) {
+	p.skip(" \t")
+	var value []byte
+	quoted, length := false, 0 // up to the last byte that is no unquoted space
+	for {
+		c := p.next()
+		switch {
+		case c == 0 && quoted, c == '\n' && quoted:
+			return "", fmt.Errorf("a quote does not end")
+		case c == 0, c == '\n':
+			return string(value[:length]), nil
+		case !quoted && (c == '#' || c == ';'):
+			p.until('\n')
+			return string(value[:length]), nil
+		case c == '"':
+			quoted, length = !quoted, len(value)
+			continue
+		case c == '\\':
+			switch c = p.next(); c {
+			case '\n':
+				continue
+			case 'n', 't', 'b':
+				c = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b'}[c]
+			case '"', '\\':
+			default:
+				return "", fmt.Errorf("a backslash stands before what it cannot stand before")
+			}
+			value = append(value, c)
+			length = len(value)
+			continue
+		}
+		value = append(value, c)
+		if quoted || c != ' ' && c != '\t' && c != '\r' && c != '\f' && c != '\v' {
+			length = len(value)
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// What git runs and believes stands in its configuration, which may name files inside of a
+// grant: those are protected too, as the configuration says at the start. It is read as git
+// reads it, with what it includes.
+
+// gitRuns are the settings whose value is a command of git's: section to keys. No key is any.
+var gitRuns = map[string][]string{
+	"core":     {"editor", "pager", "sshcommand", "askpass", "gitproxy", "fsmonitor", "alternaterefscommand"},
+	"sequence": {"editor"}, "alias": nil, "pager": nil, "credential": {"helper"}, "gpg": {"program", "defaultkeycommand"},
+	"filter": {"clean", "smudge", "process"}, "diff": {"external", "command", "textconv"}, "merge": {"driver"}, "interactive": {"difffilter"},
+	"mergetool": {"cmd", "path"}, "difftool": {"cmd", "path"}, "guitool": {"cmd"}, "browser": {"cmd", "path"}, "man": {"cmd", "path"}, "instaweb": {"httpd"},
+	"hook": {"command"}, "trailer": {"command", "cmd"}, "submodule": {"update"}, "remote": {"uploadpack", "receivepack"}, "uploadpack": {"packobjectshook"},
+	"tar": {"command"}, "gc": {"recentobjectshook"}, "imap": {"tunnel"}, "svn": {"authorsprog"},
+	"sendemail": {"tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"}, "lfs": {"path", "clean", "smudge"},
+}
+
+// gitBelieves are those whose value is a file or directory that decides what is run, or
+// what is true.
+var gitBelieves = map[string][]string{
+	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath", "proxysslcainfo"},
+}
+
+// gitHooks are the names that git looks for in core.hooksPath.
+var gitHooks = []string{
+	"applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge", "pre-push",
+	"pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman", "post-index-change",
+}
+
+// The bounds of what is read. git itself gives up at the depth.
+const (
+	maxGitConfig   = 1 << 20
+	maxGitIncludes = 10
+	maxGitConfigs  = 512
+)
+
+// gitTree is a working tree and its git directory; relative names begin there.
+type gitTree struct{ top, git string }
+
+// gitConfigs remembers configurations of one resolution.
+type gitConfigs struct {
+	settings map[string][]gitSetting
+	done     map[[2]string]bool
+	failed   error
+}
+
+// protectNamedBy protects what the configurations of a repository name: git is its
+// directory, top its working tree, or "" where core.worktree says where that is.
+func (b *builder) protectNamedBy(git, top string) {
+	if !b.writes() {
+		return
+	}
+	configs := []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
+	for _, cfg := range configs {
+		for _, s := range b.gitSettings(cfg) {
+			if s.section == "core" && s.key == "worktree" && s.sub == "" {
+				top = b.gitPath(s.value, git)
+			}
+		}
+	}
+	if top == "" {
+		top = git // a bare one's hooks and filters run there
+	}
+	b.namedBy(configs, gitTree{top, git})
+	for _, name := range b.names(path.Join(git, "worktrees")) {
+		own := path.Join(git, "worktrees", name)
+		if link := b.gitLink(path.Join(own, "gitdir"), "", own); link != "" {
+			b.namedBy(append(configs[:1:1], path.Join(own, "config.worktree")), gitTree{path.Dir(link), own})
+		}
+	}
+}
+
+// namedBy does it for one working tree, with the user's own and the system's configuration.
+func (b *builder) namedBy(configs []string, tree gitTree) {
+	for _, cfg := range append(configs, b.gitConfigsOf()...) {
+		b.protectNamed(cfg, tree, 0)
+	}
+}
+
+// gitConfigsOf are the user's own and the system's configuration, which git reads in every
+// repository.
+func (b *builder) gitConfigsOf() []string {
+	user, _ := b.h.Getenv("XDG_CONFIG_HOME")
+	if !strings.HasPrefix(user, "/") {
+		user = path.Join(b.h.Home, ".config")
+	}
+	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
+}
+
+// protectNamedEverywhere protects what these name by absolute paths: it is run in
+// repositories that no grant has.
+func (b *builder) protectNamedEverywhere() {
+	if b.writes() {
+		b.namedBy(nil, gitTree{})
+	}
+}
+
+// writes tells whether a rule lets anything be written.
+func (b *builder) writes() bool {
+	for _, e := range b.at {
+		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// protectNamed protects what one configuration names.
+func (b *builder) protectNamed(cfg string, tree gitTree, depth int) {
+	key := [2]string{cfg, tree.top}
+	if b.git.done == nil {
+		b.git.done = map[[2]string]bool{}
+	}
+	if b.git.done[key] || depth > maxGitIncludes {
+		return
+	}
+	b.git.done[key] = true
+	for _, s := range b.gitSettings(cfg) {
+		named := s.name() + " of " + cfg
+		switch {
+		case (s.section == "include" || s.section == "includeif") && s.key == "path":
+			if file := b.gitPath(s.value, path.Dir(cfg)); file != "" {
+				b.protectPath(file, named)
+				b.protectNamed(file, tree, depth+1)
+			}
+		case slices.Contains(gitBelieves[s.section], s.key):
+			b.protectBelieved(s, tree, named)
+		case s.section == "remote" && (s.key == "url" || s.key == "pushurl"):
+			b.protectRemote(s, tree, named)
+		case runs(s):
+			words := append(commandWords(s.value, b.h.Home, false), commandWords(s.value, b.h.Home, true)...)
+			for _, word := range append(words, commandWord{text: s.value}) {
+				b.protectWord(word, tree, named)
+			}
+		}
+	}
+}
+
+// runs tells whether a setting is a command.
+func runs(s gitSetting) bool {
+	keys, ok := gitRuns[s.section]
+	if !ok || keys != nil && !slices.Contains(keys, s.key) {
+		return false
+	}
+	switch strings.ToLower(s.value) {
+	case "", "true", "false", "yes", "no", "on", "off", "0", "1":
+		return false
+	}
+	return s.section != "alias" && s.section != "submodule" || strings.HasPrefix(s.value, "!")
+}
+
+// protectBelieved protects a file or directory that a setting names. Of hooks in the working
+// tree's own directory, which a grant of it does name, it protects each. What is pushed to a
+// repository has hooks run in its git directory.
+func (b *builder) protectBelieved(s gitSetting, tree gitTree, named string) {
+	for _, base := range []string{tree.top, tree.git} {
+		p := b.gitPath(s.value, base)
+		if p == "" {
+			continue
+		}
+		if at, err := b.f.Find(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(b.real(base), at.Path) {
+			for _, hook := range gitHooks {
+				b.protectPath(path.Join(at.Path, hook), named)
+			}
+			continue
+		}
+		b.protectPath(p, named)
+	}
+}
+
+// protectRemote protects what decides in a repository of this host that is pushed to and
+// fetched from: its hooks are run here.
+func (b *builder) protectRemote(s gitSetting, tree gitTree, named string) {
+	value, isFile := strings.CutPrefix(s.value, "file://")
+	if before, _, scp := strings.Cut(value, ":"); !isFile && scp && !strings.Contains(before, "/") {
+		return // of another host, or a scheme
+	}
+	p := b.gitPath(value, tree.top)
+	if p == "" {
+		return
+	}
+	for _, dir := range []string{p, p + ".git"} { // p/.git is found by its name
+		if b.f.Exists(path.Join(dir, "HEAD")) {
+			for _, n := range policy.GitParts {
+				b.protectPath(path.Join(dir, n), named)
+			}
+			b.protectLinked(dir)
+			b.protectNamedBy(dir, "")
+		}
+	}
+}
+
+// protectWord protects the file that a word of a command names, or will when it is made.
+func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
+	text := w.text
+	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {
+		text = text[i+1:] // --option=FILE, NAME=FILE
+	}
+	if text = strings.TrimPrefix(text, "!"); text == "" || text[0] == '-' || strings.Contains(text, "://") || strings.ContainsRune(text, 0) {
+		return
+	}
+	places := []string{b.gitPath(text, tree.top)}
+	if w.behind && tree.top != "" {
+		places = []string{path.Join(tree.top, text), path.Join(tree.git, text)}
+	}
+	for _, p := range places {
+		at, err := b.f.Find(p)
+		if p == "" || err != nil {
+			continue
+		}
+		if at.Exists() && at.Info.Mode.IsRegular() || !at.Exists() && !strings.ContainsAny(text, " \t\n") && (strings.Contains(text, "/") || strings.LastIndexByte(text, '.') > 0) {
+			b.protectPath(p, named)
+		}
+	}
+}
+
+// gitPath is a path of a configuration, made absolute; "" where it is another user's, of
+// git's installation, or relative without a base.
+func (b *builder) gitPath(p, base string) string {
+	switch {
+	case p == "" || strings.HasPrefix(p, "%(prefix)") || strings.ContainsRune(p, 0):
+		return ""
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		return path.Join(b.h.Home, p[1:])
+	case p[0] == '~':
+		return ""
+	case p[0] == '/':
+		return path.Clean(p)
+	}
+	if base == "" {
+		return "" // in each repository another
+	}
+	return path.Join(base, p)
+}
+
+// gitSettings reads a configuration, once. One that cannot be read as git reads it is told
+// of: git stops there as well. More than the bounds allow is an error.
+func (b *builder) gitSettings(cfg string) []gitSetting {
+	if b.git.settings == nil {
+		b.git.settings = map[string][]gitSetting{}
+	}
+	if known, ok := b.git.settings[cfg]; ok {
+		return known
+	}
+	b.git.settings[cfg] = nil
+	at, err := b.f.Find(cfg)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
+		return nil
+	}
+	text, err := b.h.ReadHead(at.Path, maxGitConfig+1)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && len(text) > maxGitConfig, len(b.git.settings) > maxGitConfigs:
+		b.git.failed = &GitConfigError{cfg, fmt.Sprintf("it is larger than %d bytes, or includes or stands beside more than %d others", maxGitConfig, maxGitConfigs)}
+		return nil
+	}
+	var settings []gitSetting
+	if err == nil {
+		settings, err = parseGitConfig(text)
+	}
+	if err != nil {
+		b.warn("git-config", b.p.Where, "%s cannot be read (%v), nor by git: what stands behind that, and names files of a grant, does not protect them", cfg, err)
+	}
+	b.git.settings[cfg] = settings
+	return settings
+}
+
+// GitConfigError is a configuration of git's that is too much to find out what it has
+// git run.
+type GitConfigError struct{ File, Reason string }
+
+func (e *GitConfigError) Error() string {
+	return fmt.Sprintf("git's configuration %s is not read: %s; so it is not known which files of the grant git runs: grant the repository without write rights, or make that file smaller", e.File, e.Reason)
+}

@@ -1,0 +1,114 @@
+package resolve
+
+import (
+	"io/fs"
+	"math/rand"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// What Same promises, on random trees that change a little: while it is true, Resolve
+// would return what it has returned.
+func TestLookupsSame(t *testing.T) {
+	kept, lost, needless := 0, 0, 0
+	for seed := range int64(3000) {
+		g := &generator{rand.New(rand.NewSource(seed)), true, hotNames}
+		h := g.host()
+		rules := g.rules()
+		resolve := func(host hostfs.Host) string {
+			p, err := resolveOn(host, rules)
+			if err != nil {
+				return err.Error()
+			}
+			return p.Key()
+		}
+		var l hostfs.Lookups
+		var asked atomic.Bool
+		host := h.host()
+		lstat := host.Lstat
+		host.Lstat = func(p string) (hostfs.FileInfo, error) { asked.Store(true); return lstat(p) }
+		before := resolve(l.Through(host))
+		if !asked.Load() {
+			continue // the rules by themselves are wrong
+		}
+		if !l.Same() {
+			t.Fatalf("seed %d: another answer, and nothing has changed", seed)
+		}
+		g.change(h)
+		same, after := l.Same(), resolve(h.host())
+		switch {
+		case same && after != before:
+			t.Fatalf("seed %d: every answer is the same, and what is resolved is not\nbefore %s\nafter  %s", seed, before, after)
+		case same:
+			kept++
+		case after == before:
+			needless++
+		default:
+			lost++
+		}
+	}
+	// It has to be true sometimes, and false when it matters.
+	if t.Log(kept, lost, needless); kept < 100 || lost < 100 {
+		t.Errorf("%d times the same and %d times not: these trees show little", kept, lost)
+	}
+}
+
+// change makes, removes or replaces one thing.
+func (g *generator) change(h fakeHost) {
+	paths := h.paths()
+	p := paths[g.Intn(len(paths))]
+	if g.Intn(2) == 0 {
+		p = "/home/u/proj/" + g.rel()
+	}
+	if _, there := h[p]; there && !h[p].mode.IsDir() {
+		switch g.Intn(4) {
+		case 0:
+			delete(h, p)
+		case 1:
+			h[p] = fakeFile{mode: fs.ModeSymlink | 0o777, text: g.rel()}
+		case 2:
+			f := h[p]
+			f.mode ^= 0o111
+			h[p] = f
+		default:
+			f := h[p]
+			f.text = "#!/usr/bin/" + g.name() + "\n"
+			h[p] = f
+		}
+	} else if !there && h.canHold(p) {
+		h.add([]string{"d ", "f ", "s "}[g.Intn(3)] + p)
+	}
+}
+
+// Every sort of question counts.
+func TestLookupsNotice(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask  func(hostfs.Host)
+		line string
+	}{
+		"Lstat":    {func(h hostfs.Host) { h.Lstat("/home/u/proj/f") }, "x /home/u/proj/f"},
+		"Readlink": {func(h hostfs.Host) { h.Readlink("/home/u/proj/l") }, "l /home/u/proj/l g"},
+		"ReadDir":  {func(h hostfs.Host) { h.ReadDir("/home/u/proj") }, "f /home/u/proj/.env"},
+		"ReadHead": {func(h hostfs.Host) { h.ReadHead("/home/u/proj/f", 3) }, "f /home/u/proj/f other"},
+		"absent":   {func(h hostfs.Host) { h.Lstat("/home/u/proj/new") }, "f /home/u/proj/new"},
+	} {
+		h := newFake("d /home/u/proj", "f /home/u/proj/f text", "l /home/u/proj/l f")
+		var l hostfs.Lookups
+		if l.Same() {
+			t.Errorf("%s: the same, and nothing was asked", name)
+		}
+		through := l.Through(h.host())
+		for range 300 { // enough for several threads
+			c.ask(through)
+		}
+		if !l.Same() {
+			t.Errorf("%s: another answer, and nothing has changed", name)
+		}
+		h.add(c.line)
+		if l.Same() {
+			t.Errorf("%s: the same after %q", name, c.line)
+		}
+	}
+}

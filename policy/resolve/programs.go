@@ -1,0 +1,45 @@
+package resolve
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func (b *builder) commands(out *policy.Profile) *commands {
+	work := policy.Last(b.h.Dir, out.Workspace)
+	dir := work
+	if b.p.InPlace {
+		dir = b.h.Dir // as a shell reads it
+	}
+	writes := func(p string) bool {
+		_, ok := b.writer(p, policy.Write)
+		return ok
+	}
+	return &commands{writes: writes, f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
+}
+
+// programs computes Profile.Programs (docs/policy.md "Command rules"): what the
+// rules list, and what the server itself is made of.
+func (b *builder) programs(c *commands, out *policy.Profile) {
+	if b.p.Commands == nil {
+		return
+	}
+	for _, r := range b.p.Commands {
+		if len(r.Args) > 0 || len(r.Envs) > 0 {
+			out.CommandArgs = append(out.CommandArgs, r.Name)
+		}
+		if _, err := c.start(r.Name, nil); err != nil {
+			if program, args, ok := strings.Cut(r.Name, " "); ok {
+				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, policy.BareOrQuoted(program), policy.TomlStrings(append(strings.Fields(args), "**")))
+				continue
+			}
+			b.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)
+		}
+	}
+	sort.Strings(out.CommandArgs)
+	out.Programs = slices.Compact(slices.Sorted(slices.Values(c.files)))
+	out.Loaders = slices.Compact(slices.Sorted(slices.Values(c.loaders)))
+}

@@ -1,0 +1,319 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// generator makes small random trees and rules from a seed.
+type generator struct {
+	*rand.Rand
+	links bool
+	names []string
+}
+
+var plainNames = []string{"a", "b", "c", "ab", "a-b"}
+
+var hotNames = []string{"a", "b", ".env", ".git", "hooks", "config", ".vscode", ".github", "workflows", ".mcp.json", ".env.x"}
+
+func (g *generator) name() string { return g.names[g.Intn(len(g.names))] }
+
+func (g *generator) rel() string {
+	parts := make([]string, 1+g.Intn(4))
+	for i := range parts {
+		parts[i] = g.name()
+	}
+	return path.Join(parts...)
+}
+
+func (g *generator) host() fakeHost {
+	h := newFake(aSystem, "d /home/u/other/a/b")
+	for range 5 + g.Intn(25) {
+		p := path.Join("/home/u/proj", g.rel())
+		if _, ok := h[p]; ok || !h.canHold(p) || !policy.Within(p, "/home/u/proj") {
+			continue
+		}
+		switch n := g.Intn(10); {
+		case n < 5:
+			h.add("d " + p)
+		case n < 8 || !g.links:
+			h.add("f " + p)
+		case n == 8:
+			h.add("l " + p + " " + []string{"", "../", "./", "../../"}[g.Intn(4)] + g.rel())
+		default:
+			h.add("l " + p + " " + []string{"/home/u/proj/", "/home/u/other/", "/home/u/", "/"}[g.Intn(4)] + g.rel())
+		}
+	}
+	return h
+}
+
+// canHold tells whether every ancestor is a directory or absent.
+func (h fakeHost) canHold(p string) bool {
+	for d := path.Dir(p); d != "/"; d = path.Dir(d) {
+		if f, ok := h[d]; ok && !f.mode.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *generator) rule(rights policy.Rights) policy.FsRule {
+	r := policy.FsRule{Path: g.rel(), Read: rights.Has(policy.Read), Create: rights.Has(policy.Create), Update: rights.Has(policy.Update), Delete: rights.Has(policy.Delete), Execute: rights.Has(policy.Execute), Where: fmt.Sprintf("f:%d", g.Intn(1000))}
+	if g.Intn(6) == 0 {
+		r.Path = "."
+	}
+	if g.Intn(6) == 0 {
+		r.Path = "~/proj/" + r.Path
+	}
+	return r
+}
+
+func (g *generator) rules() (out []policy.FsRule) {
+	for range 1 + g.Intn(6) {
+		// Mostly what can be enforced together.
+		rights := []policy.Rights{0, policy.Read, policy.Read | policy.Execute, policy.Read | policy.Write, policy.AllRights, policy.Rights(g.Intn(32))}[g.Intn(6)]
+		out = append(out, g.rule(rights))
+	}
+	return out
+}
+
+func (g *generator) probes(h fakeHost) []string {
+	out := h.paths()
+	for range 20 {
+		out = append(out, path.Join("/home/u/proj", g.rel()))
+	}
+	return out
+}
+
+func resolveRules(h fakeHost, rules []policy.FsRule) (*policy.Profile, error) {
+	return resolveOn(h.host(), rules)
+}
+
+func resolveOn(h hostfs.Host, rules []policy.FsRule) (*policy.Profile, error) {
+	p := &policy.Policy{Server: "s", Command: "server", Fs: rules, Limits: policy.DefaultLimits}
+	out, _, err := Resolve(p, h)
+	return out, err
+}
+
+// expectedErrors are what Resolve may answer to any rules on any tree.
+func expectedError(err error) bool {
+	var re *RuleError
+	var ce *policy.ConflictError
+	var ps policy.Problems
+	return errors.As(err, &re) || errors.As(err, &ce) || errors.As(err, &ps)
+}
+
+// The rules of docs/policy.md, evaluated the slow way on a tree without links and
+// without special names.
+func TestEvaluationAgainstOracle(t *testing.T) {
+	resolved := 0
+	for seed := range int64(1000) {
+		g := &generator{rand.New(rand.NewSource(seed)), false, plainNames}
+		h, rules := g.host(), g.rules()
+		p, err := resolveRules(h, rules)
+		if err != nil {
+			if !expectedError(err) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			continue
+		}
+		resolved++
+		checkProfile(t, p)
+		for _, probe := range h.paths() {
+			if !policy.Within(probe, "/home/u/proj") {
+				continue
+			}
+			var want policy.Rights
+			best := -1
+			for _, r := range rules {
+				abs := path.Join("/home/u/proj", r.Path)
+				if strings.HasPrefix(r.Path, "~/") {
+					abs = path.Join("/home/u", r.Path[2:])
+				}
+				if _, exists := h[abs]; !exists {
+					continue
+				}
+				if n := strings.Count(abs, "/"); policy.Within(probe, abs) && n >= best {
+					best, want = n, r.Rights()
+				}
+			}
+			if got := p.RightsAt(probe); got != want {
+				t.Fatalf("seed %d: %s: %s, want %s\nrules %+v\n%s", seed, probe, got, want, rules, printProfile(p))
+			}
+		}
+	}
+	if resolved < 300 {
+		t.Errorf("only %d of 1000 were resolved: the test tests little", resolved)
+	}
+}
+
+// Neither taking a rule that grants out nor putting in one that does not makes
+// anything reachable (docs/policy.md "Properties").
+func TestNeverWider(t *testing.T) {
+	added, removed := 0, 0
+	for seed := range int64(1000) {
+		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
+		h, rules := g.host(), g.rules()
+		before, err := resolveRules(h, rules)
+		if err != nil {
+			continue
+		}
+		probes := g.probes(h)
+		if after, err := resolveRules(h, append(rules[:len(rules):len(rules)], g.rule(0))); err == nil {
+			added++
+			for _, p := range probes {
+				if wider := after.RightsAt(p) &^ before.RightsAt(p); wider != 0 {
+					t.Fatalf("seed %d: adding a rule without rights gives %s at %s\n%+v\n%s\n%s", seed, wider, p, rules, printProfile(before), printProfile(after))
+				}
+				for op := policy.OpRead; op <= policy.OpRemove; op++ {
+					// A rule for a path without which a name was pinned adds a pin, never takes one.
+					if after.Allows(op, p) && !before.Allows(op, p) {
+						t.Fatalf("seed %d: adding a rule without rights allows %s of %s\n%+v\n%s\n%s", seed, op, p, rules, printProfile(before), printProfile(after))
+					}
+				}
+			}
+		}
+		i := g.Intn(len(rules))
+		if !rules[i].Read {
+			// A protected name below a rule that only writes is out of reach, and
+			// below a wider rule that reads it is not: such rules take away.
+			continue
+		}
+		fewer := append(append([]policy.FsRule{}, rules[:i]...), rules[i+1:]...)
+		if after, err := resolveRules(h, fewer); err == nil {
+			removed++
+			for _, p := range probes {
+				if before.RightsAt(p) == 0 && after.RightsAt(p) != 0 {
+					t.Fatalf("seed %d: removing %+v makes %s reachable\n%+v", seed, rules[i], p, rules)
+				}
+			}
+		}
+	}
+	if added < 150 || removed < 50 {
+		t.Errorf("only %d and %d cases", added, removed)
+	}
+}
+
+// checkCanonical: an entry's path has no symbolic link in any component, and a
+// relative rule grants nothing outside of the workspace.
+func checkCanonical(t *testing.T, h fakeHost, rules []policy.FsRule, p *policy.Profile) {
+	t.Helper()
+	for _, e := range p.Entries {
+		for d := e.Path; d != "/"; d = path.Dir(d) {
+			if h[d].mode&fs.ModeSymlink != 0 && !(d == e.Path && e.Rights == 0 && e.Origin == policy.OriginSensitive) {
+				t.Fatalf("entry %s goes through the link %s", e.Path, d)
+			}
+		}
+		if e.Origin == policy.OriginRule && !strings.HasPrefix(e.Named, "~") && !strings.HasPrefix(e.Named, "/") && !policy.Within(e.Path, "/home/u/proj") {
+			t.Fatalf("the relative rule %q grants %s", e.Named, e.Path)
+		}
+	}
+	for _, l := range p.Links {
+		if h[l.Path].text != l.Target {
+			t.Fatalf("link %v is not on the host", l)
+		}
+	}
+}
+
+func TestResolveProperties(t *testing.T) {
+	for seed := range int64(700) {
+		g := &generator{rand.New(rand.NewSource(seed)), true, append(hotNames, "..")}
+		h, rules := g.host(), g.rules()
+		p, err := resolveRules(h, rules)
+		if err != nil {
+			if !expectedError(err) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			continue
+		}
+		checkProfile(t, p)
+		checkCanonical(t, h, rules, p)
+		again, err := resolveRules(h, rules)
+		if err != nil || !p.Equal(again) {
+			t.Fatalf("seed %d: not deterministic: %v", seed, err)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d %+v", seed, rules)
+		}
+	}
+}
+
+func FuzzResolve(f *testing.F) {
+	f.Add(int64(1), "src", uint8(3), "../x")
+	f.Add(int64(2), "~/a/../b", uint8(31), "/")
+	f.Add(int64(3), "a//./b/", uint8(15), ".env")
+	f.Fuzz(func(t *testing.T, seed int64, first string, rights uint8, second string) {
+		g := &generator{rand.New(rand.NewSource(seed)), true, hotNames}
+		h := g.host()
+		a, b := g.rule(policy.Rights(rights&31)), g.rule(policy.Rights(rights>>3&31))
+		a.Path, b.Path = first, second
+		rules := append(g.rules(), a, b)
+		p, err := resolveRules(h, rules)
+		if err != nil {
+			if !expectedError(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		checkProfile(t, p)
+		checkCanonical(t, h, rules, p)
+	})
+}
+
+// find agrees with the kernel on real trees.
+func TestFindAgainstKernel(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range int64(40) {
+		g := &generator{rand.New(rand.NewSource(seed)), true, plainNames}
+		dir := filepath.Join(root, fmt.Sprint(seed))
+		for range 30 {
+			p := filepath.Join(dir, g.rel())
+			if g.Intn(2) == 0 {
+				_ = os.MkdirAll(p, 0o755)
+				continue
+			}
+			_ = os.MkdirAll(filepath.Dir(p), 0o755)
+			_ = os.Symlink([]string{"", "../", dir + "/", "./"}[g.Intn(4)]+g.rel(), p)
+		}
+		fd := hostfs.NewFinder(&host)
+		for range 100 {
+			p := filepath.Join(dir, g.rel())
+			want, werr := filepath.EvalSymlinks(p)
+			got, err := fd.Find(p)
+			switch {
+			case werr == nil:
+				if err != nil || !got.Exists() || got.Path != want {
+					t.Fatalf("%s: %+v, %v; want %s", p, got, err, want)
+				}
+				if fi, _ := os.Stat(want); fi.IsDir() != got.Info.Mode.IsDir() {
+					t.Fatalf("%s: %v", p, got.Info.Mode)
+				}
+			case errors.Is(werr, fs.ErrNotExist):
+				if err == nil && got.Exists() {
+					t.Fatalf("%s: %+v; the kernel says %v", p, got, werr)
+				}
+			default:
+				if err == nil && got.Exists() {
+					t.Fatalf("%s: %+v; the kernel says %v", p, got, werr)
+				}
+			}
+		}
+	}
+}

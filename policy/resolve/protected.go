@@ -1,0 +1,230 @@
+package resolve
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// clientFiles are the configurations of the supported clients: a server that
+// can write one chooses what the client starts next. Those of editors are among the
+// startupFiles.
+func clientFiles(os string) []string {
+	list := []string{
+		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
+		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
+	}
+	if os == "darwin" {
+		list = append(list, "~/Library/Application Support/Claude/claude_desktop_config.json")
+	}
+	return list
+}
+
+// protect holds the files that have a place: the clients' configurations, what starts with
+// the user's session and tools, and mcp-jail's own files.
+func (b *builder) protect() {
+	for _, list := range [...][]string{clientFiles(b.h.OS), startupFiles(b.h.OS)} {
+		for _, s := range list {
+			abs, _ := b.expand(s, "/")
+			b.protectPath(abs, s)
+		}
+	}
+	b.protectNamedEverywhere()
+	for _, own := range b.own() {
+		b.protectPath(own, own)
+	}
+	for _, file := range b.beside() {
+		b.protectPath(file, file)
+	}
+}
+
+// beside are the files that decide of every server: the configurations that were named,
+// mcp-jail, and what it starts from beside itself, outside of every jail.
+func (b *builder) beside() []string {
+	if exe := b.h.Executable; exe != "" {
+		return append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, b.h.Configs...)
+	}
+	return b.h.Configs
+}
+
+// protectPath takes the write rights from one path inside a writable grant,
+// unless a rule names it; a path that does not exist must not come into being.
+func (b *builder) protectPath(abs, named string) {
+	if e, ok := b.find(abs); !ok || e.Rights&policy.Write == 0 {
+		// The name itself is out of reach; what it links to may not be.
+		if at, err := b.f.Find(abs); err != nil || at.Path == abs {
+			return
+		}
+	}
+	at, err := b.f.Find(abs)
+	if err != nil {
+		return
+	}
+	for _, l := range at.Links {
+		// A link cannot be mounted over: replacing it must be refused by name.
+		if e, ok := b.find(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
+			b.absent[l.Path] = true
+		}
+	}
+	e, ok := b.find(at.Path)
+	if !ok || e.Rights&policy.Write == 0 || e.Origin == policy.OriginHome {
+		return
+	}
+	if e.Path == at.Path && (e.Origin == policy.OriginRule || e.Origin == policy.OriginProtected) {
+		return // a rule for exactly this path, or done already
+	}
+	if at.Shut != "" {
+		b.shut(at.Shut)
+		return
+	}
+	if !at.Exists() {
+		b.forbid(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
+		return
+	}
+	b.at[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
+}
+
+// forbid keeps a path that does not exist from coming into being inside holder:
+// it is listed as unprotected, unless something below it is made before the
+// start, when it exists by then and can be an entry like others.
+func (b *builder) forbid(e, holder policy.Entry) {
+	for _, made := range b.at {
+		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
+			e.Kind, e.Make = policy.KindDir, true
+			b.at[e.Path] = e
+			return
+		}
+	}
+	if holder.Rights.Has(policy.Create) && holder.Origin != policy.OriginHome {
+		b.absent[e.Path] = true
+	}
+}
+
+// protectName handles one protected name that the search found in dir.
+func (b *builder) protectName(dir, name string, typ fs.FileMode) {
+	abs := path.Join(dir, name)
+	below, _ := policy.ProtectedNames(name)
+	if below == nil {
+		b.protectPath(abs, name)
+		return
+	}
+	switch {
+	case typ.IsDir():
+		for _, n := range below {
+			// A repository may be anywhere below the grant; workflows only run
+			// from the root of one, so absent ones are listed for grants' roots
+			// alone (a node_modules has a .github in every tenth package).
+			if name == ".github" && !b.f.Exists(path.Join(abs, n)) {
+				continue
+			}
+			b.protectPath(path.Join(abs, n), path.Join(name, n))
+		}
+		if name == ".git" {
+			b.protectLinked(abs)
+			b.protectNamedBy(abs, dir)
+		}
+	case typ&fs.ModeSymlink != 0:
+		at, err := b.f.Find(abs)
+		if err != nil {
+			return
+		}
+		b.protectPath(abs, name) // the link; its target follows by its parts
+		if e, ok := b.at[at.Path]; ok && e.Origin == policy.OriginProtected {
+			delete(b.at, at.Path)
+		}
+		for _, n := range below {
+			b.protectPath(path.Join(at.Path, n), path.Join(name, n))
+		}
+		if name == ".git" {
+			b.protectLinked(at.Path)
+			b.protectNamedBy(at.Path, dir)
+		}
+	case name == ".git":
+		b.protectPath(abs, name)
+		b.protectGitFile(abs)
+	}
+}
+
+// protectLinked holds what the worktrees and submodules of a repository, wherever
+// they are checked out, read from its git directory.
+func (b *builder) protectLinked(git string) {
+	for _, name := range b.names(path.Join(git, "worktrees")) {
+		for _, n := range policy.LinkParts {
+			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
+		}
+	}
+	todo := []string{path.Join(git, "modules")}
+	for len(todo) > 0 {
+		dir := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, name := range b.names(dir) { // the name of a submodule may have slashes
+			sub := path.Join(dir, name)
+			if at, err := b.f.Find(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
+				continue
+			}
+			if !b.f.Exists(path.Join(sub, "HEAD")) {
+				todo = append(todo, sub)
+				continue
+			}
+			for _, n := range policy.GitParts {
+				b.protectPath(path.Join(sub, n), ".git/"+n)
+			}
+			b.protectLinked(sub)
+			b.protectNamedBy(sub, "")
+		}
+	}
+}
+
+// protectGitFile follows a .git that is a file, as worktrees and submodules have
+// one: "gitdir: PATH" names the directory, whose commondir holds the hooks.
+func (b *builder) protectGitFile(file string) {
+	dir := b.gitLink(file, "gitdir:", path.Dir(file))
+	if dir == "" {
+		return
+	}
+	dirs := []string{dir}
+	if common := b.gitLink(path.Join(dir, "commondir"), "", dir); common != "" {
+		dirs = append(dirs, common)
+	}
+	tree, configs := gitTree{path.Dir(file), dir}, []string{path.Join(dir, "config.worktree")}
+	for _, d := range dirs {
+		configs = append(configs, path.Join(d, "config"))
+	}
+	if b.writes() {
+		b.namedBy(configs, tree)
+	}
+	for _, d := range dirs {
+		for _, n := range policy.GitParts {
+			b.protectPath(path.Join(d, n), ".git/"+n)
+		}
+		b.protectLinked(d)
+	}
+	// What says where the hooks are must stay as it is.
+	for _, n := range []string{"commondir", "gitdir"} {
+		b.protectPath(path.Join(dir, n), ".git/"+n)
+	}
+}
+
+// gitLink is the path in a file of git's that holds one behind a key, "" where there is none.
+func (b *builder) gitLink(file, key, base string) string {
+	at, err := b.f.Find(file)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
+		return ""
+	}
+	head, err := b.h.ReadHead(at.Path, 4096)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(head), "\n")
+	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
+	if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
+		return ""
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join(base, target)
+	}
+	return path.Clean(target)
+}

@@ -1,0 +1,135 @@
+package resolve
+
+import (
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func TestProtected(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/proj/.git/config
+		f /home/u/proj/.git/hooks/pre-commit
+		f /home/u/proj/.git/HEAD
+		f /home/u/proj/young/.git/HEAD
+		f /home/u/proj/sub/.git/config
+		f /home/u/proj/.vscode/tasks.json
+		f /home/u/proj/a/b/.envrc
+		d /home/u/proj/.github/workflows
+		l /home/u/proj/.cursor shared
+		f /home/u/proj/shared/mcp.json
+		f /home/u/repo/.git/config
+		d /home/u/repo/.git/hooks
+		f /home/u/repo/.git/worktrees/w/commondir ../..\n
+		f /home/u/repo/.git/worktrees/w/gitdir /home/u/w/.git\n
+		f /home/u/w/.git gitdir: /home/u/repo/.git/worktrees/w\n
+		f /home/u/w/x
+		f /home/u/proj/mod/.git gitdir: ../.git/modules/mod\n
+		f /home/u/proj/.git/modules/mod/config
+		d /home/u/proj/.git/modules/mod/hooks
+		f /home/u/proj/.git/config.worktree
+		f /home/u/proj/.git/modules/lib/away/HEAD
+		f /home/u/proj/.git/modules/lib/away/config
+		f /home/u/proj/.git/worktrees/far/commondir ../..\n
+		f /home/u/proj/.git/worktrees/far/HEAD
+		f /home/u/proj/hg/.hg/hgrc
+		f /home/u/proj/hg/.hg/dirstate
+		d /home/u/proj/hg2/.hg`)
+	p, _ := mustResolve(t, h, aServer)
+	for _, path := range []string{".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "a/b/.envrc", ".github/workflows/x", "shared/mcp.json", "sub/.git/config", "mod/.git", ".git/modules/mod/config", ".git/modules/mod/hooks/x",
+		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir", "hg/.hg/hgrc"} {
+		path = "/home/u/proj/" + path
+		if !p.Allows(policy.OpRead, path) || p.Allows(policy.OpWrite, path) || p.Allows(policy.OpTruncate, path) {
+			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	for _, path := range []string{".git/hooks/new", ".vscode/new", ".mcp.json", ".cursor", ".husky", ".husky/x", "sub/.git/hooks", ".gitmodules", ".git/commondir", "sub/.git/commondir", ".git/worktrees/new/commondir", ".git/modules/new", "hg2/.hg/hgrc", "new/.hg/hgrc", "hg2/.hg/sharedpath"} {
+		if p.Allows(policy.OpCreate, "/home/u/proj/"+path) {
+			t.Errorf("%s can be made", path)
+		}
+	}
+	for _, path := range []string{".git", ".git/hooks", ".vscode", "a", "a/b", ".github", "sub"} {
+		path = "/home/u/proj/" + path
+		if p.Allows(policy.OpRemove, path) || p.AllowsRename(path, "/home/u/proj/elsewhere") || p.AllowsReplace("/home/u/proj/x", path) {
+			t.Errorf("%s can be moved away", path)
+		}
+	}
+	for _, path := range []string{".git/HEAD", ".git/index.lock", ".git/worktrees/far/HEAD", ".git/worktrees/new/HEAD", "hg/.hg/dirstate", "a/b/c", ".github/x", "elsewhere/.gitx"} {
+		path = "/home/u/proj/" + path
+		if !p.Allows(policy.OpCreate, path) || !p.Allows(policy.OpWrite, path) || !p.Allows(policy.OpRemove, path) {
+			t.Errorf("%s is out of reach", path)
+		}
+	}
+	if p.AllowsRename("/home/u/proj/x", "/home/u/proj/.husky") || p.AllowsRename("/home/u/proj/x", "/home/u/proj/sub/.git/hooks") {
+		t.Error("a protected name can be renamed into being")
+	}
+	// "when a parent is renamed": the hooks of a moved repository are hooks.
+	if p.AllowsRename("/home/u/proj/young", "/home/u/proj/old") || p.AllowsRename("/home/u/proj/young/.git", "/home/u/proj/x") {
+		t.Error("a repository without hooks can be moved away")
+	}
+	// A worktree's hooks are in the repository that it belongs to.
+	p, _ = mustResolve(t, h, fsRules("~/w:rw", "~/repo:rw"))
+	for _, path := range []string{"/home/u/w/.git", "/home/u/repo/.git/config", "/home/u/repo/.git/hooks/x", "/home/u/repo/.git/worktrees/w/commondir"} {
+		if p.RightsAt(path) != policy.Read {
+			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	// So are those of a bare repository, which no name gives away.
+	bare := newFake(aSystem, `
+		f /home/u/bare/config
+		d /home/u/bare/hooks
+		f /home/u/bare/worktrees/w/commondir ../..\n
+		f /home/u/w/.git gitdir: /home/u/bare/worktrees/w\n`)
+	p, _ = mustResolve(t, bare, fsRules("~/w:rw", "~/bare:rw"))
+	for _, path := range []string{"/home/u/bare/config", "/home/u/bare/hooks/x"} {
+		if p.RightsAt(path) != policy.Read {
+			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	// A grant of the directory itself.
+	p, _ = mustResolve(t, h, fsRules("~/proj/hg2/.hg:rw"))
+	if p.Allows(policy.OpCreate, "/home/u/proj/hg2/.hg/hgrc") || !p.Allows(policy.OpCreate, "/home/u/proj/hg2/.hg/dirstate") {
+		t.Error("the settings in a granted .hg")
+	}
+	// A rule for the name itself.
+	p, _ = mustResolve(t, h, fsRules(".:rw", ".vscode:rw", ".git/hooks:rw", "a/b/.envrc:rw"))
+	for _, path := range []string{".vscode/tasks.json", ".git/hooks/pre-commit", "a/b/.envrc"} {
+		if !p.Allows(policy.OpWrite, "/home/u/proj/"+path) {
+			t.Errorf("%s is named and not granted", path)
+		}
+	}
+	if p.Allows(policy.OpWrite, "/home/u/proj/.git/config") {
+		t.Error(".git/config is granted and not named")
+	}
+	// Nothing to protect in a grant without write.
+	p, _ = mustResolve(t, h, fsRules(".:r"))
+	if len(p.Unprotected) != 0 {
+		t.Errorf("unprotected %v", p.Unprotected)
+	}
+	for _, e := range p.Entries {
+		if e.Origin == policy.OriginProtected {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestOwnFilesAreProtected(t *testing.T) {
+	h := newFake(aSystem, "x /home/u/bin/mcp-jail\nx /home/u/bin/mcp-jail-tls\nf /home/u/.config/mcp-jail/config.toml\nf /home/u/.codex/config.toml\nf /home/u/.claude.json")
+	own := func(h *hostfs.Host) { h.Executable = "/home/u/bin/mcp-jail" }
+	p, _ := mustResolve(t, h, fsRules("~:rw", "~/.codex:rw"), own)
+	for _, path := range []string{"/home/u/bin/mcp-jail", "/home/u/bin/mcp-jail-tls", "/home/u/.config/mcp-jail/config.toml", "/home/u/.codex/config.toml", "/home/u/.claude.json", "/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.local/state/mcp-jail/servers/other/home/x"} {
+		if p.Allows(policy.OpWrite, path) || p.Allows(policy.OpCreate, path) {
+			t.Errorf("%s: %s", path, p.RightsAt(path))
+		}
+	}
+	for _, path := range []string{"/home/u/.local/state/mcp-jail/servers/other/home/x", "/home/u/.local/state/mcp-jail/servers/s/last.json"} {
+		if p.Allows(policy.OpRead, path) {
+			t.Errorf("%s can be read", path)
+		}
+	}
+	if home := p.Home + "/x"; !p.Allows(policy.OpCreate, home) || !p.Allows(policy.OpWrite, home) || !p.Allows(policy.OpExec, home) {
+		t.Errorf("the private HOME: %s", p.RightsAt(home))
+	}
+	checkProfile(t, p)
+}

@@ -1,0 +1,318 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// RuleError is a filesystem rule that cannot be resolved.
+type RuleError struct {
+	Rule   string // file:line: path = "..."
+	Reason string
+}
+
+func (e *RuleError) Error() string { return e.Rule + ": " + e.Reason }
+
+// WorkspaceError is a workspace that was named and cannot be used.
+type WorkspaceError struct {
+	Workspace string // as written
+	Reason    string
+	Where     string
+}
+
+func (e *WorkspaceError) Error() string {
+	return strings.TrimPrefix(e.Where+": ", ": ") + fmt.Sprintf("the workspace %q %s", e.Workspace, e.Reason)
+}
+
+// ErrPlatform is returned by Resolve on a host whose paths it does not
+// understand.
+var ErrPlatform = errors.New("paths of this operating system are not supported")
+
+// Resolve turns a policy into the profile of this host, once, at start. It is
+// the only step that looks at the host; it changes nothing there.
+//
+// Invariants of the profile: Entries is sorted by Path without duplicates; each
+// Path is canonical; no two entries contradict each other in a way that a mount
+// cannot express (else the error is a [ConflictError]); nothing but the policy and
+// the host shows in it, such as the order of maps or the locale.
+//
+// The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
+// *[ConflictError] and [Problems].
+func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
+	if host.OS == "windows" || !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
+		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", ErrPlatform, host.Home, host.Dir)
+	}
+	net, err := p.Normal()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &builder{p: p, h: &host, f: hostfs.NewFinder(&host), at: make(map[string]policy.Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}, folding: map[string]bool{}}
+	b.guard()
+	b.places(net)
+	out := &policy.Profile{
+		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
+		HomePrivate: !p.HomeReal, Net: net, Inbound: p.InboundPorts(), Limits: p.Limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
+	}
+	if out.Roots == "" {
+		out.Roots = "off"
+	}
+	if out.Workspace, err = b.workspace(); err != nil {
+		return nil, b.warnings, err
+	}
+	if out.Home, err = b.home(); err != nil {
+		return nil, b.warnings, err
+	}
+	b.makeReach(out)
+	if err := b.rules(out.Workspace); err != nil {
+		return nil, b.warnings, err
+	}
+	c := b.commands(out)
+	if out.Program, err = c.start(p.Command, p.Arguments); err != nil {
+		return nil, b.warnings, err
+	}
+	if c.named != "" {
+		// Programs find themselves by this name, python among them, and in the jail
+		// there is no shim.
+		out.Argv[0] = c.named
+	}
+	for _, l := range c.strayed {
+		b.warn("stray-script", b.p.Where, "%s leads out of the workspace, to %s, which is not granted for that: name that path itself", l.Path, l.Target)
+	}
+	b.programs(c, out)
+	out.Parts = b.parts(c)
+	b.baseline(c.needs)
+	b.links = append(b.links, c.links...)
+	b.privateHome(out)
+	b.masks()
+	b.protect()
+	b.search()
+	if b.git.failed != nil {
+		return nil, b.warnings, b.git.failed
+	}
+	b.holes()
+	b.useless()
+	out.Entries = b.entries()
+	if err := policy.Conflict(entryGrants(out.Entries)); err != nil {
+		return nil, b.warnings, err
+	}
+	for _, u := range policy.SortedKeys(b.absent) {
+		// What lies in a part that turned out read-only cannot be made anyway.
+		if e, ok := b.find(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
+			out.Unprotected = append(out.Unprotected, u)
+		}
+	}
+	out.Folded = b.folded(out.Unprotected)
+	out.LinksAstray = b.astray
+	out.Dir = b.workdir(out)
+	if err := b.environ(out, c); err != nil {
+		return nil, b.warnings, err
+	}
+	out.Links = b.visibleLinks(out)
+	if b.reach.Kept == nil && slices.ContainsFunc(out.Net, policy.NetRule.Terminates) {
+		b.keep() // what ends TLS is looked for
+	}
+	out.Reach = b.reach
+	return out, b.warnings, nil
+}
+
+// builder collects the entries of one profile. Find on a map: the entries are
+// few and change while they are collected.
+type builder struct {
+	p *policy.Policy
+	h *hostfs.Host
+	f *hostfs.Finder
+
+	reach    *policy.Reach
+	at       map[string]policy.Entry
+	walk     map[string]bool // baseline entries to search for .env files
+	named    []named         // what the rules name, for sensitive paths and protected names
+	absent   map[string]bool // Profile.Unprotected
+	folding  map[string]bool // directories: see folds
+	missing  []missingRule
+	wide     []string
+	astray   bool // see Profile.LinksAstray
+	builtin  []sensitivePath
+	secret   []string
+	links    []policy.Link
+	space    []policy.Link // crossed on the way to the workspace
+	warnings []policy.Warning
+	git      gitConfigs
+}
+
+// named is a rule that found its place.
+type named struct {
+	rule      policy.FsRule
+	lexical   string // absolute and clean, symbolic links not followed
+	canonical string
+	links     []policy.Link // crossed on the way
+}
+
+// sensitivePath is a builtin one that has a place; the last component of abs may end
+// with a "*".
+type sensitivePath struct{ written, abs string }
+
+type missingRule struct {
+	path  string
+	shut  string // the directory on the way that cannot be looked into
+	entry policy.Entry
+}
+
+func (b *builder) warn(code, where, format string, args ...any) {
+	b.warnings = append(b.warnings, policy.Warning{Code: code, Message: fmt.Sprintf(format, args...), Where: where})
+}
+
+// find is Profile.Find on the entries collected so far.
+func (b *builder) find(p string) (policy.Entry, bool) {
+	for {
+		if e, ok := b.at[p]; ok {
+			return e, true
+		}
+		if p == "/" {
+			return policy.Entry{}, false
+		}
+		p = path.Dir(p)
+	}
+}
+
+func (b *builder) entries() []policy.Entry {
+	out := make([]policy.Entry, 0, len(b.at))
+	for _, e := range b.at {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+func entryGrants(entries []policy.Entry) []policy.Grant {
+	out := make([]policy.Grant, len(entries))
+	for i, e := range entries {
+		out[i] = policy.Grant{Path: e.Path, Rights: e.Rights, Rule: e.Rule, Many: e.Origin != policy.OriginRule}
+	}
+	return out
+}
+
+// expand makes the path of a rule absolute; relative tells that it belongs to
+// the workspace.
+func (b *builder) expand(p, workspace string) (abs string, relative bool) {
+	switch {
+	case strings.HasPrefix(p, "/"):
+		return path.Clean(p), false
+	case p == "~":
+		return path.Clean(b.h.Home), false
+	case strings.HasPrefix(p, "~/"):
+		return path.Join(b.h.Home, p[2:]), false
+	}
+	return path.Join(workspace, p), true
+}
+
+// rules places the fs rules. Of two that lead to the same object the last one
+// decides, in full.
+func (b *builder) rules(workspace string) error {
+	for _, r := range b.p.Fs {
+		abs, relative := b.expand(r.Path, workspace)
+		if relative && workspace == "" {
+			if r.Where == policy.TheDefault {
+				continue // said in one line by workspace()
+			}
+			return &RuleError{r.Label(), "is relative, and there is no workspace"}
+		}
+		at, err := b.f.Find(abs)
+		if err != nil {
+			return &RuleError{r.Label(), err.Error()}
+		}
+		if relative && !policy.Within(abs, workspace) {
+			return &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
+		}
+		if relative && !policy.Within(at.Path, workspace) {
+			return &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
+		}
+		rights := r.Rights()
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
+		slash := strings.HasSuffix(r.Path, "/")
+		switch {
+		case at.Exists() && slash && !at.Info.Mode.IsDir():
+			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", policy.TomlString(r.Path), at.Path)
+			continue
+		case at.Exists():
+			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
+		case slash && r.Create && at.Reason == "":
+			e.Kind, e.Make = policy.KindDir, true
+		default:
+			why := "does not exist"
+			if at.Reason != "" {
+				why = "cannot be reached (" + at.Reason + ")"
+			}
+			tail := "it grants nothing"
+			switch {
+			case rights == 0 && at.Shut == "":
+				tail = "there is nothing to take away"
+			case strings.ContainsAny(r.Path, "*?["):
+				tail += "; a path is literal, there are no globs"
+			}
+			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", policy.TomlString(r.Path), at.Path, why, tail)
+			b.missing = append(b.missing, missingRule{at.Path, at.Shut, e})
+			delete(b.at, at.Path)
+			continue
+		}
+		b.links = append(b.links, at.Links...)
+		b.at[e.Path] = e
+		b.named = append(b.named, named{r, abs, at.Path, at.Links})
+		if rights&policy.Write != 0 && r.Where != policy.TheDefault && policy.Within(b.h.Home, e.Path) {
+			b.warn("wide-grant", r.Where, "path = %s grants %s to everything below %s but sensitive paths and protected names", policy.TomlString(r.Path), rights, e.Path)
+		}
+	}
+	return b.loose()
+}
+
+// loose refuses rules whose path leads through a symbolic link that one of the
+// processes of Reach could replace: it would choose what the rule is about at the next
+// start.
+func (b *builder) loose() error {
+	for _, n := range b.named {
+		links := n.links
+		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
+			links = append(slices.Clone(links), b.space...) // it is relative
+		}
+		if l, w, ok := b.replaceable(links); ok {
+			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Who, w.Rule, n.canonical)}
+		}
+	}
+	return nil
+}
+
+// holes lists rules for paths that do not exist and that would take rights away
+// if they came into being: no mount can hold them, so they must not be made.
+func (b *builder) holes() {
+	for _, m := range b.missing {
+		e, ok := b.find(m.path)
+		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
+			if m.shut != "" {
+				b.shut(m.shut)
+				continue
+			}
+			b.forbid(m.entry, e)
+		}
+	}
+}
+
+// visibleLinks keeps the symbolic links that lie outside all entries: inside an
+// entry they are there anyway, or masked with everything around them.
+func (b *builder) visibleLinks(out *policy.Profile) []policy.Link {
+	at := map[string]string{}
+	for _, l := range b.links {
+		if _, inside := out.Find(l.Path); !inside {
+			at[l.Path] = l.Target
+		}
+	}
+	links := []policy.Link{}
+	for _, p := range policy.SortedKeys(at) {
+		links = append(links, policy.Link{Path: p, Target: at[p]})
+	}
+	return links
+}

@@ -1,0 +1,90 @@
+package resolve
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// secrets finds out which secrets this host has, and puts their placeholders into
+// the environment: in the place of values too that another rule would forward.
+// One that is missing is unset in the jail as it is outside, so that the server
+// says what it says without a jail.
+func (b *builder) secrets(out *policy.Profile, host map[string]string, env map[string]policy.Variable) error {
+	all, _ := b.p.AllSecrets() // validated
+	for _, s := range all {
+		missing, err := b.source(&s, host)
+		if err != nil {
+			return err
+		}
+		rule, forwarded := policy.MatchEnv(b.p.Env, s.Env)
+		delete(env, s.Env)
+		if missing != "" {
+			b.warn("missing-secret", s.Where, "the secret %s is not there: %s %s; the server runs without this variable", s.Env, s.Source(), missing)
+			continue
+		}
+		if forwarded && rule.Name == s.Env {
+			b.warn("secret-variable", rule.Where, "the variable %s is a secret (%s): the server gets the placeholder in spite of the rule that forwards it", s.Env, s.Where)
+		}
+		value := host[s.Env]
+		for _, name := range policy.SortedKeys(env) {
+			if s.File == "" && s.Command == nil && env[name].Value == value {
+				b.warn("secret-copy", env[name].Rule, "the variable %s has the same value as the secret %s, and is forwarded", name, s.Env)
+			}
+		}
+		env[s.Env] = policy.Variable{Name: s.Env, Value: policy.Placeholder(s.Env), Rule: strings.TrimPrefix(s.Where+": secret", ": ")}
+		out.Secrets = append(out.Secrets, s)
+	}
+	return nil
+}
+
+// source completes the path of a secret's file, and says what keeps the source
+// from being read as far as a look at it tells. That a file is chosen by the
+// server is an error: the launcher would send any file of the user's.
+func (b *builder) source(s *policy.Secret, host map[string]string) (missing string, err error) {
+	switch {
+	case s.Command != nil:
+		return "", b.command(s)
+	case s.File == "" && host[s.Env] == "":
+		return "is not set", nil
+	case s.File == "":
+		return "", nil
+	}
+	s.File, _ = b.expand(s.File, "")
+	at, err := b.f.Find(s.File)
+	if err != nil {
+		return err.Error(), nil
+	}
+	if l, w, ok := b.replaceable(at.Links); ok {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Who, w.Rule, at.Path)}
+	}
+	if w, ok := b.writer(at.Path, policy.Write); ok && at.Exists() {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Who, s.File, w.Rule)}
+	}
+	s.File = at.Path // no link leads another way when it is read
+	switch {
+	case at.Reason != "":
+		return "cannot be reached (" + at.Reason + ")", nil
+	case !at.Exists():
+		return "does not exist", nil
+	case at.Info.Mode.IsDir():
+		return "is a directory", nil
+	}
+	return "", nil
+}
+
+// secretBeside tells where a variable is the source of a secret of another process of the
+// server, "" where it is none. No rule but one that names it forwards the value.
+func (b *builder) secretBeside(env string) string {
+	for _, p := range b.p.Others {
+		for _, r := range p.Net {
+			for _, s := range r.Secrets {
+				if p.Server == b.p.Server && s.Env == env && s.File == "" && s.Command == nil {
+					return s.Where
+				}
+			}
+		}
+	}
+	return ""
+}

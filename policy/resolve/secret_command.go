@@ -1,0 +1,234 @@
+package resolve
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The command of a secret runs outside of every jail, with all of the user's rights, and
+// what it prints is sent. So nothing of it may be what a server could write: neither
+// the program nor what interprets it, nor what its arguments or variables name. What those
+// read beyond that (modules, settings in the home directory) is not known from here.
+
+// commandCheck looks at one command of a secret.
+type commandCheck struct {
+	*builder
+	c    *commands
+	s    *policy.Secret
+	dirs []string // of PATH
+	safe []string // those of dirs that the command gets: what it starts by name is there
+}
+
+// settings are the sensitive paths that programs which print secrets read of their own
+// accord: they say what is printed, and most what is run for it.
+var settings = map[string][]string{
+	"aws": {"~/.aws"}, "az": {"~/.azure"}, "gcloud": {"~/.config/gcloud"}, "gh": {"~/.config/gh"}, "op": {"~/.config/op"},
+	"pass": {"~/.password-store", "~/.gnupg"}, "gopass": {"~/.password-store", "~/.gnupg"}, "gpg": {"~/.gnupg"},
+	"kubectl": {"~/.kube"}, "docker": {"~/.docker/config.json"}, "npm": {"~/.npmrc"}, "ssh": {"~/.ssh"}, "git": {"~/.git-credentials", "~/.config/git/credentials"},
+}
+
+// command finds the program of a secret's command, and what it may be started with. A
+// program that is not there stays "": the start fails.
+func (b *builder) command(s *policy.Secret) error {
+	dirs := searchPath(b.h)
+	safe := slices.DeleteFunc(slices.Clone(dirs), b.free)
+	k := &commandCheck{b, &commands{f: b.f, h: b.h}, s, dirs, safe}
+	program, err := k.program(s.Command[0], dirs)
+	if err != nil || program == "" {
+		return err
+	}
+	if err := k.interprets(program, 0); err != nil {
+		return err
+	}
+	if err := k.configures(s.Command[0]); err != nil {
+		return err
+	}
+	for _, arg := range s.Command[1:] {
+		if err := k.reads(arg, 0); err != nil {
+			return err
+		}
+	}
+	s.Program, s.Path = program, strings.Join(safe, ":")
+	for _, e := range b.h.Environ {
+		name, value, _ := strings.Cut(e, "=")
+		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.free) {
+			s.Unset = append(s.Unset, name)
+		}
+	}
+	return nil
+}
+
+// program is the canonical file of a word that is a path or a name in dirs, "" where
+// there is none.
+func (k *commandCheck) program(word string, dirs []string) (string, error) {
+	if strings.Contains(word, "/") {
+		if err := k.refuse(word); err != nil { // it may come to be before it is started
+			return "", err
+		}
+		dirs = []string{"/"}
+	}
+	for _, dir := range dirs {
+		p, _ := k.expand(word, dir)
+		if at, err := k.f.Find(p); err == nil && k.c.executable(p) == "" {
+			return at.Path, k.refuse(p)
+		}
+	}
+	return "", nil
+}
+
+// interprets follows the #! lines of a program.
+func (k *commandCheck) interprets(program string, depth int) error {
+	head, err := k.h.ReadHead(program, 4096)
+	line, script := bytes.CutPrefix(head, []byte("#!"))
+	if err != nil || !script || depth > maxChain {
+		return nil // the kernel says what is wrong
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	words := strings.Fields(string(line))
+	if len(words) == 0 {
+		return nil
+	}
+	for _, word := range words[1:] {
+		if err := k.reads(word, depth+1); err != nil {
+			return err
+		}
+	}
+	next := words[:1]
+	if path.Base(words[0]) == "env" {
+		next = append(next, envProgram(words[1:]))
+	}
+	for _, word := range next {
+		if word == "" {
+			continue
+		}
+		found, err := k.program(word, k.dirs)
+		if err == nil && found != "" {
+			err = k.interprets(found, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reads refuses an argument in which a path is, or the name of a program, that leads to
+// what a server could write: whether it is run, read or sent is up to the command.
+func (k *commandCheck) reads(arg string, depth int) error {
+	for _, p := range k.pathsIn(arg) {
+		if err := k.refuse(p); err != nil {
+			return err
+		}
+	}
+	for _, word := range append(k.pathsIn(arg), k.namesIn(arg)...) {
+		program, err := k.program(word, k.safe)
+		if err == nil && program != "" {
+			err = k.interprets(program, depth)
+		}
+		if err == nil && program != "" {
+			err = k.configures(word)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configures refuses a program where a rule has a server write its settings.
+func (k *commandCheck) configures(program string) error {
+	for _, p := range settings[path.Base(program)] {
+		abs, _ := k.expand(p, "/")
+		if w, ok := k.inside(k.real(abs), policy.Write); ok {
+			return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Who, w.Rule)}
+		}
+	}
+	return nil
+}
+
+// refuse is the error of a path that a server could write.
+func (k *commandCheck) refuse(p string) error {
+	abs, _ := k.expand(p, "/")
+	at, err := k.f.Find(abs)
+	if err != nil {
+		return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
+	}
+	why := k.chosen(at)
+	if why == "" {
+		return nil
+	}
+	return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
+}
+
+// free tells whether a server could write what is at a path.
+func (b *builder) free(p string) bool {
+	abs, _ := b.expand(p, "/")
+	at, err := b.f.Find(abs)
+	return err != nil || b.chosen(at) != ""
+}
+
+// pathsIn lists what in a word a program could take for a path. The command runs in "/",
+// so what is relative begins there.
+func (b *builder) pathsIn(word string) (paths []string) {
+	for part := range b.partsOf(word) {
+		i := strings.Index(part, "/")
+		if i < 0 {
+			continue
+		}
+		begin := part[i:]
+		if user := strings.TrimSuffix(part[:i], b.h.User); strings.HasSuffix(part[:i], "~") || strings.HasSuffix(user, "~") {
+			begin = "~" + begin
+		}
+		paths = append(paths, begin, path.Join("/", part))
+	}
+	return paths
+}
+
+// namesIn lists what in a word could be the name of a program.
+func (b *builder) namesIn(word string) (names []string) {
+	for part := range b.partsOf(word) {
+		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
+			names = append(names, part)
+		}
+	}
+	return names
+}
+
+// partsOf takes a word for a list, for the value of an option, and for a line for a shell,
+// with the variables in it.
+func (b *builder) partsOf(word string) iter.Seq[string] {
+	word = os.Expand(word, func(name string) string {
+		switch value, set := b.h.Getenv(name); {
+		case name == "HOME":
+			return b.h.Home
+		case name == "PWD":
+			return "/"
+		case set:
+			return value
+		}
+		return "${" + name + "}"
+	})
+	return func(yield func(string) bool) {
+		for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
+			for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+		for _, apart := range [...]bool{false, true} {
+			for _, w := range commandWords(word, b.h.Home, apart) {
+				if !yield(w.text) {
+					return
+				}
+			}
+		}
+	}
+}

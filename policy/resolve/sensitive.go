@@ -1,0 +1,262 @@
+package resolve
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// sensitivePaths is the list of docs/policy.md "Sensitive paths". Nothing shortens
+// it. "~/x" is a path of the user, a last component may have a "*" at its end, and
+// "**/x" is a name at any depth of a grant.
+var sensitivePaths = []string{
+	"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
+	"~/.netrc", "~/.npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
+	"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
+	// Shell histories, and those of the programs that take secrets on a line.
+	"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
+	"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
+	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
+	// Browser profiles: cookies, saved passwords.
+	"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
+	"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
+	"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
+	// Private keys beside the certificates of the baseline.
+	"/etc/ssl/private", "/etc/pki/tls/private",
+	"**/.env", "**/.env.*",
+}
+
+// builtinSensitive are those of an operating system.
+func builtinSensitive(os string) []string {
+	list := sensitivePaths
+	if os == "darwin" {
+		support := "~/Library/Application Support/"
+		list = append(slices.Clone(list), support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
+			"~/Library/Safari", "~/Library/Cookies", "~/Library/Keychains", "~/Library/Containers/com.apple.Safari", support+"com.apple.TCC", "~/Library/Group Containers/group.com.apple.notes")
+	}
+	return list
+}
+
+// sampleEnv are the .env names that are made to be published.
+var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
+
+// pattern is a sensitive path of the form **/x/y, split.
+type pattern struct {
+	text  string
+	parts []string
+	built bool
+}
+
+// patterns returns those sensitive paths that are matched at any depth.
+func (b *builder) patterns() (out []pattern) {
+	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+		for _, s := range list {
+			if rest, ok := strings.CutPrefix(s, "**/"); ok {
+				out = append(out, pattern{s, strings.Split(rest, "/"), i == 0})
+			}
+		}
+	}
+	return out
+}
+
+// matches tells whether dir/name is sensitive by this pattern.
+func (p pattern) matches(dir, name string) bool {
+	n := len(p.parts)
+	if !matchName(p.parts[n-1], name) {
+		return false
+	}
+	if p.built && slices.Contains(sampleEnv, name) {
+		return false
+	}
+	for i := n - 2; i >= 0; i-- {
+		if dir == "/" || !matchName(p.parts[i], path.Base(dir)) {
+			return false
+		}
+		dir = path.Dir(dir)
+	}
+	return true
+}
+
+func matchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	ok, _ := path.Match(pattern, name) // checked by checkSensitive
+	return ok
+}
+
+// masks takes the sensitive paths that have a place out of the grants.
+func (b *builder) masks() {
+	for _, s := range b.builtin {
+		b.maskPath(s.written, s.abs)
+	}
+	for _, s := range b.p.Sensitive {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
+			b.maskPath(s, abs)
+		}
+	}
+	for _, s := range b.p.SecretFiles() {
+		abs, _ := b.expand(s, "/")
+		b.sensitive(s, abs)
+		if at, err := b.f.Find(abs); err == nil {
+			b.hold(at.Links, s) // also where they lead out of every grant
+		}
+	}
+	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
+		b.sensitive(b.h.StateDir, path.Clean(b.h.StateDir))
+	}
+	if strings.HasPrefix(b.h.CacheDir, "/") {
+		b.hideCache(path.Clean(b.h.CacheDir))
+	}
+	for _, p := range b.h.KernelPlaces { // a container's or a chroot's: who can write there, as root, commands the kernel
+		b.sensitive(p, p)
+	}
+	b.nameWarnings()
+}
+
+// maskPath is sensitive for each name that the last component matches.
+func (b *builder) maskPath(written, abs string) {
+	dir, base := hostfs.Split(abs)
+	if !strings.ContainsAny(base, "*?[") {
+		b.sensitive(written, abs)
+		return
+	}
+	for _, name := range b.names(dir) {
+		if matchName(base, name) {
+			b.sensitive(written, path.Join(dir, name))
+		}
+	}
+}
+
+// hideCache masks what servers answered: one that could write it would answer in
+// the others' names. Where it is not there yet it is made before the start, since
+// another session will make it while this one runs, inside of the grant.
+func (b *builder) hideCache(dir string) {
+	b.sensitive(dir, dir)
+	at, err := b.f.Find(dir)
+	if err != nil || at.Exists() || at.Reason != "" {
+		return
+	}
+	if e, ok := b.find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
+		delete(b.absent, at.Path)
+		b.at[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
+	}
+}
+
+func (b *builder) workspaceOrDir() string {
+	abs, _ := b.expand(policy.Last(".", b.p.Workspace), b.h.Dir)
+	return abs
+}
+
+// names lists a directory if anything in it can be granted.
+func (b *builder) names(dir string) (names []string) {
+	at, err := b.f.Find(dir)
+	if err != nil {
+		return nil
+	}
+	if at.Shut != "" {
+		b.shut(at.Shut)
+	}
+	if !at.Exists() {
+		return nil
+	}
+	entries, known := b.f.Listed[at.Path]
+	if !known {
+		if entries, err = b.h.ReadDir(at.Path); err != nil && at.Info.Mode.IsDir() {
+			b.shut(at.Path)
+		}
+	}
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sensitive masks one path in whatever grant it lies, unless a rule with rights
+// names it or something below it (docs/policy.md "Sensitive paths").
+func (b *builder) sensitive(written, abs string) {
+	at, err := b.f.Find(abs)
+	if err != nil {
+		return
+	}
+	for _, n := range b.named {
+		if n.rule.Rights() == 0 || !policy.Within(n.canonical, at.Path) {
+			continue
+		}
+		if policy.Within(n.lexical, abs) || policy.Within(n.lexical, at.Path) {
+			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.TomlString(n.rule.Path), written, ableTo(n.rule.Rights()), n.canonical)
+			continue
+		}
+		// The rule is about another name that leads here: it does not name this.
+		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", policy.TomlString(n.rule.Path), written)
+		b.mask(n.canonical, written)
+	}
+	e, ok := b.find(at.Path)
+	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Path == at.Path {
+		return
+	}
+	if at.Shut != "" {
+		b.shut(at.Shut)
+		return
+	}
+	if !at.Exists() {
+		// ~/.ssh/authorized_keys must not come into being.
+		b.forbid(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
+		return
+	}
+	b.at[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
+	b.hold(at.Links, written)
+}
+
+// hold hides the symbolic links too that led to something hidden, where the server
+// could remove them: the next start finds it by them alone.
+func (b *builder) hold(links []policy.Link, named string) {
+	for _, l := range links {
+		e, ok := b.find(path.Dir(l.Path))
+		if !ok || e.Rights&(policy.Create|policy.Delete) == 0 || e.Origin == policy.OriginHome {
+			continue
+		}
+		info := b.f.Look(l.Path).Info
+		b.at[l.Path] = policy.Entry{Path: l.Path, Kind: policy.KindSpecial, Origin: policy.OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
+	}
+}
+
+// mask empties an entry that exists already.
+func (b *builder) mask(p, written string) {
+	if e, ok := b.at[p]; ok {
+		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false
+		b.at[p] = e
+	}
+}
+
+// nameWarnings reports rules that name what a **/ pattern calls sensitive.
+func (b *builder) nameWarnings() {
+	patterns := b.patterns()
+	for _, n := range b.named {
+		if n.rule.Rights() == 0 || b.at[n.canonical].Origin != policy.OriginRule {
+			continue
+		}
+		for _, p := range patterns {
+			if p.matches(path.Dir(n.canonical), path.Base(n.canonical)) {
+				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.TomlString(n.rule.Path), p.text, ableTo(n.rule.Rights()), n.canonical)
+				break
+			}
+		}
+	}
+}
+
+// ableTo puts rights into words: "read, create".
+func ableTo(r policy.Rights) string {
+	var words []string
+	for _, n := range policy.RightNames {
+		if r.Has(n.Right) {
+			words = append(words, n.Name)
+		}
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,142 @@
+package resolve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func TestSensitive(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/.ssh/id
+		f /home/u/.ssh/known_hosts
+		f /home/u/.sshfoo/x
+		l /home/u/notes .ssh
+		f /home/u/proj/.env
+		f /home/u/proj/.env.local
+		f /home/u/proj/.env.example
+		f /home/u/proj/.env.sample
+		f /home/u/proj/.env.template
+		f /home/u/proj/.environment
+		f /home/u/proj/deep/er/.env/inside
+		f /home/u/proj/config/prod.env
+		l /home/u/proj/linked/.env ../config/prod.env
+		f /home/u/proj/keys/a.pem
+		f /home/u/proj/node_modules/x/.env
+		d /data/aws
+		l /home/u/.aws /data/aws`)
+	at := func(p *policy.Profile, path string, want policy.Rights) {
+		t.Helper()
+		if got := p.RightsAt(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	p, ws := mustResolve(t, h, fsRules("~:r", "/data:r"))
+	for _, path := range []string{"/home/u/.ssh/id", "/home/u/proj/.env", "/home/u/proj/.env.local", "/home/u/proj/deep/er/.env/inside", "/home/u/proj/config/prod.env", "/home/u/proj/node_modules/x/.env", "/data/aws/credentials"} {
+		at(p, path, 0)
+	}
+	for _, path := range []string{"/home/u/.sshfoo/x", "/home/u/proj/.env.example", "/home/u/proj/.env.sample", "/home/u/proj/.env.template", "/home/u/proj/.environment", "/home/u/proj/keys/a.pem", "/data/x"} {
+		at(p, path, policy.Read)
+	}
+	if len(ws) != 0 {
+		t.Errorf("warnings %v", ws)
+	}
+	// A hostile name hides nothing that the server needs.
+	if p, _ := mustResolve(t, newFake(aSystem, "l /home/u/proj/.env /usr/bin/node"), aServer); p.RightsAt("/usr/bin/node") != policy.Read|policy.Execute {
+		t.Errorf("node: %s", p.RightsAt("/usr/bin/node"))
+	}
+	// A proc or sysfs that is mounted in a grant, as below a container's root.
+	chroot := newFake(aSystem, "f /home/u/proj/root/proc/sys/kernel/core_pattern\nf /home/u/proj/root/etc/passwd")
+	mounted := func(h *hostfs.Host) { h.KernelPlaces = []string{"/home/u/proj/root/proc", "/elsewhere/proc"} }
+	p, _ = mustResolve(t, chroot, aServer, mounted)
+	at(p, "/home/u/proj/root/proc/sys/kernel/core_pattern", 0)
+	at(p, "/home/u/proj/root/etc/passwd", policy.Read|policy.Write)
+	p, ws = mustResolve(t, chroot, fsRules(".:rw", "root/proc:r"), mounted)
+	at(p, "/home/u/proj/root/proc/sys", policy.Read)
+	if codes(ws) != "sensitive-granted" {
+		t.Errorf("warnings %v", ws)
+	}
+	// Without the link the next start would not find what it leads to.
+	for _, rights := range []string{"r", "rw"} {
+		p, _ := mustResolve(t, h, fsRules("~:"+rights))
+		at(p, "/home/u/proj/config/prod.env", 0)
+		if e, ok := p.Find("/home/u/proj/linked/.env"); ok && (e.Path == "/home/u/proj/linked/.env") != (rights == "rw") || p.Allows(policy.OpRemove, "/home/u/proj/linked/.env") {
+			t.Errorf("%s: the link is held by %+v", rights, e)
+		}
+		p, _ = mustResolve(t, h, fsRules("~:"+rights, "/data:r"))
+		at(p, "/data/aws/credentials", 0)
+		if p.Allows(policy.OpRemove, "/home/u/.aws") || p.AllowsRename("/home/u/.aws", "/home/u/aws") {
+			t.Errorf("%s: the link of a listed path can be taken away", rights)
+		}
+	}
+	// What lies inside is granted by name; the rest stays hidden.
+	p, ws = mustResolve(t, h, fsRules("~:r", "~/.ssh/known_hosts:r", ".env:r"))
+	at(p, "/home/u/.ssh/known_hosts", policy.Read)
+	at(p, "/home/u/.ssh/id", 0)
+	at(p, "/home/u/proj/.env", policy.Read)
+	at(p, "/home/u/proj/.env.local", 0)
+	if codes(ws) != "sensitive-granted sensitive-granted" || !strings.Contains(ws[0].Message, "the server will be able to read /home/u/.ssh/known_hosts") {
+		t.Errorf("warnings %v", ws)
+	}
+	// A name that leads there does not name it.
+	p, ws = mustResolve(t, h, fsRules("~/notes:r"))
+	at(p, "/home/u/.ssh/id", 0)
+	if codes(ws) != "sensitive-masked" {
+		t.Errorf("warnings %v", ws)
+	}
+	// The user's own list adds.
+	p, _ = mustResolve(t, h, strings.Replace(fsRules(".:r"), "access]\n", "access]\nsensitive_paths = [\"**/*.pem\", \"config\", \"**/deep/er\", \"/home/u/proj/.environment\"]\n", 1))
+	for _, path := range []string{"keys/a.pem", "config/prod.env", "deep/er/x", ".environment"} {
+		at(p, "/home/u/proj/"+path, 0)
+	}
+	at(p, "/home/u/proj/deep/x", policy.Read)
+	// Absent ones must not come into being.
+	p, _ = mustResolve(t, h, fsRules("~:rw"))
+	if p.Allows(policy.OpMkdir, "/home/u/.gnupg") || !p.Allows(policy.OpMkdir, "/home/u/.gnupgx") {
+		t.Error("~/.gnupg can be made")
+	}
+}
+
+// What servers answered is kept where none of them can read or write it, and a
+// directory that is not there yet cannot be made by one.
+func TestCacheIsHidden(t *testing.T) {
+	const own = "/home/u/.cache/mcp-jail"
+	there := newFake(aSystem, "f "+own+"/catalog/x.json\nf /home/u/.cache/other/x")
+	linked := newFake(aSystem, "f /home/u/disk/catalog/x.json\nf /home/u/.cache/other/x\nl "+own+" ../disk")
+	for name, c := range map[string]struct {
+		h    fakeHost
+		rule string
+		want bool // the rule reaches the cache
+	}{
+		"the home":              {there, "~:rw", false},
+		"the cache":             {there, "~/.cache:rw", false},
+		"reading only":          {there, "~/.cache:r", false},
+		"by a link":             {linked, "~:rw", false},
+		"not there":             {newFake(aSystem, "f /home/u/.cache/other/x"), "~/.cache:rw", false},
+		"nor what it is in":     {newFake(aSystem), "~:rw", false},
+		"a rule that names it":  {there, own + ":rw", true},
+		"a rule for the inside": {there, own + "/catalog:rw", true},
+	} {
+		p, ws := mustResolve(t, c.h, fsRules(c.rule))
+		file := own + "/catalog/x.json"
+		if name == "by a link" {
+			file = "/home/u/disk/catalog/x.json"
+		}
+		for op, got := range map[string]bool{"read": p.Allows(policy.OpRead, file), "write": p.Allows(policy.OpWrite, file), "create": p.Allows(policy.OpCreate, file+"2"), "mkdir": p.Allows(policy.OpMkdir, own)} {
+			if c.want && op == "mkdir" { // the directory itself is not the rule's
+				continue
+			}
+			if got != c.want {
+				t.Errorf("%s: %s: %v, want %v", name, op, got, c.want)
+			}
+		}
+		if c.want != strings.Contains(codes(ws), "sensitive-granted") {
+			t.Errorf("%s: warnings %s", name, codes(ws))
+		}
+		if !c.want && c.rule != "~/.cache:r" && name != "nor what it is in" && !p.Allows(policy.OpWrite, "/home/u/.cache/other/x") {
+			t.Errorf("%s: the rule grants nothing at all", name)
+		}
+	}
+}

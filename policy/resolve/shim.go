@@ -1,0 +1,236 @@
+package resolve
+
+import (
+	"encoding/json"
+	"path"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// unshim resolves the stand-ins that version managers put into PATH to the
+// program they would start; a shim itself runs a shell script of a thousand
+// file accesses and needs the manager's whole directory. It returns "" for a
+// file that is no shim, or a shim that says "the next one in PATH" without one
+// there.
+func (c *commands) unshim(p string, rest []string) (string, error) {
+	dir, name := path.Dir(p), path.Base(p)
+	root := path.Dir(dir)
+	var real string
+	var ok bool
+	switch {
+	case path.Base(dir) == "shims" && c.f.Exists(path.Join(root, "versions")):
+		real, ok = c.versions(root, name, rest)
+	case path.Base(dir) == "shims" && c.f.Exists(path.Join(root, "installs")):
+		real, ok = c.installs(root, p, name)
+	case path.Base(dir) == "bin" && path.Base(root) == ".volta" && name != "volta" && name != "volta-shim" && name != "volta-migrate":
+		real, ok = c.volta(root, name)
+	default:
+		return "", nil
+	}
+	if !ok {
+		return "", &CommandError{Command: name, Reason: p + " is a shim, and no installed version that it could start was found", Hint: "write the absolute path of the program"}
+	}
+	return real, nil
+}
+
+// versions resolves pyenv and its relatives: by variable, by a file in the
+// working directory or above it, by the global file, in this order.
+func (c *commands) versions(root, name string, rest []string) (string, bool) {
+	manager := strings.TrimPrefix(path.Base(root), ".")
+	language := strings.TrimSuffix(map[string]string{"pyenv": "python", "rbenv": "ruby", "nodenv": "node", "goenv": "go", "plenv": "perl", "phpenv": "php", "jenv": "java"}[manager], "env")
+	if language == "" {
+		manager, language = "pyenv", "python"
+	}
+	var wanted []string
+	if v, _ := c.h.Getenv(strings.ToUpper(manager) + "_VERSION"); v != "" {
+		wanted = strings.Split(v, ":")
+	} else if text := c.nearestFile("." + language + "-version"); text != "" {
+		wanted = strings.Fields(text)
+	} else {
+		wanted = strings.Fields(c.read(path.Join(root, "version")))
+	}
+	installed := c.list(path.Join(root, "versions"))
+	if len(wanted) == 0 {
+		wanted = []string{"system"}
+	}
+	for _, w := range wanted {
+		if w == "system" {
+			for _, dir := range rest {
+				if p := path.Join(dir, name); path.Base(dir) != "shims" && c.executable(p) == "" {
+					return p, true
+				}
+			}
+			continue
+		}
+		for _, v := range matching(installed, w) {
+			if p := path.Join(root, "versions", v, "bin", name); c.executable(p) == "" {
+				return p, true
+			}
+		}
+	}
+	return "", false
+}
+
+// installs resolves asdf, whose shims are scripts that list plugin and version,
+// and mise, whose shims are links to mise itself.
+func (c *commands) installs(root, shim, name string) (string, bool) {
+	type candidate struct{ plugin, version string }
+	var candidates []candidate
+	for _, line := range strings.Split(c.read(shim), "\n") {
+		if fields := strings.Fields(line); len(fields) >= 4 && fields[0] == "#" && fields[1] == "asdf-plugin:" {
+			candidates = append(candidates, candidate{fields[2], fields[3]})
+		}
+	}
+	var plugins []string
+	for _, cd := range candidates {
+		plugins = append(plugins, cd.plugin)
+	}
+	if len(plugins) == 0 {
+		plugins = c.list(path.Join(root, "installs"))
+	}
+	pinned := c.nearestFile(".tool-versions")
+	if pinned == "" {
+		pinned = c.read(path.Join(c.h.Home, ".tool-versions"))
+	}
+	try := func(plugin, version string) (string, bool) {
+		for _, bin := range [...]string{"bin", "."} {
+			p := path.Join(root, "installs", plugin, version, bin, name)
+			if c.executable(p) == "" {
+				return p, true
+			}
+		}
+		return "", false
+	}
+	for _, plugin := range plugins {
+		for _, line := range strings.Split(pinned, "\n") {
+			fields := strings.Fields(line)
+			if len(fields) < 2 || fields[0] != plugin {
+				continue
+			}
+			for _, version := range fields[1:] {
+				for _, v := range matching(c.list(path.Join(root, "installs", plugin)), version) {
+					if p, ok := try(plugin, v); ok {
+						return p, true
+					}
+				}
+			}
+		}
+	}
+	for i := len(candidates) - 1; i >= 0; i-- {
+		if p, ok := try(candidates[i].plugin, candidates[i].version); ok {
+			return p, true
+		}
+	}
+	for _, plugin := range plugins {
+		versions := c.list(path.Join(root, "installs", plugin))
+		for _, v := range append([]string{"latest"}, newestFirst(versions)...) {
+			if p, ok := try(plugin, v); ok {
+				return p, true
+			}
+		}
+	}
+	return "", false
+}
+
+// volta resolves to the default platform, or to the image of a global package.
+func (c *commands) volta(root, name string) (string, bool) {
+	var platform struct {
+		Node struct{ Runtime string }
+	}
+	_ = json.Unmarshal([]byte(c.read(path.Join(root, "tools/user/platform.json"))), &platform)
+	images := path.Join(root, "tools/image")
+	var tries []string
+	if v := platform.Node.Runtime; v != "" {
+		tries = append(tries, path.Join(images, "node", v, "bin", name))
+	}
+	for _, pkg := range c.list(path.Join(images, "packages")) {
+		tries = append(tries, path.Join(images, "packages", pkg, "bin", name))
+	}
+	for _, p := range tries {
+		if c.executable(p) == "" {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// nearestFile reads a file of the working directory or the nearest above it.
+func (c *commands) nearestFile(name string) string {
+	for d := c.work; strings.HasPrefix(d, "/"); d = path.Dir(d) {
+		if text := c.read(path.Join(d, name)); strings.TrimSpace(text) != "" {
+			return text
+		}
+		if d == "/" {
+			break
+		}
+	}
+	return ""
+}
+
+// read returns the beginning of a small text file, "" where there is none;
+// comments are taken out of the files of version managers by their readers.
+func (c *commands) read(p string) string {
+	at, err := c.f.Find(p)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
+		return ""
+	}
+	head, err := c.h.ReadHead(at.Path, 4096)
+	if err != nil {
+		return ""
+	}
+	return string(head)
+}
+
+// list returns the names in a directory, sorted.
+func (c *commands) list(p string) []string {
+	at, err := c.f.Find(p)
+	if err != nil || !at.Exists() {
+		return nil
+	}
+	entries, _ := c.h.ReadDir(at.Path)
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// matching returns the installed versions that a wanted one means, newest
+// first: "3.11" means every 3.11.x.
+func matching(installed []string, wanted string) (out []string) {
+	if wanted == "" || strings.ContainsAny(wanted, "/\x00") || wanted == ".." || strings.HasPrefix(wanted, "#") {
+		return nil
+	}
+	for _, v := range installed {
+		if v == wanted {
+			return []string{v}
+		}
+		if strings.HasPrefix(v, wanted+".") {
+			out = append(out, v)
+		}
+	}
+	return newestFirst(out)
+}
+
+func newestFirst(versions []string) []string {
+	out := append([]string(nil), versions...)
+	sort.SliceStable(out, func(i, j int) bool { return versionLess(out[j], out[i]) })
+	return out
+}
+
+func versionLess(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := 0; i < len(as) && i < len(bs); i++ {
+		x, errx := strconv.Atoi(as[i])
+		y, erry := strconv.Atoi(bs[i])
+		if errx == nil && erry == nil && x != y {
+			return x < y
+		}
+		if (errx != nil || erry != nil) && as[i] != bs[i] {
+			return as[i] < bs[i]
+		}
+	}
+	return len(as) < len(bs)
+}

@@ -1,0 +1,184 @@
+package resolve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// TestShutDirectories: a server could take the right to read from a directory,
+// and give it back in its next session, which has searched without finding
+// anything.
+func TestShutDirectories(t *testing.T) {
+	owner := func(h *hostfs.Host) { h.UID = 0 } // whom the fake's files belong to
+	for _, tt := range []struct {
+		name, files, toml, path string
+		owner                   bool
+		want                    policy.Rights
+	}{
+		{"a name to hide", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub/.env", true, 0},
+		{"at the root", "f /home/u/proj/.env\n0 /home/u/proj", aServer, "/home/u/proj/.env", true, 0},
+		{"a repository", "f /home/u/proj/.git/hooks/x\n0 /home/u/proj/.git", aServer, "/home/u/proj/.git/hooks/x", true, 0},
+		{"a repository below", "f /home/u/proj/sub/.git/hooks/x\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub/.git/hooks/x", true, 0},
+		{"a sensitive path", "f /home/u/.config/gh/hosts.yml\n0 /home/u/.config", fsRules("~:rw"), "/home/u/.config/gh/hosts.yml", true, 0},
+		{"a pattern", "f /home/u/.config/google-chrome-x/Cookies\n0 /home/u/.config", fsRules("~:r"), "/home/u/.config/google-chrome-x/Cookies", true, 0},
+		{"a rule", "f /home/u/proj/sub/keys/k\n0 /home/u/proj/sub", fsRules(".:rw", "sub/keys:"), "/home/u/proj/sub/keys/k", true, 0},
+		{"what is granted beside it", "f /home/u/proj/x\n0 /home/u/proj/sub", aServer, "/home/u/proj/x", true, policy.Read | policy.Write},
+		{"somebody else's", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub", false, policy.Read | policy.Write},
+	} {
+		edit := func(*hostfs.Host) {}
+		if tt.owner {
+			edit = owner
+		}
+		p, ws := mustResolve(t, newFake(aSystem, tt.files), tt.toml, edit)
+		if got := p.RightsAt(tt.path); got != tt.want {
+			t.Errorf("%s: %s: %s, want %s", tt.name, tt.path, got, tt.want)
+		}
+		if told := strings.Contains(codes(ws), "unreadable"); told != tt.owner {
+			t.Errorf("%s: warnings %v", tt.name, ws)
+		}
+		checkProfile(t, p)
+	}
+}
+
+// TestConfigDirectory: ~/.config is listed ahead, so that what it does not have need
+// not be asked about; not where it can be listed and not searched, nor through a link.
+func TestConfigDirectory(t *testing.T) {
+	listable := func(h *hostfs.Host) {
+		h.UID = 0
+		readDir := h.ReadDir
+		h.ReadDir = func(p string) ([]hostfs.DirEntry, error) {
+			if p == "/home/u/.config" {
+				return nil, nil
+			}
+			return readDir(p)
+		}
+	}
+	p, ws := mustResolve(t, newFake(aSystem, "0 /home/u/.config"), fsRules("~:rw"), listable)
+	if got := p.RightsAt("/home/u/.config"); got != 0 || !strings.Contains(codes(ws), "unreadable") {
+		t.Errorf("what cannot be searched: %s, warnings %v", got, ws)
+	}
+	asked := 0
+	count := func(h *hostfs.Host) {
+		lstat := h.Lstat
+		h.Lstat = func(p string) (hostfs.FileInfo, error) {
+			if strings.HasPrefix(p, "/home/u/proj/.") || p == "/home/u/.config/gh" {
+				asked++
+			}
+			return lstat(p)
+		}
+	}
+	if mustResolve(t, newFake(aSystem, "l /home/u/.config proj\nf /home/u/proj/x"), fsRules(".:rw"), count); asked == 0 {
+		t.Error("through a link: names in the workspace were not asked about")
+	}
+	asked = 0
+	if mustResolve(t, newFake(aSystem, "d /home/u/.config/x\nd /srv/app"), fsRules("/srv/app:r"), count); asked != 0 {
+		t.Errorf("%d names were asked about that are not there", asked)
+	}
+}
+
+// TestFoldingDirectory: where case is ignored, or a letter has several spellings, a
+// sensitive path is found under a name that no listing has.
+func TestFoldingDirectory(t *testing.T) {
+	const decomposed, composed = "cle\u0301", "cl\u00e9"
+	composes := func(listed, asked string) bool { return listed == strings.Replace(asked, composed, decomposed, 1) }
+	for _, tt := range []struct {
+		listed, asked string
+		same          func(listed, asked string) bool
+	}{
+		{"/home/u/.SSH", "/home/u/.ssh", strings.EqualFold},
+		{"/home/u/.config/GH", "/home/u/.config/gh", strings.EqualFold},
+		{"/home/u/" + decomposed, "/home/u/" + composed, composes},
+	} {
+		fake := newFake(aSystem, "f "+tt.listed+"/secret")
+		folding := func(h *hostfs.Host) {
+			lstat := h.Lstat
+			h.Lstat = func(p string) (hostfs.FileInfo, error) {
+				for name := range fake {
+					if tt.same(name, p) {
+						return lstat(name)
+					}
+				}
+				return lstat(p)
+			}
+		}
+		rules := strings.Replace(fsRules("~:r"), "access]\n", "access]\nsensitive_paths = [\"~/"+composed+"\"]\n", 1)
+		if p, _ := mustResolve(t, fake, rules, folding); p.RightsAt(tt.asked) != 0 {
+			t.Errorf("%s: %s", tt.asked, p.RightsAt(tt.asked))
+		}
+		if p, _ := mustResolve(t, fake, rules, func(*hostfs.Host) {}); p.RightsAt(tt.asked) == 0 {
+			t.Errorf("control: %s is hidden where it is another name", tt.asked)
+		}
+	}
+}
+
+// TestStrayScripts: what a link of the workspace makes of a script's path is not
+// the user's word.
+func TestStrayScripts(t *testing.T) {
+	h := newFake(aSystem, `
+		l /home/u/proj/server.py ../.ssh/id
+		f /home/u/.ssh/id
+		l /home/u/proj/notes.py ../notes/n.py
+		f /home/u/notes/n.py
+		l /home/u/proj/dir ../app
+		f /home/u/app/package.json
+		f /home/u/app/index.js
+		l /home/u/proj/tool ../bin/tool
+		x /home/u/bin/tool #!/usr/bin/python3\n
+		l /home/u/proj/v/bin/python3 /home/u/py/bin/python3
+		f /home/u/proj/v/pyvenv.cfg
+		x /home/u/py/bin/python3
+		l /home/u/proj/in.py src/in.py
+		f /home/u/proj/src/in.py`)
+	server := func(line string) string {
+		words := strings.Fields(line)
+		for i := range words {
+			words[i] = policy.TomlString(words[i])
+		}
+		return "[servers.s]\ncommand = " + words[0] + "\narguments = [" + strings.Join(words[1:], ", ") + "]\n"
+	}
+	for line, outside := range map[string]string{
+		"python3 server.py":               "/home/u/.ssh/id",
+		"python3 /home/u/proj/server.py":  "/home/u/.ssh/id",
+		"python3 notes.py":                "/home/u/notes",
+		"node dir":                        "/home/u/app",
+		"node dir/index.js":               "/home/u/app/index.js",
+		"uv --directory dir run index.js": "/home/u/app",
+	} {
+		if strings.HasPrefix(line, "uv") {
+			h.add("x /usr/bin/uv")
+		}
+		p, ws := mustResolve(t, h, server(line))
+		if p.RightsAt(outside) != 0 || !strings.Contains(codes(ws), "stray-script") {
+			t.Errorf("%s: %s: %s, warnings %v", line, outside, p.RightsAt(outside), ws)
+		}
+	}
+	if _, _, err := resolveFake(t, h, server("./tool")); err == nil || !strings.Contains(err.Error(), "name that script itself: /home/u/bin/tool") {
+		t.Errorf("a program that is a link to a script outside: %v", err)
+	}
+	// Nor does a package.json that was taken away widen the package.
+	mono := newFake(aSystem, "f /home/u/src/package.json\nd /home/u/src/node_modules\nf /home/u/src/other/x.js\nf /home/u/src/w/dist/index.js")
+	p, _ := mustResolve(t, mono, server("node dist/index.js"), func(h *hostfs.Host) { h.Dir = "/home/u/src/w" })
+	for path, want := range map[string]policy.Rights{"/home/u/src/other/x.js": 0, "/home/u/src/package.json": policy.Read | policy.Execute, "/home/u/src/node_modules/x": policy.Read | policy.Execute, "/home/u/src/w/dist/index.js": policy.Read | policy.Write | policy.Execute} {
+		if got := p.RightsAt(path); got != want {
+			t.Errorf("a package around the workspace: %s: %s, want %s", path, got, want)
+		}
+	}
+	// An interpreter is not chosen for what it holds, and a link may stay inside.
+	if p, ws := mustResolve(t, h, server("./v/bin/python3 in.py")); p.RightsAt("/home/u/py/lib/x") == 0 || strings.Contains(codes(ws), "stray") {
+		t.Errorf("a virtual environment: %v", ws)
+	}
+	// So it is of no use to name anything but a program as a loader.
+	elf := "\x7fELF\x02\x01" + strings.Repeat("\x00", 26) + "\x40" + strings.Repeat("\x00", 21) + "\x38\x00\x01\x00" + strings.Repeat("\x00", 6)
+	name := "/home/u/notes\x00"
+	head := "\x03\x00\x00\x00\x00\x00\x00\x00" + "\x78" + strings.Repeat("\x00", 23) + string(rune(len(name))) + strings.Repeat("\x00", 23)
+	h["/home/u/proj/bad"] = fakeFile{mode: 0o755, text: elf + head + name}
+	if got := elfInterpreter([]byte(elf + head + name)); got != "/home/u/notes" {
+		t.Fatalf("the test's file names %q", got)
+	}
+	if p, _ := mustResolve(t, h, server("./bad")); p.RightsAt("/home/u/notes") != 0 {
+		t.Errorf("a loader that is a directory: %s", p.RightsAt("/home/u/notes"))
+	}
+}

@@ -1,0 +1,40 @@
+package resolve
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestUseless names rules that grant nothing, and leaves those alone that take
+// something away.
+func TestUseless(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git")
+	for _, tt := range []struct{ name, access, warns string }{
+		{"a host without allow", "[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing, and there is no wider rule that it could take something away from: write allow = true"},
+		{"a wildcard without allow", "[[servers.s.access.net]]\nhost = \"*.a.test\"\n", "allow = true"},
+		{"beside another host", "[[servers.s.access.net]]\nhost = \"b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing"},
+		{"taken from a wildcard", "[[servers.s.access.net]]\nhost = \"*.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", ""},
+		{"a wildcard taken from one host", "[[servers.s.access.net]]\nhost = \"a.b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"*.b.test\"\n", ""},
+		{"a port of a granted host", "[[servers.s.access.net]]\nhost = \"a.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nport = 80\n", ""},
+		{"a path without rights", "[[servers.s.access.fs]]\npath = \"~/other\"\n", "path = \"~/other\" grants nothing, and there is no wider rule that it could take something away from: write read = true"},
+		{"taken from a grant", "[[servers.s.access.fs]]\npath = \".\"\nread = true\n[[servers.s.access.fs]]\npath = \"a\"\n", ""},
+		{"taken from the baseline", "[[servers.s.access.fs]]\npath = \"/usr/bin/git\"\n", ""},
+		{"a glob", "[[servers.s.access.fs]]\npath = \"*.md\"\nread = true\n", "it grants nothing; a path is literal, there are no globs"},
+		{"a program with its arguments", "[servers.s.access.commands.\"git log\"]\n", `no program has that name; call it git, with args = ["log", "**"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, ws, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/git\"\n"+tt.access)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said []string
+			for _, w := range ws {
+				said = append(said, w.Message)
+			}
+			got := strings.Join(said, "\n")
+			if tt.warns == "" && got != "" || !strings.Contains(got, tt.warns) {
+				t.Errorf("warnings %q, want %q", got, tt.warns)
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package resolve
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// workspace resolves the root of relative rules. "" means that the server runs
+// without one (docs/policy.md "Default and explicit policy").
+func (b *builder) workspace() (string, error) {
+	written := b.p.Workspace
+	abs, _ := b.expand(policy.Last(".", written), b.h.Dir)
+	at, err := b.f.Find(abs)
+	which := ""
+	if written != abs {
+		which = " (" + abs + ")"
+	}
+	fail := func(reason string) (string, error) {
+		if written == "" {
+			b.warn("no-workspace", b.p.Where, "the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
+			return "", nil
+		}
+		where := b.p.Where
+		if b.p.InPlace {
+			where = "--workspace"
+		}
+		return "", &WorkspaceError{written, reason, where}
+	}
+	switch {
+	case err != nil:
+		return fail(err.Error())
+	case at.Reason != "":
+		return fail("cannot be reached: " + at.Reason)
+	case !at.Exists():
+		return fail("does not exist" + which)
+	case !at.Info.Mode.IsDir():
+		return fail("is not a directory" + which)
+	}
+	if b.p.Default {
+		if reason := b.unsafe(at.Path); reason != "" {
+			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", at.Path, reason)
+			return "", nil
+		}
+	}
+	b.links, b.space = append(b.links, at.Links...), at.Links
+	return at.Path, nil
+}
+
+// unsafe says why the default policy leaves a place out, "" when it is fine.
+func (b *builder) unsafe(dir string) string {
+	home := b.real(b.h.Home)
+	switch {
+	case dir == "/":
+		return "is the root of the filesystem"
+	case dir == home:
+		return "is the home directory"
+	case policy.Within(home, dir):
+		return "holds the home directory"
+	}
+	for _, own := range b.own() {
+		if own = b.real(own); policy.Within(own, dir) || policy.Within(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
+		}
+	}
+	if systemPlace(dir) {
+		return "is a system directory"
+	}
+	for _, s := range b.builtin {
+		if !strings.HasSuffix(s.abs, "*") && policy.Within(dir, b.real(s.abs)) {
+			return fmt.Sprintf("is a sensitive path (%s)", s.written)
+		}
+	}
+	return ""
+}
+
+// systemPlace tells whether a directory belongs to the system rather than to
+// somebody's work. Some trees do so as a whole, others hold both.
+func systemPlace(dir string) bool {
+	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
+		if policy.Within(dir, tree) {
+			return true
+		}
+	}
+	if policy.Within(dir, "/usr") && !(policy.Within(dir, "/usr/src") && dir != "/usr/src") && !(policy.Within(dir, "/usr/local/src") && dir != "/usr/local/src") {
+		return true
+	}
+	return slices.Contains([]string{
+		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Volumes", "/private", "/private/var", "/private/tmp",
+	}, dir)
+}
+
+// own lists mcp-jail's configuration, state and cache directories.
+func (b *builder) own() (dirs []string) {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, policy.SystemConfigDir} {
+		if strings.HasPrefix(d, "/") {
+			dirs = append(dirs, path.Clean(d))
+		}
+	}
+	return dirs
+}
+
+// real is the canonical form of a path, or the path itself where it loops.
+func (b *builder) real(p string) string {
+	at, err := b.f.Find(p)
+	if err != nil {
+		return path.Clean(p)
+	}
+	return at.Path
+}
+
+// guard lists what no directory is ever widened to.
+func (b *builder) guard() {
+	home := b.real(b.h.Home)
+	b.wide = []string{home}
+	b.f.List("/etc")
+	b.f.List(home)
+	// Unless it is a link into a grant, or names in it cannot be asked about.
+	if cfg := path.Join(home, ".config"); b.f.Look(cfg).Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
+		b.f.List(cfg)
+	}
+	for _, own := range b.own() {
+		b.wide = append(b.wide, b.real(own))
+	}
+	for _, s := range builtinSensitive(b.h.OS) {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.expand(s, "/")
+			b.builtin = append(b.builtin, sensitivePath{s, abs})
+			b.secret = append(b.secret, strings.TrimSuffix(abs, "*"))
+		}
+	}
+}
+
+// home finds HOME: the private one, or the user's.
+func (b *builder) home() (string, error) {
+	if b.p.HomeReal {
+		return path.Clean(b.h.Home), nil
+	}
+	if !strings.HasPrefix(b.h.StateDir, "/") {
+		return "", fmt.Errorf("mcp-jail has no state directory for the server's private HOME; set XDG_STATE_HOME, or home = \"real\"")
+	}
+	name := "home"
+	if b.p.Project != "" {
+		// A project may call its server like one of the user's.
+		name += "-" + policy.ShortHash(b.p.Project)
+	}
+	below := path.Join("servers", b.p.Server, name)
+	at, err := b.f.Find(path.Join(b.h.StateDir, below))
+	if err == nil && at.Reason == "" {
+		if err := b.f.Private(b.h.StateDir, below); err != nil {
+			return "", fmt.Errorf("the server's private HOME is not used: %w; or set home = \"real\" (--home real)", err)
+		}
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the server's private HOME cannot be found: %w; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", err)
+	case at.Reason != "":
+		return "", fmt.Errorf("the server's private HOME %s cannot be reached: %s; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", at.Path, at.Reason)
+	case at.Exists() && !at.Info.Mode.IsDir():
+		return "", fmt.Errorf("the server's private HOME %s is not a directory", at.Path)
+	}
+	return at.Path, nil
+}
+
+// privateHome adds the entry of the private HOME. With home = "real" there is
+// none: HOME is a variable then, and rules decide what is reachable.
+//
+// The call of one tool must leave nothing there for that of another, which may do
+// more: where every call has a process of its own, it has a HOME of its own as well.
+// What the server keeps is written by the process that lists its tools.
+func (b *builder) privateHome(out *policy.Profile) {
+	if !out.HomePrivate {
+		return
+	}
+	e := policy.Entry{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
+	if !b.p.Stateful && b.p.Tool != "" {
+		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
+	}
+	b.at[out.Home] = e
+}
+
+// hiddenByOwn tells whether a path that an entry grants lies below /tmp or
+// /dev/shm, which are the jail's own where no entry inside of them says more.
+func hiddenByOwn(p, entry string) bool {
+	for _, own := range [...]string{"/tmp", "/dev/shm"} {
+		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// workdir is the workspace where the server can be in it, else HOME, else /tmp.
+func (b *builder) workdir(out *policy.Profile) string {
+	for _, dir := range []string{out.Workspace, out.Home} {
+		if dir == "" {
+			continue
+		}
+		if e, ok := out.Find(dir); ok {
+			if e.Rights != 0 && !hiddenByOwn(dir, e.Path) {
+				return dir
+			}
+			continue
+		}
+		for _, e := range out.Entries { // a directory on the way to an entry
+			if e.Rights != 0 && policy.Within(e.Path, dir) && e.Origin == policy.OriginRule {
+				return dir
+			}
+		}
+	}
+	return "/tmp"
+}
