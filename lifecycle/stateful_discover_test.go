@@ -243,3 +243,21 @@ func TestReplayHoldsNobody(t *testing.T) {
 		t.Error("the fresh server is not the one that is used")
 	}
 }
+
+// TestReplayLogIsBounded: the frames behind a server/discover are kept up to maxReplayLog.
+// Beyond that the guard gives up: it keeps nothing, and forwards as if it were not there.
+func TestReplayLogIsBounded(t *testing.T) {
+	t.Parallel()
+	var guard discoverGuard
+	guard.init()
+	var server atomic.Pointer[mcpproxy.Conn]
+	send := func(line string) { guard.beforeSend(mcpproxy.Parse([]byte(line)), &server) }
+	send(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}` + "\n")
+	large := `{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", maxReplayLog*2/3) + `"}` + "\n"
+	if send(large); guard.disabled.Load() || len(guard.replayLog) != len(large) {
+		t.Fatalf("of the first frame %d bytes are kept, disabled %v", len(guard.replayLog), guard.disabled.Load())
+	}
+	if send(large); !guard.disabled.Load() || len(guard.replayLog) != 0 {
+		t.Errorf("%d bytes are kept, disabled %v", len(guard.replayLog), guard.disabled.Load())
+	}
+}

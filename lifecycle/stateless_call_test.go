@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 func atMost(n int) func(*Session, *Stateless) {
@@ -255,4 +258,42 @@ func TestTimeOut(t *testing.T) {
 	has(t, f.saw("late", 0), `"requestId":1,"reason":"timed out"`)
 	_, stderr, _ := p.close()
 	has(t, stderr, "waiting for the answer")
+}
+
+// TestQueueIsBoundedInBytes: calls that wait for a slot may take maxQueuedBytes together.
+// A first one may be larger; what is beyond is answered with an error.
+func TestQueueIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	out, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	s := idleSession(t, Session{Out: out, Err: out}, Stateless{MaxCalls: 1})
+	s.running = 1
+	queue := func(id string, size int64) *clientRequest {
+		f := mcpproxy.Parse([]byte(callOf(id, "echo", "{}")))
+		f.Size = size
+		rq, ctx, ok := s.addRequest(t.Context(), f, nil)
+		if !ok {
+			t.Fatal("the id is taken")
+		}
+		s.queueCall(ctx, rq)
+		return rq
+	}
+	first := queue("1", maxQueuedBytes+1)
+	queue("2", 1)
+	if len(s.queue) != 1 || s.requests[first.key()] == nil {
+		t.Errorf("%d calls wait", len(s.queue))
+	}
+	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":2,"error"`) || !strings.Contains(string(text), "too many calls wait already") {
+		t.Errorf("the second call was answered with %q", text)
+	}
+	s.dropRequest(first)
+	queue("3", maxQueuedBytes/2)
+	queue("4", maxQueuedBytes/2)
+	queue("5", 1)
+	if len(s.queue) != 2 || s.queuedBytes != maxQueuedBytes {
+		t.Errorf("%d calls of %d bytes wait", len(s.queue), s.queuedBytes)
+	}
 }

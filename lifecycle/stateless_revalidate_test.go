@@ -32,7 +32,17 @@ func TestVerified(t *testing.T) {
 				p.send(legacy("1", "tools/list", "{}"))
 				has(t, p.answer("1").line, `"tools":[{"name":"echo"},{"name":"other"}]`)
 			}
-			eventually(t, "it is verified", func() bool { return strings.Contains(f.saw("", 0), "tools/list") })
+			eventually(t, "the server's answer has replaced the kept one", func() bool {
+				cache := &p.session.cache
+				cache.mu.Lock()
+				defer cache.mu.Unlock()
+				for _, e := range cache.entries {
+					if e.entry.Answers["tools/list"].Stored.After(p.session.client.started) {
+						return true
+					}
+				}
+				return false
+			})
 			// That is done once, however often the client asks.
 			for i := range 5 {
 				p.send(legacy(fmt.Sprint(10+i), "tools/list", "{}"))

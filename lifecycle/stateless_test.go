@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func newShop() *fleet { return &fleet{servers: map[string]string{"": "shop"}} }
@@ -204,4 +207,37 @@ func idleSession(t *testing.T, s Session, o Stateless) *statelessSession {
 		session.client.stderr.close(time.Second)
 	})
 	return session
+}
+
+// denying is a process whose jail has refused the same many times.
+type denying struct {
+	Process
+	target string
+}
+
+func (d denying) Denials() (all []confine.Denial) {
+	for range 600 {
+		all = append(all, confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: d.target, Time: time.Now()})
+	}
+	return all
+}
+
+// TestPastDenialsAreBounded: a session remembers the last 1000 denials of workers that
+// are gone.
+func TestPastDenialsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := idleSession(t, Session{}, Stateless{})
+	for _, target := range []string{"/first", "/second", "/third"} {
+		w := &worker{session: s, client: s.client}
+		w.server.init(s.client, s.client.config.Profile)
+		w.server.processes.set(denying{target: target})
+		s.removeWorker(w)
+	}
+	count := map[string]int{}
+	for _, d := range s.pastDenials {
+		count[d.Target]++
+	}
+	if len(s.pastDenials) != 1000 || count["/third"] != 600 || count["/second"] != 400 {
+		t.Errorf("%d denials are remembered: %v", len(s.pastDenials), count)
+	}
 }
