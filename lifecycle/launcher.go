@@ -20,8 +20,8 @@ type Process interface {
 	PID() int
 	Signal(os.Signal) error      // to the program
 	Kill() error                 // everything in the jail, at once
-	Done() <-chan struct{}       // closed when the program has ended
-	Wait() (confine.Exit, error) // after everything in the jail is gone
+	Done() <-chan struct{}       // closed when every process of the jail is gone
+	Wait() (confine.Exit, error) // waits for Done, and tells how the program ended
 	Denials() []confine.Denial   // what the jail recorded so far
 	Tell(func(confine.Remark))   // what the jail has to say of itself, from then on as it comes
 	Plan() *confine.Plan         // what it was started by; nil where nobody knows

@@ -42,7 +42,6 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	how = s.wait(ctx, ends, proc, replayed, serverEnded)
 	stopWatch()
 
-	proc.Kill() // whatever the program has left behind
 	exit, err := proc.Wait()
 	s.client.log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	pipes.stdin.Close()

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -16,12 +15,13 @@ import (
 // that were called last, and there are never more of them, ready or on their way, than
 // calls may run at once.
 type pool struct {
-	mu       sync.Mutex
-	ready    []*worker
-	tools    map[string]*warmTool
-	order    []string // the tools, the one called last first
-	starting int
-	closed   bool // the session is
+	mu          sync.Mutex
+	ready       []*worker
+	tools       map[string]*warmTool
+	order       []string // the tools, the one called last first
+	starting    int      // workers that are being started, of all tools
+	maxStarting int      // bounds them: calls come first
+	closed      bool     // the session is
 }
 
 // warmTool is what is known of a tool's spares.
@@ -31,9 +31,6 @@ type warmTool struct {
 	notUntil time.Time // after a failure
 	used     time.Time
 }
-
-// maxStarting bounds the spares that are being started: calls come first.
-var maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 
 // registerTools tells which tools there are.
 func (s *statelessSession) registerTools(tools []string) {
@@ -131,7 +128,7 @@ func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(strin
 	for _, tool := range p.order {
 		t := p.tools[tool]
 		for range room[tool] - t.starting {
-			if p.starting == maxStarting || len(p.ready)+p.starting >= most || now.Before(t.notUntil) {
+			if p.starting >= p.maxStarting || len(p.ready)+p.starting >= most || now.Before(t.notUntil) {
 				break
 			}
 			p.starting++

@@ -102,7 +102,6 @@ func (w *worker) run() {
 		w.server.pipes.stdin.Close()
 	})
 	w.waitExit(said)
-	w.proc.Kill() // whatever the program has left behind
 	exit, err := w.proc.Wait()
 	w.client.log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
 	w.exit, w.unreadInput = exit, unreadBytes(w.server.pipes.stdin)
