@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -119,6 +120,7 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	p.idle.L = &p.mu
 	p.cache.tools = map[string]bool{}
 	p.pool.tools = map[string]*warmTool{}
+	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials)
 	return p
 }

@@ -401,3 +401,20 @@ func TestOutdated(t *testing.T) {
 		t.Errorf("the listing processes were started under %q", got)
 	}
 }
+
+// TestPlanCountsStartingWorkers: workers that are being started count against the limit,
+// also those of a tool that is no longer the one called last.
+func TestPlanCountsStartingWorkers(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := pool{
+		tools:       map[string]*warmTool{"before": {starting: 2, used: now}, "last": {used: now}},
+		order:       []string{"last", "before"},
+		starting:    2,
+		maxStarting: 8,
+	}
+	two := func(string) int { return 2 }
+	if _, wanted := p.plan(now, 2, time.Minute, two, nil); len(wanted) != 0 {
+		t.Errorf("with 2 of 2 being started, the plan wants %q too", wanted)
+	}
+}
