@@ -66,7 +66,7 @@ func (row altered) build(b *jailBuilder, steps []buildStep) []buildStep {
 // walls hold as well: whether the init ends with its launcher, and is undumpable.
 func (b *jailBuilder) try(row altered) error {
 	atEnd := make([]byte, 4)
-	if err := b.outer.Deathsig(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
+	if err := b.outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return on(fmt.Sprint("signal at the launcher's end: ", atEnd), errHeldNot)
 	}
 	if v, err := b.init.Prctl(unix.PR_GET_DUMPABLE); err != nil || v != 0 {
@@ -79,7 +79,7 @@ func (b *jailBuilder) try(row altered) error {
 	}
 	for _, p := range b.probes() {
 		if p.what == row.probe {
-			if p.judge(b.server.Try(p.try)()) == nil {
+			if p.judge(b.server.Optional(p.try)()) == nil {
 				return on(p.what, errHeldNot)
 			}
 			return nil

@@ -70,8 +70,8 @@ type jailBuilder struct {
 	network    int         // the jail's network namespace
 	proc       int         // the supervisor's own
 	nofile     unix.Rlimit // the limit of open files that was raised for the building
-	proceeded  *stub.Mark  // the server's execution was let through
-	turned     *stub.Mark  // there is a new root
+	proceeded  *stub.Event // the server's execution was let through
+	turned     *stub.Event // there is a new root
 	stdio      Stdio
 	null       int    // the jail's own /dev/null, for those of the server's that there are none of
 	lent       []byte // the control message with the server's descriptors
@@ -146,7 +146,7 @@ func (b *jailBuilder) carryOut(steps []buildStep) error {
 	if b.altered.steps != nil {
 		steps = b.altered.steps(b, steps)
 	}
-	if b.stub.IsCareful() {
+	if b.stub.IsStepwise() {
 		return run(steps)
 	}
 	if err := b.record(b.server, steps); err != nil {
@@ -155,23 +155,23 @@ func (b *jailBuilder) carryOut(steps []buildStep) error {
 	if err := b.record(b.init, steps); err != nil {
 		return err
 	}
-	if err := b.server.Start(); err != nil {
+	if err := b.server.Submit(); err != nil {
 		return err
 	}
-	if err := b.init.Start(); err != nil {
+	if err := b.init.Submit(); err != nil {
 		return err
 	}
 	if err := b.record(b.outer, steps); err != nil {
 		return err
 	}
-	return b.outer.Start()
+	return b.outer.Submit()
 }
 
 func (b *jailBuilder) record(t *stub.Task, steps []buildStep) error {
 	if err := t.Wait(); err != nil {
 		return err
 	}
-	t.Record()
+	t.Begin()
 	for _, step := range steps {
 		if step.by != t {
 			continue
@@ -234,7 +234,7 @@ func (b *jailBuilder) turn() error {
 	if !b.init.Recording() {
 		return nil
 	}
-	return b.init.Mark(b.turned)
+	return b.init.SetEvent(b.turned)
 }
 
 // Descriptors that the stub begins with.
@@ -300,7 +300,7 @@ var initGuard = sync.OnceValue(func() []byte {
 	return filterRecords(filter)
 })
 
-func (b *jailBuilder) landlock() error { return b.server.LandlockRestrict(b.ruleset) }
+func (b *jailBuilder) landlock() error { return b.server.LandlockRestrictSelf(b.ruleset) }
 
 func (b *jailBuilder) filter(t *stub.Task) error {
 	_, err := applySeccomp(t, b.order.Seccomp, 0)

@@ -33,7 +33,7 @@ func (b *jailBuilder) mapIDs() error {
 func (b *jailBuilder) bindToParent() error {
 	umask := b.outer.Umask(0o022) // what is made for the jail has the mode that is asked for
 	if b.umask == unknownUmask {
-		b.outer.Then(func() error { b.umask = b.outer.Real(umask); return nil })
+		b.outer.OnComplete(func() error { b.umask = b.outer.Resolve(umask); return nil })
 	}
 	if _, err := b.outer.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (b *jailBuilder) raiseFiles() error {
 	if err := b.outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
 		return err
 	}
-	b.outer.Try(func() error { return b.outer.HoldRoom(buildRoom) }) // which may be more than may be open
+	b.outer.Optional(func() error { return b.outer.ReserveFD(buildRoom) }) // which may be more than may be open
 	return nil
 }
 
@@ -107,7 +107,7 @@ func loopback(t *stub.Task) error {
 // attaches to that: the kernel waits for most of the time.
 func (b *jailBuilder) leaveOld() error {
 	if b.outer.Recording() {
-		if err := b.outer.Await(b.turned); err != nil {
+		if err := b.outer.WaitEvent(b.turned); err != nil {
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func TestWorldBuiltTwice(t *testing.T) {
 		if last.name != stepSupervision { // of the last lists, when there is all that a jail has outside of it
 			return steps
 		}
-		if b.stub.IsCareful() {
+		if b.stub.IsStepwise() {
 			careful++
 			return steps
 		}

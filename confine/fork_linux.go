@@ -76,7 +76,7 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	if err != nil {
 		return failed("init", "memory for it", err)
 	}
-	defer made.Born()
+	defer made.CloseMemory()
 	program, err := stub.Program()
 	if err != nil {
 		made.Free()

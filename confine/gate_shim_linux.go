@@ -52,7 +52,7 @@ func (b *jailBuilder) handOverGate() error {
 	}
 	g := &b.sockets
 	for i := range g.fds {
-		g.fds[i] = g.t.Real(g.fds[i])
+		g.fds[i] = g.t.Resolve(g.fds[i])
 	}
 	if err := g.handOver(controlFD); err != nil {
 		return on("hand over", err)
@@ -266,7 +266,7 @@ func askRoute(t *stub.Task, fd int, kind uint16, body []byte, may ...syscall.Err
 	if _, err := t.Read(fd, answer); err != nil {
 		return err
 	}
-	return t.Then(func() error {
+	return t.OnComplete(func() error {
 		if binary.NativeEndian.Uint32(answer) < uint32(unix.SizeofNlMsghdr+4) || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
 			return unix.EBADMSG
 		}

@@ -100,7 +100,7 @@ func (s *Shim) builder() *jailBuilder {
 	if s.umask != nil {
 		b.umask = *s.umask & 0o777
 	}
-	b.turned, b.proceeded = s.stub.NewMark(), s.stub.NewMark()
+	b.turned, b.proceeded = s.stub.NewEvent(), s.stub.NewEvent()
 	b.root.t, b.root.own.t, b.root.turned = b.init, b.init, b.turn
 	return b
 }
@@ -145,7 +145,7 @@ func (b *jailBuilder) begin() error {
 		return startError("order", err)
 	}
 	t := b.server
-	t.RecordAnyway()
+	t.BeginAlways()
 	// The server's table is its own from here on.
 	t.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
 	for fd, f := range b.stdio.all() {
@@ -159,12 +159,12 @@ func (b *jailBuilder) begin() error {
 		t.Dup3(fds[0], fd, 0)
 		fds = fds[1:]
 	}
-	t.Try(func() error { return t.HoldRoom(roomFor(3)) }) // which may be more than may be open
+	t.Optional(func() error { return t.ReserveFD(roomFor(3)) }) // which may be more than may be open
 	if b.listener < 0 {
-		t.Mark(b.proceeded)
+		t.SetEvent(b.proceeded)
 	}
 	t.Exec(b.order.Program, b.order.Argv, b.order.Env)
-	if err := t.Start(); err != nil {
+	if err := t.Submit(); err != nil {
 		return startError(StepExec, on(b.order.Program, unix.E2BIG))
 	}
 	err = t.WaitExec()
@@ -176,7 +176,7 @@ func (b *jailBuilder) begin() error {
 		return startError("descriptors", failed.Errno)
 	case err != nil:
 		return startError("init", err)
-	case b.listener >= 0 && !b.init.AwaitMark(b.proceeded), b.init.Ended():
+	case b.listener >= 0 && !b.init.HostWaitEvent(b.proceeded), b.init.Ended():
 		return endedEarly()
 	}
 	return nil
@@ -192,15 +192,15 @@ func endedEarly() error {
 // program of Go's.
 func (b *jailBuilder) relieveOuter() error {
 	t := b.outer
-	t.RecordAnyway()
+	t.BeginAlways()
 	events := []int{controlFD, b.initPidfd}
 	if b.listener >= 0 {
 		events = append(events, b.listener)
 		t.Poll(-1, b.listener) // the server may end before it comes to that
-		t.ProceedNext(b.listener, notifRecv, notifSend, int(unsafe.Sizeof(notification{})), notifContinue)
-		t.Mark(b.proceeded)
+		t.ContinueNext(b.listener, notifRecv, notifSend, int(unsafe.Sizeof(notification{})), notifContinue)
+		t.SetEvent(b.proceeded)
 	} else {
-		t.Await(b.proceeded) // the server has a table of its own, and its descriptors
+		t.WaitEvent(b.proceeded) // the server has a table of its own, and its descriptors
 	}
 	if err := b.filter(t); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (b *jailBuilder) relieveOuter() error {
 		t.Fchdir(b.proc)
 	}
 	b.arrange(t)
-	return t.StartForGood()
+	return t.SubmitFatal()
 }
 
 // arrange gives the descriptors of the supervisor the numbers that it expects.
@@ -239,11 +239,11 @@ func (b *jailBuilder) arrange(t *stub.Task) {
 // What is left is killed by the kernel when the init ends.
 func (b *jailBuilder) leaveToReap() error {
 	t := b.init
-	t.RecordAnyway()
+	t.BeginAlways()
 	t.CloseRange(0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
-	t.Until(t.Real(b.pid))
+	t.RepeatUntil(t.Resolve(b.pid))
 	t.Wait4(-1, &b.status, 0)
-	return t.StartForGood()
+	return t.SubmitFatal()
 }
 
 // reap waits until the server has ended.

@@ -32,7 +32,7 @@ func createRuleset(t *stub.Task, rules *landlockRules, open func(landlockRule) (
 		return -1, errNothingHandled
 	}
 	attr := ll.RulesetAttr{HandledAccessFS: rules.FS, HandledAccessNet: rules.Net, Scoped: rules.Scoped}
-	if ruleset, err = t.LandlockRuleset(&attr); err != nil {
+	if ruleset, err = t.LandlockCreateRuleset(&attr); err != nil {
 		return -1, err
 	}
 	for _, rule := range rules.Rules {
@@ -50,5 +50,5 @@ func addRule(t *stub.Task, ruleset int, rule landlockRule, open func(landlockRul
 		return err
 	}
 	defer t.Close(fd)
-	return t.LandlockAddPath(ruleset, fd, rule.Access)
+	return t.LandlockAddPathBeneath(ruleset, fd, rule.Access)
 }

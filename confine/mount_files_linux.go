@@ -80,8 +80,8 @@ func writeAll(t *stub.Task, fd int, content string) error {
 	if err != nil {
 		return err
 	}
-	return t.Then(func() error {
-		if t.Real(n) < len(content) {
+	return t.OnComplete(func() error {
+		if t.Resolve(n) < len(content) {
 			return unix.ENOSPC
 		}
 		return nil

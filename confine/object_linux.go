@@ -14,7 +14,7 @@ func identify(t *stub.Task, fd int, look func(policy.FileID) error) error {
 	if err := t.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, st); err != nil {
 		return err
 	}
-	return t.Then(func() error {
+	return t.OnComplete(func() error {
 		id := policy.FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
 		if st.Mask&unix.STATX_BTIME != 0 {
 			id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)

@@ -151,8 +151,8 @@ func (b *rootBuilder) missing(name string) (bool, error) {
 	if !hostLacks()[name] {
 		return false, nil
 	}
-	there := b.t.Try(func() error { return b.t.Faccessat(b.proc, name, unix.F_OK) })
-	return true, b.t.Then(func() error {
+	there := b.t.Optional(func() error { return b.t.Faccessat(b.proc, name, unix.F_OK) })
+	return true, b.t.OnComplete(func() error {
 		if there() != unix.ENOENT {
 			return &stub.CallError{Call: unix.SYS_FACCESSAT}
 		}

@@ -90,8 +90,8 @@ func (b *builder) limitOf(resource int) (limit unix.Rlimit, err error) {
 // nor into a pipe where it is 0 (see limits). It comes before the process makes itself
 // undumpable, upon which its /proc is root's; the server's own cannot be written to.
 func emptyDumps(t *stub.Task) error {
-	outcome := t.Try(func() error { return writeAt(t, -1, "/proc/self/coredump_filter", "0") })
-	return t.Then(func() error {
+	outcome := t.Optional(func() error { return writeAt(t, -1, "/proc/self/coredump_filter", "0") })
+	return t.OnComplete(func() error {
 		err := outcome()
 		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: a kernel without dumps
 			return nil
@@ -200,7 +200,7 @@ func (b *builder) checkMounts() error {
 func (b *builder) checkMount(op *mountOp) error {
 	var id policy.FileID
 	var fs unix.Statfs_t
-	outcome := b.init.Try(func() error {
+	outcome := b.init.Optional(func() error {
 		fd, err := openLast(b.init, unix.AT_FDCWD, op.path)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func (b *builder) checkMount(op *mountOp) error {
 		}
 		return b.init.Fstatfs(fd, &fs)
 	})
-	return b.init.Then(func() error {
+	return b.init.OnComplete(func() error {
 		switch err := outcome(); {
 		case op.kind == mountMask && (err == unix.EACCES || err == unix.ENOENT):
 			return nil // below a mask of its own parent, or gone: nothing is there to be read

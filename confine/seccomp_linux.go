@@ -29,8 +29,8 @@ func applySeccomp(t *stub.Task, records []byte, flags uintptr) (listener int, er
 	if err != nil {
 		return -1, err
 	}
-	return r, t.Then(func() error {
-		if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER == 0 && t.Real(r) != 0 {
+	return r, t.OnComplete(func() error {
+		if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER == 0 && t.Resolve(r) != 0 {
 			// With TSYNC the kernel names the thread that kept the filter from being
 			// shared, and installs nothing.
 			return errTSync

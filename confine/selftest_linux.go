@@ -16,8 +16,8 @@ import (
 // before the server starts: a jail that does not hold is not used.
 func (b *builder) selfTest() error {
 	for _, p := range b.probes() {
-		outcome := b.server.Try(p.try)
-		err := b.server.Then(func() error {
+		outcome := b.server.Optional(p.try)
+		err := b.server.OnComplete(func() error {
 			if p.judge(outcome()) == nil {
 				return on(p.what, errHeldNot)
 			}
@@ -160,7 +160,7 @@ func awayProbe(t *stub.Task, to netip.Addr) error {
 		return err
 	}
 	raw := new([unix.SizeofSockaddrAny]byte)
-	if err := t.Firmly(func() error { return t.Getsockname(fd, raw) }); err != nil {
+	if err := t.Required(func() error { return t.Getsockname(fd, raw) }); err != nil {
 		return nil
 	}
 	from := func() error {
@@ -169,7 +169,7 @@ func awayProbe(t *stub.Task, to netip.Addr) error {
 		}
 		return nil
 	}
-	return t.Outcome(from)
+	return t.OnOptional(from)
 }
 
 // checkState reads back what the restricting calls set.
@@ -187,11 +187,11 @@ func checkState(t *stub.Task) error {
 	if err := t.Capget(&hdr, &caps); err != nil {
 		return on("capabilities", errHeldNot)
 	}
-	return t.Then(func() error {
+	return t.OnComplete(func() error {
 		switch {
-		case t.Real(privileges) != 1:
+		case t.Resolve(privileges) != 1:
 			return on("no_new_privs", errHeldNot)
-		case t.Real(filtered) != 2:
+		case t.Resolve(filtered) != 2:
 			return on("seccomp", errHeldNot)
 		case caps != [2]unix.CapUserData{}:
 			return on("capabilities", errHeldNot)

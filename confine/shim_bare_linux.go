@@ -154,7 +154,7 @@ func (s *shim) landlock() error {
 	if len(s.order.Hooks) > 0 {
 		s.supervisor = newSupervisor(s.supervision())
 	}
-	return s.server.LandlockRestrict(s.ruleset)
+	return s.server.LandlockRestrictSelf(s.ruleset)
 }
 
 // handOver puts the filter that hands calls over on this thread alone, from which the

@@ -134,7 +134,7 @@ func (s *Shim) run(path string) {
 	if err == errBornElsewhere {
 		err = s.live(path, careful)
 	}
-	if stub.Failed(err) {
+	if stub.IsBatchError(err) {
 		err = s.live(path, true)
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Shim) live(path string, careful bool) error {
 	if s.kind == shimBare {
 		life = s.leadBare
 	} else if careful {
-		s.stub.Careful()
+		s.stub.SetStepwise()
 	}
 	used, err := life(status)
 	if !used || err != nil || s.stub != nil {
@@ -176,7 +176,7 @@ func (s *Shim) live(path string, careful bool) error {
 		}
 	}
 	s.leaveCgroup()
-	if err != errBornElsewhere && (careful || !stub.Failed(err)) { // else there is one more, for whom nothing was opened yet
+	if err != errBornElsewhere && (careful || !stub.IsBatchError(err)) { // else there is one more, for whom nothing was opened yet
 		p.closeGate()
 	}
 	s.freeStub()
@@ -298,5 +298,5 @@ func (s *Shim) seeDeath(pidfd int) {
 		}
 	}
 	readable(pidfd, -1) // at once, where the runtime could wait
-	s.stub.Died()
+	s.stub.MarkExited()
 }

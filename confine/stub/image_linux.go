@@ -15,7 +15,7 @@ import (
 func program() unsafe.Pointer
 
 // entry ends with this mark.
-const mark = "stubend."
+const endMark = "stubend."
 
 // maxCode is more than entry is long.
 const maxCode = 1024
@@ -23,7 +23,7 @@ const maxCode = 1024
 // image is the program of a stub: an ELF file (elf(5)) with entry and nothing else, in one
 // segment that is read and executed.
 func image() ([]byte, error) {
-	code, _, found := bytes.Cut(unsafe.Slice((*byte)(program()), maxCode), []byte(mark))
+	code, _, found := bytes.Cut(unsafe.Slice((*byte)(program()), maxCode), []byte(endMark))
 	if !found {
 		return nil, errors.New("the machine code of the stub has no end")
 	}
@@ -51,16 +51,16 @@ func image() ([]byte, error) {
 	return append(b, code...), nil
 }
 
-// executable is a file in memory with the image, for reading and executing only.
-var executable = sync.OnceValues(func() (fd int, err error) {
+// programFile is a file in memory with the image, for reading and executing only.
+var programFile = sync.OnceValues(func() (fd int, err error) {
 	code, err := image()
 	if err != nil {
 		return -1, err
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
+	fd, err = unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
 	if err == unix.EINVAL { // before Linux 6.3 every one can be executed
-		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		fd, err = unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	}
 	if err != nil {
 		return -1, err
@@ -73,10 +73,10 @@ var executable = sync.OnceValues(func() (fd int, err error) {
 		return -1, err
 	}
 	// What is open for writing cannot be executed (ETXTBSY).
-	return unix.Open(descriptor(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return unix.Open(fdPath(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 })
 
-// name is what the kernel shows for the program and for the memory.
-const name = "mcp-jail: init"
+// memfdName is what the kernel shows for the program and for the memory.
+const memfdName = "mcp-jail: init"
 
-func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -10,34 +10,34 @@ import (
 // The zero Task makes Landlock's calls through go-landlock. A stub makes them with
 // go-landlock's structures.
 
-// LandlockRuleset creates a ruleset that handles the accesses in attr. Fields that the
+// LandlockCreateRuleset creates a ruleset that handles the accesses in attr. Fields that the
 // kernel's ABI does not have must be zero: the kernel accepts a longer structure whose
 // surplus is zero.
-func (t *Task) LandlockRuleset(attr *ll.RulesetAttr) (int, error) {
+func (t *Task) LandlockCreateRuleset(attr *ll.RulesetAttr) (int, error) {
 	if t.stub == nil {
 		return ll.LandlockCreateRuleset(attr, 0)
 	}
-	t.begin()
-	return t.call(unix.SYS_LANDLOCK_CREATE_RULESET, object(t, attr), unsafe.Sizeof(*attr), 0)
+	t.prepareArena()
+	return t.call(unix.SYS_LANDLOCK_CREATE_RULESET, copyStruct(t, attr), unsafe.Sizeof(*attr), 0)
 }
 
-// LandlockAddPath allows accesses to an object and to everything below it.
-func (t *Task) LandlockAddPath(ruleset, object int, access uint64) error {
+// LandlockAddPathBeneath allows accesses to an object and to everything below it.
+func (t *Task) LandlockAddPathBeneath(ruleset, object int, access uint64) error {
 	attr := ll.PathBeneathAttr{AllowedAccess: access, ParentFd: object}
 	if t.stub == nil {
 		return ll.LandlockAddPathBeneathRule(ruleset, &attr, 0)
 	}
-	t.begin()
-	at := t.space(int(unsafe.Sizeof(attr)))
+	t.prepareArena()
+	at := t.alloc(int(unsafe.Sizeof(attr)))
 	*(*ll.PathBeneathAttr)(unsafe.Pointer(unsafe.SliceData(at))) = attr
-	t.put32(at[unsafe.Offsetof(attr.ParentFd):], object) // a recorded descriptor gets its number later
+	t.storeInt32(at[unsafe.Offsetof(attr.ParentFd):], object) // a recorded descriptor gets its number later
 	return t.do(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), ll.RuleTypePathBeneath, address(at), 0)
 }
 
-// LandlockRestrict restricts the task's thread, and every process that it starts later,
+// LandlockRestrictSelf restricts the task's thread, and every process that it starts later,
 // with a ruleset. The thread must have no_new_privs. The caller of a zero Task must have
 // locked its goroutine to its thread.
-func (t *Task) LandlockRestrict(ruleset int) error {
+func (t *Task) LandlockRestrictSelf(ruleset int) error {
 	if t.stub == nil {
 		return ll.LandlockRestrictSelf(ruleset, 0)
 	}

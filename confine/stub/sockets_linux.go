@@ -12,25 +12,25 @@ func (t *Task) Socket(family, kind, protocol int) (int, error) {
 
 // Bind, Connect and Getsockname take and give a struct sockaddr as it is.
 func (t *Task) Bind(fd int, address []byte) error {
-	t.begin()
-	return t.do(unix.SYS_BIND, uintptr(fd), t.put(address), uintptr(len(address)))
+	t.prepareArena()
+	return t.do(unix.SYS_BIND, uintptr(fd), t.copyIn(address), uintptr(len(address)))
 }
 
 func (t *Task) Connect(fd int, address []byte) error {
-	t.begin()
-	return t.do(unix.SYS_CONNECT, uintptr(fd), t.put(address), uintptr(len(address)))
+	t.prepareArena()
+	return t.do(unix.SYS_CONNECT, uintptr(fd), t.copyIn(address), uintptr(len(address)))
 }
 
 func (t *Task) Getsockname(fd int, name *[unix.SizeofSockaddrAny]byte) error {
-	t.begin()
-	at := t.space(len(name))
+	t.prepareArena()
+	at := t.alloc(len(name))
 	clear(at)
-	size := t.space(4)
+	size := t.alloc(4)
 	binary.NativeEndian.PutUint32(size, uint32(len(at)))
 	if err := t.do(unix.SYS_GETSOCKNAME, uintptr(fd), address(at), address(size)); err != nil {
 		return err
 	}
-	return t.Then(func() error { copy(name[:], at); return nil })
+	return t.OnComplete(func() error { copy(name[:], at); return nil })
 }
 
 func (t *Task) Listen(fd, backlog int) error {
@@ -38,34 +38,34 @@ func (t *Task) Listen(fd, backlog int) error {
 }
 
 func (t *Task) SetsockoptInt(fd, level, option, value int) error {
-	t.begin()
+	t.prepareArena()
 	v := binary.NativeEndian.AppendUint32(nil, uint32(value))
-	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.put(v), 4)
+	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.copyIn(v), 4)
 }
 
 // AttachFilter gives a socket a classic filter (SO_ATTACH_FILTER), struct sock_filter records.
 func (t *Task) AttachFilter(fd int, records []byte) error {
-	t.begin()
-	fprog := t.program(records)
+	t.prepareArena()
+	fprog := t.sockFprog(records)
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fprog, sizeofFprog)
 }
 
 // sizeofFprog is that of struct sock_fprog.
 const sizeofFprog = 16
 
-// program copies a filter, and a struct sock_fprog with it.
-func (t *Task) program(records []byte) uintptr {
+// sockFprog copies a filter, and a struct sock_fprog with it.
+func (t *Task) sockFprog(records []byte) uintptr {
 	var fprog [sizeofFprog]byte
 	binary.NativeEndian.PutUint16(fprog[:], uint16(len(records)/8))
-	binary.NativeEndian.PutUint64(fprog[8:], uint64(t.put(records)))
-	return t.put(fprog[:])
+	binary.NativeEndian.PutUint64(fprog[8:], uint64(t.copyIn(records)))
+	return t.copyIn(fprog[:])
 }
 
-// message is struct msghdr.
-func (t *Task) message(data, control []byte) (header []byte) {
-	header = t.space(56)
+// msghdr is struct msghdr.
+func (t *Task) msghdr(data, control []byte) (header []byte) {
+	header = t.alloc(56)
 	clear(header)
-	vector := t.space(16)
+	vector := t.alloc(16)
 	put := binary.NativeEndian.PutUint64
 	put(vector, uint64(address(data)))
 	put(vector[8:], uint64(len(data)))
@@ -80,22 +80,22 @@ func (t *Task) message(data, control []byte) (header []byte) {
 
 // Sendmsg sends data, and what control says, over a connected socket.
 func (t *Task) Sendmsg(fd int, data, control []byte, flags int) error {
-	t.begin()
-	d, c := t.space(len(data)), t.space(len(control))
+	t.prepareArena()
+	d, c := t.alloc(len(data)), t.alloc(len(control))
 	copy(d, data)
 	copy(c, control)
-	return t.do(unix.SYS_SENDMSG, uintptr(fd), address(t.message(d, c)), uintptr(flags))
+	return t.do(unix.SYS_SENDMSG, uintptr(fd), address(t.msghdr(d, c)), uintptr(flags))
 }
 
 // ReceiveRights receives one message with descriptors, as a control message that is
 // filled in.
 func (t *Task) ReceiveRights(fd int, control []byte, flags int) error {
-	t.begin()
-	d, c := t.space(8), t.space(len(control))
+	t.prepareArena()
+	d, c := t.alloc(8), t.alloc(len(control))
 	clear(c)
-	header := t.message(d, c)
+	header := t.msghdr(d, c)
 	if err := t.do(unix.SYS_RECVMSG, uintptr(fd), address(header), uintptr(flags)); err != nil {
 		return err
 	}
-	return t.Then(func() error { copy(control, c); return nil })
+	return t.OnComplete(func() error { copy(control, c); return nil })
 }

@@ -19,47 +19,47 @@ const (
 
 // Stub is a process that carries out system calls, or is about to be one.
 type Stub struct {
-	memory  []byte
-	fd      int // of it
-	first   *Task
-	tasks   []*Task
-	laters  []*place
-	marks   int
-	careful bool
-	dead    atomic.Bool
+	memory   []byte
+	fd       int // of it
+	first    *Task
+	tasks    []*Task
+	futures  []*future
+	events   int
+	stepwise bool
+	exited   atomic.Bool
 }
 
 // The memory is sparse: what is not used does not exist.
 const (
-	maxTasks   = 3
-	boxSize    = 128
-	boxesAt    = boxSize // what comes before is read by entry
-	marksAt    = boxesAt + maxTasks*boxSize
-	headRoom   = 4096
-	taskRoom   = 1 << 20 // for a task's arguments
-	largeRoom  = 5 << 20 // for those of the last, which may be told to execute a program
-	memorySize = headRoom + maxTasks*listRoom + (maxTasks-1)*taskRoom + largeRoom
+	maxTasks      = 3
+	mailboxSize   = 128
+	mailboxesAt   = mailboxSize // what comes before is read by entry
+	eventsAt      = mailboxesAt + maxTasks*mailboxSize
+	headerSize    = 4096
+	arenaSize     = 1 << 20 // for a task's arguments
+	lastArenaSize = 5 << 20 // for those of the last, which may be told to execute a program
+	memorySize    = headerSize + maxTasks*callsSize + (maxTasks-1)*arenaSize + lastArenaSize
 )
 
 // The memory has the same address in both programs. Those with nothing but a stub in them
 // have these free, and Go programs too.
-const quiet, apart, slots = 0x1a_0000_0000, 16 << 20, 512
+const mapBase, mapStride, mapSlots = 0x1a_0000_0000, 16 << 20, 512
 
 // New makes the memory of a stub that is to be.
 func New() (*Stub, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	fd, err := unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err == unix.EINVAL { // before Linux 6.3
-		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+		fd, err = unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s := &Stub{fd: fd}
-	if err := grow(fd); err != nil {
+	if err := setSize(fd); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
-	at, err := mapSomewhere(fd)
+	at, err := mapMemory(fd)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -67,19 +67,19 @@ func New() (*Stub, error) {
 	s.memory = unsafe.Slice((*byte)(at), memorySize)
 	s.first = s.task(0)
 	s.tasks = append(s.tasks, s.first)
-	s.first.b.turn = ours
-	for i, v := range []uintptr{uintptr(at), uintptr(memorySize), uintptr(unsafe.Pointer(s.first.b))} {
+	s.first.mailbox.owner = ownerHost
+	for i, v := range []uintptr{uintptr(at), uintptr(memorySize), uintptr(unsafe.Pointer(s.first.mailbox))} {
 		binary.NativeEndian.PutUint64(s.memory[8*i:], uint64(v))
 	}
 	return s, nil
 }
 
-var slot atomic.Uint32
+var nextSlot atomic.Uint32
 
-// mapSomewhere maps the memory where nothing else of this program is.
-func mapSomewhere(fd int) (unsafe.Pointer, error) {
-	for range slots {
-		want := unsafe.Add(unsafe.Pointer(nil), quiet+int(slot.Add(1)%slots)*apart)
+// mapMemory maps the memory where nothing else of this program is.
+func mapMemory(fd int) (unsafe.Pointer, error) {
+	for range mapSlots {
+		want := unsafe.Add(unsafe.Pointer(nil), mapBase+int(nextSlot.Add(1)%mapSlots)*mapStride)
 		at, err := unix.MmapPtr(fd, 0, want, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
 		switch {
 		case err == unix.EEXIST:
@@ -94,13 +94,13 @@ func mapSomewhere(fd int) (unsafe.Pointer, error) {
 	return nil, unix.EEXIST
 }
 
-var growing sync.Mutex
+var sizeMutex sync.Mutex
 
-// grow gives the memory its size. It is a file to the kernel, and so limited by
+// setSize gives the memory its size. It is a file to the kernel, and so limited by
 // RLIMIT_FSIZE, of which the hard limit has to do: the soft one is raised for a moment.
-func grow(fd int) error {
-	growing.Lock()
-	defer growing.Unlock()
+func setSize(fd int) error {
+	sizeMutex.Lock()
+	defer sizeMutex.Unlock()
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && limit.Cur < memorySize && limit.Max >= memorySize {
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: memorySize, Max: limit.Max}); err == nil {
@@ -112,7 +112,7 @@ func grow(fd int) error {
 
 // Program is a descriptor of what is to be executed to make a stub. The new process is to
 // have it too, for /proc/self/fd to name it, and may close it then.
-func Program() (fd int, err error) { return executable() }
+func Program() (fd int, err error) { return programFile() }
 
 // Memory is a descriptor of the shared memory.
 func (s *Stub) Memory() int { return s.fd }
@@ -120,25 +120,25 @@ func (s *Stub) Memory() int { return s.fd }
 // First is the task that a stub begins as.
 func (s *Stub) First() *Task { return s.first }
 
-// Born closes what the new process has its own copy of.
-func (s *Stub) Born() {
+// CloseMemory closes what the new process has its own copy of.
+func (s *Stub) CloseMemory() {
 	unix.Close(s.fd)
 	s.fd = -1
 }
 
-// Died has everybody return who waits for a task, now and later. It is to be called when
+// MarkExited has everybody return who waits for a task, now and later. It is to be called when
 // the process has ended.
-func (s *Stub) Died() {
-	s.dead.Store(true)
+func (s *Stub) MarkExited() {
+	s.exited.Store(true)
 	for i := range maxTasks {
-		turn := &s.box(i).turn
-		atomic.StoreUint32(turn, nobodys)
+		turn := &s.mailbox(i).owner
+		atomic.StoreUint32(turn, ownerNone)
 		wake(turn)
 	}
 }
 
-// anyFailed tells whether a list of another task has.
-func (s *Stub) anyFailed(but *Task) bool {
+// otherFailed tells whether a list of another task has.
+func (s *Stub) otherFailed(but *Task) bool {
 	for _, t := range s.tasks {
 		if t != but && t.failed() {
 			return true
@@ -152,15 +152,17 @@ func (s *Stub) Free() error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(s.memory)), uintptr(memorySize))
 }
 
-func (s *Stub) box(i int) *box { return (*box)(unsafe.Pointer(&s.memory[boxesAt+i*boxSize])) }
+func (s *Stub) mailbox(i int) *mailbox {
+	return (*mailbox)(unsafe.Pointer(&s.memory[mailboxesAt+i*mailboxSize]))
+}
 
 // task is the task with that number, which begins at 0.
 func (s *Stub) task(i int) *Task {
-	t := &Task{stub: s, b: s.box(i)}
-	t.memory = s.memory[headRoom+i*(listRoom+taskRoom):]
-	t.room = t.memory[listRoom:][:taskRoom]
+	t := &Task{stub: s, mailbox: s.mailbox(i)}
+	t.memory = s.memory[headerSize+i*(callsSize+arenaSize):]
+	t.arena = t.memory[callsSize:][:arenaSize]
 	if i == maxTasks-1 {
-		t.room = t.memory[listRoom:][:largeRoom]
+		t.arena = t.memory[callsSize:][:lastArenaSize]
 	}
 	return t
 }

@@ -34,19 +34,19 @@ func start(t *testing.T, sys *syscall.SysProcAttr) *running {
 		t.Fatal(err)
 	}
 	defer theirs.Close()
-	pid, err := syscall.ForkExec("/proc/self/fd/5", []string{name}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{
 		Files: []uintptr{0, 1, 2, uintptr(s.Memory()), theirs.Fd(), uintptr(program)}, Sys: sys,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Born()
+	s.CloseMemory()
 	r := &running{s, pid, ours}
 	t.Cleanup(func() {
 		ours.Close()
 		unix.Kill(pid, unix.SIGKILL)
 		unix.Wait4(pid, nil, 0, nil)
-		s.Died()
+		s.MarkExited()
 		if err := s.Free(); err != nil {
 			t.Error(err)
 		}
@@ -81,7 +81,7 @@ func TestCall(t *testing.T) {
 	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
 		t.Errorf("%q, %v", link, err)
 	}
-	long := strings.Repeat("x", taskRoom/2)
+	long := strings.Repeat("x", arenaSize/2)
 	if n, err := task.Write(fd, []byte(long)); err != nil || n != len(long) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
@@ -91,7 +91,7 @@ func TestCall(t *testing.T) {
 	if _, err := task.Openat(unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
 		t.Error("a name with a NUL is opened")
 	}
-	if _, err := task.Openat(unix.AT_FDCWD, strings.Repeat("x", taskRoom), 0, 0); err == nil {
+	if _, err := task.Openat(unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0); err == nil {
 		t.Error("a name that has no room is opened")
 	}
 	if err := task.Close(fd); err != nil {
@@ -133,13 +133,13 @@ func TestForks(t *testing.T) {
 	}
 	// While one waits, the others go on.
 	var ws syscall.WaitStatus
-	first.RecordAnyway()
-	first.Until(pid)
+	first.BeginAlways()
+	first.RepeatUntil(pid)
 	first.Wait4(-1, &ws, 0)
-	if err := first.Start(); err != nil {
+	if err := first.Submit(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errGone {
+	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errExited {
 		t.Errorf("%v of a task that has ended", err)
 	}
 	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
@@ -161,9 +161,9 @@ func TestExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(path string, argv, env []string) error {
-		child.Record()
+		child.Begin()
 		child.Exec(path, argv, env)
-		if err := child.Start(); err != nil {
+		if err := child.Submit(); err != nil {
 			return err
 		}
 		return child.WaitExec()
@@ -172,7 +172,7 @@ func TestExec(t *testing.T) {
 	if err := run("/nowhere", []string{"x"}, nil); !errors.As(err, &failed) || failed.Errno != unix.ENOENT {
 		t.Errorf("%v", err)
 	}
-	if err := run("/bin/sh", []string{"sh", strings.Repeat("x", largeRoom)}, nil); err == nil {
+	if err := run("/bin/sh", []string{"sh", strings.Repeat("x", lastArenaSize)}, nil); err == nil {
 		t.Error("there is room for more than there is room for")
 	}
 	out := t.TempDir() + "/out"
@@ -199,11 +199,11 @@ func TestGone(t *testing.T) {
 	}()
 	time.Sleep(50 * time.Millisecond) // it sleeps by then
 	unix.Kill(r.pid, unix.SIGKILL)
-	r.Died()
-	if err := <-done; err != errGone {
+	r.MarkExited()
+	if err := <-done; err != errExited {
 		t.Errorf("%v", err)
 	}
-	if _, err := task.Call(unix.SYS_GETPID); err != errGone {
+	if _, err := task.Call(unix.SYS_GETPID); err != errExited {
 		t.Errorf("and then %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestEndsWithNobody(t *testing.T) {
 		if !there {
 			ours.Close()
 		}
-		pid, err := syscall.ForkExec("/proc/self/fd/5", []string{name}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), theirs.Fd(), uintptr(program)}})
+		pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), theirs.Fd(), uintptr(program)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := os.OpenFile(descriptor(fd), os.O_RDWR, 0); err == nil {
+	if w, err := os.OpenFile(fdPath(fd), os.O_RDWR, 0); err == nil {
 		defer w.Close()
 		if _, err := w.Write([]byte{0}); !errors.Is(err, unix.EPERM) {
 			t.Errorf("it is written to: %v", err)

@@ -34,17 +34,17 @@ func (t *Task) path(p string) uintptr {
 	if strings.IndexByte(p, 0) >= 0 {
 		t.full = true
 	}
-	return t.text(p)
+	return t.cString(p)
 }
 
 func (t *Task) Openat(dir int, path string, flags int, mode uint32) (int, error) {
-	t.begin()
+	t.prepareArena()
 	return t.call(unix.SYS_OPENAT, uintptr(dir), t.path(path), uintptr(flags|unix.O_LARGEFILE), uintptr(mode))
 }
 
 func (t *Task) Openat2(dir int, path string, how *unix.OpenHow) (int, error) {
-	t.begin()
-	return t.call(unix.SYS_OPENAT2, uintptr(dir), t.path(path), object(t, how), unsafe.Sizeof(*how))
+	t.prepareArena()
+	return t.call(unix.SYS_OPENAT2, uintptr(dir), t.path(path), copyStruct(t, how), unsafe.Sizeof(*how))
 }
 
 func (t *Task) Close(fd int) error { return t.do(unix.SYS_CLOSE, uintptr(fd)) }
@@ -54,131 +54,131 @@ func (t *Task) CloseRange(first, last uint, flags int) error {
 }
 
 func (t *Task) Write(fd int, b []byte) (int, error) {
-	t.begin()
-	return t.call(unix.SYS_WRITE, uintptr(fd), t.put(b), uintptr(len(b)))
+	t.prepareArena()
+	return t.call(unix.SYS_WRITE, uintptr(fd), t.copyIn(b), uintptr(len(b)))
 }
 
 func (t *Task) Read(fd int, b []byte) (int, error) {
-	t.begin()
-	at := t.space(len(b))
+	t.prepareArena()
+	at := t.alloc(len(b))
 	clear(at)
 	n, err := t.call(unix.SYS_READ, uintptr(fd), address(at), uintptr(len(b)))
 	if err == nil {
-		t.Then(func() error { copy(b, at); return nil })
+		t.OnComplete(func() error { copy(b, at); return nil })
 	}
 	return n, err
 }
 
 func (t *Task) Mkdirat(dir int, path string, mode uint32) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_MKDIRAT, uintptr(dir), t.path(path), uintptr(mode))
 }
 
 func (t *Task) Mknodat(dir int, path string, mode uint32, dev int) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_MKNODAT, uintptr(dir), t.path(path), uintptr(mode), uintptr(dev))
 }
 
 func (t *Task) Symlinkat(target string, dir int, path string) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_SYMLINKAT, t.path(target), uintptr(dir), t.path(path))
 }
 
 func (t *Task) Unlinkat(dir int, path string, flags int) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_UNLINKAT, uintptr(dir), t.path(path), uintptr(flags))
 }
 
 func (t *Task) Renameat2(fromDir int, from string, toDir int, to string, flags uint) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_RENAMEAT2, uintptr(fromDir), t.path(from), uintptr(toDir), t.path(to), uintptr(flags))
 }
 
 // Faccessat takes no flags: the call that does is younger (5.8).
 func (t *Task) Faccessat(dir int, path string, mode uint32) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_FACCESSAT, uintptr(dir), t.path(path), uintptr(mode))
 }
 
 func (t *Task) Fstat(fd int, st *unix.Stat_t) error {
-	t.begin()
-	return into(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTAT, uintptr(fd), at) })
+	t.prepareArena()
+	return fillStruct(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTAT, uintptr(fd), at) })
 }
 
 func (t *Task) Fstatfs(fd int, st *unix.Statfs_t) error {
-	t.begin()
-	return into(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTATFS, uintptr(fd), at) })
+	t.prepareArena()
+	return fillStruct(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTATFS, uintptr(fd), at) })
 }
 
 func (t *Task) Statx(dir int, path string, flags, mask int, st *unix.Statx_t) error {
-	t.begin()
+	t.prepareArena()
 	name := t.path(path)
-	return into(t, st, func(at uintptr) error {
+	return fillStruct(t, st, func(at uintptr) error {
 		return t.do(unix.SYS_STATX, uintptr(dir), name, uintptr(flags), uintptr(mask), at)
 	})
 }
 
-// into has the kernel fill a structure in.
-func into[T any](t *Task, v *T, call func(at uintptr) error) error {
-	at := t.space(int(unsafe.Sizeof(*v)))
+// fillStruct has the kernel fill a structure in.
+func fillStruct[T any](t *Task, v *T, call func(at uintptr) error) error {
+	at := t.alloc(int(unsafe.Sizeof(*v)))
 	if err := call(address(at)); err != nil {
 		return err
 	}
-	return t.Then(func() error {
+	return t.OnComplete(func() error {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)), at)
 		return nil
 	})
 }
 
 func (t *Task) Chdir(path string) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_CHDIR, t.path(path))
 }
 
 func (t *Task) Fchdir(fd int) error { return t.do(unix.SYS_FCHDIR, uintptr(fd)) }
 
 func (t *Task) PivotRoot(newRoot, putOld string) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_PIVOT_ROOT, t.path(newRoot), t.path(putOld))
 }
 
 func (t *Task) Unmount(path string, flags int) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_UMOUNT2, t.path(path), uintptr(flags))
 }
 
 func (t *Task) MountSetattr(dir int, path string, flags uint, attr *unix.MountAttr) error {
-	t.begin()
-	return t.do(unix.SYS_MOUNT_SETATTR, uintptr(dir), t.path(path), uintptr(flags), object(t, attr), unsafe.Sizeof(*attr))
+	t.prepareArena()
+	return t.do(unix.SYS_MOUNT_SETATTR, uintptr(dir), t.path(path), uintptr(flags), copyStruct(t, attr), unsafe.Sizeof(*attr))
 }
 
 func (t *Task) MoveMount(fromDir int, from string, toDir int, to string, flags int) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_MOVE_MOUNT, uintptr(fromDir), t.path(from), uintptr(toDir), t.path(to), uintptr(flags))
 }
 
 func (t *Task) OpenTree(dir int, path string, flags uint) (int, error) {
-	t.begin()
+	t.prepareArena()
 	return t.call(unix.SYS_OPEN_TREE, uintptr(dir), t.path(path), uintptr(flags))
 }
 
 func (t *Task) OpenTreeAttr(dir int, path string, flags uint, attr *unix.MountAttr) (int, error) {
-	t.begin()
-	return t.call(unix.SYS_OPEN_TREE_ATTR, uintptr(dir), t.path(path), uintptr(flags), object(t, attr), unsafe.Sizeof(*attr))
+	t.prepareArena()
+	return t.call(unix.SYS_OPEN_TREE_ATTR, uintptr(dir), t.path(path), uintptr(flags), copyStruct(t, attr), unsafe.Sizeof(*attr))
 }
 
 func (t *Task) Fsopen(kind string, flags int) (int, error) {
-	t.begin()
+	t.prepareArena()
 	return t.call(unix.SYS_FSOPEN, t.path(kind), uintptr(flags))
 }
 
 func (t *Task) FsconfigSetString(fd int, key, value string) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_FSCONFIG, uintptr(fd), unix.FSCONFIG_SET_STRING, t.path(key), t.path(value), 0)
 }
 
 func (t *Task) FsconfigSetFlag(fd int, key string) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_FSCONFIG, uintptr(fd), unix.FSCONFIG_SET_FLAG, t.path(key), 0, 0)
 }
 
@@ -191,8 +191,8 @@ func (t *Task) Fsmount(fd, flags, attr int) (int, error) {
 }
 
 func (t *Task) Sethostname(name string) error {
-	t.begin()
-	return t.do(unix.SYS_SETHOSTNAME, t.text(name), uintptr(len(name)))
+	t.prepareArena()
+	return t.do(unix.SYS_SETHOSTNAME, t.cString(name), uintptr(len(name)))
 }
 
 func (t *Task) Umask(mask int) int {
@@ -214,42 +214,42 @@ func (t *Task) Prctl(option int, args ...uintptr) (int, error) {
 }
 
 func (t *Task) Capset(hdr *unix.CapUserHeader, data *[2]unix.CapUserData) error {
-	t.begin()
-	return t.do(unix.SYS_CAPSET, object(t, hdr), object(t, data))
+	t.prepareArena()
+	return t.do(unix.SYS_CAPSET, copyStruct(t, hdr), copyStruct(t, data))
 }
 
 func (t *Task) Capget(hdr *unix.CapUserHeader, data *[2]unix.CapUserData) error {
-	t.begin()
-	head := object(t, hdr)
-	return into(t, data, func(at uintptr) error { return t.do(unix.SYS_CAPGET, head, at) })
+	t.prepareArena()
+	head := copyStruct(t, hdr)
+	return fillStruct(t, data, func(at uintptr) error { return t.do(unix.SYS_CAPGET, head, at) })
 }
 
 func (t *Task) Setrlimit(resource int, limit *unix.Rlimit) error {
-	t.begin()
-	return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), object(t, limit), 0)
+	t.prepareArena()
+	return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), copyStruct(t, limit), 0)
 }
 
 func (t *Task) Getrlimit(resource int, limit *unix.Rlimit) error {
-	t.begin()
-	return into(t, limit, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, at) })
+	t.prepareArena()
+	return fillStruct(t, limit, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, at) })
 }
 
 // Seccomp installs a filter (struct sock_filter records) and returns what the kernel
 // returned.
 func (t *Task) Seccomp(records []byte, flags uintptr) (int, error) {
-	t.begin()
-	fprog := t.program(records)
+	t.prepareArena()
+	fprog := t.sockFprog(records)
 	return t.call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, fprog)
 }
 
 // Wait4 waits for a child of the task's process. That can take long: nothing else can be
 // asked of the task then.
 func (t *Task) Wait4(pid int, status *syscall.WaitStatus, options int) (int, error) {
-	t.begin()
-	at := t.space(4)
+	t.prepareArena()
+	at := t.alloc(4)
 	pid, err := t.call(unix.SYS_WAIT4, uintptr(pid), address(at), uintptr(options), 0)
 	if err == nil && status != nil {
-		t.Then(func() error { *status = syscall.WaitStatus(binary.NativeEndian.Uint32(at)); return nil })
+		t.OnComplete(func() error { *status = syscall.WaitStatus(binary.NativeEndian.Uint32(at)); return nil })
 	}
 	return pid, err
 }
@@ -263,7 +263,7 @@ func (t *Task) Kill(pid int, signal syscall.Signal) error {
 }
 
 func (t *Task) Mount(source, target, kind string, flags uintptr) error {
-	t.begin()
+	t.prepareArena()
 	return t.do(unix.SYS_MOUNT, t.path(source), t.path(target), t.path(kind), flags, 0)
 }
 
@@ -271,12 +271,12 @@ func (t *Task) PtraceAttach(pid int) error {
 	return t.do(unix.SYS_PTRACE, unix.PTRACE_ATTACH, uintptr(pid), 0, 0)
 }
 
-// Deathsig puts the signal that comes when the parent ends into four bytes.
-func (t *Task) Deathsig(signal []byte) error {
-	t.begin()
-	at := t.space(4)
+// DeathSignal puts the signal that comes when the parent ends into four bytes.
+func (t *Task) DeathSignal(signal []byte) error {
+	t.prepareArena()
+	at := t.alloc(4)
 	_, err := t.Prctl(unix.PR_GET_PDEATHSIG, address(at))
-	t.Then(func() error { copy(signal, at); return nil })
+	t.OnComplete(func() error { copy(signal, at); return nil })
 	return err
 }
 
@@ -286,8 +286,8 @@ func (t *Task) Setns(fd, kind int) error { return t.do(unix.SYS_SETNS, uintptr(f
 
 // Ioctl is for requests that read a structure, and write none.
 func (t *Task) Ioctl(fd int, request uintptr, arg []byte) (int, error) {
-	t.begin()
-	return t.call(unix.SYS_IOCTL, uintptr(fd), request, t.put(arg))
+	t.prepareArena()
+	return t.call(unix.SYS_IOCTL, uintptr(fd), request, t.copyIn(arg))
 }
 
 func (t *Task) FcntlInt(fd, cmd, arg int) (int, error) {
@@ -296,7 +296,7 @@ func (t *Task) FcntlInt(fd, cmd, arg int) (int, error) {
 
 // ExchangeRlimit sets a limit, and gives the one that there was.
 func (t *Task) ExchangeRlimit(resource int, limit, old *unix.Rlimit) error {
-	t.begin()
-	now := object(t, limit)
-	return into(t, old, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), now, at) })
+	t.prepareArena()
+	now := copyStruct(t, limit)
+	return fillStruct(t, old, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), now, at) })
 }

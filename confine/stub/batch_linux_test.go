@@ -24,9 +24,9 @@ func TestList(t *testing.T) {
 	text := make([]byte, 4)
 	var st unix.Statx_t
 
-	first.Record()
+	first.Begin()
 	d, err := first.Openat(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil || d < laterBase || !first.Recording() {
+	if err != nil || d < futureBase || !first.Recording() {
 		t.Fatalf("%#x, %v", d, err)
 	}
 	fd, _ := first.Openat(d, "file", unix.O_RDWR, 0)
@@ -34,26 +34,26 @@ func TestList(t *testing.T) {
 	first.Mkdirat(d, "made", 0o700) // which is there
 	first.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_SIZE, &st)
 	size := uint64(0)
-	first.Then(func() error { size = st.Size; return nil })
+	first.OnComplete(func() error { size = st.Size; return nil })
 	pid, _ = first.Fork(child, unix.CLONE_FILES, &pidfd)
-	absent := first.Try(func() error { _, err := first.Openat(d, "absent", unix.O_RDONLY, 0); return err })
+	absent := first.Optional(func() error { _, err := first.Openat(d, "absent", unix.O_RDONLY, 0); return err })
 
-	child.Record()
+	child.Begin()
 	child.Read(fd, text)
-	if err := child.Start(); err == nil {
+	if err := child.Submit(); err == nil {
 		t.Error("a list starts with the result of one that has not come to its end")
 	}
 	if err := first.Run(); err != nil {
 		t.Fatal(err)
 	}
-	ended(t, first.Real(pid))
-	child.Record()
+	ended(t, first.Resolve(pid))
+	child.Begin()
 	child.Read(fd, text)
 	if err := child.Run(); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if size != 4 || pidfd < 0 || first.Real(pid) <= 0 || absent() != unix.ENOENT {
-		t.Errorf("%d bytes, descriptor %d, process %d, %v", size, pidfd, first.Real(pid), absent())
+	if size != 4 || pidfd < 0 || first.Resolve(pid) <= 0 || absent() != unix.ENOENT {
+		t.Errorf("%d bytes, descriptor %d, process %d, %v", size, pidfd, first.Resolve(pid), absent())
 	}
 }
 
@@ -63,14 +63,14 @@ func TestListFails(t *testing.T) {
 	task := r.First()
 	dir := t.TempDir()
 	seen := false
-	task.Record()
+	task.Begin()
 	task.Mkdirat(unix.AT_FDCWD, dir+"/before", 0o700)
 	task.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
 	task.Mkdirat(unix.AT_FDCWD, dir+"/after", 0o700)
-	task.Then(func() error { seen = true; return nil })
+	task.OnComplete(func() error { seen = true; return nil })
 	err := task.Run()
 	var failed *CallError
-	if !errors.As(err, &failed) || failed.Call != unix.SYS_UNLINKAT || failed.Errno != unix.ENOENT || !Failed(err) || seen {
+	if !errors.As(err, &failed) || failed.Call != unix.SYS_UNLINKAT || failed.Errno != unix.ENOENT || !IsBatchError(err) || seen {
 		t.Errorf("%v, seen: %t", err, seen)
 	}
 	if _, err := os.Stat(dir + "/before"); err != nil {
@@ -79,29 +79,29 @@ func TestListFails(t *testing.T) {
 	if _, err := os.Stat(dir + "/after"); err == nil {
 		t.Error("it went on")
 	}
-	task.Record()
+	task.Begin()
 	task.Call(unix.SYS_GETPID)
-	task.Then(func() error { return unix.EBADMSG })
-	if err := task.Run(); !Failed(err) {
+	task.OnComplete(func() error { return unix.EBADMSG })
+	if err := task.Run(); !IsBatchError(err) {
 		t.Errorf("what somebody did not like is %v", err)
 	}
-	task.Record()
-	for range maxItems + 1 {
+	task.Begin()
+	for range maxCalls + 1 {
 		task.Call(unix.SYS_GETPID)
 	}
-	if err := task.Run(); !Failed(err) {
+	if err := task.Run(); !IsBatchError(err) {
 		t.Errorf("a list that is too long: %v", err)
 	}
-	task.Record()
-	task.Openat(unix.AT_FDCWD, strings.Repeat("x", taskRoom), 0, 0)
-	if err := task.Run(); !Failed(err) {
+	task.Begin()
+	task.Openat(unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0)
+	if err := task.Run(); !IsBatchError(err) {
 		t.Errorf("a list that has no room: %v", err)
 	}
 	if _, err := task.Call(unix.SYS_GETPID); err != nil {
 		t.Errorf("after that: %v", err)
 	}
-	r.Careful()
-	task.Record()
+	r.SetStepwise()
+	task.Begin()
 	if task.Recording() {
 		t.Error("a careful stub records")
 	}
@@ -122,20 +122,20 @@ func TestAwait(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended(t, pid)
-		dir, mark := t.TempDir(), r.NewMark()
-		child.Record()
-		child.Await(mark)
+		dir, mark := t.TempDir(), r.NewEvent()
+		child.Begin()
+		child.WaitEvent(mark)
 		child.Unlinkat(unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
-		if err := child.Start(); err != nil {
+		if err := child.Submit(); err != nil {
 			t.Fatal(err)
 		}
-		first.Record()
+		first.Begin()
 		first.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700)
 		if fails {
 			first.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
 		}
-		first.Mark(mark)
-		if err := first.Start(); err != nil {
+		first.SetEvent(mark)
+		if err := first.Submit(); err != nil {
 			t.Fatal(err)
 		}
 		if err := child.Wait(); (err != nil) != fails {
@@ -151,9 +151,9 @@ func TestAwait(t *testing.T) {
 func TestForGood(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
-	task.RecordAnyway()
+	task.BeginAlways()
 	task.Unlinkat(unix.AT_FDCWD, t.TempDir()+"/absent", 0)
-	if err := task.StartForGood(); err != nil {
+	if err := task.SubmitFatal(); err != nil {
 		t.Fatal(err)
 	}
 	var ws syscall.WaitStatus
