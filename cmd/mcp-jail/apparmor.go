@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// apparmorPattern are where packages and administrators put a program.
+// apparmorPattern matches the paths where packages and administrators install mcp-jail.
 const apparmorPattern = "/usr/{,local/}bin/mcp-jail"
 
-// apparmorProfile is the AppArmor profile that gives the programs at a path back
-// what kernel.apparmor_restrict_unprivileged_userns takes from every program
-// without one. It confines nothing itself: that is what mcp-jail does.
+// apparmorProfile returns an AppArmor profile that allows the program at path to create user
+// namespaces under kernel.apparmor_restrict_unprivileged_userns. The profile restricts
+// nothing; mcp-jail does.
 func apparmorProfile(path string) string {
-	return `# Lets mcp-jail make user namespaces, of which it builds its jails, where the kernel
-# allows them to programs with a profile only (Ubuntu 23.10 and newer).
+	return `# Allows mcp-jail to create user namespaces, which its jails need, on kernels that allow
+# them only to programs with a profile (Ubuntu 23.10 and newer).
 #
 #   sudo cp THIS-FILE /etc/apparmor.d/mcp-jail
 #   sudo apparmor_parser -r /etc/apparmor.d/mcp-jail
 #
-# The permission belongs to the path. Whoever may write there may use it, so prefer
-# one that only root can write to. What runs inside of a jail cannot make namespaces.
+# The permission belongs to the path. Any user who can write to the path can use it, so
+# prefer a path that only root can write to. Programs in a jail cannot create namespaces.
 abi <abi/4.0>,
 include <tunables/global>
 
@@ -32,7 +32,7 @@ profile mcp-jail ` + path + ` flags=(unconfined) {
 `
 }
 
-// printApparmorProfile prints the profile for this very program.
+// printApparmorProfile prints the profile for the path of this program.
 func (c console) printApparmorProfile() error {
 	self, err := os.Executable()
 	if err == nil {
@@ -45,7 +45,7 @@ func (c console) printApparmorProfile() error {
 	return nil
 }
 
-// quoteApparmorPath keeps a path from being a pattern (apparmor.d(5), "Globbing").
+// quoteApparmorPath quotes a path so that it is no pattern (apparmor.d(5), "Globbing").
 func quoteApparmorPath(path string) string {
 	var b strings.Builder
 	for _, r := range path {

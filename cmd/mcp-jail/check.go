@@ -22,14 +22,14 @@ import (
 type checkCmd struct {
 	commonFlags
 	formatFlag
-	Probe    bool          `long:"probe" description:"Also start each server in its jail, list the tools that it offers, and try the hosts that it may reach."`
-	Timeout  time.Duration `long:"timeout" value-name:"60s" unquote:"false" default:"60s" description:"With --probe: how long one server may take."`
+	Probe    bool          `long:"probe" description:"Also start each server in its jail, list its tools, and try to connect to the hosts that it may reach."`
+	Timeout  time.Duration `long:"timeout" value-name:"60s" unquote:"false" default:"60s" description:"With --probe: the time limit for one server."`
 	filesArg `positional-args:"yes"`
 }
 
-// filesArg names the files that check is about.
+// filesArg is the argument of check.
 type filesArg struct {
-	Files []string `positional-arg-name:"<file> ..." description:"Configuration files to read instead of the usual ones."`
+	Files []string `positional-arg-name:"<file> ..." description:"Configuration files to check instead of the usual ones."`
 }
 
 func (*checkCmd) Help() string {
@@ -37,15 +37,15 @@ func (*checkCmd) Help() string {
     mcp-jail check --probe
     mcp-jail check team.toml --format json
 
-Status 0: fine; 1: a server failed, or its program is missing; 2: the
-configuration has an error; 3: this host cannot enforce it. Warnings alone do
-not change the status, and neither does a host that --probe cannot reach.`
+Exit status 0: no error; 1: a server failed, or its program is missing; 2: the
+configuration has an error; 3: this host cannot enforce it. Warnings do not
+change the status, and neither do hosts that --probe cannot reach.`
 }
 
-// maxHardLinkFiles bounds how many files check looks at for a second name.
+// maxHardLinkFiles bounds the files that check examines for hard links.
 const maxHardLinkFiles = 50000
 
-// serverReport is what check found out about one server.
+// serverReport is the result of checking one server.
 type serverReport struct {
 	Server   string         `json:"server"`
 	OK       bool           `json:"ok"`
@@ -55,8 +55,8 @@ type serverReport struct {
 	Warnings []string       `json:"warnings,omitempty"`
 	Remarks  []string       `json:"remarks,omitempty"`
 	Tools    []toolReport   `json:"tools,omitempty"`
-	Probed   string         `json:"probed,omitempty"` // what the server calls itself
-	Hosts    []hostReport   `json:"hosts,omitempty"`  // of its own policy
+	Probed   string         `json:"probed,omitempty"` // the name and version that the server reports
+	Hosts    []hostReport   `json:"hosts,omitempty"`  // the hosts that its own policy grants
 	Secrets  []secretReport `json:"secrets,omitempty"`
 
 	stateless bool
@@ -69,7 +69,7 @@ func (k *checkCmd) Run(c console) error {
 		return err
 	}
 	if k.Timeout <= 0 {
-		return usageErrorf("--timeout %s: no server answers in that time; write it like 60s or 2m", k.Timeout)
+		return usageErrorf("--timeout %s: it has to be positive, such as 60s or 2m", k.Timeout)
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *checkCmd) Run(c console) error {
 		return k.reportBroken(c, err)
 	}
 	interrupted := make(chan os.Signal, 1)
-	if k.Probe { // the session under way ends by itself, and no other is to begin
+	if k.Probe { // the current session ends by itself; start no other
 		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			if !signal.Ignored(s) {
 				signal.Notify(interrupted, s)
@@ -101,7 +101,7 @@ func (k *checkCmd) Run(c console) error {
 		r := k.checkServer(c, t, cfg, name, axes)
 		select {
 		case s := <-interrupted:
-			c.errorf("interrupted while %s was tried; nothing is reported", name)
+			c.errorf("interrupted while checking %s; there is no report", name)
 			number, _ := s.(syscall.Signal)
 			return reportedStatus(128 + int(number))
 		default:
@@ -141,7 +141,7 @@ func configSources(files []string) string {
 	return " in " + strings.Join(files, ", ")
 }
 
-// reportBroken reports a configuration that cannot be used at all.
+// reportBroken reports a configuration that cannot be loaded.
 func (k *checkCmd) reportBroken(c console, err error) error {
 	var problems policy.Problems
 	if k.Format != "json" {
@@ -172,7 +172,7 @@ func (k *checkCmd) reportBroken(c console, err error) error {
 	return reportedStatus(exitStatusOf(err))
 }
 
-// checkServer checks one server as far as its mistakes let it.
+// checkServer checks one server and stops at the first mistake that prevents the rest.
 func (k *checkCmd) checkServer(c console, t *target, cfg *config.Config, name string, axes []policy.Axis) (r serverReport) {
 	r = serverReport{Server: name}
 	fail := func(status int, err error) serverReport {

@@ -16,14 +16,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// The probe is a client of our own session, so that a server that fails is
-// diagnosed just as under run. It speaks the legacy era, which every server
-// understands, in six messages; an MCP library would add more to every start of
-// the program than these lines.
+// check --probe is a client of a normal session, so that a failing server gets the same
+// diagnosis as under run. The client uses the legacy protocol, which every server
+// understands. It sends a handful of messages and so needs no MCP library, which would slow down
+// every start of mcp-jail.
 
 const (
 	clientProtocolVersion = "2025-06-18"
-	maxToolPages          = 100 // of tools/list: a server may page for ever
+	maxToolPages          = 100 // of tools/list: a server could send pages for ever
 )
 
 type rpcResponse struct {
@@ -34,7 +34,7 @@ type rpcResponse struct {
 	} `json:"error"`
 }
 
-// tryServer starts the server in its jail and lists its tools.
+// tryServer starts the server in its jail and adds its tools to the report.
 func (t *target) tryServer(c console, r *serverReport, timeout time.Duration) error {
 	clientIn, sessionOut, err := os.Pipe()
 	if err != nil {
@@ -76,10 +76,10 @@ func (t *target) tryServer(c console, r *serverReport, timeout time.Duration) er
 	go io.Copy(io.Discard, clientIn)
 	<-ended
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("it did not list its tools within %v s", timeout.Seconds())
+		err = fmt.Errorf("the server did not list its tools within %v s", timeout.Seconds())
 	}
 	if n := len(record.Diagnoses); err != nil && n > 0 {
-		// Not from the wire: a server could put it there.
+		// Take the diagnosis from the record: a server could forge an error response.
 		d := record.Diagnoses[n-1]
 		lines := append([]string{strings.TrimPrefix(d.Message(), "mcp-jail: ")}, d.Grant...)
 		err = errors.New(strings.Join(lines, "\n"))
@@ -90,13 +90,13 @@ func (t *target) tryServer(c console, r *serverReport, timeout time.Duration) er
 	return err
 }
 
-// defaultPolicyHint is what to do about a stateless server that does not list its tools.
-const defaultPolicyHint = "With stateful = false the tools are listed under the default policy, and no table adds to that. " +
-	"A server that needs more for it has to be stateful, with its access declared for the whole server; " +
-	"variables can be granted to every process, and so can limits."
+// defaultPolicyHint says how to mend a stateless server that does not list its tools.
+const defaultPolicyHint = "With stateful = false the process that lists the tools has the default policy, and no table changes that. " +
+	"If listing needs more access, make the server stateful and declare its access for the whole server. " +
+	"Variables and limits can be granted to every process."
 
-// uncachedOptions is what a probe asks the server itself, and not what an earlier session
-// has kept, with no process started ahead.
+// uncachedOptions returns the options of a stateless session that asks the server itself:
+// without the cached tool list of an earlier session and without warm processes.
 func (t *target) uncachedOptions() lifecycle.Stateless {
 	o := t.statelessOptions()
 	o.Catalog, o.Warm, o.Declared = nil, nil, nil
@@ -122,7 +122,7 @@ func (p *checkClient) listTools(r *serverReport) error {
 	}
 	r.Probed = strings.TrimSpace(hello.ServerInfo.Name + " " + hello.ServerInfo.Version)
 	if r.Probed == "" {
-		r.Probed = "it"
+		r.Probed = "the server"
 	}
 	if err := p.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (p *checkClient) listTools(r *serverReport) error {
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		// No toolReport: the server would choose what mcp-jail says of the tool.
+		// Not a toolReport: the server could set fields that mcp-jail reports as its own.
 		var page struct {
 			Tools []struct {
 				Name        string `json:"name"`
@@ -151,7 +151,7 @@ func (p *checkClient) listTools(r *serverReport) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("its list of tools has more than %d pages", maxToolPages)
+	return fmt.Errorf("the tool list of the server has more than %d pages", maxToolPages)
 }
 
 func (p *checkClient) send(message map[string]any) error {
@@ -163,8 +163,8 @@ func (p *checkClient) send(message map[string]any) error {
 	return err
 }
 
-// call sends one request and waits for its answer; what the server says or asks
-// meanwhile is passed over.
+// call sends one request and waits for its response. It skips all other messages of the
+// server.
 func (p *checkClient) call(method string, params map[string]any, result any) error {
 	p.lastID++
 	if err := p.send(map[string]any{"jsonrpc": "2.0", "id": p.lastID, "method": method, "params": params}); err != nil {
@@ -174,7 +174,7 @@ func (p *checkClient) call(method string, params map[string]any, result any) err
 		line, err := p.from.ReadBytes('\n')
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				err = errors.New("it ended before it answered " + method)
+				err = errors.New("the server ended before it answered " + method)
 			}
 			return err
 		}
@@ -183,7 +183,7 @@ func (p *checkClient) call(method string, params map[string]any, result any) err
 			continue
 		}
 		if a.Error != nil {
-			return fmt.Errorf("it answers %s with an error: %q", method, a.Error.Message)
+			return fmt.Errorf("the server answered %s with an error: %q", method, a.Error.Message)
 		}
 		return json.Unmarshal(a.Result, result)
 	}

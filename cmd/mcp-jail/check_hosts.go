@@ -18,41 +18,40 @@ import (
 )
 
 const (
-	hostCheckTimeout  = 5 * time.Second // of one host, its name and its port
+	hostCheckTimeout  = 5 * time.Second // to look up and connect to one host
 	maxParallelChecks = 32
 	maxHosts          = 256 // of one policy
 )
 
-// hostReport is what came of trying a granted host.
+// hostReport is the result of trying to connect to a granted host.
 type hostReport struct {
 	Host      string        `json:"host"`
 	Port      int           `json:"port,omitempty"`
 	Outcome   egress.Status `json:"outcome"` // or "not_tried"
 	Addresses []string      `json:"addresses,omitempty"`
-	Proxy     string        `json:"proxy,omitempty"` // of the host, through which it was tried
+	Proxy     string        `json:"proxy,omitempty"` // the proxy through which it was tried
 	Detail    string        `json:"detail,omitempty"`
-	Grant     string        `json:"grant,omitempty"` // what a rule would have to say, in words
+	Grant     string        `json:"grant,omitempty"` // the rule that would grant the address, as text
 }
 
 const notTried egress.Status = "not_tried"
 
-// secretReport is what is known of a secret without its value.
+// secretReport says whether a secret is available. It never has the value.
 type secretReport struct {
 	Env       string `json:"env"`
-	Source    string `json:"source"` // in words
+	Source    string `json:"source"` // as text
 	Available bool   `json:"there"`
-	Detail    string `json:"detail,omitempty"` // why not
+	Detail    string `json:"detail,omitempty"` // why it is not available
 }
 
-// hostChecks are hosts that are tried at the same time.
+// hostChecks tries hosts in parallel.
 type hostChecks struct {
 	slots chan struct{}
 	wg    sync.WaitGroup
 	gates []*egress.Gateway
 }
 
-// start starts the trials of the hosts that a policy grants. The reports are complete
-// after end.
+// start starts trying the hosts that a policy grants. The reports are complete after wait.
 func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostReport {
 	var reports []hostReport
 	for _, r := range rules {
@@ -62,9 +61,9 @@ func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostRe
 			case !r.Allow || slices.ContainsFunc(reports, func(o hostReport) bool { return o.Host == h.Host && o.Port == port }):
 				continue
 			case strings.HasPrefix(r.Host, "*"):
-				h.Outcome, h.Detail = notTried, "a wildcard is no host"
+				h.Outcome, h.Detail = notTried, "it is a wildcard"
 			case len(reports) >= maxHosts:
-				h.Outcome, h.Detail = notTried, "there are too many"
+				h.Outcome, h.Detail = notTried, "the policy has too many hosts"
 			}
 			reports = append(reports, h)
 		}
@@ -101,7 +100,7 @@ func (h *hostReport) check(ctx context.Context, g *egress.Gateway) {
 	}
 	if t.Status == egress.StatusBadAddress {
 		addr, _, _ := strings.Cut(t.Detail, " ")
-		h.Grant = fmt.Sprintf("a name does not grant it; a rule could, with host = %q, if it is meant", addr)
+		h.Grant = fmt.Sprintf("a rule for a name does not grant this address; add a rule with host = %q if you want it", addr)
 	}
 }
 
@@ -134,8 +133,8 @@ func (h *hostReport) text() string {
 	return s
 }
 
-// secretReports look whether the secrets of a policy are there. No value is read into
-// anything that is shown, and no command is run.
+// secretReports reports which secrets of a policy are available. It shows no values and
+// runs no commands.
 func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretReport) {
 	for _, r := range p.Net {
 		for _, s := range r.Secrets {
@@ -145,7 +144,7 @@ func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretR
 			report := secretReport{Env: s.Env, Source: s.Source()}
 			i := slices.IndexFunc(profile.Secrets, func(o policy.Secret) bool { return o.Env == s.Env })
 			if i < 0 {
-				report.Detail = "it is not there"
+				report.Detail = "it is missing"
 			} else if report.Detail = secretProblem(profile.Secrets[i]); report.Detail == "" {
 				report.Available = true
 			}
@@ -155,11 +154,11 @@ func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretR
 	return reports
 }
 
-// secretProblem says why a secret that was found before cannot be had.
+// secretProblem returns why a resolved secret cannot be read, or "".
 func secretProblem(s policy.Secret) string {
 	switch {
 	case s.File != "":
-		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // as for its use: a fifo is not waited for
+		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // a FIFO is not waited for, as when the secret is used
 		if err != nil {
 			return err.Error()
 		}
@@ -174,8 +173,8 @@ func secretProblem(s policy.Secret) string {
 	return ""
 }
 
-// checkHosts tries the hosts and looks for the secrets of a server, and of the tools
-// of a stateless one.
+// checkHosts tries the hosts and secrets of a server and of the tools of a stateless server,
+// and adds the results to the report.
 func (t *target) checkHosts(c console, r *serverReport, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -190,12 +189,12 @@ func (t *target) checkHosts(c console, r *serverReport, timeout time.Duration) {
 			n += len(r.Tools[i].Hosts)
 		}
 	}
-	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: trying %d hosts of %s ...\n", n, r.Server) })
+	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.err, "mcp-jail: connecting to %d hosts of %s ...\n", n, r.Server) })
 	defer slow.Stop()
 	s.wait()
 }
 
-// hostTable has a line for each host and each secret.
+// hostTable returns a line for each host and each secret.
 func hostTable(c console, indent, prefix string, hosts []hostReport, secrets []secretReport) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -14,18 +14,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// policyFlags are the policy of a server that is given in place.
+// policyFlags are the policy of a server whose command is given behind "--".
 type policyFlags struct {
-	Workspace string   `long:"workspace" value-name:"DIR" unquote:"false" description:"Root of relative paths, and what the default policy grants. Default: the working directory."`
-	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. --read, --write, --execute and --net replace the default policy."`
+	Workspace string   `long:"workspace" value-name:"DIR" unquote:"false" description:"The directory that relative paths start from and that the default policy grants. Default: the working directory."`
+	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."`
 	Write     []string `long:"write" value-name:"PATH" unquote:"false" description:"Grant reading and writing. Repeatable."`
-	Execute   []string `long:"execute" value-name:"PATH" unquote:"false" description:"Grant reading and starting a program, or those in a directory. Repeatable; --write too, to change it."`
-	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant a host. Repeatable."`
-	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Forward a variable (NAME, or PREFIX*). Repeatable; adds to the policy."`
-	Limit     []string `long:"limit" value-name:"KEY=NUMBER" unquote:"false" description:"Set a limit, as memory_mb=8192. Repeatable; adds to the policy."`
-	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): a HOME of the server's own; real: the variable names yours."`
-	Startup   string   `long:"startup-timeout" value-name:"SECS" unquote:"false" description:"How long the first answer may take, in seconds. Default: 60; 0 waits for ever."`
-	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"Name of the server: its private HOME and its records. Default: from the command."`
+	Execute   []string `long:"execute" value-name:"PATH" unquote:"false" description:"Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."`
+	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant connections to a host. Repeatable."`
+	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."`
+	Limit     []string `long:"limit" value-name:"KEY=NUMBER" unquote:"false" description:"Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."`
+	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): the server gets a HOME of its own; real: the variable HOME names yours."`
+	Startup   string   `long:"startup-timeout" value-name:"SECS" unquote:"false" description:"How many seconds the first response of the server may take. Default: 60; 0 waits for ever."`
+	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"The name of the server, under which its private HOME and its records are kept. Default: derived from the command."`
 }
 
 func (f policyFlags) firstSet() string {
@@ -44,24 +44,24 @@ func (f policyFlags) firstSet() string {
 	return ""
 }
 
-// commonFlags choose the configuration and accept gaps.
+// commonFlags choose the configuration files and waive gaps.
 type commonFlags struct {
-	Config []string `long:"config" value-name:"FILE" unquote:"false" description:"Read only this configuration file. Repeatable, later ones win."`
-	Waive  []string `long:"waive" value-name:"AXIS" unquote:"false" description:"Start although this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; each is a warning at every start."`
+	Config []string `long:"config" value-name:"FILE" unquote:"false" description:"Read only this configuration file. Repeatable; later files override earlier ones."`
+	Waive  []string `long:"waive" value-name:"AXIS" unquote:"false" description:"Start even if this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; every start warns of it."`
 }
 
-// serverArg names the server that run and plan are about.
+// serverArg is the argument of run and plan.
 type serverArg struct {
-	Server string `positional-arg-name:"<server>" description:"A configured server. Without it, the command behind --."`
+	Server string `positional-arg-name:"<server>" description:"The name of a configured server. Without it, give a command behind --."`
 }
 
-// fileArg names the file that trust and untrust are about.
+// fileArg is the argument of trust and untrust.
 type fileArg struct {
 	File string `positional-arg-name:"<file>" description:"The policy file. Default: .mcp-jail.toml in the working directory."`
 }
 
-// expandHome are files as they were typed, which is how errors name them. Clients
-// start no shell, so a ~ is still one.
+// expandHome replaces a leading ~/ of each file: MCP clients start no shell that would.
+// The files stay relative, so that errors name them as the user typed them.
 func expandHome(files []string) ([]string, error) {
 	out := slices.Clone(files)
 	for i, f := range files {
@@ -76,7 +76,7 @@ func expandHome(files []string) ([]string, error) {
 	return out, nil
 }
 
-// absolutePath is a file of the command line, for those who open it themselves.
+// absolutePath returns the absolute path of a file of the command line.
 func absolutePath(file string) (string, error) {
 	files, err := expandHome([]string{file})
 	if err != nil {
@@ -85,7 +85,7 @@ func absolutePath(file string) (string, error) {
 	return filepath.Abs(files[0])
 }
 
-// absolutePaths are the same files for those who do not know the working directory.
+// absolutePaths returns the absolute paths of files, for code that has no working directory.
 func absolutePaths(files []string) (out []string) {
 	for _, f := range files {
 		if abs, err := filepath.Abs(f); err == nil {
@@ -100,7 +100,7 @@ func (f commonFlags) axes() ([]policy.Axis, error) {
 	for _, w := range f.Waive {
 		a := policy.Axis(w)
 		if !slices.Contains(policy.Axes(), a) {
-			return nil, usageErrorf("--waive %s: the axes are %s; there is no way to waive all of them at once", w, joinAxes(policy.Axes()))
+			return nil, usageErrorf("--waive %s: an axis is one of %s; each has to be named", w, joinAxes(policy.Axes()))
 		}
 		axes = append(axes, a)
 	}
@@ -115,21 +115,21 @@ func joinAxes(axes []policy.Axis) string {
 	return strings.Join(s, ", ")
 }
 
-// formatFlag selects machine output.
+// formatFlag selects text or JSON.
 type formatFlag struct {
 	Format string `long:"format" value-name:"json" unquote:"false" enum:"text,json" default:"text" description:"text (default) or json."`
 }
 
-// serverCommand is the part of the command line behind "--", which no flag parser may
-// touch: it belongs to the server.
+// serverCommand is the part of the command line behind "--". It belongs to the server,
+// so no flag parser reads it.
 type serverCommand struct {
 	argv       []string
 	given      bool
-	invocation []string // all of the words, mcp-jail's first
+	invocation []string // the whole command line, beginning with mcp-jail
 }
 
-// runProgram is the program without its process: arguments in, exit status out, and the signal
-// by which to end where there is one. Output that is not complete is no success.
+// runProgram runs a command line and returns the exit status and, if the process is to
+// end by a signal, the signal. If output was lost, the status is at least exitFailure.
 func runProgram(args []string, c console) (status int, by syscall.Signal) {
 	var lost error
 	c.writeErr, c.exitSignal = &lost, &by
@@ -142,13 +142,14 @@ func runProgram(args []string, c console) (status int, by syscall.Signal) {
 	return status, by
 }
 
-// exitAs has the program end as a server has, or as a signal wanted it.
+// exitAs makes mcp-jail exit with the status or by the signal of a server.
 func (c console) exitAs(exit confine.Exit) error {
 	*c.exitSignal = exit.Signal
 	return reportedStatus(exit.Code)
 }
 
-// programName is how this program was called.
+// programName returns the path by which this program was started, or "mcp-jail" if its
+// name is another.
 func programName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "mcp-jail" {
 		return os.Args[0]
@@ -163,7 +164,7 @@ func (c console) dispatch(args []string) int {
 		args = args[:i]
 	}
 	c = c.withColours()
-	switch { // what people type first
+	switch { // common first attempts
 	case len(args) == 0 && !server.given, len(args) == 1 && args[0] == "help":
 		args = []string{"--help"}
 	case len(args) == 2 && args[0] == "help":
@@ -194,7 +195,7 @@ func (c console) dispatch(args []string) int {
 		err = k.Run(c, server)
 	case interface{ Run(console) error }:
 		if server.given {
-			return reportMisuse(c, args, server, fmt.Errorf("%s takes no command behind --", args[0]))
+			return reportMisuse(c, args, server, fmt.Errorf("mcp-jail %s takes no command behind --", args[0]))
 		}
 		err = k.Run(c)
 	default:
@@ -203,8 +204,8 @@ func (c console) dispatch(args []string) int {
 	return reportError(c, err)
 }
 
-// parseSimpleRun reads what most configurations of clients say, run SERVER or run --
-// COMMAND, without the grammar: the first use of its code is dear. nil: there is more to read.
+// parseSimpleRun parses the two command lines of most clients, run SERVER and run --
+// COMMAND, without the flag parser, whose first use is slow. It returns nil for any other.
 func parseSimpleRun(args []string, server serverCommand) *runCmd {
 	switch {
 	case len(args) == 1 && server.given:
@@ -215,14 +216,14 @@ func parseSimpleRun(args []string, server serverCommand) *runCmd {
 	return nil
 }
 
-// reportMisuse ends with status 2. A client that meant to run a server gets the
-// reason as the answer to its first request.
+// reportMisuse reports a mistake on the command line and returns exitUsage. If an MCP
+// client probably started the program, it gets the error as the response to its first request.
 func reportMisuse(c console, args []string, server serverCommand, err error) int {
 	msg := err.Error()
 	client := len(args) == 0 || args[0] == "run"
 	if hint := missingDashesHint(args, server); hint != "" {
 		msg = hint
-		// What is no command of ours is a server's, with run and -- forgotten.
+		// An executable in place of a subcommand: the user forgot run and --.
 		client = client || args[0] != "plan" && isInPath(args[0]) && !isTerminal(c.in)
 	}
 	if client {
@@ -237,46 +238,46 @@ func isSubcommand(word string) bool {
 	return slices.ContainsFunc(subcommands(), func(s subcommand) bool { return s.name == word })
 }
 
-// isInPath tells whether a word is the name of one.
+// isInPath reports whether word names a program in PATH.
 func isInPath(word string) bool {
 	_, err := exec.LookPath(word)
 	return err == nil
 }
 
-// missingDashesHint recognises the most likely mistake, a server's command that does
-// not stand behind "--", and says how it is written.
+// missingDashesHint recognises the most likely mistake, a server's command without "--"
+// before it, and returns a message with the correct command line, or "".
 func missingDashesHint(args []string, server serverCommand) string {
 	switch {
 	case server.given && len(args) == 0:
-		return "the command is missing; write  mcp-jail run -- " + shellWords(server.argv)
+		return "the subcommand is missing; type  mcp-jail run -- " + shellWords(server.argv)
 	case server.given && isSubcommand(args[0]):
 		return ""
-	case server.given: // the -- is among the server's arguments
+	case server.given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.argv)
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
-			return config.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // meant to be one of ours
+			return config.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // a misspelt subcommand
 		}) || isSubcommand(args[0]) {
 			return ""
 		}
-		return fmt.Sprintf("%s is no command of mcp-jail; to start it as a server, write  mcp-jail run -- %s", args[0], shellWords(args))
+		return fmt.Sprintf("%s is not a subcommand of mcp-jail; to start it as a server, type  mcp-jail run -- %s", args[0], shellWords(args))
 	}
 	for i := 1; i < len(args); i++ {
 		switch a := args[i]; {
 		case strings.HasPrefix(a, "--"):
 			if !strings.Contains(a, "=") {
-				i++ // every flag of these two has a value
+				i++ // every flag of run and plan has a value
 			}
 		case strings.HasPrefix(a, "-"):
 		case i+1 < len(args):
-			return fmt.Sprintf("the command of a server stands behind --; write  mcp-jail %s -- %s", shellWords(args[:i]), shellWords(args[i:]))
+			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", shellWords(args[:i]), shellWords(args[i:]))
 		}
 	}
 	return ""
 }
 
-// shellWords writes arguments as they are typed into a shell.
+// shellWords quotes arguments for a POSIX shell.
 func shellWords(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {

@@ -10,28 +10,28 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// The voice of the terminal:
-//   - One thing a line, lower case, no full stop at the end of a line that
-//     stands alone, a full sentence where something is explained.
-//   - An error says what failed, for which thing, why, and what helps, in this order.
-//   - Standard output is for what was asked for; everything else, and under run
-//     everything at all, goes to standard error.
-//   - Colour only carries what the words say too.
+// Rules for terminal output:
+//   - One fact a line, in lower case, without a full stop at the end of a single line.
+//     Explanations are full sentences.
+//   - An error says what failed, on which object, why, and what helps, in this order.
+//   - Standard output has only what the user asked for. Everything else goes to
+//     standard error. Under run standard output has only MCP.
+//   - Colour repeats what the words say and never replaces them.
 
-// console is the three standard streams with what is known about them, and what else
-// the caller gave this process.
+// console is the three standard streams and other state of the process: what it
+// inherited from its caller, and how it is to end.
 type console struct {
 	in         *os.File
 	out, err   *os.File
-	colour     bool // of out
-	errTTY     bool
-	writeErr   *error          // the first error of a write to the terminal; nil if the caller does not want it
-	umask      *int            // the caller's, where this process has another
-	exitSignal *syscall.Signal // by which this process is to end; 0: none
+	colour     bool            // out gets colours
+	errTTY     bool            // err gets colours
+	writeErr   *error          // receives the first error of a write to out; nil to ignore it
+	umask      *int            // the inherited umask, if this process uses another
+	exitSignal *syscall.Signal // receives the signal by which this process is to end; 0 for none
 }
 
-// withColours turns colours on for a terminal, unless NO_COLOR is set to
-// anything (no-color.org) or the terminal is a dumb one.
+// withColours returns c with colours on for terminals, unless NO_COLOR is not empty
+// (no-color.org) or TERM is "dumb".
 func (c console) withColours() console {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
 	c.colour = !plain && isTerminal(c.out)
@@ -69,7 +69,7 @@ func (c console) printf(format string, args ...any) {
 	}
 }
 
-// errorf prints an error; its further lines stand indented below it.
+// errorf prints an error. Its second and later lines are indented.
 func (c console) errorf(format string, args ...any) {
 	msg := printableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
@@ -83,7 +83,7 @@ func (c console) errorf(format string, args ...any) {
 	}
 }
 
-// printableLines is printable, line by line.
+// printableLines applies printable to each line.
 func printableLines(s string) string {
 	l := strings.Split(s, "\n")
 	for i := range l {
@@ -92,8 +92,8 @@ func printableLines(s string) string {
 	return strings.Join(l, "\n")
 }
 
-// printable takes the terminal's controls out of text that a server chose, or
-// who named the files of a repository.
+// printable replaces the control characters in untrusted text, such as the output of a
+// server or the names of files.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -20,21 +20,21 @@ import (
 
 type doctorCmd struct {
 	formatFlag
-	Apparmor bool `long:"apparmor" description:"Print the AppArmor profile that allows user namespaces to this program only, and do nothing else."`
+	Apparmor bool `long:"apparmor" description:"Only print the AppArmor profile that allows this program to create user namespaces."`
 }
 
 func (*doctorCmd) Help() string {
-	return `Asks the kernel for each thing that a jail is built from, and then builds one
-and runs a program in it. The status is 3 when that fails.
+	return `Asks the kernel for each feature that jails use, then builds a jail and runs a
+program in it. The exit status is 3 if that fails.
 
-Where AppArmor forbids user namespaces (Ubuntu 23.10 and newer), they can be
-allowed for mcp-jail alone:
+If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
+mcp-jail alone:
 
     mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
 }
 
-// featurePurposes says what each feature is for; the order is that of
+// featurePurposes says what each feature is for, in the order of
 // confine.Features.List.
 var featurePurposes = map[string]string{
 	"landlock":       "second wall: files, signals, abstract sockets",
@@ -53,7 +53,7 @@ var featurePurposes = map[string]string{
 	"requests":       "of granted hosts: paths, methods, secrets",
 }
 
-// optional features are those without which a jail still holds what it says.
+// optionalFeatures are the features without which a jail still enforces what it claims.
 var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 func (d *doctorCmd) Run(c console) error {
@@ -65,11 +65,11 @@ func (d *doctorCmd) Run(c console) error {
 	if d.Format == "json" {
 		out := struct {
 			Features confine.Features `json:"features"`
-			Egress   confine.Feature  `json:"egress"`   // granted hosts, and no others
+			Egress   confine.Feature  `json:"egress"`   // allow-lists of hosts
 			Requests confine.Feature  `json:"requests"` // rules about paths, methods and secrets
 			Jail     string           `json:"jail"`
 			Holds    bool             `json:"holds"`
-			Waive    []policy.Axis    `json:"waive,omitempty"` // what a jail without namespaces takes
+			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
 		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
 		if trial != nil {
@@ -117,8 +117,8 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 	c.printf("\n%s: a program ran in a jail that tested itself from inside\n", c.paint(green, "this host can enforce the default policy"))
 }
 
-// tryHostNamespaces tries a jail without namespaces where one with them was refused. It
-// returns what has to be waived for it, and nil where it cannot be built either.
+// tryHostNamespaces tries a jail without namespaces after one with namespaces was refused.
+// It returns the axes that have to be waived for it, or nil if it cannot be built either.
 func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	var gaps *confine.GapError
 	if !errors.As(refused, &gaps) || gaps.Bare.Answer != confine.No {
@@ -130,7 +130,7 @@ func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	return gaps.Waive, gaps.Gaps
 }
 
-// tryEgress starts a program that a host is granted to, which it does not ask for.
+// tryEgress starts a program with a granted host. The program does not connect to it.
 func tryEgress() confine.Feature {
 	err := tryJail(confine.Launcher{}, "example.org")
 	var gaps *confine.GapError
@@ -150,7 +150,7 @@ func tryEgress() confine.Feature {
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
 }
 
-// findTLSProgram looks for the program that ends TLS, as for a server that can write
+// findTLSProgram looks for mcp-jail-tls as a start would for a server that may write
 // nothing.
 func findTLSProgram() confine.Feature {
 	self, _ := os.Executable()
@@ -164,8 +164,8 @@ func findTLSProgram() confine.Feature {
 	return confine.Feature{Answer: confine.Yes, Detail: program}
 }
 
-// tryJail starts a program under the default policy, without a workspace. With hosts
-// it is a policy that grants those alone.
+// tryJail runs a program in a jail. Its policy is the default policy without a workspace, or
+// grants only hosts if there are any.
 func tryJail(launcher confine.Launcher, hosts ...string) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -194,7 +194,7 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	return err
 }
 
-// kernelSummary is what `version` says of the running kernel.
+// kernelSummary returns the line of `version` about the running kernel.
 func kernelSummary() string {
 	f := confine.Probe()
 	s := f.OS + " " + f.Kernel

@@ -12,27 +12,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// subcommand is one word that may follow mcp-jail. The help texts are part of the
-// manual: each says what a command is for and what its flags mean, with an example.
+// subcommand is the first word after mcp-jail. Its help text says what it is for, what
+// its flags mean, and gives an example.
 type subcommand struct {
 	name, help string
-	flags      any // a pointer to what it is told, which has its method Run
+	flags      any // a pointer to the struct of its flags, which has the method Run
 }
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"run", "Start a server in its jail and relay MCP between it and standard input and output.", &runCmd{}},
-		{"check", "Find the mistakes of a configuration; --probe also tries its servers out, each in its jail.", &checkCmd{}},
-		{"plan", "Show what a server would be allowed, path by path, and what enforces that. Starts nothing.", &planCmd{}},
-		{"doctor", "Ask the kernel for what jails are made of, and build one to see.", &doctorCmd{}},
-		{"why", "Tell how the last session of a server went, and which lines would help.", &whyCmd{}},
-		{"trust", "Accept the policy file of a project as it is now.", &trustCmd{}},
-		{"untrust", "Take the acceptance of a project's policy file back.", &untrustCmd{}},
-		{"version", "Print the version, and what the running kernel offers.", &versionCmd{}},
+		{"run", "Start a server in its jail and relay MCP messages between the client and the server.", &runCmd{}},
+		{"check", "Check a configuration for mistakes; --probe also starts each server in its jail.", &checkCmd{}},
+		{"plan", "Show what a server may do, path by path, and what enforces it. Starts nothing.", &planCmd{}},
+		{"doctor", "Show which kernel features jails can use here, and build a jail to test them.", &doctorCmd{}},
+		{"why", "Explain what failed or was refused in the last session of a server, and how to grant it.", &whyCmd{}},
+		{"trust", "Accept the current policy file of a project.", &trustCmd{}},
+		{"untrust", "Withdraw the acceptance of a project's policy file.", &untrustCmd{}},
+		{"version", "Print the version and the features of the running kernel.", &versionCmd{}},
 	}
 }
 
-// findSubcommand is the one of this name, or the error that says which may be meant.
+// findSubcommand returns the subcommand of this name, or an error that suggests one.
 func findSubcommand(name string) (subcommand, error) {
 	all := subcommands()
 	var names []string
@@ -59,19 +59,19 @@ func didYouMean(dashes, word string, names []string) string {
 	return ""
 }
 
-// parser reads the flags and the positional arguments of s. Help and the words of
-// errors are not the library's: its help has lines of any length and no examples.
+// parser returns the parser of the flags and arguments of s. File help.go writes the
+// help, since the library's has lines of any length and no examples.
 func (s subcommand) parser() *flags.Parser {
 	p := flags.NewNamedParser("mcp-jail", flags.AllowBoolValues)
 	if _, err := p.AddGroup("Flags", "", s.flags); err != nil {
-		panic(err) // the grammar is wrong: every test would show it
+		panic(err) // a wrong struct tag: every test would fail
 	}
 	return p
 }
 
 func options(p *flags.Parser) []*flags.Option { return p.Groups()[0].Options() }
 
-// parse reads args into what the command that they name is told.
+// parse parses args into the struct of the subcommand that they name.
 func parse(args []string) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("the name of a command is missing")
@@ -105,8 +105,8 @@ func parse(args []string) (any, error) {
 	return s.flags, checkEnums(p)
 }
 
-// parseArgs parses under any environment: with this variable the library would print
-// completions instead, and end the program.
+// parseArgs parses args with GO_FLAGS_COMPLETION unset: if it were set, the library would
+// print completions and end the program.
 func parseArgs(p *flags.Parser, args []string) ([]string, error) {
 	const completion = "GO_FLAGS_COMPLETION"
 	if value, set := os.LookupEnv(completion); set {
@@ -116,8 +116,8 @@ func parseArgs(p *flags.Parser, args []string) ([]string, error) {
 	return p.ParseArgs(args)
 }
 
-// plainError takes the library's quotation marks from around the names of flags, and Go's
-// words from around a duration.
+// plainError rewords an error of the library: without quotes around flags, and without
+// Go's names of types.
 func plainError(p *flags.Parser, err error) error {
 	msg := err.Error()
 	for _, o := range options(p) {
@@ -129,8 +129,7 @@ func plainError(p *flags.Parser, err error) error {
 	return errors.New(msg)
 }
 
-// checkEnums is the error about a flag that has another value than those of its
-// tag enum.
+// checkEnums returns an error if a flag has a value that its tag enum does not list.
 func checkEnums(p *flags.Parser) error {
 	for _, o := range options(p) {
 		enum, ok := o.Field().Tag.Lookup("enum")
@@ -145,19 +144,19 @@ func checkEnums(p *flags.Parser) error {
 	return nil
 }
 
-// checkNotEmpty is the error about a flag or an argument that is given and empty, such as
-// a variable that is not set: left aside, it would be what nobody typed, the default.
+// checkNotEmpty returns an error if a flag or an argument is given and empty, usually from
+// an unset variable. The default, which would apply otherwise, is not what the user asked for.
 func checkNotEmpty(p *flags.Parser, args []string) error {
 	for _, o := range options(p) {
 		values, many := o.Value().([]string)
 		if _, enum := o.Field().Tag.Lookup("enum"); !enum && o.IsSet() && (o.Value() == "" || many && slices.Contains(values, "")) {
-			return fmt.Errorf("%s has an empty value (a variable that is not set?); leave the flag out for its default", o)
+			return fmt.Errorf("%s has an empty value (from an unset variable?); leave the flag out to get its default", o)
 		}
 	}
 	for i := 1; i < len(args); i++ {
 		before := args[i-1]
 		if takesNext := strings.HasPrefix(before, "--") && !strings.Contains(before, "="); args[i] == "" && !takesNext {
-			return errors.New("an argument is empty (a variable that is not set?); leave it out, or say what is meant")
+			return errors.New("an argument is empty (from an unset variable?); leave it out, or give it a value")
 		}
 	}
 	return nil

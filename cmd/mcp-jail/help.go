@@ -11,12 +11,12 @@ const programDescription = `Run stdio MCP servers in a kernel-enforced jail (Lan
 In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
 by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
 
-// helpWidth is where help is wrapped.
+// helpWidth is the width of help texts.
 const helpWidth = 80
 
 func isHelpFlag(arg string) bool { return arg == "--help" || arg == "-h" }
 
-// help answers a command line that asks for it, on standard output.
+// help prints the help that a command line asks for and returns the exit status.
 func help(c console, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !isHelpFlag(a) })
 	if i < 0 {
@@ -43,7 +43,7 @@ func programHelp() string {
 
 var helpFlag = [2]string{"  -h, --help", "Show this help."}
 
-// helpText is the help of one command.
+// helpText returns the help of a subcommand.
 func (s subcommand) helpText() string {
 	p := s.parser()
 	usage := "Usage: mcp-jail " + s.name
@@ -70,7 +70,7 @@ func (s subcommand) helpText() string {
 	return text + table("Arguments", arguments) + table("Flags", rows)
 }
 
-// table is a heading and below it rows of two columns.
+// table returns a heading with rows of two columns below it.
 func table(heading string, rows [][2]string) string {
 	if len(rows) == 0 {
 		return ""
@@ -92,7 +92,7 @@ func table(heading string, rows [][2]string) string {
 	return b.String()
 }
 
-// wrap breaks text between words into lines of at most width characters.
+// wrap breaks text between words into lines of at most width bytes.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -2,4 +2,4 @@
 
 package main
 
-const noFollow = 0 // nothing runs in a jail here
+const noFollow = 0 // there are no jails on this system

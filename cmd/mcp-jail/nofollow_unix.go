@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// noFollow has an open fail where the name is a symbolic link's.
+// noFollow makes open fail if the last component is a symbolic link.
 const noFollow = syscall.O_NOFOLLOW

@@ -18,7 +18,7 @@ type planCmd struct {
 	commonFlags
 	policyFlags
 	formatFlag
-	Tool      string `long:"tool" value-name:"TOOL" unquote:"false" description:"The tool of a stateless server."`
+	Tool      string `long:"tool" value-name:"TOOL" unquote:"false" description:"Show the plan of this tool of a stateless server."`
 	serverArg `positional-args:"yes"`
 }
 
@@ -28,7 +28,7 @@ func (*planCmd) Help() string {
     mcp-jail plan github
     mcp-jail plan --read ~/notes -- notes-server ~/notes
 
-Nothing is started. The status is 3 when this host cannot enforce the plan.`
+Nothing is started. The exit status is 3 if this host cannot enforce the plan.`
 }
 
 func (p *planCmd) Run(c console, server serverCommand) error {
@@ -43,7 +43,7 @@ func (p *planCmd) Run(c console, server serverCommand) error {
 		t.warnings = append(t.warnings, t.undeclaredToolWarning(p.Tool))
 	}
 	plan, err := t.compile()
-	var gaps *confine.GapError // stays nil where nothing is open
+	var gaps *confine.GapError // nil if no gap is open
 	if err != nil && !errors.As(err, &gaps) {
 		return err
 	}
@@ -62,7 +62,7 @@ func (p *planCmd) Run(c console, server serverCommand) error {
 	return nil
 }
 
-// planJSON is the machine's form of a plan.
+// planJSON returns a plan as JSON.
 func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	out := struct {
 		Profile  *policy.Profile       `json:"profile"`
@@ -70,7 +70,7 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 		Gaps     []confine.Gap         `json:"gaps"`
 		Notes    []string              `json:"notes"`
 		Warnings []string              `json:"warnings"`
-		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why
+		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 		Tools    []toolReport          `json:"tools,omitempty"`
 	}{t.profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.warningTexts(), nil, tools}
 	if plan.Bare.Answer == confine.No {
@@ -78,12 +78,12 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
-		panic(err) // plain data
+		panic(err) // it has no types that cannot be encoded
 	}
 	return append(diagnostics.EscapeJSON(b), '\n')
 }
 
-// nonNil is s, and [] rather than null where there is nothing.
+// nonNil returns s, or an empty slice for nil, which JSON shows as [] and not null.
 func nonNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -91,10 +91,10 @@ func nonNil[T any](s []T) []T {
 	return s
 }
 
-// planWidth is where a plan is wrapped.
+// planWidth is the width of a plan.
 const planWidth = 100
 
-// writeWrapped writes items side by side, in lines of at most planWidth.
+// writeWrapped writes items separated by commas, in lines of at most planWidth bytes.
 func writeWrapped(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
@@ -125,7 +125,7 @@ func describePolicy(p *policy.Policy) string {
 	case p.Tool != "":
 		s += ", tool " + p.Tool
 	case !p.Stateful:
-		return s + "; what is no call runs under the default policy"
+		return s + "; requests other than calls run under the default policy"
 	}
 	if p.Default {
 		return s + "; the default policy"
@@ -199,7 +199,7 @@ func gapTexts(gaps []confine.Gap) []string {
 	return out
 }
 
-// namespaceAdvice say why there are no namespaces, and both ways on.
+// namespaceAdvice says why user namespaces are refused, and both ways to proceed.
 func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
 	if plan.Bare.Answer != confine.No {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// networkText has a line for each rule. Where there are gaps nobody may be there to see
-// requests.
+// networkText returns a line for each rule. If the network axis has gaps, it does not claim
+// that requests are inspected.
 func networkText(p *policy.Profile, gaps bool) string {
 	var b strings.Builder
 	if len(p.Net)+len(p.Inbound) == 0 {
@@ -20,14 +20,14 @@ func networkText(p *policy.Profile, gaps bool) string {
 		switch {
 		case gaps || !slices.ContainsFunc(r.Ports(), func(port int) bool { return isInspected(p.Net, r, port) }):
 		case r.Scheme == "http":
-			words += "; each request is seen, outside of the jail"
+			words += "; each request is inspected outside the jail"
 		default:
-			words += "; TLS ends outside of the jail, where each request is seen"
+			words += "; TLS is intercepted outside the jail, and each request is inspected there"
 		}
 		fmt.Fprintf(&b, "  %s\n", printable(words))
 	}
 	for _, port := range p.Inbound {
-		fmt.Fprintf(&b, "  port %d of the host's loopback leads to the server\n", port)
+		fmt.Fprintf(&b, "  connections to port %d of the host's loopback reach the server\n", port)
 	}
 	for _, s := range p.Secrets {
 		fmt.Fprintf(&b, "  secret %s: %s\n", s.Env, printable(s.Source()))
@@ -35,8 +35,8 @@ func networkText(p *policy.Profile, gaps bool) string {
 	return b.String()
 }
 
-// isInspected reports whether the requests of connections that a rule covers are looked at,
-// because of this rule or of another.
+// isInspected reports whether requests to a port that a rule covers are inspected, because
+// of this rule or another.
 func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	host := strings.Replace(r.Host, "*", "any", 1)
 	scheme := r.Scheme

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// planText prints the stages: the policy resolved, then what enforces it, then
-// what does not hold.
+// planText returns a plan as text: the resolved policy, what enforces it, and what is not
+// enforced.
 func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
 	x := planPage{console: c, target: t, plan: plan}
 	x.server()
@@ -35,7 +35,7 @@ func planText(c console, t *target, plan *confine.Plan, open *confine.GapError, 
 	return x.String()
 }
 
-// planPage is the page while it is written.
+// planPage is the text of a plan while it is built.
 type planPage struct {
 	strings.Builder
 	console console
@@ -50,7 +50,7 @@ func (x *planPage) heading(title, how string) {
 	fmt.Fprintf(x, "\n%s%s\n", x.console.paint(bold, title), how)
 }
 
-// section lists remarks below a title; without any there is none.
+// section writes items below a title. Without items it writes nothing.
 func (x *planPage) section(title, code string, items []string) {
 	for i, l := range items {
 		if i == 0 {
@@ -71,12 +71,12 @@ func (x *planPage) server() {
 	row("arguments", fmt.Sprintf("%q", p.Argv))
 	row("workspace", cmp.Or(p.Workspace, "none"))
 	row("directory", p.Dir)
-	home := p.Home + "  (the variable only: rules decide what of it can be reached)"
+	home := p.Home + "  (only the variable: access to the directory takes rules)"
 	if p.HomePrivate {
 		home = p.Home + "  (private, kept between sessions)"
 	}
 	if e, _ := p.Find(p.Home); e.Ephemeral {
-		home = p.Home + "  (private, a copy that is thrown away when the call ends)"
+		home = p.Home + "  (private, a copy that is discarded when the call ends)"
 	}
 	row("home", home)
 	switch p.Startup {
@@ -92,7 +92,7 @@ func (x *planPage) server() {
 func (x *planPage) files() {
 	p := x.target.profile
 	w := x.columns()
-	var runtime []string // what every program needs, in one paragraph
+	var runtime []string // in one paragraph
 	for _, e := range p.Entries {
 		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
 			runtime = append(runtime, e.Path)
@@ -104,7 +104,7 @@ func (x *planPage) files() {
 	if x.plan.Bare.Answer == confine.No {
 		tmp = "TMPDIR"
 	}
-	fmt.Fprintf(w, "  read write execute\t%s\tprivate, gone at the end\n", tmp)
+	fmt.Fprintf(w, "  read write execute\t%s\tprivate, removed at the end\n", tmp)
 	w.Flush()
 	fmt.Fprintf(x, "  read execute, in every policy:\n")
 	writeWrapped(&x.Builder, "    ", runtime)
@@ -138,7 +138,7 @@ func (x *planPage) environment() {
 
 func (x *planPage) programs() {
 	if programs := x.target.profile.Programs; programs == nil {
-		fmt.Fprintln(x, "  any program that the filesystem rules let execute")
+		fmt.Fprintln(x, "  any program that the filesystem rules let the server execute")
 	} else {
 		fmt.Fprintf(x, "  only: %s\n", printable(strings.Join(programs, " ")))
 	}
@@ -151,7 +151,7 @@ func (x *planPage) programs() {
 	}
 }
 
-// remarks are those about the server and about its tools.
+// remarks writes the notes, warnings and errors about the server and its tools.
 func (x *planPage) remarks(tools []toolReport) {
 	warnings, broken := x.target.warningTexts(), []string(nil)
 	for _, r := range tools {

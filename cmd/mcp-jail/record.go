@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// The record of a server's last session stands beside its private HOME, which
-// the server cannot see: StateDir/servers/NAME/last.json.
+// recordFile returns the file of a server's last record, StateDir/servers/NAME/last.json.
+// The private HOME of the server is its sibling, so the server cannot see the record.
 func recordFile(host hostfs.Host, server string) string {
 	return filepath.Join(host.StateDir, "servers", server, "last.json")
 }
 
-// recorder keeps the record of one session. What cannot be written is said and no
-// more: a record is not worth a failing session.
+// recorder writes the record of one session. If it cannot, the session continues and
+// warns of it.
 type recorder struct {
 	file    string
 	marker  sessionMarker
@@ -30,8 +30,8 @@ func newRecorder(host hostfs.Host, server string) *recorder {
 	return &recorder{file: file, marker: markerBeside(file), unsafe: checkRecordPrivate(host, server)}
 }
 
-// checkRecordPrivate checks that another user has no say in a record and what is beside it, nor
-// by a link in which file is written.
+// checkRecordPrivate returns an error if another user could change the record of a server
+// or the files beside it, or redirect them by a symbolic link.
 func checkRecordPrivate(host hostfs.Host, server string) error {
 	file := recordFile(host, server)
 	for _, name := range []string{file, string(markerBeside(file)), failedRecordFile(file)} {
@@ -46,14 +46,14 @@ func checkRecordPrivate(host hostfs.Host, server string) error {
 	return nil
 }
 
-// markStart notes that a session begins.
+// markStart marks the start of a session.
 func (k *recorder) markStart() {
 	if k.unsafe == nil {
 		k.marker.touch()
 	}
 }
 
-// save is the session's Sink.
+// save writes a record. It is the Sink of the session.
 func (k *recorder) save(r diagnostics.Record) {
 	if k.unsafe != nil {
 		k.saveErr = k.unsafe
@@ -70,11 +70,11 @@ func (k *recorder) save(r diagnostics.Record) {
 
 func (k *recorder) noteLoss(session time.Time, cause error) {
 	if k.marker.saveLoss(session, cause) != nil && !k.marker.exists() {
-		os.Remove(k.file) // better none than one that passes for this session's
+		os.Remove(k.file) // an older record would be taken for that of this session
 	}
 }
 
-// lastError is the session's Lost.
+// lastError returns the error of the last save. It is the Lost of the session.
 func (k *recorder) lastError() error { return k.saveErr }
 
 func (k *recorder) write(r diagnostics.Record) error {
@@ -85,7 +85,7 @@ func (k *recorder) write(r diagnostics.Record) error {
 	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
 		return err
 	}
-	// Two sessions of one server may end at once: each writes a file of its own
+	// Two sessions of a server may end at the same time. Each writes a file of its own,
 	// and the last rename wins.
 	tmp, err := os.CreateTemp(filepath.Dir(k.file), ".last-*")
 	if err != nil {
@@ -106,12 +106,12 @@ func (k *recorder) write(r diagnostics.Record) error {
 	return err
 }
 
-// failedRecordFile is the record of the last session that had a failure, before the one that
-// has its record in file.
+// failedRecordFile returns the file beside a record that holds the record of the last
+// failed session before it.
 func failedRecordFile(file string) string { return filepath.Join(filepath.Dir(file), "failed.json") }
 
-// preserveFailure keeps the record of an earlier session that failed, which this session's
-// is about to replace.
+// preserveFailure moves the record of an earlier session aside if that session failed and
+// this session is about to replace it.
 func (k *recorder) preserveFailure() {
 	if k.saved {
 		return
@@ -120,12 +120,12 @@ func (k *recorder) preserveFailure() {
 		return
 	}
 	os.Remove(failedRecordFile(k.file))
-	if os.Link(k.file, failedRecordFile(k.file)) != nil { // not on every filesystem
+	if os.Link(k.file, failedRecordFile(k.file)) != nil { // some filesystems have no hard links
 		os.Rename(k.file, failedRecordFile(k.file))
 	}
 }
 
-// recordReader reads the record of a server's last session.
+// recordReader returns a function that reads the record of a server's last session.
 func recordReader(host hostfs.Host, server string) func() (diagnostics.Record, bool) {
 	return func() (diagnostics.Record, bool) {
 		if checkRecordPrivate(host, server) != nil {
@@ -135,7 +135,7 @@ func recordReader(host hostfs.Host, server string) func() (diagnostics.Record, b
 	}
 }
 
-// readRecord reads a record; ok is false where there is none that can be read.
+// readRecord reads a record. ok reports whether there is a readable one.
 func readRecord(file string) (r diagnostics.Record, ok bool) {
 	b, err := os.ReadFile(file)
 	if err != nil {

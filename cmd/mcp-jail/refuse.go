@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// refuseSession tells why no server was started: on standard error, in the
-// record of the server when it is known which one is meant, and to the client as
-// the answer to its requests, since most clients never show standard error.
+// refuseSession reports why no server was started. It writes the diagnosis to standard
+// error and, if the server is known, to its record, and answers the client's requests
+// with it: most clients never show standard error.
 func refuseSession(c console, t *target, name string, err error) {
 	s := lifecycle.Session{In: c.in, Out: c.out, Err: c.err}
 	if t != nil && t.policy != nil {
@@ -24,7 +24,7 @@ func refuseSession(c console, t *target, name string, err error) {
 	lifecycle.Refuse(context.Background(), s, diagnosisOf(name, err))
 }
 
-// diagnosisOf turns an error from before the start into a diagnosis.
+// diagnosisOf returns the diagnosis of an error that prevented the start of a server.
 func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var usage *usageError
 	var missing *resolve.CommandError
@@ -34,7 +34,7 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	switch {
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
-		d.Fix = "name a server that is declared, or give its command in place: mcp-jail run -- COMMAND"
+		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"
 		return d
 	case errors.As(err, &untrusted):
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -46,7 +46,7 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return diagnostics.ExecFailure(server, err.Error())
 	case errors.As(err, &host):
 		d := diagnostics.JailFailure(server, err.Error(), nil)
-		d.Fix = "" // it is no feature of the kernel that is missing
+		d.Fix = "" // the default fix is about missing kernel features
 		return d
 	}
 	return diagnostics.ConfigFailure(server, err.Error())

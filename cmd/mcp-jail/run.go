@@ -21,8 +21,8 @@ import (
 type runCmd struct {
 	commonFlags
 	policyFlags
-	LogLevel  string `long:"log-level" value-name:"LEVEL" unquote:"false" enum:"trace,debug,info,warn,error,off" description:"Log of mcp-jail about itself: trace, debug, info, warn, error or off (default)."`
-	LogFile   string `long:"log-file" value-name:"FILE" unquote:"false" description:"Append that log to a file instead of standard error; the level is then info if none is given."`
+	LogLevel  string `long:"log-level" value-name:"LEVEL" unquote:"false" enum:"trace,debug,info,warn,error,off" description:"Write a log about mcp-jail itself: trace, debug, info, warn, error or off (default)."`
+	LogFile   string `long:"log-file" value-name:"FILE" unquote:"false" description:"Append the log to a file instead of standard error. The default level is then info."`
 	serverArg `positional-args:"yes"`
 }
 
@@ -32,9 +32,9 @@ func (*runCmd) Help() string {
     mcp-jail run -- npx -y @modelcontextprotocol/server-memory
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
 
-Without --read, --write, --execute or --net the server gets the default policy: the
-workspace, read and write, and no network. Standard output carries MCP and
-nothing else. It ends as the server does, with its exit status or by its signal.`
+Without --read, --write, --execute or --net the server gets the default policy:
+it may read and write the workspace and has no network. Standard output carries
+only MCP. mcp-jail ends as the server does, with its exit status or its signal.`
 }
 
 // Run relays one client session.
@@ -45,7 +45,7 @@ func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher)
 	}
 	defer closeLog()
 	for i, f := range r.Config {
-		if !strings.HasPrefix(f, "~/") { // errors go to a client that is somewhere else
+		if !strings.HasPrefix(f, "~/") { // the client may have another working directory
 			r.Config[i], _ = filepath.Abs(f)
 		}
 	}
@@ -71,7 +71,7 @@ func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher)
 	return c.exitAs(exit)
 }
 
-// resolveLinks is where the links of path lead, also where its end does not exist.
+// resolveLinks resolves the symbolic links in path. The last components may be missing.
 func resolveLinks(path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -83,7 +83,7 @@ func resolveLinks(path string) string {
 	}
 }
 
-// session wires the parts together for one profile.
+// session returns the lifecycle session of a target.
 func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
 	s := lifecycle.Session{
 		Profile:    t.profile,
@@ -118,7 +118,7 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 	return s
 }
 
-// unsetVariables are the variables that a policy grants and the host does not have.
+// unsetVariables returns the variables that a policy grants and that are not set on the host.
 func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
 	for _, r := range p.Env {
 		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
@@ -128,7 +128,8 @@ func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) 
 	return names
 }
 
-// statelessOptions is what a server needs each of whose calls has a process of its own.
+// statelessOptions returns the options of a stateless server, whose calls each get a
+// process.
 func (t *target) statelessOptions() lifecycle.Stateless {
 	server := t.policy.Server
 	tools := &toolCache{server: t}
@@ -161,13 +162,13 @@ func (t *target) statelessOptions() lifecycle.Stateless {
 	return o
 }
 
-// refuse ends a run that never started a server, and tells the client.
+// refuse reports to the client why no server was started.
 func (r *runCmd) refuse(c console, t *target, err error) error {
 	refuseSession(c, t, r.Server, err)
 	return reportedStatus(exitStatusOf(err))
 }
 
-// logger is off unless asked for. It never writes to standard output.
+// logger returns the log that the flags ask for. It never writes to standard output.
 func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) {
 	done = func() {}
 	if r.LogLevel == "" && r.LogFile != "" {
@@ -189,9 +190,9 @@ func (r *runCmd) logger(c console) (log zerolog.Logger, done func(), err error) 
 	return zerolog.New(to).Level(level).With().Timestamp().Logger(), done, nil
 }
 
-// openLog opens the log where its user said. A server may be able to write there: a fifo
-// that it put in its place is not waited for, and a link not followed, or it would choose
-// which of the user's files gets lines with its words in them.
+// openLog opens a log file. A server may be able to write to its directory, so openLog
+// does not wait for a reader of a FIFO and does not follow a symbolic link: otherwise the
+// server could choose a file of the user's that gets log lines with text of its own.
 func openLog(name string) (*os.File, error) {
 	file, err := absolutePath(name)
 	if err != nil {
@@ -204,14 +205,14 @@ func openLog(name string) (*os.File, error) {
 	f, err := os.OpenFile(file, flags, 0o600)
 	if err != nil {
 		if target, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
-			return nil, fmt.Errorf("%s is a symbolic link (to %s), which a server may have put there, so it is not followed: remove it, or name the file that is meant", file, printable(target))
+			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, printable(target))
 		}
 	}
 	return f, err
 }
 
-// isDescriptorPath tells whether a path is one of the links by which the system names what
-// this process has open, such as /dev/stderr.
+// isDescriptorPath reports whether a path names an open descriptor of this process, such as
+// /dev/stderr.
 func isDescriptorPath(file string) bool {
 	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// sessionMarker is a file beside a server's record that tells of sessions without one. Its
-// modification time is the begin of the latest session, which costs a start one
-// system call. Its content is why a record could not be written: it has its size from
-// the first day and is written in place, which a full disk does not keep from doing.
+// sessionMarker is the path of a file beside a server's record. It reveals sessions that
+// have no record. Its modification time is the start of the latest session, which costs
+// one system call. Its content says why a record could not be written. The file has its
+// full size from the beginning and is overwritten in place, which works on a full disk.
 type sessionMarker string
 
 const markerSize = 512
@@ -24,21 +24,21 @@ func markerBeside(record string) sessionMarker {
 	return sessionMarker(filepath.Join(filepath.Dir(record), "begun"))
 }
 
-// markerState is what a mark says of the latest session.
+// markerState is the content of a marker.
 type markerState struct {
 	diagnostics.LostRecord
-	lossNote // the zero one where nothing was lost; it may be of a session before
+	lossNote // zero if no record was lost; may be about an earlier session
 }
 
-// lossNote is the content.
+// lossNote says which record could not be written, and why.
 type lossNote struct {
-	Session time.Time `json:"session"` // that of its record
+	Session time.Time `json:"session"` // the Time of the lost record
 	At      time.Time `json:"at"`
 	Why     string    `json:"why"`
 }
 
-// touch notes that a session begins. Where that fails, so will its record, which is
-// said then.
+// touch marks the start of a session. It returns no error: if it fails, writing the record
+// fails too, and the session warns of that.
 func (m sessionMarker) touch() {
 	now := time.Now()
 	if err := os.Chtimes(string(m), now, now); !errors.Is(err, fs.ErrNotExist) {
@@ -50,9 +50,9 @@ func (m sessionMarker) touch() {
 	os.Chtimes(string(m), now, now)
 }
 
-// saveLoss notes why the record of a session could not be written.
+// saveLoss saves why the record of a session could not be written.
 func (m sessionMarker) saveLoss(session time.Time, cause error) error {
-	// Paths have no room there.
+	// The marker has no room for paths.
 	var path *fs.PathError
 	var link *os.LinkError
 	if errors.As(cause, &path) {
@@ -67,10 +67,11 @@ func (m sessionMarker) saveLoss(session time.Time, cause error) error {
 	return m.replace(content)
 }
 
-// clearLoss takes a loss back: the record was written after all.
+// clearLoss removes the note, because the record was written after all.
 func (m sessionMarker) clearLoss() { m.replace(nil) }
 
-// replace keeps the begin: another session may have begun since this one.
+// replace overwrites the content and keeps the modification time: another session may
+// have started since.
 func (m sessionMarker) replace(content []byte) error {
 	begun, err := os.Stat(string(m))
 	if err != nil {
@@ -80,7 +81,7 @@ func (m sessionMarker) replace(content []byte) error {
 	return errors.Join(err, os.Chtimes(string(m), begun.ModTime(), begun.ModTime()))
 }
 
-// overwrite replaces the content in place.
+// overwrite writes the content in place, padded to markerSize.
 func (m sessionMarker) overwrite(content []byte) error {
 	f, err := os.OpenFile(string(m), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -105,7 +106,7 @@ func (m sessionMarker) read() (out markerState, ok bool) {
 	out.Time = st.ModTime()
 	b, err := os.ReadFile(string(m))
 	if err != nil || json.Unmarshal(b, &out.lossNote) != nil {
-		out.lossNote = lossNote{} // none, or torn
+		out.lossNote = lossNote{} // no note, or a partial one
 	}
 	if !out.Session.Before(out.Time) {
 		out.Cause = out.Why
@@ -113,7 +114,7 @@ func (m sessionMarker) read() (out markerState, ok bool) {
 	return out, true
 }
 
-// lastActivity is the last that is known of the session.
+// lastActivity returns the time of the latest known event.
 func (m markerState) lastActivity() time.Time {
 	if m.At.After(m.Time) {
 		return m.At

@@ -9,16 +9,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// exitBySignal ends this process by a signal, without a core dump: who waits for it sees what
-// it would have seen of the server. It returns where a signal cannot end the process,
-// which is so for the first one of a PID namespace.
+// exitBySignal ends this process by a signal, without a core dump, so that its parent sees
+// the same wait status as of the server. It returns if the signal cannot end the process,
+// such as PID 1 of a PID namespace.
 func exitBySignal(sig syscall.Signal) {
 	runtime.LockOSThread()
-	if confine.Undumpable() != nil { // a pattern that pipes dumps to a program asks no limit
+	if confine.Undumpable() != nil { // a core_pattern with a pipe ignores RLIMIT_CORE
 		return
 	}
 	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
-	// Of some signals Go's runtime makes a stack trace, and an inherited SIG_IGN stays.
+	// Go's runtime prints a stack trace on some signals, and keeps an inherited SIG_IGN, so
+	// set SIG_DFL directly.
 	var action struct {
 		handler, flags, restorer uintptr
 		mask                     uint64

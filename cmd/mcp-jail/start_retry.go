@@ -11,16 +11,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// An upgrade or a useradd replaces files that every jail shows. A start that meets one
-// fails, since a jail shows what was resolved or is not built. It is resolved again then.
+// A package upgrade or useradd replaces files that every jail shows. A jail that finds a
+// file replaced since its profile was resolved is not built. The start then resolves the
+// profile again and retries.
 const (
 	maxStartAttempts = 5
 	startRetryPause  = 20 * time.Millisecond
 )
 
-// startWithRetry starts a profile of t. Where that fails and the host has changed meanwhile, the
-// profile is resolved again, unless an object that a rule of the user names is another
-// one now.
+// startWithRetry starts a jail for a profile of t. If that fails because the host has
+// changed since, it resolves the profile again and retries. It does not retry if a rule of
+// the user now names another object.
 func (t *target) startWithRetry(ctx context.Context, p *policy.Profile, launch func(*policy.Profile) (*confine.Process, error)) (*confine.Process, error) {
 	process, err := launch(p)
 	for try := 1; err != nil; try++ {
@@ -31,11 +32,11 @@ func (t *target) startWithRetry(ctx context.Context, p *policy.Profile, launch f
 		now, unresolved := t.reresolve(p)
 		switch {
 		case unresolved == nil && now.Key() == p.Key():
-			return nil, err // it was something else
+			return nil, err // the host has not changed
 		case unresolved == nil && !slices.Equal(ruleEntries(now), ruleEntries(p)):
-			return nil, withAdvice(failed, "a rule of the policy names what changed, so this start was given up; start the server again to use what is there now")
+			return nil, withAdvice(failed, "a file that a rule of the policy names was replaced during the start; start the server again to use the new file")
 		case try == maxStartAttempts:
-			return nil, withAdvice(failed, "files that every jail shows kept changing while it was built; start the server again when the upgrade is over")
+			return nil, withAdvice(failed, "files that every jail shows kept changing during the start; start the server again when the upgrade has finished")
 		}
 		select {
 		case <-ctx.Done():
@@ -50,7 +51,7 @@ func (t *target) startWithRetry(ctx context.Context, p *policy.Profile, launch f
 	return process, nil
 }
 
-// reresolve is the profile that p would be if it were resolved now.
+// reresolve resolves the policy of p again.
 func (t *target) reresolve(p *policy.Profile) (*policy.Profile, error) {
 	of := t.policy
 	if p.Tool != of.Tool {
@@ -63,7 +64,7 @@ func (t *target) reresolve(p *policy.Profile) (*policy.Profile, error) {
 	return now, err
 }
 
-// ruleEntries are the entries that rules of the user made.
+// ruleEntries returns the entries of p that come from rules of the user.
 func ruleEntries(p *policy.Profile) (entries []policy.Entry) {
 	for _, e := range p.Entries {
 		if e.Origin == policy.OriginRule {

@@ -109,11 +109,11 @@ func TestStartRetryGivesUp(t *testing.T) {
 			replace(t, program)
 			must(t, os.Rename(grant, grant+".old"))
 			must(t, os.Mkdir(grant, 0o755))
-		}, swapped, 1, "a rule of the policy names what changed"},
+		}, swapped, 1, "a file that a rule of the policy names was replaced"},
 		{"the grant is a link", func(t *testing.T, _, grant string) {
 			must(t, os.Rename(grant, grant+".old"))
 			must(t, os.Symlink("home", grant))
-		}, swapped, 1, "a rule of the policy names what changed"},
+		}, swapped, 1, "a file that a rule of the policy names was replaced"},
 		{"each time", func(t *testing.T, program, _ string) { replace(t, program) }, swapped, maxStartAttempts, "kept changing"},
 		{"nothing", func(*testing.T, string, string) {}, swapped, 1, "it was replaced"},
 		{"the program cannot be executed", func(t *testing.T, program, _ string) { replace(t, program) }, &confine.StartError{Step: confine.StepExec}, 1, "could not be started"},

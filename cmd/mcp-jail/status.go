@@ -9,23 +9,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Exit statuses. run passes the server's own on.
+// Exit statuses. run exits with the server's own status.
 const (
 	exitOK      = 0
-	exitFailure = 1 // something is wrong with a server
-	exitUsage   = 2 // a mistake of the user
-	exitHost    = 3 // no jail here that holds the policy
+	exitFailure = 1 // a server failed
+	exitUsage   = 2 // a mistake on the command line or in the configuration
+	exitHost    = 3 // this host cannot build a jail that enforces the policy
 )
 
-// usageError is a mistake on the command line: exit status 2.
+// usageError is a mistake on the command line. Its exit status is exitUsage.
 type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
 func usageErrorf(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// configError is a mistake in the configuration that only the command line can
-// tell: exit status 2.
+// configError is a mistake in the configuration that package policy does not find. Its
+// exit status is exitUsage.
 type configError struct{ msg string }
 
 func (e *configError) Error() string { return e.msg }
@@ -34,26 +34,25 @@ func configErrorf(format string, args ...any) error {
 	return &configError{fmt.Sprintf(format, args...)}
 }
 
-// hostError is something about this machine that keeps a jail from being built:
-// exit status 3.
+// hostError says why this host cannot build a jail. Its exit status is exitHost.
 type hostError struct{ err error }
 
 func (e *hostError) Error() string { return e.err.Error() }
 
 func (e *hostError) Unwrap() error { return e.err }
 
-// reportedStatus is an exit status whose reason was already told.
+// reportedStatus is an exit status whose error was already printed.
 type reportedStatus int
 
 func (s reportedStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// reportError tells an error and maps it to the exit status.
+// reportError prints an error, unless it was printed before, and returns the exit status.
 func reportError(c console, err error) int {
 	var quiet reportedStatus
 	var problems policy.Problems
 	switch {
 	case err == nil, errors.As(err, &quiet):
-	case errors.As(err, &problems) && err.Error() == problems.Error(): // nothing around them
+	case errors.As(err, &problems) && err.Error() == problems.Error(): // not wrapped
 		for _, p := range problems {
 			c.errorf("%s", p)
 		}
@@ -82,7 +81,7 @@ func exitStatusOf(err error) int {
 	return exitFailure
 }
 
-// isUserError tells errors that the command line or the configuration caused.
+// isUserError reports whether the command line or the configuration caused an error.
 func isUserError(err error) bool {
 	var (
 		usage     *usageError

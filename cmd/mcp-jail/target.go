@@ -12,28 +12,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// target is one server as the command line and the configuration describe it:
-// resolved against this host, not yet compiled for its kernel.
+// target is one server as the command line and the configuration describe it, with its
+// policy resolved on this host. It is not yet compiled for the kernel.
 type target struct {
-	config      *config.Config                            // nil for a command given in place
-	policyOf    func(tool string) (*policy.Policy, error) // of a configured server; nil for one given in place
-	commandLine config.InPlaceOptions                     // of one given in place
-	invocation  []string                                  // by which that is started
+	config      *config.Config                            // nil for a command behind --
+	policyOf    func(tool string) (*policy.Policy, error) // nil for a command behind --
+	commandLine config.InPlaceOptions                     // for a command behind --
+	invocation  []string                                  // the command line of mcp-jail, for a command behind --
 	policy      *policy.Policy
 	profile     *policy.Profile
 	warnings    []policy.Warning
 	host        hostfs.Host
-	isTool      bool // of one tool, or of those without a table
+	isTool      bool // for one tool, or for the tools without a table
 }
 
-// warningTexts are the warnings in words.
+// warningTexts returns the warnings of the target as text.
 func (t *target) warningTexts() []string {
 	out := warningTexts(t.warnings)
 	for i, w := range t.warnings {
 		if t.policy.InPlace && w.Where == t.policy.Where {
-			out[i] = w.Message // "the command line" tells nobody where to look
+			out[i] = w.Message // its place would be "the command line"
 		}
-		out[i] = printable(out[i]) // names of files stand in it
+		out[i] = printable(out[i]) // it may contain file names
 	}
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, printable(w))
@@ -41,8 +41,9 @@ func (t *target) warningTexts() []string {
 	return out
 }
 
-// unreachableArguments warns of arguments that the server cannot reach: of a stateless one, with
-// none of its processes.
+// unreachableArguments returns a warning about arguments that name files which the server
+// cannot reach, or "". For a stateless server these are the files that none of its
+// processes can reach.
 func (t *target) unreachableArguments() string {
 	if t.profile == nil || t.isTool {
 		return ""
@@ -60,7 +61,7 @@ func (t *target) unreachableArguments() string {
 	return diagnostics.Arguments(t.evidence(), tools...)
 }
 
-// evidence is what a diagnosis has to know of the server and its host.
+// evidence returns what a diagnosis needs to know of the server and the host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.InPlace, Stateless: !t.policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
@@ -68,26 +69,27 @@ func (t *target) evidence() diagnostics.Evidence {
 	}
 }
 
-// isExecutable tells whether the file at path may be executed by anybody.
+// isExecutable reports whether the file at path has an execute bit.
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o111 != 0
 }
 
-// declaration are the lines that declare a server given in place, and where.
+// declaration returns the configuration lines that declare a server given behind --. The
+// first is a comment with the file.
 func (t *target) declaration() []string {
 	return append([]string{"# " + config.UserConfigFile(t.host)}, t.commandLine.Declare()...)
 }
 
-// pathExists tells whether there is anything at path, outside of the jail.
+// pathExists reports whether path exists outside the jail.
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// resolveTarget follows the way of the data up to the profile. name is a configured
-// server, or "" with a command given in place. With an error the target holds
-// what was found until then, or is nil.
+// resolveTarget loads and resolves the policy of a server: the configured server name, or
+// the command behind -- if name is "". With an error the target is nil or holds what was
+// found before.
 func resolveTarget(common commonFlags, flags policyFlags, name, tool string, server serverCommand) (*target, error) {
 	axes, err := common.axes()
 	if err != nil {
@@ -100,13 +102,13 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 	t := &target{host: host}
 	switch {
 	case tool != "" && server.given:
-		return nil, usageErrorf("--tool %s is for a configured server; one that is given in place is a single process", tool)
+		return nil, usageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
 	case name == "" && !server.given:
 		return nil, usageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.given:
 		return nil, usageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
 	case server.given && common.Config != nil:
-		return nil, usageErrorf("--config %s would not be used: a command behind -- gets its policy from the flags; declare it as a server in that file, and name the server", common.Config[0])
+		return nil, usageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
 		t.commandLine = config.InPlaceOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
@@ -116,7 +118,7 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 		t.invocation = server.invocation
 	default:
 		if given := flags.firstSet(); given != "" {
-			return nil, usageErrorf("%s is for a command behind --; the policy of server %s stands in its configuration", given, name)
+			return nil, usageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
 		}
 		t.policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}
@@ -124,7 +126,7 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 		t.profile, t.warnings, err = resolveProfile(t.policy, t.host, t.warnings)
 	}
 	if server.given && isUserError(err) {
-		err = usageErrorf("%s", err) // all of its policy stands on the command line
+		err = usageErrorf("%s", err) // the whole policy comes from the command line
 	}
 	return t, err
 }
@@ -144,11 +146,11 @@ func (t *target) loadConfigured(common commonFlags, flags policyFlags, name, too
 	return t.policyOf(tool)
 }
 
-// setConfig makes t the target of a configured server.
+// setConfig makes t a target for the configured server name.
 func (t *target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
 	t.config, t.warnings = cfg, append(t.warnings, cfg.Untaken(name)...)
 	if s := cfg.Servers[name]; s != nil && workspace != "" {
-		s.Workspace = workspace // of all of its processes
+		s.Workspace = workspace // for all of its processes
 	}
 	t.policyOf = func(tool string) (*policy.Policy, error) {
 		p, err := cfg.Policy(name, tool)
@@ -169,9 +171,9 @@ func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning)
 	return profile, append(before, warnings...), err
 }
 
-// compile says what a start would do on this host. The launcher itself only
-// tries some things that it needs; here they are asked for, so that no plan is
-// printed as one that holds and then cannot be carried out.
+// compile compiles the profile for this kernel. The launcher finds out about missing mount
+// system calls only when it starts a jail. compile asks for them, so that no plan is
+// printed which a start could not carry out.
 func (t *target) compile() (*confine.Plan, error) {
 	plan, err := confine.Launcher{}.Compile(t.profile)
 	var open *confine.GapError

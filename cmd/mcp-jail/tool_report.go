@@ -14,14 +14,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// toolReport is what is known of one tool: of a stateful server its name and what
-// the server says of it, of a stateless one the policy that its processes run under,
-// too. What the tool shares with the server is said of the server alone.
+// toolReport describes one tool. For a stateful server it has the name and the description
+// that the server gave. For a stateless server it also has the policy of the tool. Gaps and
+// warnings that the tool shares with the server are in the report of the server only.
 type toolReport struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
-	Policy      string         `json:"policy,omitempty"` // in words
-	Where       string         `json:"where,omitempty"`  // its access table; "" under the default policy
+	Policy      string         `json:"policy,omitempty"` // as text
+	Where       string         `json:"where,omitempty"`  // the place of its access table; "" under the default policy
 	Warm        int            `json:"warm,omitempty"`
 	Errors      []string       `json:"errors,omitempty"`
 	Gaps        []confine.Gap  `json:"gaps,omitempty"`
@@ -33,7 +33,7 @@ type toolReport struct {
 	target *target
 }
 
-// toolTarget is the target of one tool: its policy, resolved on the host as it is now.
+// toolTarget returns the target of one tool, with its policy resolved on the host now.
 func (t *target) toolTarget(name string) (*target, error) {
 	return t.toolTargetOn(name, t.host)
 }
@@ -48,9 +48,8 @@ func (t *target) toolTargetOn(name string, host hostfs.Host) (*target, error) {
 	return tool, err
 }
 
-// toolCache are targets that were found before. Each is that of its tool for as long
-// as the host gives the answers that it was made from, which takes half of the time
-// to find out that finding the target takes.
+// toolCache caches the targets of tools. An entry is valid while the host gives the same
+// answers as when the target was resolved. Asking again takes half the time of resolving.
 type toolCache struct {
 	server *target
 	mu     sync.Mutex
@@ -62,10 +61,10 @@ type cachedTool struct {
 	lookups hostfs.Lookups
 }
 
-// maxCachedTools bounds them: the lookups of a large workspace are many.
+// maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
 
-// get is target.tool.
+// get returns the target of a tool, as toolTarget does.
 func (k *toolCache) get(name string) (*target, error) {
 	k.mu.Lock()
 	known := k.byName[name]
@@ -87,8 +86,8 @@ func (k *toolCache) get(name string) (*target, error) {
 	return found.target, nil
 }
 
-// reportTool resolves and compiles the policy of a tool. server is what was said of
-// the server already.
+// reportTool resolves and compiles the policy of a tool. It leaves out what the report of
+// the server already has.
 func (t *target) reportTool(name string, server *serverReport) (r toolReport, status int) {
 	tool, err := t.toolTarget(name)
 	r = toolReport{Name: name, target: tool}
@@ -120,8 +119,8 @@ func (t *target) reportTool(name string, server *serverReport) (r toolReport, st
 	return r, status
 }
 
-// reportTools reports the tools that the server offers, or, where it was not asked,
-// those that the configuration names.
+// reportTools reports the tools that the server offers. If the server was not asked, it
+// reports the tools that the configuration names.
 func (t *target) reportTools(r *serverReport) (status int) {
 	if r.Probed == "" {
 		for _, name := range t.config.Declared(r.Server) {
@@ -143,8 +142,8 @@ func (t *target) reportTools(r *serverReport) (status int) {
 	return status
 }
 
-// unofferedTools are the tables for tools that the server does not offer. That is an error:
-// the tool that was meant runs under another policy than what the user wrote for it.
+// unofferedTools returns errors about tables for tools that the server does not offer. They
+// are errors, not warnings: the tool that the user meant runs under another policy.
 func (t *target) unofferedTools(r *serverReport) (errs []string) {
 	var offered []string
 	for _, tool := range r.Tools {
@@ -155,20 +154,20 @@ func (t *target) unofferedTools(r *serverReport) (errs []string) {
 		if slices.Contains(offered, name) {
 			continue
 		}
-		msg := fmt.Sprintf("%s: there is a table for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
+		msg := fmt.Sprintf("%s: this table is for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
 		switch near := config.Nearest(name, offered); {
 		case near == "":
 		case slices.Contains(declared, near):
 			msg += fmt.Sprintf("; %q has a table of its own", near)
 		default:
-			msg += fmt.Sprintf("; did you mean %q? It runs under the default policy", near)
+			msg += fmt.Sprintf("; did you mean %q? That tool runs under the default policy", near)
 		}
 		errs = append(errs, msg)
 	}
 	return errs
 }
 
-// toolTable has a line for each tool.
+// toolTable returns a line for each tool.
 func toolTable(indent string, tools []toolReport) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -190,7 +189,7 @@ func toolTable(indent string, tools []toolReport) string {
 	return b.String()
 }
 
-// accessSummary says in a few words what a policy grants beyond what every program needs.
+// accessSummary lists what a policy grants beyond the baseline.
 func accessSummary(p *policy.Policy) string {
 	if p.Default {
 		return "the default policy"
@@ -224,17 +223,17 @@ func accessSummary(p *policy.Policy) string {
 	return strings.Join(grants, ", ")
 }
 
-// undeclaredToolWarning explains a tool that the configuration does not name.
+// undeclaredToolWarning returns a warning about a tool that the configuration does not name.
 func (t *target) undeclaredToolWarning(tool string) policy.Warning {
-	msg := fmt.Sprintf("no table is for the tool %q: if the server lists one, it runs under the default policy; if not, a call of it is refused", tool)
+	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under the default policy; otherwise calls of it are refused", tool)
 	if near := config.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.policy.Where}
 }
 
-// declaredTools are the tools of a stateless server that the configuration names, for the
-// plan of the process that lists them, and the status that their mistakes have.
+// declaredTools reports the tools of a stateless server that the configuration names, and
+// returns the exit status for their errors.
 func (t *target) declaredTools() (tools []toolReport, status int) {
 	if t.policy.Stateful || t.policy.Tool != "" {
 		return nil, exitOK

@@ -15,7 +15,7 @@ import (
 )
 
 type trustCmd struct {
-	Yes     bool `long:"yes" description:"Accept it without a question, for scripts."`
+	Yes     bool `long:"yes" description:"Accept the file without asking, for scripts."`
 	fileArg `positional-args:"yes"`
 }
 
@@ -23,14 +23,13 @@ func (*trustCmd) Help() string {
 	return `    mcp-jail trust
     mcp-jail trust ~/src/project/.mcp-jail.toml
 
-A project's policy file is used only after you accepted it: read it first.
-What is recorded is its path and the SHA-256 of its content, so that a changed
-file has to be accepted again. The content is printed, then what it grants, and
-then you are asked. Scripts that it names are not part of it: they may change,
-and have what it grants.`
+A project's policy file has no effect until you have read and accepted it. trust
+prints the file, then what it grants, and then asks. It records the path and the
+SHA-256 of the content, so a changed file has to be accepted again. Scripts that
+the file names are not part of it: they get what it grants even if they change.`
 }
 
-// Run asks for, and accepts, the bytes that it prints, not a file that is read a second time.
+// Run reads the file once. It prints, and accepts, the same bytes.
 func (t *trustCmd) Run(c console) error {
 	file, err := policyFilePath(t.File)
 	if err != nil {
@@ -42,7 +41,7 @@ func (t *trustCmd) Run(c console) error {
 	}
 	cfg, err := loadWithLayers(file, data)
 	if err != nil {
-		return fmt.Errorf("it is not trusted, because it cannot be used:\n%w", err)
+		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
 	}
 	c.printf("%s\n", printableText(string(data)))
 	for _, name := range cfg.ServerNames() {
@@ -52,28 +51,28 @@ func (t *trustCmd) Run(c console) error {
 	}
 	c.printf("%s", grantSummary(config.LayerGrants(data, file)))
 	if c.writeErr != nil && *c.writeErr != nil {
-		return fmt.Errorf("%s is not trusted, because it could not be shown", file)
+		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
 	}
 	if err := t.confirm(c, file); err != nil {
 		return err
 	}
 	if err := (config.TrustStore{}).Trust(file, data); err != nil {
-		return fmt.Errorf("%s is not trusted, because that cannot be recorded: %w", file, err)
+		return fmt.Errorf("%s is not trusted, because the trust store cannot be written: %w", file, err)
 	}
 	if filepath.Base(file) != config.ProjectFile {
-		c.printf("%s only a file called %s is looked for in a project; one that --config names needs no trust\n", c.paint(yellow, "warning:"), config.ProjectFile)
+		c.printf("%s in a project only the file %s is used; a file that --config names needs no trust\n", c.paint(yellow, "warning:"), config.ProjectFile)
 	}
 	c.printf("%s %s\nSHA-256 %x\n", c.paint(green, "trusted:"), file, sha256.Sum256(data))
 	return nil
 }
 
-// confirm has the user accept what was shown.
+// confirm asks the user to accept the file.
 func (t *trustCmd) confirm(c console, file string) error {
 	switch {
 	case t.Yes:
 		return nil
 	case !isTerminal(c.in) || !isTerminal(c.out):
-		return usageErrorf("%s is not trusted: there is no terminal to ask at; in a script, when you have read what it grants: mcp-jail trust --yes %s", file, shellWords([]string{file}))
+		return usageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use mcp-jail trust --yes %s", file, shellWords([]string{file}))
 	}
 	fmt.Fprintf(c.err, "Trust %s? [y/N] ", printable(file))
 	answer, _ := bufio.NewReader(io.LimitReader(c.in, 100)).ReadString('\n')
@@ -84,7 +83,8 @@ func (t *trustCmd) confirm(c console, file string) error {
 	return fmt.Errorf("%s is not trusted: the answer was not yes", file)
 }
 
-// grantSummary stand at the end, where they are read.
+// grantSummary says what the servers of a file start and get. It is printed last, so that
+// it stays on the screen.
 func grantSummary(all []config.LayerGrant) string {
 	var b strings.Builder
 	for _, g := range all {
@@ -104,13 +104,13 @@ func grantSummary(all []config.LayerGrant) string {
 		b.WriteString("\n\n")
 	}
 	if all == nil {
-		b.WriteString("it names no server, and grants nothing\n\n")
+		b.WriteString("the file names no server and grants nothing\n\n")
 	}
 	return b.String()
 }
 
-// loadWithLayers is what a project's file says in the place where it is looked for, with
-// the layers below it. A file of another name has no such place.
+// loadWithLayers decodes a project's file together with the layers below it. A file with
+// another name than policy.ProjectFile has no layers.
 func loadWithLayers(file string, data []byte) (*config.Config, error) {
 	if filepath.Base(file) != config.ProjectFile {
 		return config.Decode(data, file)
@@ -119,7 +119,7 @@ func loadWithLayers(file string, data []byte) (*config.Config, error) {
 	return cfg, err
 }
 
-// printableText shows what would hide or reorder the text that is being accepted.
+// printableText makes control characters visible, which could hide or reorder text.
 func printableText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -133,7 +133,7 @@ type untrustCmd struct {
 }
 
 func (*untrustCmd) Help() string {
-	return `From then on the file is an error again, wherever it would be used: see
+	return `After that, commands that would use the file fail again. See
 mcp-jail trust --help.`
 }
 
@@ -153,7 +153,7 @@ func (u *untrustCmd) Run(c console) error {
 	return err
 }
 
-// policyFilePath is the file that was named, or that of the working directory.
+// policyFilePath returns the named file, or the policy file in the working directory.
 func policyFilePath(file string) (string, error) {
 	if file != "" {
 		return absolutePath(file)

@@ -4,12 +4,12 @@ package main
 
 import "syscall"
 
-// clearOwnerUmask sees to it that this program can use the files and directories that it
-// makes: a umask that takes rights from the owner takes them no more. It returns the one
-// that the client gave, for its server; nil where nothing was to be done.
+// clearOwnerUmask removes the owner's bits from the umask, so that this program can use the
+// files and directories that it creates. It returns the previous umask, for the server, or
+// nil if it changed nothing.
 func clearOwnerUmask() *int {
 	const owner = 0o700
-	umask := syscall.Umask(0o077) // there is no way to ask alone
+	umask := syscall.Umask(0o077) // umask(2) cannot be read without being set
 	syscall.Umask(umask &^ owner)
 	if umask&owner == 0 {
 		return nil

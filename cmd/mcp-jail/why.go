@@ -19,13 +19,13 @@ import (
 
 type whyCmd struct {
 	formatFlag
-	List              bool `long:"list" description:"List the servers that have a record, the latest session first."`
+	List              bool `long:"list" description:"List the servers that have records, the latest session first."`
 	recordedServerArg `positional-args:"yes"`
 }
 
-// recordedServerArg names the server that why is about.
+// recordedServerArg is the argument of why.
 type recordedServerArg struct {
-	Server string `positional-arg-name:"<server>" description:"The server: its name, the begin of it, or its package. Default: the one whose session ended last."`
+	Server string `positional-arg-name:"<server>" description:"The server: its name, the beginning of its name, or its package. Default: the server whose session ended last."`
 }
 
 func (*whyCmd) Help() string {
@@ -34,12 +34,11 @@ func (*whyCmd) Help() string {
     mcp-jail why @modelcontextprotocol/server-filesystem
     mcp-jail why --list
 
-A session is recorded when a server fails or is refused something, and at its
-end. The record holds names, the last lines of the server's stderr and, where a
-line for the client is proposed, the server's arguments, with the values of
-granted variables taken out. Where a later session has no record, that is said
-first; of a session in which nothing failed, the last failure before it is told
-too.`
+A session is recorded when the server fails or is refused something, and when it
+ends. The record has names, the last lines of the server's stderr and, if it
+proposes a line for the client, the server's arguments, without the values of
+granted variables. If a later session has no record, why says so first. If
+nothing failed in the session, why also shows the last failure before it.`
 }
 
 func (w *whyCmd) Run(c console) error {
@@ -50,7 +49,7 @@ func (w *whyCmd) Run(c console) error {
 	sessions := listRecords(host)
 	if w.List {
 		if w.Server != "" {
-			return usageErrorf("--list lists all servers; leave %s out", w.Server)
+			return usageErrorf("--list shows all servers; leave %s out", w.Server)
 		}
 		return w.printList(c, host, sessions)
 	}
@@ -59,7 +58,7 @@ func (w *whyCmd) Run(c console) error {
 		return err
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(c.err, "the latest of %d servers that %q may mean; the others: %s\n", len(others)+1, w.Server, printable(strings.Join(others, ", ")))
+		fmt.Fprintf(c.err, "showing the latest of %d servers that match %q; the others: %s\n", len(others)+1, w.Server, printable(strings.Join(others, ", ")))
 	}
 	if err := checkRecordPrivate(host, s.Server); err != nil {
 		return err
@@ -80,16 +79,16 @@ func (w *whyCmd) Run(c console) error {
 	return nil
 }
 
-// serverRecords is what is recorded of a server.
+// serverRecords describes the records of one server.
 type serverRecords struct {
 	Server string     `json:"server"`
-	Last   time.Time  `json:"last"`             // when the last session ended, or one began that has no record
-	Failed *time.Time `json:"failed,omitempty"` // the begin of the last that had a failure
+	Last   time.Time  `json:"last"`             // when the last session ended, or one without a record started
+	Failed *time.Time `json:"failed,omitempty"` // when the last session with a failure started
 
 	file string
 }
 
-// listRecords are the servers that have a record, the latest session first.
+// listRecords returns the servers that have records, the latest session first.
 func listRecords(host hostfs.Host) (all []serverRecords) {
 	dirs, _ := filepath.Glob(filepath.Dir(recordFile(host, "*")))
 	for _, dir := range dirs {
@@ -108,12 +107,13 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 	return all
 }
 
-// findServer is the server that is meant: the one of that name, else the latest whose name
-// begins so, or that was named after that package; others are those too.
+// findServer returns the server with this name. Without one it returns the latest server
+// whose name begins with it, or was derived from a package of this name; others are the
+// other such servers.
 func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
 	switch {
 	case len(all) == 0 && name == "":
-		return found, nil, errors.New("there is no record yet: no server was run")
+		return found, nil, errors.New("there is no record: no server was run yet")
 	case name == "":
 		return all[0], nil, nil
 	}
@@ -142,13 +142,12 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 	if near := config.Nearest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
-		hint = "; mcp-jail why --list  lists those that there are"
+		hint = "; mcp-jail why --list  shows all recorded servers"
 	}
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
 }
 
-// withoutHashes are names as policy.DefaultName makes them, without what tells one command
-// from another.
+// withoutHashes returns names made by policy.DefaultName, without the hash of the command.
 func withoutHashes(names []string) (out []string) {
 	for _, n := range names {
 		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
@@ -158,7 +157,7 @@ func withoutHashes(names []string) (out []string) {
 	return out
 }
 
-// load reads the record of the last session, with what is known of others.
+// load reads the record of the last session and adds what is known of other sessions.
 func (s serverRecords) load() (record diagnostics.Record, err error) {
 	newer, marked := markerBeside(s.file).read()
 	b, err := os.ReadFile(s.file)
@@ -189,11 +188,11 @@ func (s serverRecords) load() (record diagnostics.Record, err error) {
 	return record, nil
 }
 
-// printList prints what is recorded.
+// printList prints the recorded servers.
 func (w *whyCmd) printList(c console, host hostfs.Host, all []serverRecords) error {
 	for i, s := range all {
 		if checkRecordPrivate(host, s.Server) != nil {
-			continue // asked for, it is refused with the reason
+			continue // why SERVER gives the reason
 		}
 		for _, file := range []string{s.file, failedRecordFile(s.file)} {
 			if r, ok := readRecord(file); ok && len(r.Diagnoses) > 0 {
