@@ -134,7 +134,7 @@ func (g *Gateway) limitNewName(host string) error {
 	if below > maxBelowWildcard {
 		return &refusal{ReasonLimit, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelowWildcard)}
 	}
-	if !g.newNames.take(time.Now()) {
+	if !g.newNames.Allow() {
 		return &refusal{ReasonLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
 	}
 	return nil

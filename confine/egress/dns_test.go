@@ -2,10 +2,13 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -236,4 +239,31 @@ func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
 	if m := ask(t, g, "db.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
 		t.Errorf("a name that the proxy is not for: %+v", m)
 	}
+}
+
+// TestNewNamesPerSecond asks for new names below a wildcard at a pace at which fractions of
+// the refill interval add up.
+func TestNewNamesPerSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := gate(t, nil, allow("*.wild.test"))
+		asked := 0
+		accepted := func() (n int) {
+			for ; ask(t, g, fmt.Sprintf("n%d.wild.test.", asked), dnsmessage.TypeA).RCode != dnsmessage.RCodeRefused; n++ {
+				asked++
+			}
+			return n
+		}
+		if n := accepted(); n != newNameBurst {
+			t.Errorf("%d names at once, want %d", n, newNameBurst)
+		}
+		const pause, rounds = 390 * time.Millisecond, 100
+		total := 0
+		for range rounds {
+			time.Sleep(pause)
+			total += accepted()
+		}
+		if want := int(rounds * pause / newNameInterval); total != want {
+			t.Errorf("%d names in %v, want %d", total, rounds*pause, want)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/time/rate"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -102,7 +103,7 @@ type Gateway struct {
 	waiting        atomic.Int64  // for one, of those that Accept took
 	querySlots     chan struct{} // one for each DNS question that is being answered
 	seqpacketSlots chan struct{} // one for each connection of AnswerOn
-	newNames       bucket        // of names below wildcards that were not asked for before
+	newNames       *rate.Limiter // of names below wildcards that were not asked for before
 	denials        denialLog
 	sent           atomic.Int64
 
@@ -148,7 +149,7 @@ func New(o Options) *Gateway {
 		slots:          make(chan struct{}, o.Limits.Connections),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
-		newNames:       bucket{burst: newNameBurst, every: newNameInterval},
+		newNames:       rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.jailCtx, g.endJail = context.WithCancel(g.ctx)
