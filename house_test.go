@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},
 	"confine":        {module + "policy", module + "policy/hostfs", module + "confine/stub", module + "confine/egress", module + "confine/egress/tlsworker", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"confine/egress": {module + "policy", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/stub":              {landlockCalls, "golang.org/x/sys/unix"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/dns/dnsmessage"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,34 +24,34 @@ const (
 	newNameInterval  = 200 * time.Millisecond
 )
 
-// Answer answers one DNS message; nil is no answer. It can take seconds. A name that
-// is not granted does not exist, and asking for it is recorded.
-func (g *Gateway) Answer(message []byte, tcp bool) []byte {
-	q, err := readQuery(message)
+// Answer answers one DNS message. It returns nil for a message that gets no answer. It may
+// take seconds. A name that is not granted does not exist; Answer records the refusal.
+func (g *Gateway) Answer(message []byte) []byte {
+	q, err := parseQuery(message)
 	switch {
-	case err != nil && err != errMessage || q.flags&flagResponse != 0:
+	case err != nil && err != errQuestion || q.Response:
 		return nil
-	case q.flags&opcodeMask != 0:
-		return query{id: q.id, flags: q.flags}.answer(rcodeNotImplemented, nil)
+	case q.OpCode != 0:
+		return query{Header: q.Header}.answer(dnsmessage.RCodeNotImplemented, nil)
 	case err != nil:
-		return query{id: q.id, flags: q.flags}.answer(rcodeFormat, nil)
-	case q.class != classINET:
-		return q.answer(rcodeRefused, nil)
+		return q.answer(dnsmessage.RCodeFormatError, nil)
+	case q.Class != dnsmessage.ClassINET:
+		return q.answer(dnsmessage.RCodeRefused, nil)
 	}
-	data, code := g.resolve(q)
-	return q.answer(code, data)
+	body, code := g.resolve(q.Question)
+	return q.answer(code, body)
 }
 
-// resolve answers a question. Of a name that is granted there is an IPv4 address and
-// nothing else: no IPv6 one, so that every connection can be told by its address,
-// and no HTTPS record, whose keys would hide the name in a handshake.
-func (g *Gateway) resolve(q query) (data []byte, code rcode) {
-	name := strings.ToLower(q.name)
+// resolve answers a question. A granted name has one IPv4 address and no other record. It
+// has no IPv6 address because the IPv4 address identifies the name of a connection. It has
+// no HTTPS record because that can hold keys which encrypt the name in a handshake (ECH).
+func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsmessage.RCode) {
+	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
 	if strings.HasSuffix(name, ".in-addr.arpa") || strings.HasSuffix(name, ".ip6.arpa") {
-		return g.resolveReverse(q.kind, name)
+		return g.resolveReverse(q.Type, name)
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761
-		return localhostData(q.kind), rcodeSuccess
+		return resolveLocalhost(q.Type), dnsmessage.RCodeSuccess
 	}
 	host, err := policy.NormalizeTarget(name)
 	var ports []int
@@ -61,7 +63,7 @@ func (g *Gateway) resolve(q query) (data []byte, code rcode) {
 	}
 	if len(ports) == 0 {
 		g.denyName(host, ReasonNotGranted, "")
-		return nil, rcodeName
+		return nil, dnsmessage.RCodeNameError
 	}
 	addr, err := g.assignAddress(host, ports)
 	var refused *refusal
@@ -69,18 +71,18 @@ func (g *Gateway) resolve(q query) (data []byte, code rcode) {
 	case errors.As(err, &refused):
 		g.denyName(host, refused.why, refused.detail)
 		if refused.why == ReasonLimit {
-			return nil, rcodeRefused
+			return nil, dnsmessage.RCodeRefused
 		}
-		return nil, rcodeName
+		return nil, dnsmessage.RCodeNameError
 	case isNotFound(err):
-		return nil, rcodeName
+		return nil, dnsmessage.RCodeNameError
 	case err != nil:
-		return nil, rcodeFailure
+		return nil, dnsmessage.RCodeServerFailure
 	}
-	if q.kind != typeA {
-		return nil, rcodeSuccess
+	if q.Type != dnsmessage.TypeA {
+		return nil, dnsmessage.RCodeSuccess
 	}
-	return addr.AsSlice(), rcodeSuccess
+	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
 }
 
 // assignAddress returns the address by which the jail is to know a granted name.
@@ -144,29 +146,29 @@ func (g *Gateway) denyName(name string, why Reason, detail string) {
 	g.record(Denial{Host: name, Network: "dns", Why: why, Detail: detail})
 }
 
-func localhostData(kind recordType) []byte {
+func resolveLocalhost(kind dnsmessage.Type) dnsmessage.ResourceBody {
 	switch kind {
-	case typeA:
-		return []byte{127, 0, 0, 1}
-	case typeAAAA:
-		return netip.IPv6Loopback().AsSlice()
+	case dnsmessage.TypeA:
+		return &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}
+	case dnsmessage.TypeAAAA:
+		return &dnsmessage.AAAAResource{AAAA: netip.IPv6Loopback().As16()}
 	}
 	return nil
 }
 
-// resolveReverse answers for the addresses that the jail was given, and for no others: the
-// question does not leave this process.
-func (g *Gateway) resolveReverse(kind recordType, name string) (data []byte, code rcode) {
+// resolveReverse answers PTR questions about addresses that the jail was given. All other
+// addresses have no name. The question does not leave this process.
+func (g *Gateway) resolveReverse(kind dnsmessage.Type, name string) (dnsmessage.ResourceBody, dnsmessage.RCode) {
 	labels, ok := strings.CutSuffix(name, ".in-addr.arpa")
 	parts := strings.Split(labels, ".")
 	if !ok || len(parts) != 4 {
-		return nil, rcodeName
+		return nil, dnsmessage.RCodeNameError
 	}
 	var b [4]byte
 	for i, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 8)
 		if err != nil {
-			return nil, rcodeName
+			return nil, dnsmessage.RCodeNameError
 		}
 		b[3-i] = byte(n)
 	}
@@ -177,9 +179,13 @@ func (g *Gateway) resolveReverse(kind recordType, name string) (data []byte, cod
 	}
 	switch {
 	case !ok:
-		return nil, rcodeName
-	case kind != typePTR:
-		return nil, rcodeSuccess
+		return nil, dnsmessage.RCodeNameError
+	case kind != dnsmessage.TypePTR:
+		return nil, dnsmessage.RCodeSuccess
 	}
-	return packName(host), rcodeSuccess
+	target, err := dnsmessage.NewName(host + ".")
+	if err != nil {
+		return nil, dnsmessage.RCodeServerFailure
+	}
+	return &dnsmessage.PTRResource{PTR: target}, dnsmessage.RCodeSuccess
 }

@@ -83,7 +83,7 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	}
 	return g.spawn(func() {
 		defer func() { <-g.querySlots }()
-		if answer := g.Answer(query, false); answer != nil {
+		if answer := g.Answer(query); answer != nil {
 			c.SetWriteDeadline(time.Now().Add(seqpacketWriteTimeout))
 			c.Write(answer)
 		}

@@ -159,7 +159,7 @@ func TestMessagesThatAreOdd(t *testing.T) {
 		{"an update", pack(func(m *dnsmessage.Message) { m.OpCode = 5 }), dnsmessage.RCodeNotImplemented, false},
 		{"chaos", pack(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }), dnsmessage.RCodeRefused, false},
 	} {
-		b := g.Answer(c.query, false)
+		b := g.Answer(c.query)
 		if c.none != (b == nil) {
 			t.Errorf("%s: %x", c.name, b)
 		}
@@ -175,7 +175,7 @@ func TestMessagesThatAreOdd(t *testing.T) {
 		var h dnsmessage.ResourceHeader
 		h.SetEDNS0(4096, 0, false)
 		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
-	}), false)
+	}))
 	var m dnsmessage.Message
 	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != answerSize {
 		t.Errorf("EDNS: %+v, %v", m, err)

@@ -110,7 +110,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message
-	if err := m.Unpack(g.Answer(question(t, name, kind), false)); err != nil {
+	if err := m.Unpack(g.Answer(question(t, name, kind))); err != nil {
 		t.Fatal(err)
 	}
 	if m.ID != 77 || !m.Response || !m.RecursionAvailable || !m.RecursionDesired || len(m.Questions) != 1 || m.Questions[0].Name.String() != name {

@@ -136,7 +136,7 @@ func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 		}
 		if !g.spawn(func() {
 			defer func() { <-g.querySlots }()
-			if answer := g.Answer(query, false); answer != nil {
+			if answer := g.Answer(query); answer != nil {
 				c.WriteMsgUDPAddrPort(answer, where, from)
 			}
 		}) {
@@ -186,7 +186,7 @@ func (g *Gateway) answerDNSTCP(c *net.TCPConn) {
 		if _, err := io.ReadFull(c, query); err != nil {
 			return
 		}
-		answer := g.Answer(query, true)
+		answer := g.Answer(query)
 		if answer == nil {
 			return
 		}
