@@ -292,6 +292,9 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 		v.closed = true
 	default:
 		v.kind = nodeDate
+		if !isDateTime(string(n.Data)) { // the parser takes any digits
+			d.add(d.line, policy.Dotted(path), "%s is not a date or time", policy.Clip(string(n.Data)))
+		}
 	}
 	return v
 }
