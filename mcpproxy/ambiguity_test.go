@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// TestAmbiguous: frames of a client in which a server could see another call than
-// the proxy does, and how.
+// TestAmbiguous lists frames of a client in which a server could see another call than the
+// proxy does.
 func TestAmbiguous(t *testing.T) {
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
@@ -176,10 +176,10 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// asked is what a reader takes a message for.
+// asked is the call that a reader sees in a message.
 type asked struct{ id, method, name string }
 
-// folds are the ways in which readers compare member names.
+// folds holds the ways in which readers compare member names.
 var folds = map[string]func(a, b string) bool{
 	"exact": func(a, b string) bool { return a == b },
 	"Go":    strings.EqualFold,
@@ -196,7 +196,7 @@ var folds = map[string]func(a, b string) bool{
 	},
 }
 
-// members reads an object into its members, in order.
+// members returns the names and values of an object in order.
 func members(raw json.RawMessage) (names []string, values []json.RawMessage) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -213,7 +213,7 @@ func members(raw json.RawMessage) (names []string, values []json.RawMessage) {
 	return names, values
 }
 
-// pick returns the first or last member of that name.
+// pick returns the first or last member with a name.
 func pick(raw json.RawMessage, name string, same func(a, b string) bool, first bool) (found json.RawMessage) {
 	names, values := members(raw)
 	for i := range names {
@@ -229,9 +229,8 @@ func text(raw json.RawMessage) (s string) {
 	return s
 }
 
-// FuzzAmbiguous: whoever takes a frame without flaws for a call takes it for the
-// one that the envelope says, whichever of two members counts for him, however he
-// compares names and wherever he ends lines.
+// FuzzAmbiguous checks frames without flaws: every reader sees the call of the envelope,
+// whichever of two members it takes, however it compares names and wherever it ends lines.
 func FuzzAmbiguous(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}`, `{"İd":1,"id":2,"paramſ":{},"method":"tools/call","params":{"name":"\u0061"}}`,
@@ -267,6 +266,7 @@ func FuzzAmbiguous(f *testing.F) {
 	})
 }
 
+// TestSameName uses unicode.IsSpace as the oracle for white space.
 func TestSameName(t *testing.T) {
 	for r := range rune(unicode.MaxRune) {
 		name := string(r) + "write" + string(r)

@@ -8,37 +8,38 @@ import (
 )
 
 var (
-	// ErrBatchFull is in the chain of what a Batch returns when it cannot keep an
-	// answer: with it all of them would be beyond the limit, or its file cannot be read. The
-	// answer is still waited for: say so in its place, by Inject.
-	ErrBatchFull = errors.New("an answer cannot be kept with the others of its batch")
-	// ErrNotWaited says that a frame is not one answer, or that all have come.
-	ErrNotWaited = errors.New("the batch does not wait for that")
+	// ErrBatchFull is in the chain of the error of a Batch that cannot keep a response:
+	// all responses together exceed the limit, or the file that holds them cannot be read.
+	// The Batch still waits for that response. Inject an error in its place.
+	ErrBatchFull = errors.New("the response cannot be stored with the others of its batch")
+	// ErrNotWaited means that a frame is not a single response, or that all responses have
+	// arrived.
+	ErrNotWaited = errors.New("the batch does not wait for this frame")
 )
 
-// Batch collects the answers to the requests of one batch and sends them in one
-// frame, in the order in which they came, when the last one is there (JSON-RPC
-// 2.0, "Batch": one array, in any order, and nothing if there is nothing to be
-// said). Each answer keeps its bytes. Like a Writer it is safe for concurrent
-// use. It holds up to 4 MiB in memory and everything beyond in a file, if there can be one.
+// Batch collects the responses to the requests of one batch. It sends them in one frame
+// when the last one has arrived, in the order of arrival. JSON-RPC 2.0, "Batch", wants one
+// array in any order, and nothing when there is no response. Each response keeps its
+// bytes. A Batch holds up to 4 MiB in memory and the rest in a temporary file, where one
+// can be made. It is safe for concurrent use.
 type Batch struct {
 	mu      sync.Mutex
 	dst     *Writer
-	waiting int
+	waiting int // responses that are still to come
 	limit   int64
 
-	// Invariant: line, or else spill, holds a whole frame, of which the first size
-	// bytes are what another answer goes behind.
+	// Invariant: line, or spill where it is set, holds a whole frame. The next
+	// response is written after its first size bytes.
 	line  []byte
 	spill *spill
 	size  int64
 }
 
-// batchEnd is what follows the answers.
+// batchEnd follows the last response.
 const batchEnd = "]\n"
 
-// NewBatch returns a Batch that waits for as many answers. limit is that of
-// NewReader, and holds for what others say: not for Inject.
+// NewBatch returns a Batch that waits for the given number of responses. limit has the
+// meaning that it has for NewReader. It applies to Send and not to Inject.
 func NewBatch(to *Writer, requests int, limit int64) *Batch {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -46,8 +47,8 @@ func NewBatch(to *Writer, requests int, limit int64) *Batch {
 	return &Batch{dst: to, waiting: requests, limit: limit}
 }
 
-// Send takes an answer, a frame with one message. Whatever else is on the line is
-// left away. The last one's error may be that of the Writer.
+// Send adds a response, which must be a frame with one message. Other text on the line is
+// left out. Sending the last response may return an error of the Writer.
 func (b *Batch) Send(f *Frame) error {
 	switch {
 	case f.line == nil && f.spill == nil:
@@ -59,7 +60,7 @@ func (b *Batch) Send(f *Frame) error {
 	return b.add(b.limit, func(w *batchWriter) error { return f.writePart(w, self.Start, self.End) })
 }
 
-// Inject takes an answer of our own. If that fails too only Drop is left.
+// Inject adds a response of our own. When it fails, call Drop.
 func (b *Batch) Inject(line []byte) error {
 	return b.add(0, func(w *batchWriter) error {
 		_, err := w.Write(bytes.TrimSpace(line))
@@ -67,10 +68,10 @@ func (b *Batch) Inject(line []byte) error {
 	})
 }
 
-// Drop takes note that one of the requests will have no answer: it was cancelled.
+// Drop counts a request that will have no response, because it was cancelled.
 func (b *Batch) Drop() error { return b.add(0, nil) }
 
-// add adds what write writes, if anything. limit 0 is none.
+// add appends the bytes that write writes, if write is not nil. limit 0 means no limit.
 func (b *Batch) add(limit int64, write func(*batchWriter) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,14 +97,14 @@ func (b *Batch) add(limit int64, write func(*batchWriter) error) error {
 	return b.dst.Send(&whole)
 }
 
-// batchWriter writes to a Batch behind the answers that it has.
+// batchWriter writes to a Batch after the responses that it holds.
 type batchWriter struct {
 	b   *Batch
 	pos int64
 }
 
-// writeElement writes one more element and what makes a frame of it. After an error the
-// batch is what it was, once it is cut to its size.
+// writeElement writes one more element of the array and the end of the array. After an
+// error the batch has its former content, once it is cut to its size.
 func (w *batchWriter) writeElement(limit int64, write func(*batchWriter) error) error {
 	b := w.b
 	before := "["
@@ -119,7 +120,7 @@ func (w *batchWriter) writeElement(limit int64, write func(*batchWriter) error) 
 		_, err = w.Write([]byte(batchEnd))
 	}
 	if err == nil && limit > 0 && w.pos > limit {
-		err = fmt.Errorf("beyond %d bytes", limit)
+		err = fmt.Errorf("the batch would exceed %d bytes", limit)
 	}
 	w.pos = end
 	if err == nil {
@@ -127,7 +128,7 @@ func (w *batchWriter) writeElement(limit int64, write func(*batchWriter) error) 
 	}
 	if b.size > 0 {
 		restore := batchWriter{b: b, pos: b.size}
-		restore.Write([]byte(batchEnd)) // over bytes that are there
+		restore.Write([]byte(batchEnd)) // overwrites bytes, so it needs no more room
 	}
 	return fmt.Errorf("%w: %w", ErrBatchFull, err)
 }

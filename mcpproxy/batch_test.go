@@ -13,7 +13,7 @@ func answer(id, result string) *Frame {
 	return Parse([]byte(` {"id":` + id + `, "result":` + result + "}\r\n"))
 }
 
-// TestBatch: one frame, when the last one is there and not before.
+// TestBatch expects one frame, after the last response and not before.
 func TestBatch(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBatch(NewWriter(&out), 4, 0)
@@ -50,7 +50,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchOfNothing: "there MUST NOT be an empty Array".
+// TestBatchOfNothing checks JSON-RPC 2.0, "Batch": "there MUST NOT be an empty Array".
 func TestBatchOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBatch(NewWriter(&out), 2, 0)
@@ -62,8 +62,8 @@ func TestBatchOfNothing(t *testing.T) {
 	}
 }
 
-// TestBatchLimit: an answer that is too much is not taken, whatever stands before
-// and behind it, in memory and in a file; ours is.
+// TestBatchLimit sends a response that exceeds the limit, with others before and after it,
+// in memory and in a file. The Batch refuses it and accepts ours in its place.
 func TestBatchLimit(t *testing.T) {
 	for _, limit := range []int64{1000, maxInMemory, maxInMemory + 1000} {
 		for _, first := range []int{0, 100, maxInMemory + 100, int(limit) / 2} {
@@ -101,7 +101,7 @@ func TestBatchLimit(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutAFile: where there can be no file, memory has the answers.
+// TestBatchWithoutAFile checks that responses stay in memory when no file can be made.
 func TestBatchWithoutAFile(t *testing.T) {
 	noFiles(t)
 	var out bytes.Buffer

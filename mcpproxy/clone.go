@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Parse returns the frame that a Reader would return of line, which is kept and
-// must not be changed afterwards. Like what Detach returns it stays valid. There
-// is no limit, and a line end may only stand at its end.
+// Parse returns the frame that a Reader would return for line. The frame keeps line, which
+// must not change afterwards, and stays valid without a limit in time, as the result of
+// Detach does. Parse applies no size limit. A line end may only stand at the end of line.
 func Parse(line []byte) *Frame {
 	var s Scanner
 	return parse(&s, line)
@@ -25,11 +25,10 @@ func parse(s *Scanner, line []byte) *Frame {
 	return f
 }
 
-// Detach returns a frame with the same bytes, envelopes and edits that stays
-// valid when the Reader goes on. A frame in memory is copied, one in a file
-// shares it: Close the detached frame when it is done with. f itself stays what
-// it is; of a frame that is detached already, or was made by Parse or Split,
-// Detach returns f.
+// Detach returns a frame with the same bytes, envelopes and edits that stays valid when
+// the Reader reads on. A frame in memory is copied. A frame in a file shares that file, so
+// Close the detached frame when it is no longer needed. f does not change. Detach returns
+// f itself if f is detached already or was made by Parse or Split.
 func (f *Frame) Detach() *Frame {
 	if f.detached {
 		return f
@@ -37,8 +36,8 @@ func (f *Frame) Detach() *Frame {
 	return f.Clone()
 }
 
-// Clone returns a frame with the same bytes, envelopes and edits that has its own
-// life: what is done to one, or closing it, does nothing to the other.
+// Clone returns a frame with the same bytes, envelopes and edits. Editing or closing one
+// of the two does not affect the other.
 func (f *Frame) Clone() *Frame {
 	d := *f
 	d.detached = true
@@ -49,8 +48,8 @@ func (f *Frame) Clone() *Frame {
 	return &d
 }
 
-// Close gives back what a frame holds beside memory. It cannot be sent any more
-// if that was its bytes. Reader.Next does it for the Reader's own frame.
+// Close releases what a frame holds outside of memory. A frame whose bytes were there can
+// no longer be sent. Reader.Next closes the Reader's own frame.
 func (f *Frame) Close() {
 	if f.spill != nil {
 		f.spill.release()
@@ -58,7 +57,7 @@ func (f *Frame) Close() {
 	}
 }
 
-// cloneEnvelopes copies envelopes with their texts.
+// cloneEnvelopes copies envelopes and the texts that they point to.
 func cloneEnvelopes(messages []Envelope) []Envelope {
 	out := slices.Clone(messages)
 	size := 0
@@ -67,13 +66,13 @@ func cloneEnvelopes(messages []Envelope) []Envelope {
 			size += len(*text)
 		}
 	}
-	room := make([]byte, 0, size)
+	texts := make([]byte, 0, size)
 	for i := range out {
 		for _, text := range out[i].captured() {
 			if *text != nil {
-				from := len(room)
-				room = append(room, *text...)
-				*text = room[from:len(room):len(room)]
+				from := len(texts)
+				texts = append(texts, *text...)
+				*text = texts[from:len(texts):len(texts)]
 			}
 		}
 		for j, own := range out[i].Reserved {
@@ -87,7 +86,7 @@ func cloneEnvelopes(messages []Envelope) []Envelope {
 	return out
 }
 
-// captured are the members of an envelope that point into a Scanner.
+// captured returns the members of an envelope that point into a Scanner.
 func (e *Envelope) captured() [7]*[]byte {
 	return [...]*[]byte{&e.ID, &e.Method, &e.Name, &e.Code, &e.Version, &e.Cancels, &e.Token}
 }

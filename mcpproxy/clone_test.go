@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDetach: a detached frame says and sends what the frame did, edits
-// included, after the reader has gone on and its buffers hold something else.
+// TestDetach checks that a detached frame keeps its envelopes, edits and bytes after the
+// reader has reused its buffers.
 func TestDetach(t *testing.T) {
 	long := strings.Repeat("x", maxInMemory)
 	for _, in := range []string{
@@ -54,7 +54,7 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// TestDetachedSpill: the file is closed with its last user, in either order.
+// TestDetachedSpill checks that the last user closes the file, in either order.
 func TestDetachedSpill(t *testing.T) {
 	in := `{"id":1,"pad":"` + strings.Repeat("x", maxInMemory) + `"}` + "\n{}\n{}\n"
 	for _, early := range []bool{true, false} {
@@ -81,7 +81,8 @@ func TestDetachedSpill(t *testing.T) {
 	}
 }
 
-// FuzzDetach: bytes in = bytes out, and Parse is no other reader.
+// FuzzDetach checks that a detached frame keeps all bytes, and that Parse sees what a
+// Reader sees.
 func FuzzDetach(f *testing.F) {
 	for _, s := range []string{"{}", "[{\"id\":1},{\"id\":\"\\u0061\"}]\r\n{}", "\n\n", "{\"id\":1,\"params\":{\"_meta\":{\"dev.mcp-jail/a\":1}}}\nx", byteOrderMark + "{}{}"} {
 		f.Add([]byte(s))

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// edit is a text that goes in the place of the bytes from at to to. All other
-// bytes of a frame stay what they were.
+// edit replaces the bytes from at to to by text. All other bytes of the frame stay the
+// same.
 type edit struct {
 	at, to int64
 	text   []byte
 }
 
-// addEdit keeps the edits in order; of two at one place the earlier stands first.
-// Of two that overlap the one that begins first counts.
+// addEdit inserts an edit and keeps the edits in order. Of two edits at the same position
+// the earlier one stands first. Of two that overlap, the one that begins first counts.
 func (f *Frame) addEdit(at, to int64, text []byte) {
 	i := len(f.edits)
 	for i > 0 && f.edits[i-1].at > at {
@@ -22,8 +22,8 @@ func (f *Frame) addEdit(at, to int64, text []byte) {
 	f.edits = slices.Insert(f.edits, i, edit{at, to, text})
 }
 
-// AppendTo appends the frame as it would be sent. It reports false for a frame
-// that is not held in memory.
+// AppendTo appends the frame as it would be sent. It returns false for a frame that is not
+// held in memory.
 func (f *Frame) AppendTo(dst []byte) ([]byte, bool) {
 	if f.line == nil {
 		return dst, false
@@ -40,8 +40,8 @@ func (f *Frame) AppendTo(dst []byte) ([]byte, bool) {
 	return append(dst, f.line[done:]...), true
 }
 
-// writeTo writes the frame with its edits. scratch is used, and returned grown,
-// to make one write of a small frame that has some.
+// writeTo writes the frame with its edits. A small frame with edits is assembled in
+// scratch, so that it takes one write. writeTo returns scratch, which may have grown.
 func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
 	switch {
 	case f.spill != nil || len(f.line) > 1<<16 && len(f.edits) > 0:
@@ -55,7 +55,7 @@ func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
 	return scratch, err
 }
 
-// writePart writes the bytes from done to end with the edits that lie within.
+// writePart writes the bytes from done to end, with the edits that lie between them.
 func (f *Frame) writePart(w io.Writer, done, end int64) error {
 	for _, e := range f.edits {
 		if e.at < done || e.to > end {
@@ -81,7 +81,7 @@ func (f *Frame) writeBytes(w io.Writer, from, to int64) error {
 	return err
 }
 
-// byteAt returns one byte of the frame, 0 outside of it.
+// byteAt returns one byte of the frame, or 0 for an offset outside of it.
 func (f *Frame) byteAt(i int64) byte {
 	switch {
 	case i < 0 || i >= f.Size:
@@ -95,8 +95,8 @@ func (f *Frame) byteAt(i int64) byte {
 	return 0
 }
 
-// nextNonSpace returns the first place from i on, in steps of 1 or -1, that is no white
-// space.
+// nextNonSpace returns the first offset at or after i that holds no white space. step is 1
+// or -1, the direction of the search.
 func (f *Frame) nextNonSpace(i, step int64) int64 {
 	for isSpace(f.byteAt(i)) {
 		i += step

@@ -2,10 +2,10 @@ package mcpproxy
 
 import "strconv"
 
-// AddMember inserts `"name": value` as the last member of the object at obj,
-// one of the spans of the frame's envelopes. Nothing else of the frame changes.
-// It reports false, and does nothing, when there is no object there. value must
-// be JSON and is not copied.
+// AddMember inserts `"name": value` as the last member of the object at obj, which is one
+// of the spans of the frame's envelopes. The rest of the frame does not change. AddMember
+// returns false and does nothing when obj is not an object. value must be JSON and is not
+// copied.
 func (f *Frame) AddMember(obj *Span, name string, value []byte) bool {
 	if obj.Kind != '{' || obj.End == 0 {
 		return false
@@ -36,10 +36,9 @@ func (f *Frame) AddElement(arr *Span, value []byte) bool {
 	return true
 }
 
-// AddMeta inserts a member into the _meta of outer, which is made when it is
-// missing: AddMeta(&e.Result, &e.ResultMeta, …). It reports false, and does
-// nothing, when outer is no object or its _meta is something else than one. Once
-// a frame for an outer whose _meta is missing.
+// AddMeta inserts a member into the _meta of outer and creates _meta when it is missing:
+// AddMeta(&e.Result, &e.ResultMeta, …). It returns false and does nothing when outer or
+// its _meta is not an object. It may be called once per frame for an outer without _meta.
 func (f *Frame) AddMeta(outer, meta *Span, name string, value []byte) bool {
 	if meta.Present() {
 		return f.AddMember(meta, name, value)
@@ -49,8 +48,8 @@ func (f *Frame) AddMeta(outer, meta *Span, name string, value []byte) bool {
 	return f.AddMember(outer, "_meta", object)
 }
 
-// Replace puts value in the place of the value at s. It reports false, and does
-// nothing, when there is none.
+// Replace replaces the value at s. It returns false and does nothing when the value is
+// absent.
 func (f *Frame) Replace(s Span, value []byte) bool {
 	if !s.Present() || s.End == 0 {
 		return false
@@ -59,8 +58,8 @@ func (f *Frame) Replace(s Span, value []byte) bool {
 	return true
 }
 
-// Wrap puts before and after around the value at s. It reports false, and does nothing,
-// when there is none.
+// Wrap inserts before and after around the value at s. It returns false and does nothing
+// when the value is absent.
 func (f *Frame) Wrap(s Span, before, after []byte) bool {
 	if !s.Present() || s.End == 0 {
 		return false
@@ -70,14 +69,14 @@ func (f *Frame) Wrap(s Span, before, after []byte) bool {
 	return true
 }
 
-// Cut takes members out of objects (spans from name to value, as in
-// Envelope.Own) or elements out of arrays, each with one of the commas around
-// it. spans are in the order of the frame. Those containers that nothing is left
-// in are marked Empty. Once a frame.
+// Cut removes members from objects (spans from name to value, as in Envelope.Reserved) or
+// elements from arrays, each with one of the commas around it. spans must be in the order
+// of the frame. Each of containers that becomes empty is marked Empty. Cut may be called
+// once per frame.
 func (f *Frame) Cut(spans []*Span, containers ...*Span) {
 	for i := 0; i < len(spans); {
 		from, to := spans[i].Start, spans[i].End
-		for i++; i < len(spans); i++ { // neighbours go together, with what is between
+		for i++; i < len(spans); i++ { // adjacent spans are removed together
 			comma := f.nextNonSpace(to, 1)
 			if f.byteAt(comma) != ',' || f.nextNonSpace(comma+1, 1) != spans[i].Start {
 				break

@@ -43,8 +43,8 @@ func TestAddMeta(t *testing.T) {
 	}
 }
 
-// TestAmendBoth: an element of content and a member of _meta in one frame, small
-// and too large for memory, with _meta on either side of content.
+// TestAmendBoth adds an element of content and a member of _meta to one frame, small and
+// too large for memory, with _meta on either side of content.
 func TestAmendBoth(t *testing.T) {
 	for _, size := range []int{0, 10, 1 << 17, maxInMemory + 1} {
 		pad := strings.Repeat("x", size)
@@ -140,8 +140,8 @@ func FuzzSplice(f *testing.F) {
 	})
 }
 
-// TestCutReserved: members of ours are found and taken out wherever some reader would
-// see them, and nowhere else.
+// TestCutReserved checks that reserved members are found and cut out wherever some reader
+// would see them, and nowhere else.
 func TestCutReserved(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"id":1,"result":{"_meta":{"dev.mcp-jail/denials":[1]}}}`:                                     `{"id":1,"result":{"_meta":{}}}`,
@@ -175,7 +175,7 @@ func TestCutReserved(t *testing.T) {
 	}
 }
 
-// TestCutThenAdd: what takes the place of a forged member is no second one.
+// TestCutThenAdd replaces a forged member and expects no duplicate.
 func TestCutThenAdd(t *testing.T) {
 	for _, pad := range []int{0, 1 << 17, maxInMemory + 1} {
 		long := strings.Repeat("x", pad)
@@ -207,7 +207,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// FuzzCut: what is left is the message without those members.
+// FuzzCut checks that Cut leaves the message without those members.
 func FuzzCut(f *testing.F) {
 	for _, s := range []string{
 		`{"result":{"_meta":{"dev.mcp-jail/a":1,"b":2}}}`, `{"result":{"_meta":{ "b":2 , "dev.mcp-jail/a":{} }}}`, `{"error":{"data":{"dev.mcp-jail/a":"x"}}}`,

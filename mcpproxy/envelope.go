@@ -1,17 +1,17 @@
 package mcpproxy
 
-// Envelope is what one JSON-RPC message says about itself. The byte slices are
-// valid until the next frame is read; nil means absent.
+// Envelope holds the members of one JSON-RPC message that the proxy needs. The byte slices
+// are valid until the next frame is read. A nil slice means that the member is absent.
 type Envelope struct {
-	ID      []byte // the raw token: `7`, `"a\u0062"`, `null`; nil when absent or no legal id
+	ID      []byte // the raw token: `7`, `"a\u0062"`, `null`; nil when absent or not a legal id
 	Method  []byte // decoded, without quotes
 	Name    []byte // params.name, decoded: the tool of a tools/call
 	Code    []byte // error.code, the raw token
 	Version []byte // the modern protocol version in params._meta, decoded
 	Cancels []byte // params.requestId of a notifications/cancelled, the raw token
-	Token   []byte // progressToken, the raw token: of notifications/progress in params, of all else in params._meta
+	Token   []byte // progressToken, the raw token: from params of notifications/progress, else from params._meta
 
-	JSONRPC bool // there is a jsonrpc member
+	JSONRPC bool // the message has a jsonrpc member
 	IsError bool // result.isError is true
 
 	IDAt         Span // where ID stands
@@ -30,24 +30,25 @@ type Envelope struct {
 	Error        Span
 	ErrorData    Span // error.data
 
-	// Own are the members whose names begin with OwnPrefix, from name to value, in
-	// params._meta, params.capabilities.experimental, result._meta and error.data:
-	// what this program says, or somebody in its name. All of them stand here,
-	// also those of a duplicate or differently written _meta, up to MaxOwn.
+	// Reserved holds the members whose names begin with ReservedPrefix, each from its name
+	// to the end of its value. They are found in params._meta,
+	// params.capabilities.experimental, result._meta and error.data, also where those are
+	// duplicate or written in another case. mcp-jail writes such members; a peer may forge
+	// them. At most MaxReserved are recorded.
 	Reserved []*Span
 }
 
-// ReservedPrefix is how the names begin that only this program puts into a message.
+// ReservedPrefix begins the names of the members that only mcp-jail may add to a message.
 const ReservedPrefix = "dev.mcp-jail/"
 
-// MaxReserved is how many members of that kind are remembered of one message.
+// MaxReserved is the number of reserved members that are recorded for one message.
 const MaxReserved = 64
 
-// Span is where a value stands, in bytes from the start of the frame.
+// Span is the position of a value, in bytes from the start of the frame.
 type Span struct {
 	Start, End int64 // End is exclusive
-	Kind       byte  // first byte of the value: '{', '[', '"', 't', …; 0 when there is no such value
-	Empty      bool  // a container without members
+	Kind       byte  // first byte of the value: '{', '[', '"', 't', …; 0 when the value is absent
+	Empty      bool  // the value is a container without members
 }
 
 // Present reports whether the value exists.
@@ -57,14 +58,14 @@ func (s Span) Present() bool { return s.Kind != 0 }
 type Kind uint8
 
 const (
-	Other        Kind = iota // no JSON-RPC message
+	Other        Kind = iota // not a JSON-RPC message
 	Request                  // has a method and an id
 	Notification             // has a method and no id
 	Response                 // has a result or an error, and no method
 )
 
-// Kind classifies the message. A request whose id is null is a Request here,
-// although MCP forbids it; see Trackable.
+// Kind classifies the message. A request with a null id is a Request, although MCP forbids
+// it: see Trackable.
 func (e *Envelope) Kind() Kind {
 	switch {
 	case e.Method != nil && e.ID != nil:
@@ -77,6 +78,6 @@ func (e *Envelope) Kind() Kind {
 	return Other
 }
 
-// Trackable reports whether an answer could be matched to the id. MCP, "Base
-// Protocol, Requests": "Unlike base JSON-RPC, the ID MUST NOT be null".
+// Trackable reports whether a response can be matched to the id. MCP, "Base Protocol,
+// Requests": "Unlike base JSON-RPC, the ID MUST NOT be null".
 func (e *Envelope) Trackable() bool { return e.ID != nil && e.ID[0] != 'n' }

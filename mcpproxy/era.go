@@ -10,11 +10,11 @@ const (
 	Modern                // 2026-07-28: every request is self-contained
 )
 
-// VersionKey is the member of params._meta that every modern request carries
+// VersionKey names the member of params._meta that every modern request carries
 // (2026-07-28, "Request metadata").
 const VersionKey = "io.modelcontextprotocol/protocolVersion"
 
-// Era tells which era a request belongs to.
+// Era returns the era that a request belongs to.
 func (e *Envelope) Era() Era {
 	switch {
 	case e.Version != nil:

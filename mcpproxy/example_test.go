@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// A server's answer on its way to the client gains a member of _meta; every
-// other byte stays what it was.
+// A hook adds a member of _meta to a server's response. Every other byte stays the
+// same.
 func Example() {
 	client := mcpproxy.NewConn(strings.NewReader(
 		`{"id":9007199254740993,"method":"tools/call","params":{"name":"search"}}`), os.Stdout, 0)

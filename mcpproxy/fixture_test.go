@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// callOf returns a tools/call of about size bytes, with escapes as real text has.
+// callOf returns a tools/call of about size bytes, with escapes as in real text.
 func callOf(size int) []byte {
 	text := strings.Repeat(`some text of a tool, with a \"word\" and an end.\n`, size/50+1)
 	head := `{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"notes.txt","content":"`
@@ -37,7 +37,7 @@ func sent(t testing.TB, f *Frame) string {
 	return out.String()
 }
 
-// says prints what the envelopes of a frame say.
+// says prints the envelopes of a frame.
 func says(f *Frame) string {
 	out := fmt.Sprintf("junk %v batch %v flaws %b", f.Junk(), f.Batch, f.Flaws)
 	for _, e := range f.Messages {

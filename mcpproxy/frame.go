@@ -1,39 +1,38 @@
 package mcpproxy
 
-// Frame is one line of a stream, its end included, with what its envelope says.
-// One that a Reader returned is valid until the next call of that Reader: see
-// Detach. What is said here of frames holds for one goroutine at a time.
+// Frame is one line of a stream, including its line end, with the envelopes of its
+// messages. A frame returned by a Reader is valid until the next call of that Reader: see
+// Detach. A Frame may be used by one goroutine at a time.
 type Frame struct {
-	// Messages is one message, several for a batch, none for a line that is no
+	// Messages holds one message, several for a batch, and none for a line that is not
 	// JSON-RPC. It is filled in for an oversized frame too.
 	Messages []Envelope
 	Batch    bool
 	Flaws    Flaw
 	Size     int64 // bytes, line end included
 
-	// Oversized: the frame is beyond the limit (or, with Err set, could not be
-	// kept) and its bytes are gone. It cannot be sent.
+	// Oversized means that the frame exceeds the limit and its bytes are gone. With Err
+	// set, the bytes could not be kept for that reason. Such a frame cannot be sent.
 	Oversized bool
 	Err       error
 
-	line      []byte // the bytes, unless they are in the spill
+	line      []byte // the bytes, unless spill holds them
 	spill     *spill
-	spillBase int64 // where they begin in it
-	firstByte byte
+	spillBase int64 // offset of the frame in spill
+	firstByte byte  // of the outermost value; 0 for a blank line
 	edits     []edit
-	skipped   int  // elements of a batch that are not among Messages
-	detached  bool // line and Messages are no reader's: see Detach
+	skipped   int  // elements of a batch that are not in Messages
+	detached  bool // line and Messages do not belong to a Reader: see Detach
 }
 
-// Junk reports whether the frame is no MCP message and never was meant to be
-// one: not JSON, cut off, or neither an object nor an array with an object in
-// it. A message with something behind it on the line, a duplicate name or
-// invalid UTF-8 is not junk.
+// Junk reports whether the line cannot be meant as an MCP message: it is not JSON, it is
+// cut off, or it is neither an object nor an array with an object in it. A message with
+// text after it on the line, with a duplicate name or with invalid UTF-8 is not junk.
 func (f *Frame) Junk() bool {
 	return f.Flaws.Has(FlawMalformed) || len(f.Messages) == 0
 }
 
-// Blank reports whether the line holds nothing but white space.
+// Blank reports whether the line holds only white space.
 func (f *Frame) Blank() bool { return f.firstByte == 0 }
 
 // Bytes returns the line as it was read, or nil when it is not held in memory.
@@ -47,13 +46,14 @@ func (f *Frame) Slice(s Span) []byte {
 	return f.line[s.Start:s.End]
 }
 
-// Edited reports whether something was inserted or taken out.
+// Edited reports whether bytes were inserted or removed.
 func (f *Frame) Edited() bool { return len(f.edits) > 0 }
 
-// hasLineEnd reports whether the frame has a line end: the last one of a stream may lack it.
+// hasLineEnd reports whether the frame ends with a newline. The last frame of a stream may
+// lack it.
 func (f *Frame) hasLineEnd() bool { return f.byteAt(f.Size-1) == '\n' }
 
-// reset makes the frame ready for the next line.
+// reset prepares the frame for the next line.
 func (f *Frame) reset() {
 	f.Close()
 	clear(f.edits)

@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// Call is a request that waits for its answer.
+// Call is a request that waits for its response.
 type Call struct {
-	ID     []byte // the raw token, as the answer has to carry it
+	ID     []byte // the raw token, as the response has to carry it
 	Method []byte
 	Tool   []byte // params.name of a tools/call
 	Start  time.Time
 	Batch  uint64 // requests of one batch have the same number; 0 outside of one
 
-	// Answered: somebody has answered in the peer's stead. What the peer still
-	// says to it must not be forwarded.
+	// Answered means that we have responded in the peer's place. A response that the peer
+	// still sends must not be forwarded.
 	Answered bool
-	// Noted is for whoever looks through the table with Each.
+	// Noted is a mark for the callers of Each.
 	Noted bool
 }
 
-// Pending is the table of the requests of one direction. It is safe for
-// concurrent use and allocates nothing once it is warm.
+// Pending is the table of the open requests of one direction. It is safe for concurrent
+// use. It allocates nothing once it is warm.
 type Pending struct {
 	mu         sync.Mutex
 	seed       maphash.Seed
-	hashMask   uint64           // of hashes; tests clear it to make all of them collide
+	hashMask   uint64           // applied to hashes; tests clear it to make them collide
 	heads      map[uint64]int32 // hash of the id → first of a chain in slots
 	slots      []slot
-	free       int32 // first unused slot, chained by next; 0 none
+	free       int32 // first unused slot, chained by next; 0 for none
 	count      int
-	heldBytes  int // bytes, as far as they depend on the peer
-	limitBytes int // of held; 0: none
+	heldBytes  int // memory that depends on the peer
+	limitBytes int // of heldBytes; 0 means no limit
 }
 
 const (
-	slotBytes     = 256 // what a request holds beside its texts, roughly
-	keepTextBytes = 128 // bytes of each text that an unused slot keeps room for
+	slotBytes     = 256 // approximate memory of a request without its texts
+	keepTextBytes = 128 // largest buffer that an unused slot keeps for each text
 )
 
 type slot struct {
 	call Call
-	key  []byte // what ids are compared by: see appendKey
-	next int32  // 1 + index
+	key  []byte // the comparable form of the id: see appendKey
+	next int32  // index of the next slot plus 1
 	used bool
 }
 
@@ -53,8 +53,8 @@ func NewPending() *Pending {
 	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}}
 }
 
-// Add remembers the request of an envelope that is Trackable. It reports false,
-// and does nothing, when the table is full.
+// Add records the request of an envelope that is Trackable. It returns false and records
+// nothing when the table is full.
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	c.Start, c.Batch, c.Answered, c.Noted = start, batch, false, false
 	h := maphash.Bytes(p.seed, s.key) & p.hashMask
 	s.next = 0
-	if head, ok := p.heads[h]; ok { // behind the others: the oldest is answered first
+	if head, ok := p.heads[h]; ok { // at the end, since a response matches the oldest request
 		for p.slots[head-1].next != 0 {
 			head = p.slots[head-1].next
 		}
@@ -93,12 +93,11 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	return true
 }
 
-// Take removes the request with the id and copies it into c, whose buffers are
-// reused.
+// Take removes the request with the id and copies it into c. The buffers of c are reused.
 func (p *Pending) Take(id []byte, c *Call) bool { return p.take(id, c, nil) }
 
-// Drop removes the request with the id, if it matches. One that is Answered stays:
-// what the peer still says to it must not be forwarded.
+// Drop removes the request with the id if match returns true for it. A request that is
+// Answered stays, because a late response to it must not be forwarded.
 func (p *Pending) Drop(id []byte, match func(*Call) bool) bool {
 	var c Call
 	return p.take(id, &c, func(c *Call) bool { return !c.Answered && match(c) })
@@ -107,8 +106,8 @@ func (p *Pending) Drop(id []byte, match func(*Call) bool) bool {
 func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var room [64]byte
-	key := appendKey(room[:0], id)
+	var buf [64]byte
+	key := appendKey(buf[:0], id)
 	h := maphash.Bytes(p.seed, key) & p.hashMask
 	var before int32
 	for at := p.heads[h]; at != 0; before, at = at, p.slots[at-1].next {
@@ -131,7 +130,7 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	return false
 }
 
-// bytes is what a request adds to Pending.held.
+// bytes returns the memory that a request adds to Pending.heldBytes.
 func (s *slot) bytes() int {
 	return slotBytes + len(s.key) + len(s.call.ID) + len(s.call.Method) + len(s.call.Tool)
 }
@@ -150,9 +149,8 @@ func (p *Pending) release(at int32) {
 	p.count--
 }
 
-// Answer marks the requests that match as answered in the peer's stead, and
-// returns copies of them, in no order. They stay in the table for the peer's own
-// answer to be recognised.
+// Answer marks the matching requests as Answered and returns copies of them, in no order.
+// They stay in the table, so that a late response of the peer is recognised.
 func (p *Pending) Answer(match func(*Call) bool) []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,8 +166,8 @@ func (p *Pending) Answer(match func(*Call) bool) []Call {
 	return out
 }
 
-// Each looks at every request that is not answered in the peer's stead. It may
-// set Noted, and nothing else; c is valid until look returns.
+// Each calls look for every request that is not Answered. look may set Noted and must not
+// change other fields. c is valid until look returns.
 func (p *Pending) Each(look func(c *Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +178,7 @@ func (p *Pending) Each(look func(c *Call)) {
 	}
 }
 
-// Len returns how many requests are open, answered in the peer's stead or not.
+// Len returns the number of requests in the table, Answered or not.
 func (p *Pending) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,17 +192,17 @@ func copyCall(dst, src *Call) {
 	dst.Start, dst.Batch, dst.Answered, dst.Noted = src.Start, src.Batch, src.Answered, src.Noted
 }
 
-// IDKey returns what ids, and progress tokens, are compared by: the same for two
-// raw tokens that stand for one id.
+// IDKey returns the comparable form of an id or a progress token: it is the same for two
+// raw tokens that denote the same id.
 func IDKey(id []byte) string {
-	var room [64]byte
-	return string(appendKey(room[:0], id))
+	var buf [64]byte
+	return string(appendKey(buf[:0], id))
 }
 
-// appendKey appends what an id is compared by. A number is its raw token:
-// 9007199254740993 is not …992, and 1 is not 1.0. A string is its content,
-// because peers escape the same string differently ("é" and "\u00e9"); its quote
-// keeps it apart from a number.
+// appendKey appends the comparable form of an id. A number is compared by its raw token,
+// so 9007199254740993 differs from …992 and 1 from 1.0. A string is compared by its
+// content, because peers escape the same string differently ("é" and "\u00e9"). Its quote
+// distinguishes it from a number.
 func appendKey(dst, id []byte) []byte {
 	if len(id) < 2 || id[0] != '"' || bytes.IndexByte(id, '\\') < 0 {
 		return append(dst, id...)

@@ -62,7 +62,8 @@ func TestIDKey(t *testing.T) {
 	}
 }
 
-// TestPendingSameID: a client that uses an id twice gets two answers, in order.
+// TestPendingSameID checks that a client that uses an id twice gets both responses, in
+// order.
 func TestPendingSameID(t *testing.T) {
 	p := NewPending()
 	for i := range uint64(3) {

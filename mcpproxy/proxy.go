@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// ErrClientGone is in the chain of what RunServer returns when the client no
-// longer reads.
+// ErrClientGone is in the chain of the error of RunServer when the client no longer reads.
 var ErrClientGone = errors.New("the client no longer reads")
 
-// Proxy relays between one client and whatever stands for its server. The two
-// directions run independently, each on the goroutine that called it.
+// Proxy relays between one client and its servers. The two directions run independently,
+// each on the goroutine that called it.
 type Proxy struct {
 	Client *Conn
 	Hooks  Hooks
 
 	Requests       *Pending // of the client
-	ServerRequests *Pending // of the server: ids of the two directions are unrelated
+	ServerRequests *Pending // of the server; ids of the two directions are unrelated
 
 	lastBatch uint64
 }
@@ -30,13 +29,13 @@ func NewProxy(client *Conn, hooks Hooks) *Proxy {
 	return p
 }
 
-// maxServerRequests bounds what a server can make us remember: a client may never answer
-// it, and what is remembered outlives the frame.
+// maxServerRequests bounds the memory, in bytes, of the requests of a server that wait for
+// responses. The client may never respond to them.
 const maxServerRequests = 4 << 20
 
-// RunClient forwards the client's frames to up until the client ends, which is
-// no error. Lines that are not JSON are forwarded as they are: what to say to
-// them is the server's business. An error of up ends it too.
+// RunClient forwards the client's frames to up until the client ends, which is not an
+// error. Lines that are not JSON are forwarded unchanged, so that the server responds to
+// them. An error of up ends RunClient.
 func (p *Proxy) RunClient(up Upstream) error {
 	var call Call
 	for {
@@ -59,8 +58,8 @@ func (p *Proxy) RunClient(up Upstream) error {
 	}
 }
 
-// trackClient enters requests before they are sent, since the answer may come
-// while Send is still returning. It reports whether anything is left to be sent.
+// trackClient records requests before they are sent, because the response may arrive
+// before Send returns. It reports whether any message is left to send.
 func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 	var batch uint64
 	if f.Batch {
@@ -88,8 +87,8 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 			}
 		case Notification:
 			if e.Cancels != nil && string(e.Method) == methodCancelled {
-				// 2025-11-25, "Cancellation, Behavior Requirements": there is no answer
-				// to a request that was cancelled. One that comes all the same passes.
+				// 2025-11-25, "Cancellation, Behavior Requirements": a cancelled request
+				// has no response. A response that is sent anyway is forwarded.
 				p.Requests.Drop(e.Cancels, func(*Call) bool { return true })
 			}
 		}
@@ -99,7 +98,7 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 
 const methodCancelled = "notifications/cancelled"
 
-// removeMessages takes messages out of a frame and reports whether one is left.
+// removeMessages cuts messages out of a frame and reports whether one is left.
 func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 	if len(cuts) == 0 {
 		return true
@@ -111,9 +110,9 @@ func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 	return true
 }
 
-// RunServer forwards the frames of one server to the client until the server
-// ends, which is no error. What is no MCP message is diverted to Hooks.Junk, and
-// an answer to a request that is already answered is dropped.
+// RunServer forwards the frames of one server to the client until the server ends, which
+// is not an error. Lines that are not MCP messages go to Hooks.Junk. A response to a
+// request that is already Answered is dropped.
 func (p *Proxy) RunServer(server *Conn) error {
 	t := serverTracker{p: p}
 	return p.Hooks.Receive(server.Reader, func(f *Frame) error {
@@ -127,15 +126,15 @@ func (p *Proxy) RunServer(server *Conn) error {
 	})
 }
 
-// serverTracker is what RunServer keeps from frame to frame.
+// serverTracker is the state that RunServer keeps from frame to frame.
 type serverTracker struct {
 	p         *Proxy
 	call      Call
-	firstSeen bool // the first answer has come
+	firstSeen bool // Hooks.FirstResponse has accepted a response
 }
 
-// track looks at the messages of a frame of the server, and reports whether
-// anything is left to be sent to the client.
+// track processes the messages of a server's frame and reports whether any message is left
+// to send to the client.
 func (t *serverTracker) track(f *Frame) bool {
 	p := t.p
 	var cuts []*Span
@@ -162,8 +161,8 @@ func (t *serverTracker) track(f *Frame) bool {
 					p.Hooks.Progress(e)
 				}
 			case methodCancelled:
-				// Of its own request, or, in 2026-07-28 ("Subscriptions"), the end of
-				// the client's.
+				// The server cancels its own request or, in 2026-07-28
+				// ("Subscriptions"), ends a subscription of the client.
 				if e.Cancels != nil && !p.ServerRequests.Drop(e.Cancels, func(*Call) bool { return true }) {
 					p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
 				}
@@ -173,7 +172,7 @@ func (t *serverTracker) track(f *Frame) bool {
 	return p.removeMessages(f, cuts)
 }
 
-// trackResponse reports whether the answer is not to be forwarded.
+// trackResponse matches a response to its request and reports whether to drop it.
 func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	p := t.p
 	var c *Call

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sink is an Upstream that keeps what it is sent.
+// sink is an Upstream that keeps the frames sent to it.
 type sink struct{ bytes.Buffer }
 
 func (s *sink) Send(f *Frame) error { return NewWriter(s).Send(f) }
@@ -112,8 +112,8 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// BenchmarkRelay is one frame there and one of the same size back, through four
-// pipes and both pumps, with a server that answers at once.
+// BenchmarkRelay measures one frame to the server and one of the same size back, through
+// four pipes and both directions of the proxy. The server responds at once.
 func BenchmarkRelay(b *testing.B) {
 	for _, size := range []struct {
 		name string
@@ -137,8 +137,7 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// relay runs a proxy between run and a server that reads ask bytes and then
-// writes answer.
+// relay runs a proxy between run and a server that reads ask bytes and then writes answer.
 func relay(tb testing.TB, ask, size int, answer []byte, run func(io.Writer, io.Reader)) {
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
@@ -174,7 +173,8 @@ func relay(tb testing.TB, ask, size int, answer []byte, run func(io.Writer, io.R
 	}
 }
 
-// TestProxyAnsweredInABatch: of a batch only what was answered already is cut out.
+// TestProxyAnsweredInABatch checks that only the responses to Answered requests are cut
+// out of a batch.
 func TestProxyAnsweredInABatch(t *testing.T) {
 	in := `[{"id":1,"result":{}} , {"id":2,"result":{}}, 7, {"id":3,"result":{}}, {"id":4,"result":{}}]` + "\r\n" +
 		`[{"id":5,"result":{}},{"id":6,"result":{}}]` + "\n" + `{"id":7,"result":{}}` + "\n" + `{"id":8,"result":{}}` + "\n"
@@ -193,7 +193,7 @@ func TestProxyAnsweredInABatch(t *testing.T) {
 	}
 }
 
-// TestProxyCancelled: of both sides, and by either of the two readings of a server's.
+// TestProxyCancelled covers cancellations by both sides, and both meanings of a server's.
 func TestProxyCancelled(t *testing.T) {
 	note := func(id string) string {
 		return `{"method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"x"}}` + "\n"
@@ -223,8 +223,8 @@ func TestProxyCancelled(t *testing.T) {
 	}
 }
 
-// TestProxyServerRequest: a request that is not for the client goes no further, and an
-// answer of the client to one that is answered goes no further either.
+// TestProxyServerRequest checks that a request taken by Hooks.ServerRequest is not
+// forwarded, and that a client's response to an Answered request is not forwarded either.
 func TestProxyServerRequest(t *testing.T) {
 	var out bytes.Buffer
 	var replies []string
@@ -249,7 +249,8 @@ func TestProxyServerRequest(t *testing.T) {
 	}
 }
 
-// TestProxyTooManyPending: a server cannot fill our memory with requests that nobody answers.
+// TestProxyTooManyPending checks that a server cannot fill our memory with requests that
+// the client does not respond to.
 func TestProxyTooManyPending(t *testing.T) {
 	var in bytes.Buffer
 	const n, size = 3 * maxServerRequests / 100_000, 100_000

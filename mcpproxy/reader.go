@@ -9,16 +9,16 @@ const (
 	// DefaultLimit is the largest frame of a Reader whose limit is 0.
 	DefaultLimit = 64 << 20
 
-	readSize    = 64 << 10 // one read: what a pipe holds
-	maxInMemory = 4 << 20  // frames beyond it go to a file
-	keepBuffer  = 256 << 10
-	shrinkAfter = 64 // frames that did not need a grown buffer until it is given back
+	readSize    = 64 << 10  // bytes of one read: the capacity of a pipe
+	maxInMemory = 4 << 20   // larger frames go to a file
+	keepBuffer  = 256 << 10 // a larger buffer is released when it is no longer needed
+	shrinkAfter = 64        // small frames in a row before a larger buffer is released
 )
 
 // Reader cuts a stream into frames.
 //
-// Invariant: buf[start:end] has been read and not been returned; buf[:scanned]
-// of it has been fed to the scanner and holds no newline.
+// Invariant: buf[start:end] was read and not yet returned. The scanner has seen
+// buf[start:scanned], which holds no newline.
 type Reader struct {
 	src   io.Reader
 	limit int64
@@ -26,14 +26,14 @@ type Reader struct {
 	buf         []byte
 	start, end  int
 	scanned     int
-	smallFrames int // frames in a row that fit a fresh buffer
+	smallFrames int // frames in a row that fit a new buffer
 	err         error
 
 	scan  Scanner
 	frame Frame
 }
 
-// NewReader returns a Reader of src with frames of at most limit bytes; 0 means
+// NewReader returns a Reader of src for frames of at most limit bytes. A limit of 0 means
 // DefaultLimit.
 func NewReader(src io.Reader, limit int64) *Reader {
 	if limit <= 0 {
@@ -42,8 +42,8 @@ func NewReader(src io.Reader, limit int64) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
-// Next returns the next frame. After the last one, which may lack a line end, it
-// returns the error of the source: io.EOF at a clean end.
+// Next returns the next frame. After the last one, which may lack a line end, it returns
+// the error of the source: io.EOF at a clean end.
 func (r *Reader) Next() (*Frame, error) {
 	r.shrink()
 	r.frame.reset()
@@ -78,7 +78,7 @@ func (r *Reader) finish(to int) *Frame {
 	f.Batch = f.firstByte == '['
 	r.scanned = to
 	switch {
-	case f.Size > 0: // earlier parts are in the spill, or gone
+	case f.Size > 0: // earlier parts are in the spill, or were dropped
 		r.spillOut()
 	default:
 		f.line = r.buf[r.start:to]
@@ -91,8 +91,8 @@ func (r *Reader) finish(to int) *Frame {
 	return f
 }
 
-// spillOut moves buf[start:scanned] to the end of the spill, or drops it when
-// the frame is oversized.
+// spillOut moves buf[start:scanned] to the end of the spill, or drops it when the frame is
+// oversized.
 func (r *Reader) spillOut() {
 	f := &r.frame
 	part := r.buf[r.start:r.scanned]
@@ -114,7 +114,7 @@ func (r *Reader) spillOut() {
 	}
 }
 
-// fill reads once, making room first.
+// fill makes room in the buffer and reads once.
 func (r *Reader) fill() {
 	if r.start == r.end {
 		r.start, r.end, r.scanned = 0, 0, 0
@@ -142,7 +142,7 @@ func (r *Reader) fill() {
 	r.err = io.ErrNoProgress
 }
 
-// shrink gives a grown buffer back once it is no longer needed.
+// shrink replaces a grown buffer that is no longer needed.
 func (r *Reader) shrink() {
 	if len(r.buf) <= keepBuffer {
 		return

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestReader: the frames put together are the bytes that went in, whatever the
-// sizes of frames and of reads.
+// TestReader checks that the frames together are the bytes of the stream, for all sizes of
+// frames and reads.
 func TestReader(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var in []byte
@@ -75,7 +75,8 @@ func TestReaderError(t *testing.T) {
 	}
 }
 
-// TestReaderLimit: the id is found wherever it stands, and the next frame is read.
+// TestReaderLimit checks that an oversized frame is reported with its id, wherever the id
+// stands, that the next frame is read, and that the limit is exact.
 func TestReaderLimit(t *testing.T) {
 	for _, limit := range []int64{100, maxInMemory / 2, maxInMemory + 1000} {
 		pad := strings.Repeat("x", int(limit)+10)
@@ -103,7 +104,8 @@ func TestReaderLimit(t *testing.T) {
 	}
 }
 
-// TestReaderMemory: a line beyond the limit is not held (lifecycle tests 1 GiB).
+// TestReaderMemory checks that an oversized line is not held in memory. Package lifecycle
+// tests 1 GiB.
 func TestReaderMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 256 MiB")

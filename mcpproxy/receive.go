@@ -2,11 +2,11 @@ package mcpproxy
 
 import "errors"
 
-// Receive reads the frames of one server until it ends, which is no error. Lines
-// that are no MCP message go to Junk and frames that must not be forwarded to
-// Oversized; all others are given to message, whose error ends it. No other hook
-// is called: it is how RunServer reads, for those who send what they read
-// elsewhere than to one client.
+// Receive reads the frames of one server until it ends, which is not an error. Lines that
+// are not MCP messages go to Junk, and frames that must not be forwarded go to Oversized.
+// All other frames go to message, whose error ends Receive. No other hook is called.
+// RunServer reads this way; callers that do not forward to a single client use Receive
+// directly.
 func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 	for {
 		f, err := server.Next()
@@ -31,11 +31,12 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 	}
 }
 
-// ErrTooManyReserved is the Err of a frame with more members of ours than are looked into:
-// no server has a reason to write one.
-var ErrTooManyReserved = errors.New("it has too many members whose names begin with " + ReservedPrefix)
+// ErrTooManyReserved is the Err of a frame with more reserved members than are recorded.
+// No server has a reason to write such a frame.
+var ErrTooManyReserved = errors.New("the frame has too many members whose names begin with " + ReservedPrefix)
 
-// exceedsReserved refuses such a frame: a member that is not found is not taken out.
+// exceedsReserved marks a frame with too many reserved members as oversized, because
+// members that are not recorded could not be removed.
 func exceedsReserved(f *Frame) bool {
 	for i := range f.Messages {
 		if len(f.Messages[i].Reserved) == MaxReserved {

@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// TestReceive: who sends a server's frames elsewhere is given the same ones.
+// TestReceive checks that Receive passes the same frames as RunServer.
 func TestReceive(t *testing.T) {
 	const limit = 20_000
 	in := "Listening\n" + `{"id":1,"result":{}}` + "\n" + "[7]\n" + `{"id":2,"result":"` + strings.Repeat("x", limit) + `"}` + "\n" +
@@ -47,8 +47,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveTooManyReserved: a frame with more members of ours than are looked into is not
-// forwarded at all.
+// TestReceiveTooManyReserved checks that a frame with too many reserved members is not
+// forwarded.
 func TestReceiveTooManyReserved(t *testing.T) {
 	in := `{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/denials":[],`, 1000) + `"a":1}}}` + "\n{}\n"
 	var out bytes.Buffer

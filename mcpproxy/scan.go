@@ -1,14 +1,14 @@
 package mcpproxy
 
-// Scan scans one whole line and returns what its message or messages say. The
-// line end may be included. Result and line stay valid until the next use of s.
+// Scan scans one whole line, with or without its line end, and returns the envelopes of
+// its messages. Result and line are valid until the next use of s.
 func (s *Scanner) Scan(line []byte) ([]Envelope, Flaw) {
 	s.Reset()
 	s.Feed(line)
 	return s.Finish()
 }
 
-// state is what the scanner expects next.
+// state is the position in the grammar: what the scanner expects next.
 type state uint8
 
 const (
@@ -31,59 +31,59 @@ const (
 	sExpSign                 // number: after the sign of the exponent
 	sExpDigits               // number: in the exponent
 	sLiteral                 // in true, false or null
-	sTrail                   // behind a second value: nothing more is looked at
-	sBad                     // malformed: nothing more is looked at
+	sTrail                   // after a second value: the rest is ignored
+	sBad                     // malformed: the rest is ignored
 )
 
-// maxDepth is the nesting that encoding/json accepts.
+// maxDepth is the nesting depth that encoding/json accepts.
 const maxDepth = 10000
 
-// maxScopes is how many of them are looked into. The deepest value whose end is
-// wanted is a member of ours in params.capabilities.experimental of a message in
-// a batch; level 0 is outside of everything.
+// maxScopes is the number of nesting levels whose scope is recorded. The deepest value
+// whose end is needed is a reserved member in params.capabilities.experimental of a
+// message in a batch. Level 0 is outside of all containers.
 const maxScopes = 7
 
-// Scanner is an incremental scan of one frame: Reset, Feed any number of times,
-// Finish. It checks the whole grammar of JSON, keeps a bounded amount of memory
-// whatever it is fed, and allocates nothing once it is warm.
+// Scanner scans one frame incrementally: call Reset, then Feed any number of times, then
+// Finish. It checks the whole grammar of JSON, uses a bounded amount of memory for any
+// input, and allocates nothing once it is warm.
 type Scanner struct {
 	state     state
-	off       int64 // bytes fed before the current chunk
+	off       int64 // bytes fed before the current part
 	flaws     Flaw
 	firstByte byte // first byte of the outermost value; 0 for a blank line
 
 	depth     int
-	object    [maxDepth/64 + 1]uint64 // one bit a level: an object, not an array
-	scopes    [maxScopes]scope        // by depth, as far as anything is known
-	openSpans [maxScopes]*Span        // the same: whose End the close sets
+	object    [maxDepth/64 + 1]uint64 // one bit for each level: object or array
+	scopes    [maxScopes]scope        // by depth
+	openSpans [maxScopes]*Span        // by depth: the span whose End closeContainer sets
 	keys      [scopeCount]keySet
 
-	str         strKind // what the current string is
-	hasEscape   bool    // it has a backslash
-	hexLeft     int8    // digits of \uXXXX still to come
-	literalRest string  // rest of the current literal
-	nextKey     key     // whose value comes next, in the place at depth
-	keyAt       int64   // where its name starts
-	valueSpan   *Span   // the scalar being read, if anybody wants to know its end
+	str         strKind // the role of the current string
+	hasEscape   bool    // the current string holds a backslash
+	hexLeft     int8    // digits of \uXXXX that are still to come
+	literalRest string  // the rest of the current literal
+	nextKey     key     // the member whose value comes next
+	keyAt       int64   // offset of its name
+	valueSpan   *Span   // span of the scalar being read, or nil
 
-	foldedKey   bool // next is what it is only but for its case
-	shadowDepth int  // depth of a container with such a name; 0: not inside of one
+	foldedKey   bool // the name of nextKey is written in another case
+	shadowDepth int  // depth of the container with such a name that surrounds this value; 0 for none
 
 	capturing   bool
 	capturedKey key
-	text        []byte // what was captured; envelopes point into it
+	text        []byte // captured tokens; envelopes point into it
 	tokenStart  int    // start of the current token in text
 
-	bomBytes int // bytes of a byte order mark at the start
+	bomBytes int // bytes of a byte order mark seen at the start
 
-	partialRune [4]byte // an unfinished character at the end of the last chunk
+	partialRune [4]byte // an incomplete character at the end of the last part
 	partialLen  int
 
 	msgs    []Envelope
 	fields  []fields
-	skipped int // elements of a batch that are no messages, or too many
+	skipped int // elements of a batch that are not messages, or are too many
 
-	scratch       Envelope // in a shadow
+	scratch       Envelope // for members inside of shadowDepth
 	scratchFields fields
 }
 
@@ -106,7 +106,7 @@ func (s *Scanner) Reset() {
 	s.text = s.text[:0]
 }
 
-// Feed scans the next chunk of the frame. Nothing of b is kept.
+// Feed scans the next part of the frame. It keeps no reference to b.
 func (s *Scanner) Feed(b []byte) {
 	s.checkUTF8(b)
 	mark := 0 // where the captured token starts in b
@@ -213,7 +213,7 @@ loop:
 				s.bomBytes++
 				s.flaws |= FlawText
 				i++
-			case s.bomBytes == 1 || s.bomBytes == 2: // half of one
+			case s.bomBytes == 1 || s.bomBytes == 2: // an incomplete byte order mark
 				st = sBad
 			case c == '"':
 				s.beginValue(c, s.off+int64(i))

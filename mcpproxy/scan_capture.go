@@ -1,13 +1,13 @@
 package mcpproxy
 
 const (
-	maxText     = 1 << 20 // captured text of one frame
-	keepTextCap = 1 << 16 // what is kept from frame to frame
-	maxBatch    = 4096    // members of a batch that are looked into
+	maxText     = 1 << 20 // bytes of text that are captured of one frame
+	keepTextCap = 1 << 16 // bytes of a text buffer that is kept from frame to frame
+	maxBatch    = 4096    // messages of a batch that are scanned
 )
 
-// fields are the tokens of one envelope, as ranges of Scanner.text. The zero
-// range is an absent token: see Scanner.Finish.
+// fields holds the captured tokens of one envelope as ranges of Scanner.text. The zero
+// range means that the token is absent: see Scanner.resolveToken.
 type fields struct {
 	id, method, name, code, version, cancels, token [2]int
 
@@ -15,7 +15,7 @@ type fields struct {
 	progressAt Span
 }
 
-// scope returns what the innermost open container is.
+// scope returns the scope of the innermost open container.
 func (s *Scanner) scope() scope {
 	if s.depth < len(s.scopes) {
 		return s.scopes[s.depth]
@@ -28,9 +28,9 @@ func (s *Scanner) inObject() bool {
 	return s.object[d>>6]>>(d&63)&1 == 1
 }
 
-// envelope is the message being scanned. In the shadow of a name that is a known
-// one but for its case it is a scratch one: most readers do not see what stands
-// there, but some do.
+// envelope returns the message that is being scanned. Inside of a member whose name
+// differs from a known one in case only (see Scanner.shadowDepth), it returns a scratch
+// envelope. Most readers ignore such a member, and some do not.
 func (s *Scanner) envelope() (*Envelope, *fields) {
 	if s.shadowDepth != 0 {
 		return &s.scratch, &s.scratchFields
@@ -38,8 +38,8 @@ func (s *Scanner) envelope() (*Envelope, *fields) {
 	return &s.msgs[len(s.msgs)-1], &s.fields[len(s.fields)-1]
 }
 
-// beginValue notes the start of a value: whose member it is, and what to capture. It
-// returns the place that the value is when it turns out to be a container.
+// beginValue notes the start of a value: the member that it belongs to and the token to
+// capture. It returns the scope that the value opens if it is a container.
 func (s *Scanner) beginValue(c byte, at int64) scope {
 	p, m := s.scope(), s.nextKey
 	s.nextKey, s.valueSpan, s.capturing, s.capturedKey = keyUnknown, nil, false, keyUnknown
@@ -90,7 +90,7 @@ func (s *Scanner) beginMessage(at int64) scope {
 		s.skipped++
 		return scopeNone
 	}
-	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.fields) { // in place: they are large
+	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.fields) { // without a copy, since both are large
 		s.msgs, s.fields = s.msgs[:n+1], s.fields[:n+1]
 		s.msgs[n], s.fields[n] = Envelope{}, fields{}
 	} else {
@@ -100,7 +100,7 @@ func (s *Scanner) beginMessage(at int64) scope {
 	return scopeMessage
 }
 
-// openContainer opens a container.
+// openContainer enters an object or an array.
 func (s *Scanner) openContainer(c byte, at int64) state {
 	p := s.beginValue(c, at)
 	span := s.valueSpan
@@ -124,7 +124,7 @@ func (s *Scanner) openContainer(c byte, at int64) state {
 	return sKeyOrEnd
 }
 
-// closeContainer closes the innermost container, which ends before end.
+// closeContainer leaves the innermost container, which ends before end.
 func (s *Scanner) closeContainer(end int64, empty bool) state {
 	if s.depth < len(s.scopes) {
 		if span := s.openSpans[s.depth]; span != nil {
@@ -141,15 +141,15 @@ func (s *Scanner) closeContainer(end int64, empty bool) state {
 	return s.afterValue()
 }
 
-// closeMessage notes where a message ends. The spans of envelopes that are still
-// growing cannot be pointed into, except for those of the last one.
+// closeMessage notes the end of a message. Only spans of the last envelope may be pointed
+// to, because earlier ones move when the slice grows.
 func (s *Scanner) closeMessage(end int64) {
 	if n := len(s.msgs); n > 0 && s.msgs[n-1].Self.End == 0 {
 		s.msgs[n-1].Self.End = end
 	}
 }
 
-// afterValue is the state behind a value.
+// afterValue returns the state after a value.
 func (s *Scanner) afterValue() state {
 	if s.depth == 0 {
 		return sDone
@@ -157,7 +157,7 @@ func (s *Scanner) afterValue() state {
 	return sAfter
 }
 
-// endString takes the string that ends before b[i], quote included.
+// endString handles the end of a string, which ends before b[i] with its closing quote.
 func (s *Scanner) endString(b []byte, mark, i int) state {
 	if s.str != strKey {
 		return s.endScalar(b, mark, i)
@@ -166,7 +166,7 @@ func (s *Scanner) endString(b []byte, mark, i int) state {
 	if s.capturing {
 		s.appendToken(b[mark : i-1])
 	}
-	if s.capturing { // still: the bound was not met
+	if s.capturing { // appendToken has not reached the bound
 		s.capturing = false
 		name := s.text[s.tokenStart:]
 		if s.hasEscape {
@@ -185,7 +185,7 @@ func (s *Scanner) endString(b []byte, mark, i int) state {
 	return sColon
 }
 
-// endScalar takes the value that ends before b[i].
+// endScalar handles the end of a scalar value, which ends before b[i].
 func (s *Scanner) endScalar(b []byte, mark, i int) state {
 	if s.valueSpan != nil {
 		s.valueSpan.End = s.off + int64(i)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// scope is an object or array whose members mean something to the scanner.
+// scope is an object or array whose members the scanner knows.
 type scope uint8
 
 const (
@@ -22,10 +22,10 @@ const (
 	scopeCapabilities
 	scopeExperimental // params.capabilities.experimental
 	scopeErrorData
-	scopeCount // how many there are
+	scopeCount // the number of scopes
 )
 
-// key is a name that the scanner knows in some place.
+// key is a member name that the scanner knows in some scope.
 type key uint8
 
 const (
@@ -56,9 +56,9 @@ const (
 	keyReserved // any name that begins with OwnPrefix
 )
 
-// knownKeys lists the members of each place. A name that differs from one of them
-// only in case is a flaw, because some decoders (encoding/json, which folds as
-// bytes.EqualFold does) take it for that one.
+// knownKeys lists the members of each scope. A name that equals one of them but for its
+// case is a flaw, because some decoders accept it (encoding/json compares names by
+// bytes.EqualFold).
 var knownKeys = [scopeCount][]struct {
 	name string
 	m    key
@@ -75,22 +75,22 @@ var knownKeys = [scopeCount][]struct {
 	scopeCapabilities: {{"roots", keyRoots}, {"experimental", keyExperimental}},
 }
 
-// maxKeys is how many unknown names of one object are remembered.
+// maxKeys is the number of unknown names that are recorded for one object.
 const maxKeys = 32
 
 // keySet is the set of member names of one open object.
 type keySet struct {
-	seen   uint32 // bits by member
-	n      int    // unknown ones
+	seen   uint32 // one bit for each known key
+	n      int    // number of unknown names
 	exact  [maxKeys]uint64
 	folded [maxKeys]uint64
 }
 
 func (s *keySet) reset() { s.seen, s.n = 0, 0 }
 
-// add looks a decoded name up and remembers it. Flaws are: it was there before,
-// or it equals another name but for its case. A name that is a known one but for
-// its case comes back as that one, with FlawCase: see Scanner.shadow.
+// add looks up a decoded name and records it. The flaw tells that the name was there
+// before, or that it equals another name but for its case. A name that equals a known key
+// but for its case returns that key with FlawCase: see Scanner.shadowDepth.
 func (s *keySet) add(p scope, name []byte) (key, Flaw) {
 	for _, k := range knownKeys[p] {
 		if string(name) == k.name {
@@ -125,9 +125,9 @@ func (s *keySet) add(p scope, name []byte) (key, Flaw) {
 	return keyUnknown, 0
 }
 
-// hashKey returns FNV-1a of the name and of its case folding. Equal names have
-// equal hashes, so nothing is missed; a collision can only make a frame look
-// worse than it is.
+// hashKey returns FNV-1a of the name and of its case folding. Equal names have equal
+// hashes, so no duplicate is missed. A collision reports a flaw that the frame does not
+// have.
 func hashKey(name []byte) (exact, folded uint64) {
 	const offset, prime = 14695981039346656037, 1099511628211
 	exact, folded = offset, offset
@@ -142,7 +142,7 @@ func hashKey(name []byte) (exact, folded uint64) {
 	return exact, folded
 }
 
-// fold returns the smallest rune that differs from r only in case.
+// fold returns the smallest rune that equals r but for its case.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {

@@ -1,9 +1,9 @@
 package mcpproxy
 
-// target says of a known member of a place which span of the envelope it has, if
-// any, and which place it is as a container; a token that is wanted is captured.
-// Of two values for one name the last one counts, as it does for encoding/json
-// and for JavaScript: what was known of the first is forgotten.
+// target returns the span of the envelope that records the member m of the scope p, if
+// any, and the scope that the member opens as a container. It also starts the capture of a
+// wanted token. Of two values for one name the last one counts, as in encoding/json and
+// JavaScript: what was recorded of the first is cleared.
 func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
 	e, t := s.envelope()
 	switch p {
@@ -46,7 +46,7 @@ func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
 func (s *Scanner) messageTarget(e *Envelope, t *fields, m key, c byte) (*Span, scope) {
 	switch m {
 	case keyID:
-		if c == 'n' { // null is one for JSON-RPC
+		if c == 'n' { // JSON-RPC allows null as an id
 			t.id = [2]int{}
 			s.capturedKey, s.capturing = m, true
 			return &e.IDAt, scopeNone
@@ -62,7 +62,7 @@ func (s *Scanner) messageTarget(e *Envelope, t *fields, m key, c byte) (*Span, s
 			s.flaws |= FlawShape
 		}
 	case keyParams:
-		if e.Params.Present() { // a second one
+		if e.Params.Present() { // a duplicate
 			e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
 			e.CancelsAt, e.TokenAt, t.progressAt = Span{}, Span{}, Span{}
 			t.name, t.version, t.cancels, t.token, t.progress = [2]int{}, [2]int{}, [2]int{}, [2]int{}, [2]int{}
@@ -100,7 +100,8 @@ func (s *Scanner) paramsTarget(e *Envelope, t *fields, m key, c byte) (*Span, sc
 	return nil, scopeNone
 }
 
-// reservedSpan returns the span for a member of ours.
+// reservedSpan returns the span for a reserved member, or nil when MaxReserved are
+// recorded.
 func (s *Scanner) reservedSpan() *Span {
 	own := &s.msgs[len(s.msgs)-1].Reserved
 	if len(*own) == MaxReserved {
@@ -111,7 +112,7 @@ func (s *Scanner) reservedSpan() *Span {
 	return (*own)[len(*own)-1]
 }
 
-// captureString captures a value if it is a string.
+// captureString starts the capture of a value if it is a string.
 func (s *Scanner) captureString(t *[2]int, m key, c byte) {
 	*t = [2]int{}
 	if c == '"' {
@@ -119,8 +120,8 @@ func (s *Scanner) captureString(t *[2]int, m key, c byte) {
 	}
 }
 
-// captureID captures a value if it is a string or a number, and returns the span of
-// such a one.
+// captureID starts the capture of a value if it is a string or a number, and returns span
+// for such a value.
 func (s *Scanner) captureID(t *[2]int, span *Span, m key, c byte) *Span {
 	*t = [2]int{}
 	if c != '"' && c != '-' && (c < '0' || c > '9') {
@@ -133,7 +134,7 @@ func (s *Scanner) captureID(t *[2]int, span *Span, m key, c byte) *Span {
 	return span
 }
 
-// field returns where the token of a member is noted.
+// field returns the range that records the token of a member.
 func (t *fields) field(m key) *[2]int {
 	switch m {
 	case keyID:

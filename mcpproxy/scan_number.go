@@ -15,7 +15,7 @@ func (s *Scanner) beginScalar(c byte) state {
 		s.literalRest = "alse"
 	case c == 'n':
 		s.literalRest = "ull"
-	case c == 'N': // not of RFC 8259: see FlawNumber
+	case c == 'N': // NaN is not in RFC 8259: see FlawNumber
 		s.literalRest = "aN"
 		s.flaws |= FlawNumber
 	case c == 'I':
@@ -27,8 +27,9 @@ func (s *Scanner) beginScalar(c byte) state {
 	return sLiteral
 }
 
-// nextNumberState is the grammar of RFC 8259, "Numbers": the state after c, sDone when c
-// is no longer part of a complete number, sBad when the number is incomplete.
+// nextNumberState implements the grammar of RFC 8259, "Numbers". It returns the state
+// after c, sDone when c does not belong to a number that is complete before it, and sBad
+// when the number is incomplete.
 func nextNumberState(st state, c byte) state {
 	digit := '0' <= c && c <= '9'
 	switch st {

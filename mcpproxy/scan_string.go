@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// byteOrderMark is what some writers begin a stream with, and some readers pass
-// over (RFC 8259, "Character Encoding", permits the latter).
+// byteOrderMark stands at the start of a stream of some writers. RFC 8259, "Character
+// Encoding", allows readers to ignore it.
 const byteOrderMark = "\xef\xbb\xbf"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// noteSpace notes white space between tokens.
+// noteSpace records white space between tokens.
 func (s *Scanner) noteSpace(c byte) {
 	if (c == '\r' || c == '\n') && s.depth > 0 {
 		s.flaws |= FlawLine
@@ -26,9 +26,9 @@ func isHex(c byte) bool {
 
 var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// appendUnescaped appends the decoded content of a string that the scanner has
-// found well-formed. ok is false for a lone surrogate, which decoders disagree on,
-// and for NUL, which ends a string of C.
+// appendUnescaped appends the decoded content of a string that the scanner has found
+// well-formed. ok is false for a lone surrogate, which decoders treat differently, and for
+// NUL, which ends a C string.
 func appendUnescaped(dst, b []byte) (out []byte, ok bool) {
 	ok = true
 	for i := 0; i < len(b); i++ {
@@ -84,7 +84,7 @@ func hex4(b []byte) (r rune) {
 	return r
 }
 
-// checkUTF8 looks for invalid UTF-8, across chunks.
+// checkUTF8 looks for invalid UTF-8, also across the borders of parts.
 func (s *Scanner) checkUTF8(b []byte) {
 	if s.flaws.Has(FlawText) {
 		s.partialLen = 0
@@ -123,9 +123,9 @@ func (s *Scanner) checkUTF8(b []byte) {
 	}
 }
 
-// skipPlain returns the index of the first byte at or after i that ends the plain
-// part of a string: a quote, a backslash or a control character; len(b) if none.
-// Eight bytes at a time: the lowest marked byte of each mask is exact.
+// skipPlain returns the index of the first byte at or after i that ends the plain part of
+// a string: a quote, a backslash or a control character, or len(b). It checks eight bytes
+// at a time. The lowest marked byte of each mask is exact.
 func skipPlain(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {

@@ -122,7 +122,7 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
 		step = max(1, step&0xff)
-		// Bytes in = bytes out.
+		// The frame holds the bytes of the input.
 		r := NewReader(iotest.OneByteReader(bytes.NewReader(data)), 0)
 		var out bytes.Buffer
 		w := NewWriter(&out)
@@ -187,7 +187,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// BenchmarkScan is the cost of looking into a frame.
+// BenchmarkScan measures the scan of one frame.
 func BenchmarkScan(b *testing.B) {
 	for _, size := range []struct {
 		name string

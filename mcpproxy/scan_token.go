@@ -11,8 +11,8 @@ func (s *Scanner) appendToken(part []byte) {
 	s.text = append(s.text, part...)
 }
 
-// storeToken notes the token that ends s.text: a method, name or version without its
-// quotes and decoded, everything else as it is.
+// storeToken records the token that ends s.text. A method, name or version is stored
+// decoded and without quotes, every other token unchanged.
 func (s *Scanner) storeToken() {
 	if s.capturedKey == keyMethod || s.capturedKey == keyName || s.capturedKey == keyVersion {
 		s.tokenStart++
@@ -31,10 +31,10 @@ func (s *Scanner) storeToken() {
 	*t.field(s.capturedKey) = [2]int{s.tokenStart, len(s.text)}
 }
 
-// methodProgress is the notification whose token is that of another message.
+// methodProgress is the notification that carries the progress token of another message.
 const methodProgress = "notifications/progress"
 
-// Finish ends the frame.
+// Finish ends the frame and returns its envelopes and flaws.
 func (s *Scanner) Finish() ([]Envelope, Flaw) {
 	if s.state >= sMinus && s.state <= sExpDigits && nextNumberState(s.state, ' ') == sDone {
 		s.state = s.endScalar(nil, 0, 0)
@@ -57,8 +57,9 @@ func (s *Scanner) Finish() ([]Envelope, Flaw) {
 	return s.msgs, s.flaws
 }
 
-// resolveToken resolves a range. A captured token never starts at 0 with length 0: a
-// string keeps its opening quote before it, everything else has a byte.
+// resolveToken returns the bytes of a range. A captured token is never the range of length
+// 0 at 0: a string has its opening quote before it, every other token has at least one
+// byte.
 func (s *Scanner) resolveToken(r [2]int) []byte {
 	if r == [2]int{} {
 		return nil
@@ -66,7 +67,8 @@ func (s *Scanner) resolveToken(r [2]int) []byte {
 	return s.text[r[0]:r[1]:r[1]]
 }
 
-// unescape decodes the escapes of a string in place; the result is never longer.
+// unescape decodes the escapes of a string in place. The result is never longer than the
+// input.
 func (s *Scanner) unescape(b []byte) []byte {
 	out, ok := appendUnescaped(b[:0], b)
 	if !ok {

@@ -8,8 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// TestTokens: ids and the like are found where they stand, and replacing them
-// changes nothing else.
+// TestTokens checks the spans of ids and tokens: replacing them changes nothing else.
 func TestTokens(t *testing.T) {
 	type want struct{ id, cancels, token, sent string }
 	for in, want := range map[string]want{
@@ -68,7 +67,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensInASpill: also of a frame that is too large for memory.
+// TestTokensInASpill does the same for a frame that is too large for memory.
 func TestTokensInASpill(t *testing.T) {
 	pad := strings.Repeat("x", maxInMemory+1)
 	f := frameOf(t, `{"params":{"pad":"`+pad+`","_meta":{"progressToken":"a"}},"id":1}`)
@@ -80,8 +79,8 @@ func TestTokensInASpill(t *testing.T) {
 	}
 }
 
-// FuzzTokens: a message whose tokens are replaced is the message with other
-// tokens, and replacing them by themselves changes no byte.
+// FuzzTokens checks that a message with replaced tokens differs in those tokens only, and
+// that replacing tokens by themselves changes no byte.
 func FuzzTokens(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"method":"m","params":{"_meta":{"progressToken":"t"},"requestId":5}}`, `{"params":{"progressToken":1,"_meta":{}},"method":"notifications/progress"}`,

@@ -8,19 +8,21 @@ import (
 	"sync/atomic"
 )
 
-// spill holds the bytes of a frame which is too large for memory, in a file without
-// a name. Where there is none, or it takes no more (a full disk, a limit), memory has
-// the rest: what was taken is never lost, and a frame has a limit. Several frames may
-// have a part in it: a frame and its detached copy, the messages of a batch.
+// spill holds the bytes of a frame that is too large for memory in a file without a name.
+// When no file can be made, or the file takes no more (a full disk, a limit), the rest
+// stays in memory. So bytes once accepted are never lost, and the frame limit bounds the
+// memory. Several frames may share a spill: a frame and its detached copy, or the messages
+// of a batch.
 //
-// Invariant: of [0, end) the file holds what is below edge, pieces what is not.
+// Invariant: of [0, end) the file holds the bytes below fileEnd, and pieces holds the
+// others.
 type spill struct {
-	File    *os.File // nil without one
+	File    *os.File // nil when no file could be made
 	fileEnd int64
 	end     int64
 	users   atomic.Int32
 
-	pieces [][]byte // by position, each of pieceSize; nil where the file has it all
+	pieces [][]byte // by position, each of pieceSize; nil where the file holds all of it
 }
 
 const pieceSize = 1 << 20
@@ -35,10 +37,10 @@ func newSpill() *spill {
 	return s
 }
 
-// Write adds to the end.
+// Write appends p.
 func (s *spill) Write(p []byte) (int, error) { return s.WriteAt(p, s.end) }
 
-// WriteAt writes at a place that is not behind the end.
+// WriteAt writes at an offset that is at most the end.
 func (s *spill) WriteAt(p []byte, at int64) (n int, err error) {
 	if at < s.fileEnd {
 		n, err = s.File.WriteAt(p[:min(int64(len(p)), s.fileEnd-at)], at)
@@ -55,7 +57,7 @@ func (s *spill) WriteAt(p []byte, at int64) (n int, err error) {
 	return len(p), nil
 }
 
-// shrinkFile takes what the file has from a place on into memory.
+// shrinkFile moves the bytes of the file from offset to on into memory.
 func (s *spill) shrinkFile(to int64) error {
 	if held := min(s.fileEnd, s.end) - to; held > 0 {
 		rest := make([]byte, held)
@@ -84,7 +86,7 @@ func (s *spill) storeInMemory(p []byte, at int64) {
 	}
 }
 
-// ReadAt is that of io.ReaderAt.
+// ReadAt implements io.ReaderAt.
 func (s *spill) ReadAt(p []byte, at int64) (n int, err error) {
 	if at < s.fileEnd {
 		n, err = s.File.ReadAt(p[:min(int64(len(p)), s.fileEnd-at)], at)
@@ -103,7 +105,7 @@ func (s *spill) ReadAt(p []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// share returns s for one more user.
+// share adds a user of s and returns s.
 func (s *spill) share() *spill {
 	if s != nil {
 		s.users.Add(1)
@@ -111,15 +113,15 @@ func (s *spill) share() *spill {
 	return s
 }
 
-// release ends the use by one.
+// release removes a user. The last one closes the file.
 func (s *spill) release() {
 	if s.users.Add(-1) == 0 && s.File != nil {
 		s.File.Close()
 	}
 }
 
-// unlinkedTempFile returns a file that has lost its name again. Where an open file
-// cannot be removed (Windows) it fails.
+// unlinkedTempFile returns a file whose name has been removed. It fails on Windows, where
+// an open file cannot be removed.
 func unlinkedTempFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "mcp-jail-frame-")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// noFiles takes the directory for temporary files away.
+// noFiles removes the directory for temporary files.
 func noFiles(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -17,13 +17,14 @@ func noFiles(t *testing.T) {
 	}
 }
 
-// TestSpillWithoutAFile: what is too large for memory is held there all the same.
+// TestSpillWithoutAFile checks that a large frame stays in memory when no file can be
+// made.
 func TestSpillWithoutAFile(t *testing.T) {
 	noFiles(t)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }
 
-// TestProxyWithoutAFile: in both directions.
+// TestProxyWithoutAFile does the same for both directions of a proxy.
 func TestProxyWithoutAFile(t *testing.T) {
 	noFiles(t)
 	line := `{"method":"m","params":{"pad":"` + strings.Repeat("x", 2*maxInMemory) + `"}}` + "\n"
@@ -38,7 +39,7 @@ func TestProxyWithoutAFile(t *testing.T) {
 	}
 }
 
-// relays reads and sends frames with these texts, whole, detached and as a batch.
+// relays reads and sends frames with these texts whole, detached and as a batch.
 func relays(t *testing.T, texts ...string) {
 	t.Helper()
 	var in string
@@ -79,8 +80,8 @@ func relays(t *testing.T, texts ...string) {
 	}
 }
 
-// TestSpillRetreats: a file that takes no more keeps what it has, and gives up what is
-// to be written over.
+// TestSpillRetreats checks a file that accepts no more bytes: it keeps those that it has,
+// and gives up those that are to be overwritten.
 func TestSpillRetreats(t *testing.T) {
 	s := newSpill()
 	defer s.release()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSpillFull: a file that can grow no more in the midst of a frame.
+// TestSpillFull limits the size of files in the middle of a frame.
 func TestSpillFull(t *testing.T) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {

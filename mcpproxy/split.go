@@ -2,16 +2,16 @@ package mcpproxy
 
 import "io"
 
-// Split returns the messages of a batch as detached frames: the bytes of each,
-// with a newline behind them, and the edits that lie within; what is cut out is
-// left out. Each has the flaws of the whole batch, since what makes one message
-// ambiguous may make another one so. stray is how many elements are missing:
-// those that are no objects, to which JSON-RPC would have an answer without an
-// id, and those beyond the first 4096. A malformed or oversized batch has no
-// messages; of what is no batch the only message is itself.
+// Split returns the messages of a batch as detached frames: the bytes of each followed by
+// a newline, with the edits that lie within. Messages that were cut out are left out. Each
+// frame has the flaws of the whole batch, because a flaw that makes one message ambiguous
+// may affect another. skipped counts the missing elements: those that are not objects, to
+// which JSON-RPC responds without an id, and those after the first 4096. A malformed or
+// oversized batch has no messages. For a frame that is not a batch, Split returns the
+// frame itself, detached.
 //
-// f must not be used afterwards: the messages share its memory, or its file.
-// Close each of them.
+// f must not be used afterwards, because the messages share its memory or its file. Close
+// each of them.
 func (f *Frame) Split() (messages []*Frame, stray int) {
 	switch {
 	case !f.Batch:
@@ -32,8 +32,8 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 	return messages, f.skipped
 }
 
-// part returns the message at a span as a frame, or nil when it is cut out. What
-// follows it in a batch is a comma, a bracket or white space, and is overwritten.
+// part returns the message at a span as a frame, or nil when it was cut out. It overwrites
+// the byte after the message, which is a comma, a bracket or white space.
 func (f *Frame) part(at Span, s *Scanner) *Frame {
 	m := &Frame{Size: at.End - at.Start + 1, firstByte: '{', detached: true}
 	for _, e := range f.edits {
@@ -64,7 +64,7 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 	return m
 }
 
-// scannerWriter is a Scanner that is written to.
+// scannerWriter is an io.Writer that feeds a Scanner.
 type scannerWriter struct{ *Scanner }
 
 func (f scannerWriter) Write(b []byte) (int, error) {

@@ -44,7 +44,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitEdited: edits go with the message that they are in.
+// TestSplitEdited checks that edits stay with their message.
 func TestSplitEdited(t *testing.T) {
 	f := frameOf(t, `[{"id":1,"params":{}},{"id":2},{"id":3,"params":{"a":1}}]`)
 	f.Replace(f.Messages[0].IDAt, []byte(`"one"`))
@@ -60,8 +60,8 @@ func TestSplitEdited(t *testing.T) {
 	}
 }
 
-// TestSplitSpill: the messages of a batch that is too large for memory share its
-// file, which is closed with the last one.
+// TestSplitSpill checks that the messages of a large batch share its file, and that the
+// last one closes it.
 func TestSplitSpill(t *testing.T) {
 	pad := strings.Repeat("x", maxInMemory)
 	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
@@ -91,7 +91,7 @@ func TestSplitSpill(t *testing.T) {
 	}
 }
 
-// FuzzSplit: each message has its bytes, and together they make the answer.
+// FuzzSplit checks that each message keeps its bytes and that a Batch joins them again.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{`[{"id":1,"result":{}},{"id":2,"error":{}}]`, ` [ {"result":1 } , 7,{} ]`, `[[{}],{"id":"\u0061","result":[{}]}]`, `{"id":1,"result":null}`, `[{}]{}`} {
 		f.Add([]byte(s))

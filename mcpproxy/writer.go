@@ -6,26 +6,25 @@ import (
 	"sync"
 )
 
-// Writer is the one writer of a direction. Frames and injected messages are
-// written whole, one after the other, and a peer that does not read blocks
-// everybody who writes. It is safe for concurrent use.
+// Writer is the only writer of a direction. It writes frames and injected messages whole,
+// one after the other. A peer that does not read blocks all callers. It is safe for
+// concurrent use.
 type Writer struct {
 	mu       sync.Mutex
 	dst      io.Writer
-	openLine bool // the last frame had no line end
+	openLine bool // the last frame has no line end
 	err      error
 	scratch  []byte
 }
 
-// ErrGone says that a frame has no bytes to be sent: it was Oversized, or closed.
-var ErrGone = errors.New("the bytes of the frame are gone")
+// ErrGone means that a frame has no bytes to send, because it was Oversized or closed.
+var ErrGone = errors.New("the frame is oversized or closed and has no bytes to send")
 
 // NewWriter returns a Writer to dst.
 func NewWriter(dst io.Writer) *Writer { return &Writer{dst: dst} }
 
-// Send writes a frame with what was inserted into it. After the first error
-// every call returns that error: part of a frame may have been written. ErrGone
-// is not one of those.
+// Send writes a frame with its edits. After an error of the stream every call returns that
+// error, because part of a frame may have been written. ErrGone has no such effect.
 func (w *Writer) Send(f *Frame) error {
 	if f.line == nil && f.spill == nil {
 		return ErrGone
@@ -40,7 +39,7 @@ func (w *Writer) Send(f *Frame) error {
 	return w.err
 }
 
-// Inject writes a message of our own. A missing line end is added, also to the
+// Inject writes a message of our own. It adds a missing line end to the message and to the
 // frame before it.
 func (w *Writer) Inject(line []byte) error {
 	if len(line) == 0 {
@@ -58,8 +57,7 @@ func (w *Writer) Inject(line []byte) error {
 	return w.err
 }
 
-// Replay writes frames that were kept, as they are: the last one may lack its
-// line end.
+// Replay writes recorded frames unchanged. The last one may lack its line end.
 func (w *Writer) Replay(frames []byte) error {
 	if len(frames) == 0 {
 		return nil
@@ -74,15 +72,15 @@ func (w *Writer) Replay(frames []byte) error {
 	return w.err
 }
 
-// EndLine gives the last frame a line end if it had none: for a peer that reads lines and
-// is not sent another one.
+// EndLine adds the line end that the last frame lacks, for a peer that reads lines and
+// gets no further frame.
 func (w *Writer) EndLine() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.endOpenLine()
 }
 
-// endOpenLine makes sure that the stream is between two frames.
+// endOpenLine ensures that the next byte starts a new frame.
 func (w *Writer) endOpenLine() error {
 	if w.err == nil && w.openLine {
 		_, w.err = w.dst.Write([]byte{'\n'})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReplay: frames that were kept are sent as they were, between two frames.
+// TestReplay checks that recorded frames are written unchanged between two frames.
 func TestReplay(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out)
@@ -33,7 +33,8 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// TestInjectBehindASpill: a last frame without a line end, too large for memory.
+// TestInjectBehindASpill injects after a last frame without a line end that is too large
+// for memory.
 func TestInjectBehindASpill(t *testing.T) {
 	last := `{"id":1,"result":"` + strings.Repeat("x", maxInMemory) + `"}`
 	for in, want := range map[string]string{last: last + "\n[]\n", last + "\n": last + "\n[]\n"} {
