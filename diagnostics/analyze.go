@@ -7,28 +7,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzer holds mentions and denials against the profile.
+// analyzer compares evidence with the profile.
 type analyzer struct {
 	ev      *Evidence
-	profile *policy.Profile // never nil: an empty one when the evidence has none
+	profile *policy.Profile // never nil; empty when the evidence has none
 	writer  grantWriter
 
-	ownLines       int  // how many of the lines are the failure's own text
-	mentionsSQLite bool // which speaks of SQLite
+	ownLines       int  // number of lines that are text of the failure
+	mentionsSQLite bool // the text of the failure mentions SQLite
 }
 
-// finding is what the judge found about one name. At most one of blamed and note
-// is set; neither when the name means nothing.
+// finding is the result of analyzing one name. refused and note exclude each other. Both
+// are unset when the name tells nothing.
 type finding struct {
-	refused bool
+	refused bool // the policy refuses the name
 	hint    Hint
 	grant   grant
-	// note says why the policy is not to blame, where that helps: the file does
-	// not exist on the host either, the policy does grant the host.
+	// note tells why the policy is not the cause: the file does not exist on the host
+	// either, or the policy grants the host.
 	note string
 	fix  string
-	// ours: the note is about the policy or the session, and worth saying although the
-	// server has answered.
+	// aboutPolicy means that note concerns the policy or the session, and is shown even
+	// though the server has responded.
 	aboutPolicy bool
 }
 
@@ -42,8 +42,8 @@ func newAnalyzer(ev *Evidence) *analyzer {
 	return a
 }
 
-// analyzeReference judges one name of a text. Without a profile nothing is known to be
-// refused, and so nothing is blamed.
+// analyzeReference analyzes one name of a text. Without a profile nothing is known to be
+// refused.
 func (a *analyzer) analyzeReference(ref reference) finding {
 	if a.ev.Profile == nil {
 		return finding{}
@@ -63,24 +63,24 @@ func (a *analyzer) analyzeReference(ref reference) finding {
 	return finding{}
 }
 
-// attribute makes the verdict that target is refused.
+// attribute returns the finding that target is refused.
 func (a *analyzer) attribute(sure Attribution, axis policy.Axis, target, missing, cause string, n grant) finding {
 	return finding{refused: true, grant: n, hint: Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
 }
 
-// show is a path in the words of the configuration, harmless and in quotes.
+// show returns a path as the configuration writes it, sanitized and in quotes.
 func (a *analyzer) show(path string) string { return a.quote(a.writer.display(path)) }
 
-// quote is quote without the values of secrets: the judge sees them, for what is judged
-// must be the name that was meant.
+// quote quotes s without the values of secrets. The analyzer works on unredacted names,
+// because a redacted name would match another rule.
 func (a *analyzer) quote(s string) string { return quote(a.ev.Redactor.Redact(s)) }
 
-// serverSaid is what the server said, in short.
+// serverSaid returns a shortened quotation of a server's line.
 func (a *analyzer) serverSaid(line string) string {
 	return "the server said " + quote(cut(a.ev.Redactor.Redact(line), 200))
 }
 
-// revealsSecret tells whether the lines for a need would show the value of a variable.
+// revealsSecret reports whether the lines for a grant would contain the value of a secret.
 func (a *analyzer) revealsSecret(n grant) bool {
 	for _, line := range append(a.writer.block(n), a.writer.display(n.path), n.endpoint()) {
 		if a.ev.Redactor.Redact(line) != line {
@@ -90,7 +90,8 @@ func (a *analyzer) revealsSecret(n grant) bool {
 	return false
 }
 
-// absolute is the path that a text means; ok is false when it means none.
+// absolute returns the absolute path that a name in a text means. ok is false when it
+// means none.
 func (a *analyzer) absolute(name string) (path string, ok bool) {
 	name = strings.TrimPrefix(name, "file://")
 	switch {
@@ -110,8 +111,8 @@ func (a *analyzer) absolute(name string) (path string, ok bool) {
 	return filepath.Clean(name), true
 }
 
-// canonical is what path leads to: through the links that exist in the jail,
-// and through those of the host where it can be asked.
+// canonical resolves path through the links in the jail and, where the host can be asked,
+// through those of the host.
 func (a *analyzer) canonical(path string) string {
 	for range 8 { // links may lead to links
 		next := path
@@ -138,7 +139,7 @@ func (a *analyzer) canonical(path string) string {
 	return path
 }
 
-// existence is a yes, a no, or that nobody could be asked.
+// existence is yes, no or unknown.
 type existence uint8
 
 const (

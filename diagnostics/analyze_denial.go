@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzeDenial turns a fact of the jail into a verdict. It is always blamed; a line to
-// add comes with it where a line can grant it.
+// analyzeDenial turns a denial of the jail into a finding. The finding is always refused.
+// It has a grant where a rule can allow the access.
 func (a *analyzer) analyzeDenial(d Denial) finding {
 	if d.Target == targetOthers {
 		return a.analyzeOthersDenial(d)
@@ -26,7 +26,7 @@ func (a *analyzer) analyzeDenial(d Denial) finding {
 	case policy.AxisFs:
 		return a.analyzePathDenial(d, cause)
 	case policy.AxisIPC:
-		if filepath.IsAbs(d.Target) { // a socket with a name
+		if filepath.IsAbs(d.Target) { // a socket with a path
 			return a.analyzePathDenial(d, cause)
 		}
 	case policy.AxisNet:
@@ -45,7 +45,8 @@ func (a *analyzer) analyzeDenial(d Denial) finding {
 	return f
 }
 
-// operation is the attempt in words that read on: "open for writing of".
+// operation returns the attempt as a phrase to be followed by the target: "open for
+// writing of".
 func operation(d Denial) string {
 	switch op := sanitize(d.Operation); op {
 	case "":
@@ -75,7 +76,7 @@ func operation(d Denial) string {
 	}
 }
 
-// programAndCount tells who tried, and how often.
+// programAndCount returns which program was refused, and how often.
 func (d Denial) programAndCount() string {
 	var parts []string
 	if d.Program != "" {
@@ -90,23 +91,26 @@ func (d Denial) programAndCount() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// targetOthers is the target of what the jail counted and did not tell apart.
+// targetOthers is the target of denials that the jail counted without recording their
+// targets.
 const targetOthers = "(others)"
 
-// reasonAbsent is the Denial.Reason of names that the jail does not have: the host may not
+// reasonAbsent is the Denial.Reason of names that the jail does not show. The host may not
 // have them either, and then nothing was refused.
 const reasonAbsent = "absent"
 
+// analyzeOthersDenial analyzes a denial with targetOthers.
 func (a *analyzer) analyzeOthersDenial(d Denial) finding {
-	sure, cause := Certain, "the jail refused more than it keeps on record: "
+	sure, cause := Certain, "the jail refused more accesses than it records one by one: "
 	if d.Reason == reasonAbsent {
-		sure, cause = Possible, "the server tried more names that the jail does not have than were looked up, and perhaps nobody has them: "
+		sure, cause = Possible, "the server tried more missing names than were looked up on the host, where they may be missing too: "
 	}
 	f := a.attribute(sure, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+a.quote(d.Target)+d.programAndCount(), grant{})
-	f.fix = "`mcp-jail why` shows what is on record; a new session begins an empty one"
+	f.fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
 	return f
 }
 
+// analyzePathDenial analyzes a denial whose target is a path.
 func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
 	path, ok := a.absolute(d.Target)
 	if !ok {
@@ -124,22 +128,22 @@ func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
 		private, _ = a.jailPlace(path)
 	}
 	if missing == 0 && private != "" {
-		// The jail's own directory may be written, and has no such socket.
+		// The jail's own directory is writable and does not contain the socket.
 		missing = policy.Update
 		cause += ", which exists on the host: the jail has a " + private + " of its own"
 	}
 	if missing == 0 {
-		// The profile allows what the jail refused: no line would change that.
+		// The profile allows what the jail refused, so no line would help.
 		f := a.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
-		f.fix = "the policy grants this already: run `mcp-jail doctor` and report it"
+		f.fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 		if strings.HasPrefix(d.Operation, "rename") {
-			// The record has the new name alone, and the old one is what was refused.
-			f.fix = "the new name is granted, and the old one stays in place: it may not be removed (delete), or it is, or holds, a protected name or one that a rule is about; copy what it holds, or see " + a.planCommand()
+			// The record holds only the new name. The refusal concerns the old name.
+			f.fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + a.planCommand()
 		}
 		return f
 	}
-	// Neither would succeed outside of the jail: a file is not made where a directory
-	// is, and what is not there is not removed.
+	// These fail outside of the jail too: creating a file where a directory is, and
+	// removing a file that does not exist.
 	if want != policy.Read && want&policy.Delete == 0 && a.exists(path+"/.") == present {
 		ref.isMkdir = true
 	}
@@ -159,11 +163,12 @@ func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
 	f.hint.Axis = d.Axis
 	if n := f.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^a.profile.RightsAt(n.path) == 0 && !a.isReserved(n.path) {
 		f.grant, f.hint.Warning = grant{}, ""
-		f.fix = "the policy grants this already, and keeps in place what a rule or a protected name is about: see " + a.planCommand()
+		f.fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + a.planCommand()
 	}
 	return a.withhold(a.forSocket(f, ref.isConnect), ref.isConnect)
 }
 
+// analyzeProgramDenial analyzes a denial to start a program.
 func (a *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
 	path, ok := a.absolute(d.Target)
 	if !ok || !strings.Contains(d.Target, "/") {
@@ -179,8 +184,8 @@ func (a *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
 	return f
 }
 
-// splitEndpoint reads the target of a refused connection: a host, host:port, an
-// address, or a URL.
+// splitEndpoint parses the target of a refused connection: a host, host:port, an address
+// or a URL.
 func splitEndpoint(target string) (host string, port int, scheme string, ok bool) {
 	if strings.Contains(target, "://") {
 		u, err := url.Parse(target)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzeHost judges a host that a text names together with a fault of the network.
+// analyzeHost analyzes a host that a text names together with a network fault.
 func (a *analyzer) analyzeHost(ref reference) finding {
 	name := loopbackName(ref.name)
 	target := endpoint(name, ref.port)
@@ -20,8 +20,8 @@ func (a *analyzer) analyzeHost(ref reference) finding {
 		}
 	}
 	if _, err := netip.ParseAddr(name); err == nil && grantsNames(a.profile.Net) {
-		// It may be what a granted name resolves to; the text does not say.
-		return finding{note: "the message names the address " + a.quote(target) + ", which no rule names; it may belong to a host that is granted"}
+		// A granted name may resolve to this address. The text does not tell.
+		return finding{note: "the message names the address " + a.quote(target) + ", which no rule names; it may belong to a granted host"}
 	}
 	cause := "the server's message names the host " + a.quote(target) + ", which the policy does not grant"
 	if len(a.profile.Net) == 0 {
@@ -30,12 +30,12 @@ func (a *analyzer) analyzeHost(ref reference) finding {
 	return a.attributeHost(Likely, name, ref.port, ref.scheme, cause)
 }
 
-// attributeHost is the verdict that a host is refused, with the rule to add.
+// attributeHost returns the finding that a host is refused, with the rule to add.
 func (a *analyzer) attributeHost(sure Attribution, host string, port int, scheme, cause string) finding {
 	n := grant{host: host, port: port, scheme: scheme}
 	switch {
 	case scheme == "https" && port == 443, scheme == "http" && port == 80:
-		n.port = 0 // the scheme's own
+		n.port = 0 // implied by the scheme
 	case scheme != "" && port != 0:
 	case port == 443:
 		n.scheme, n.port = "https", 0
@@ -44,7 +44,7 @@ func (a *analyzer) attributeHost(sure Attribution, host string, port int, scheme
 	case port != 0:
 		n.scheme = "tcp"
 	case scheme == "tcp":
-		n.scheme = "" // docs/policy.md "Network rules": tcp wants a port
+		n.scheme = "" // docs/policy.md "Network rules": tcp needs a port
 	}
 	if _, err := policy.NormalizeHost(host); err != nil {
 		n = grant{} // no rule can name it
@@ -52,16 +52,17 @@ func (a *analyzer) attributeHost(sure Attribution, host string, port int, scheme
 	f := a.attribute(sure, policy.AxisNet, endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case host == "localhost":
-		f.fix = "localhost is the host itself: grant it for a service that you know there"
+		f.fix = "localhost is the host itself: grant it only for a service that you know"
 	case err == nil && addr.IsLinkLocalUnicast():
-		f.hint.Warning = host + " is link-local: such addresses serve credentials to cloud machines"
+		f.hint.Warning = host + " is link-local: cloud machines get credentials from such addresses"
 	case err == nil && !addr.IsPrivate():
-		f.fix = "prefer the name of the host to its address"
+		f.fix = "prefer the host's name to its address"
 	}
 	return f
 }
 
-// loopbackName is the name that rules have for the host itself.
+// loopbackName returns localhost for a loopback address, because rules name the host
+// itself so.
 func loopbackName(host string) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
 		return "localhost"
@@ -79,9 +80,9 @@ func endpoint(host string, port int) string {
 	return host + ":" + strconv.Itoa(port)
 }
 
-// grantsHost evaluates the network rules for what a text tells of a connection. A
-// rule for some requests counts as a grant of the host, since the text does not name
-// the path or the method that was refused; a port that is not known is any that is granted.
+// grantsHost evaluates the network rules for what a text tells of a connection. A rule for
+// some requests counts as a grant of the host, because the text does not name the refused
+// path or method. An unknown port matches any granted port.
 func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bool {
 	var open []policy.NetRule
 	ports := []int{port}
@@ -101,8 +102,8 @@ func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bo
 	})
 }
 
-// grantsNames tells whether any rule lets a name through, whose addresses a text
-// may then hold.
+// grantsNames reports whether a rule allows a name, whose addresses may then appear in a
+// text.
 func grantsNames(rules []policy.NetRule) bool {
 	for _, r := range rules {
 		if _, err := netip.ParseAddr(r.Host); err != nil && r.Allow && r.Host != "localhost" {

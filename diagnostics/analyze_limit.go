@@ -20,7 +20,7 @@ const (
 	keyNetOut      = "net_out_mb"
 )
 
-// limit is the value of a key, 0 for an unknown one.
+// limit returns the value of a key, 0 for an unknown one.
 func (a *analyzer) limit(key string) int {
 	l := a.profile.Limits
 	return map[string]int{
@@ -30,7 +30,7 @@ func (a *analyzer) limit(key string) int {
 	}[key]
 }
 
-// raiseLimit is a verdict with the line that doubles a limit.
+// raiseLimit returns a finding with the line that doubles a limit.
 func (a *analyzer) raiseLimit(key string) (f finding) {
 	f.hint = Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit"}
 	if value := a.limit(key); value > 0 {
@@ -39,8 +39,8 @@ func (a *analyzer) raiseLimit(key string) (f finding) {
 	return f
 }
 
-// analyzeLimitDenial judges a limit that the jail saw being reached. The target names
-// the key and its value: "memory_mb = 64".
+// analyzeLimitDenial analyzes a limit that the jail saw reached. The target contains the
+// key and its value: "memory_mb = 64".
 func (a *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
 	key, value, _ := strings.Cut(d.Target, " ")
 	value = strings.TrimPrefix(value, "= ")
@@ -64,10 +64,10 @@ func (a *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
 	return f
 }
 
-// limitWords are what runtimes print when a limit refuses them something, in
-// lower case. Of each row a word must be there, and one of with where it is set:
-// EAGAIN for instance has many causes. No row is more than Possible, since whole
-// disks fill up and hosts run out of processes too.
+// limitWords lists the messages of runtimes, in lower case, when a limit is reached. A
+// line must contain one of words and, where with is set, one of with, because errors such
+// as EAGAIN have many causes. A match is never more than Possible: disks fill up and hosts
+// run out of processes too.
 var limitWords = []struct {
 	key, show   string
 	words, with []string
@@ -79,7 +79,7 @@ var limitWords = []struct {
 	{keyMemory, "ENOSPC", []string{"enospc", "no space left on device", "os error 28)", "errno 28]"}, []string{"/tmp", "/dev/shm"}},
 }
 
-// ephemeralHome is the HOME of a call, which is memory as well; "" for one that is kept.
+// ephemeralHome returns the HOME of a call if it is kept in memory, or "".
 func (a *analyzer) ephemeralHome() string {
 	if e, _ := a.ev.Profile.Find(a.ev.Profile.Home); e.Ephemeral {
 		return a.ev.Profile.Home
@@ -87,7 +87,7 @@ func (a *analyzer) ephemeralHome() string {
 	return ""
 }
 
-// limitFromText looks for words that a limit brings about.
+// limitFromText looks for messages that a limit causes.
 func (a *analyzer) limitFromText(lines []string) (f finding, ok bool) {
 	if a.ev.Profile == nil {
 		return f, false
@@ -106,7 +106,7 @@ func (a *analyzer) limitFromText(lines []string) (f finding, ok bool) {
 				continue // ENFILE: the host's own limit
 			}
 			f := a.raiseLimit(l.key)
-			what := "the limit " + l.key + " = " + strconv.Itoa(a.limit(l.key)) + " looks like this (" + l.show + ")"
+			what := "reaching the limit " + l.key + " = " + strconv.Itoa(a.limit(l.key)) + " looks like this (" + l.show + ")"
 			if l.key == keyMemory {
 				places := "a full /tmp or /dev/shm"
 				if home != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzeVariable judges a name that may be one of an environment variable. Only one
-// that is set on the host and was withheld tells anything about the jail.
+// analyzeVariable analyzes a name that may be an environment variable. Only a variable
+// that is set on the host and was withheld points to the jail.
 func (a *analyzer) analyzeVariable(ref reference) finding {
 	if _, found := slices.BinarySearch(a.profile.Withheld, ref.name); found || slices.Contains(a.profile.Withheld, ref.name) {
 		return a.attributeVariable(Likely, ref.name, "the server's message names the variable "+ref.name+", which is set but not granted")
@@ -45,8 +45,8 @@ func (a *analyzer) attributeVariable(sure Attribution, name, cause string) findi
 	return f
 }
 
-// loaderWarning warns of a variable that no program asks for, and that loaders, shells and
-// interpreters obey.
+// loaderWarning returns a warning for variables that programs rarely need and that
+// loaders, shells and interpreters obey.
 func loaderWarning(name string) string {
 	if !policy.Dangerous(name) {
 		return ""
@@ -63,15 +63,15 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// analyzeProgram judges a program that a text says was not started.
+// analyzeProgram analyzes a program that a text says was not started.
 func (a *analyzer) analyzeProgram(ref reference) finding {
 	if strings.Contains(ref.name, "/") {
 		ref.kind, ref.want = refPath, policy.Read|policy.Execute
 		return a.analyzePath(ref)
 	}
 	var outside string // the first file of that name that may not be executed
-	inside := false    // one that may
-	file := ""         // the first of all
+	inside := false    // a file of that name may be executed
+	file := ""         // the first file of that name
 	for _, dir := range filepath.SplitList(a.searchPath()) {
 		if !filepath.IsAbs(dir) {
 			continue
@@ -108,7 +108,7 @@ func (a *analyzer) analyzeProgram(ref reference) finding {
 			"the server's message names the program "+a.quote(ref.name)+", and the policy does not let it execute "+a.show(outside))
 		f.hint.Axis = policy.AxisProcess
 		return f
-	case a.profile.Dir != "" && a.exists(filepath.Join(a.profile.Dir, ref.name)) == present: // a file, by its name alone
+	case a.profile.Dir != "" && a.exists(filepath.Join(a.profile.Dir, ref.name)) == present: // a file in the working directory
 		ref.kind = refPath
 		return a.analyzePath(ref)
 	case a.ev.Exists != nil && a.ev.SearchPath != "" && ref.fault == faultAbsent:
@@ -128,19 +128,19 @@ func (a *analyzer) attributeCommand(sure Attribution, name, cause string) findin
 	return f
 }
 
-// isUnlisted tells a file that the rules on files let the server start, and the
-// list of commands does not.
+// isUnlisted reports whether the filesystem rules let the server start a file and its list
+// of commands does not.
 func (a *analyzer) isUnlisted(path string, ref reference) bool {
 	if a.profile.Programs == nil || ref.fault != faultRefused || slices.Contains(a.profile.Programs, path) || !a.rightsAt(path).Has(policy.Execute) {
 		return false
 	}
-	// "x: Permission denied" does not say what was tried: of the system's files it
-	// can only have been this.
+	// "x: Permission denied" does not name the operation. For a file of the system it
+	// can only have been the start.
 	return ref.want.Has(policy.Execute) || ref.want == 0 && a.isSystem(path)
 }
 
-// commandName is how a table of commands calls the program at path: its name, if
-// that is what PATH finds, else the path.
+// commandName returns the name of the program at path in a table of commands: its base
+// name if PATH finds it there, else the path.
 func (a *analyzer) commandName(path string) string {
 	name := filepath.Base(path)
 	for _, dir := range filepath.SplitList(a.searchPath()) {
@@ -158,8 +158,8 @@ func (a *analyzer) isListed(name string) bool {
 	return slices.ContainsFunc(a.profile.Programs, func(p string) bool { return filepath.Base(p) == name })
 }
 
-// searchPath is where programs are looked for: as the server does, then as the
-// host would, then as npm's scripts do.
+// searchPath returns the directories to search for programs: those of the server, then of
+// the host, then of npm's scripts.
 func (a *analyzer) searchPath() string {
 	path := ""
 	for _, v := range a.profile.Env {

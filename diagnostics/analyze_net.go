@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Denial.Reason of the network, as egress.Reason.Code has it. "" is notGranted: a jail
-// without a network refuses everything for that one reason.
+// The values of Denial.Reason for the network, as egress.Reason.Code returns them. ""
+// means reasonNotGranted, the only reason in a jail without a network.
 const (
 	reasonNotGranted  = "not_granted"
 	reasonAddress     = "address"
@@ -23,12 +23,12 @@ const (
 	reasonUnsupported = "unsupported"
 )
 
-// analyzeNetDenial judges what the jail's network refused.
+// analyzeNetDenial analyzes a denial of the jail's network.
 func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
 	if d.isNamelessLookup() {
-		// Which name, the jail has not seen: nobody was there to be asked.
+		// A jail without a network has no resolver that could see the name.
 		f := a.attribute(Certain, d.Axis, "", d.Operation, "the jail refused "+lookupPhrase+d.programAndCount(), grant{})
-		f.fix = "grant the host that the server needs, which its documentation or its error names"
+		f.fix = "grant the host that the server needs (see its documentation or its error)"
 		if flags, ok := a.writer.flags([]grant{{host: "HOST"}}); ok && len(flags) > 0 {
 			f.fix += ", with " + strings.Join(flags, " ")
 		}
@@ -37,7 +37,7 @@ func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
 	host, port, scheme, ok := splitEndpoint(d.Target)
 	if !ok {
 		f := a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
-		f.fix = "no line of a policy grants this"
+		f.fix = "no policy line grants this"
 		return f
 	}
 	host = loopbackName(host)
@@ -53,27 +53,27 @@ func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
 	case reasonAddress:
 		return a.analyzeAddressDenial(d, host, port, cause)
 	case reasonWrongName:
-		return refusal("a connection has to name the granted host, in TLS and in HTTP; the host that it names needs a rule of its own")
+		return refusal("a connection has to name the granted host in TLS and in HTTP; another host that it names needs its own rule")
 	case reasonWrongScheme:
 		return a.analyzeSchemeDenial(d, host, port, cause)
 	case reasonAmbiguous:
-		return refusal("no line of a policy grants this: two readers of it could understand different things")
+		return refusal("no policy line grants this: two readers could understand the request differently")
 	case reasonRequest:
 		return a.analyzeRequestDenial(d, host, port, cause)
 	case reasonSecret:
-		return refusal("a secret is put in the header fields for credentials only: if it belongs into that one, write the field's name beside env, as header = \"NAME\"")
+		return refusal("a secret is inserted only into header fields for credentials: to allow another field, write its name beside env as header = \"NAME\"")
 	case reasonLimit:
 		return a.analyzeNetLimit(d, host, port, cause)
 	case reasonUnsupported:
-		return refusal(a.planCommand() + " says what is missing for it")
+		return refusal(a.planCommand() + " shows what is missing for it")
 	}
 	if d.Operation == "send" {
-		return refusal("no line of a policy grants UDP: a granted host is reached by TCP, to which QUIC falls back")
+		return refusal("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
 	}
 	return a.checkPrecedence(a.attributeHost(Certain, host, port, scheme, cause))
 }
 
-// checkPrecedence takes the line back that another rule would keep from deciding: docs/policy.md
+// checkPrecedence removes the grant where another rule would still decide: docs/policy.md
 // "Network rules".
 func (a *analyzer) checkPrecedence(f finding) finding {
 	n := f.grant
@@ -99,22 +99,22 @@ func (a *analyzer) checkPrecedence(f finding) finding {
 	switch _, ok := decide(append(slices.Clone(a.profile.Net), n.netRule())); {
 	case !ok:
 		f.grant = grant{}
-		f.fix = "the rule at " + now.Where + " refuses it, and says more than a rule for the host would: change that one"
+		f.fix = "the rule at " + now.Where + " refuses it and is more specific than a rule for the host: change that rule"
 	case now.Host != "" && !now.Allow:
-		f.fix = strings.TrimPrefix(f.fix+"; the rule at "+now.Where+" refuses it: this one has to stand behind it", "; ")
+		f.fix = strings.TrimPrefix(f.fix+"; the rule at "+now.Where+" refuses it: the new rule must come after it", "; ")
 	}
 	return f
 }
 
-// analyzeAddressDenial judges that a granted name leads to an address which no name may lead
-// to. The detail is "ADDRESS is …", or several of them with commas.
+// analyzeAddressDenial analyzes a granted name that resolves to an address to which no
+// name may lead. The detail is "ADDRESS is …", or several of them with commas.
 func (a *analyzer) analyzeAddressDenial(d Denial, host string, port int, cause string) finding {
 	f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})
 	first, _, _ := strings.Cut(d.Detail, ", ")
 	name, reason, _ := strings.Cut(first, " ")
 	addr, err := netip.ParseAddr(name)
 	if err != nil || strings.Contains(reason, "refused by a rule") {
-		f.fix = "a rule of the policy refuses the address: change that one"
+		f.fix = "a rule of the policy refuses the address: change that rule"
 		return f
 	}
 	n := grant{host: loopbackName(name)}
@@ -125,16 +125,17 @@ func (a *analyzer) analyzeAddressDenial(d Denial, host string, port int, cause s
 	}
 	rule := n.netRule()
 	if _, ok := policy.CheckAddress(append(slices.Clone(a.profile.Net), rule), addr, rule.Ports()[0], nil); !ok {
-		f.fix = "a name does not grant this address, and no rule can name it"
+		f.fix = "a name does not grant this address, and no rule can grant it"
 		return f
 	}
 	f.grant = n
-	f.hint.Warning = name + " " + sanitize(reason) + ", and whoever has the name " + a.quote(host) + " decides that it leads there"
-	f.fix = "a name alone does not grant this address: if it is meant, name it"
+	f.hint.Warning = name + " " + sanitize(reason) + ", and the owner of the name " + a.quote(host) + " decides which address it leads to"
+	f.fix = "a name alone does not grant this address: to allow it, name the address in a rule"
 	return f
 }
 
-// analyzeSchemeDenial judges a connection that speaks another protocol than the rule is for.
+// analyzeSchemeDenial analyzes a connection that uses another protocol than its rule
+// allows.
 func (a *analyzer) analyzeSchemeDenial(d Denial, host string, port int, cause string) finding {
 	scheme := "tcp"
 	switch {
@@ -145,12 +146,12 @@ func (a *analyzer) analyzeSchemeDenial(d Denial, host string, port int, cause st
 	}
 	f := a.checkPrecedence(a.attributeHost(Certain, host, port, scheme, cause))
 	if f.grant.scheme == "tcp" {
-		f.hint.Warning = "of what goes to a rule with scheme = \"tcp\" nothing is looked at"
+		f.hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}
 	return f
 }
 
-// analyzeRequestDenial judges a request that a rule about paths or methods refused. The
+// analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
 // detail is "METHOD /path: …".
 func (a *analyzer) analyzeRequestDenial(d Denial, host string, port int, cause string) finding {
 	f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})
@@ -169,7 +170,7 @@ func (a *analyzer) analyzeRequestDenial(d Denial, host string, port int, cause s
 			}
 		}
 		near = append(near, where)
-		if r.Port != 0 { // the new rule has to say as much as that one
+		if r.Port != 0 { // the new rule has to be as specific as this one
 			n.port = r.Port
 		}
 		if r.Allow {
@@ -184,16 +185,16 @@ func (a *analyzer) analyzeRequestDenial(d Denial, host string, port int, cause s
 	f.fix = "its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request"
 	if !policy.CleanPath(path) || !strings.HasPrefix(path, "/") || len(path) > maxTarget || strings.ContainsAny(path, "?#") ||
 		method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || method == "CONNECT" || method == "TRACE" || near == nil {
-		f.fix = "no line of a policy grants this"
+		f.fix = "no policy line grants this"
 		return f
 	}
 	f.grant = n
 	return a.checkPrecedence(f)
 }
 
-// analyzeNetLimit judges a limit of the network.
+// analyzeNetLimit analyzes a limit of the network that was reached.
 func (a *analyzer) analyzeNetLimit(d Denial, host string, port int, cause string) finding {
-	f := finding{fix: "no line of a policy raises this: name the hosts one by one instead of by a wildcard"}
+	f := finding{fix: "no policy line raises this: name the hosts one by one instead of by a wildcard"}
 	for _, key := range []string{keyConnections, keyNetOut} {
 		if strings.Contains(d.Detail, key) {
 			f = a.raiseLimit(key)

@@ -40,24 +40,24 @@ func TestNetDenials(t *testing.T) {
 			text:   "FetchError: request to https://api.x.com:8443/v1 failed, reason: getaddrinfo ENOTFOUND api.x.com",
 			target: "api.x.com", grant: table + `host = "api.x.com"; scheme = "https"; port = 8443; allow = true`},
 		{name: "an address", denial: Denial{Operation: "connect", Target: "198.51.100.7:443", Reason: reasonNotGranted},
-			target: "198.51.100.7:443", grant: table + `host = "198.51.100.7"; scheme = "https"; allow = true`, fix: "prefer the name"},
+			target: "198.51.100.7:443", grant: table + `host = "198.51.100.7"; scheme = "https"; allow = true`, fix: "prefer the host's name"},
 		{name: "an IPv6 address", denial: Denial{Operation: "connect", Target: "[2001:db8::7]:5432", Reason: reasonNotGranted},
 			target: "[2001:db8::7]:5432", grant: table + `host = "2001:db8::7"; scheme = "tcp"; port = 5432; allow = true`},
 		{name: "the host itself", denial: Denial{Operation: "connect", Target: "localhost:5432", Reason: reasonNotGranted},
 			target: "localhost:5432", grant: table + `host = "localhost"; scheme = "tcp"; port = 5432; allow = true`},
 		{name: "UDP", denial: Denial{Operation: "send", Target: "api.github.com:443", Reason: reasonNotGranted},
-			target: "api.github.com:443", fix: "no line of a policy grants UDP"},
+			target: "api.github.com:443", fix: "no policy line grants UDP"},
 		{name: "what is no name", denial: Denial{Operation: "resolve", Target: `"a chatty\x00host"`, Reason: reasonNotGranted},
-			target: `"a chatty\x00host"`, fix: "no line of a policy"},
+			target: `"a chatty\x00host"`, fix: "no policy line"},
 		{name: "a rule that says more", denial: Denial{Operation: "connect", Target: "db.x.com:5432", Reason: reasonNotGranted},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "tcp", Port: 5432, PathPrefix: "/", Methods: []string{"GET"}}),
-			target: "db.x.com:5432", fix: "mcp-jail.toml:9 refuses it, and says more"},
+			target: "db.x.com:5432", fix: "mcp-jail.toml:9 refuses it and is more specific"},
 		{name: "a rule that says as much", denial: Denial{Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted},
 			change: rule(policy.NetRule{Host: "api.x.com"}),
-			target: "api.x.com", grant: table + `host = "api.x.com"; allow = true`, fix: "mcp-jail.toml:9 refuses it: this one has to stand behind it"},
+			target: "api.x.com", grant: table + `host = "api.x.com"; allow = true`, fix: "mcp-jail.toml:9 refuses it: the new rule must come after it"},
 		{name: "a private address", denial: Denial{Operation: "resolve", Target: "api.github.com", Reason: reasonAddress, Detail: "10.0.0.5 is a private address, fd00::5 is a private address"},
 			target: "api.github.com", grant: table + `host = "10.0.0.5"; scheme = "https"; allow = true`,
-			fix: `careful: 10.0.0.5 is a private address, and whoever has the name "api.github.com"`, cause: ": 10.0.0.5 is a private address"},
+			fix: `careful: 10.0.0.5 is a private address, and the owner of the name "api.github.com"`, cause: ": 10.0.0.5 is a private address"},
 		{name: "the metadata of a cloud, by a port", denial: Denial{Operation: "connect", Target: "x.githubusercontent.com:80", Reason: reasonAddress, Detail: "169.254.169.254 is where a cloud serves credentials to its machines"},
 			target: "x.githubusercontent.com:80", grant: table + `host = "169.254.169.254"; allow = true`, fix: "careful: 169.254.169.254 is where a cloud serves credentials"},
 		{name: "the host's loopback by a name", denial: Denial{Operation: "resolve", Target: "db.x.com", Reason: reasonAddress, Detail: "127.0.0.1 is the host's loopback"},
@@ -66,9 +66,9 @@ func TestNetDenials(t *testing.T) {
 		{name: "an address that a rule refuses", denial: Denial{Operation: "resolve", Target: "api.github.com", Reason: reasonAddress, Detail: "198.51.100.7 is refused by a rule"},
 			target: "api.github.com", fix: "a rule of the policy refuses the address"},
 		{name: "another host in the handshake", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonWrongName, Detail: "it names evil.example"},
-			target: "api.github.com:443", fix: "a rule of its own", cause: ": it names evil.example"},
+			target: "api.github.com:443", fix: "needs its own rule", cause: ": it names evil.example"},
 		{name: "another protocol", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonWrongScheme, Detail: "it speaks neither TLS nor HTTP"},
-			target: "api.github.com:443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 443; allow = true`, fix: "nothing is looked at"},
+			target: "api.github.com:443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 443; allow = true`, fix: "does not inspect"},
 		{name: "HTTP where TLS is granted", denial: Denial{Operation: "connect", Target: "db.x.com:8080", Reason: reasonWrongScheme, Detail: "it speaks HTTP"},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "https", Port: 8080, Allow: true}),
 			target: "db.x.com:8080", grant: table + `host = "db.x.com"; scheme = "http"; port = 8080; allow = true`},
@@ -83,11 +83,11 @@ func TestNetDenials(t *testing.T) {
 				rule(policy.NetRule{Host: "api.x.com", Scheme: "https", PathPrefix: "/v1/", Port: 443, Methods: []string{"DELETE"}})(ev)
 			},
 			target: "api.x.com:443", grant: table + `host = "api.x.com"; scheme = "https"; port = 443; path_prefix = "/v1"; methods = ["DELETE"]; allow = true`,
-			fix: "the rule at mcp-jail.toml:9 refuses it: this one has to stand behind it"},
+			fix: "the rule at mcp-jail.toml:9 refuses it: the new rule must come after it"},
 		{name: "a path in disguise", denial: Denial{Operation: "connect", Target: "api.x.com:443", Reason: reasonAmbiguous, Detail: "GET /repos/../x: servers read its path in different ways"},
-			target: "api.x.com:443", fix: "no line of a policy grants this"},
+			target: "api.x.com:443", fix: "no policy line grants this"},
 		{name: "a path that no rule can have", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonRequest, Detail: "GET /a//b: no rule allows it"},
-			target: "api.github.com:443", fix: "no line of a policy grants this"},
+			target: "api.github.com:443", fix: "no policy line grants this"},
 		{name: "connections", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonLimit, Detail: "it waited: connections = 256 are open"},
 			target: "api.github.com:443", grant: "[servers.github.limits]; connections = 512"},
 		{name: "bytes", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonLimit, Detail: "the session has sent as much as it may (net_out_mb)"},
@@ -96,7 +96,7 @@ func TestNetDenials(t *testing.T) {
 		{name: "names below a wildcard", denial: Denial{Operation: "resolve", Target: "a.githubusercontent.com", Reason: reasonLimit, Detail: "more than 4 new names a second below wildcards"},
 			target: "a.githubusercontent.com", fix: "name the hosts one by one"},
 		{name: "a secret in another field", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonSecret, Detail: `GET /x: its header field X-Foo has the placeholder of the secret T, which is put in Authorization only: if the value belongs there, write header = "X-Foo" beside env (c.toml:3)`},
-			target: "api.github.com:443", fix: "write the field's name beside env"},
+			target: "api.github.com:443", fix: "write its name beside env"},
 		{name: "nothing to do it with", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonUnsupported, Detail: "nothing here sees its requests"},
 			target: "api.github.com:443", fix: "mcp-jail plan"},
 	} {
@@ -196,7 +196,7 @@ func TestAddressOfAName(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
-	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the name") {
+	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the host's name") {
 		t.Errorf("%s", d.Text())
 	}
 }

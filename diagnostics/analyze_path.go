@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzePath judges a path that a text names together with a fault.
+// analyzePath analyzes a path that a text names together with a fault.
 func (a *analyzer) analyzePath(ref reference) finding {
 	path, ok := a.absolute(ref.name)
 	if !ok {
@@ -16,7 +16,7 @@ func (a *analyzer) analyzePath(ref reference) finding {
 	link := path
 	path = a.canonical(path)
 	if ref.bare && (a.exists(path) != present || path == link) {
-		return finding{} // a word of the sentence, for all that is known
+		return finding{} // most likely a word of the sentence
 	}
 	f := a.withhold(a.forSocket(a.analyzeResolvedPath(path, ref), ref.isConnect), ref.isConnect)
 	if f.refused && path != link && a.inWorkspace(link) {
@@ -25,7 +25,7 @@ func (a *analyzer) analyzePath(ref reference) finding {
 	return f
 }
 
-// analyzeResolvedPath judges what the path of a text leads to.
+// analyzeResolvedPath analyzes a path whose links are resolved.
 func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
 	here := a.exists(path)
 	missing := a.missingRights(path, ref, here)
@@ -42,16 +42,16 @@ func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
 		return a.notRefused(path)
 	}
 	if a.isServerProgram(path) && !missing.Has(policy.Execute) {
-		return finding{} // who speaks, and not what it speaks of
+		return finding{} // the program that wrote the line
 	}
 	if missing == policy.Execute && a.ev.Executable != nil && here == present && !a.ev.Executable(path) {
 		return finding{note: a.show(path) + " cannot be executed on this host either", fix: "make it executable (chmod +x)"}
 	}
 	if here == absent && missing == policy.Read && ref.want == 0 && ref.fault == faultRefused && a.allows(policy.OpCreate, path) {
-		missing |= policy.Write // it made the file, and opened it for reading, too
+		missing |= policy.Write // the server creates the file and also opens it for reading
 	}
 	if e, _ := a.profile.Find(path); e.Rule == policy.Unsearched {
-		return a.notRefused(path) // nor does the host let its user in
+		return a.notRefused(path) // the host does not let its user in either
 	}
 	if here == absent && (missing&policy.Write == 0 || ref.isConnect || a.isForeignPath(path)) {
 		// The host has no such file, so granting the path would grant nothing.
@@ -73,8 +73,8 @@ func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
 	return a.attributePath(Likely, path, missing, ref.isMkdir, cause)
 }
 
-// forSocket narrows the line for a socket, which takes `update` and nothing else of what
-// `write` is short for, and says what it gives away.
+// forSocket narrows the grant for a socket to `update`, which is all that a connection
+// needs of `write`, and adds a warning.
 func (a *analyzer) forSocket(f finding, dials bool) finding {
 	if dials && f.grant.path != "" {
 		f.hint.Warning = a.hostSocket(f.grant.path)
@@ -85,30 +85,30 @@ func (a *analyzer) forSocket(f finding, dials bool) finding {
 	return f
 }
 
-// isForeignPath tells a path of which the host does not even have the beginning: it is one of
-// another machine, or of a service's own.
+// isForeignPath reports whether the host lacks even the first directory of path. The path
+// then belongs to another machine or to a service.
 func (a *analyzer) isForeignPath(path string) bool {
 	first, _, deep := strings.Cut(path[1:], "/")
 	return deep && a.exists("/"+first) == absent
 }
 
-// notRefused is the note about a path of which the policy refuses nothing.
+// notRefused returns the note that the policy allows an access to path.
 func (a *analyzer) notRefused(path string) finding {
 	return finding{
-		note: "the policy allows this access to " + a.show(path) + ": the refusal is more likely one of the file's own permissions",
-		fix:  "look at the owner and mode of " + a.show(path),
+		note: "the policy allows this access to " + a.show(path) + ": more likely the file's own permissions refuse it",
+		fix:  "check the owner and mode of " + a.show(path),
 	}
 }
 
-// isUnremovable tells a file that may be written and not be removed.
+// isUnremovable reports whether a file may be written but not removed.
 func (a *analyzer) isUnremovable(path string) bool {
 	dir := a.rightsAt(filepath.Dir(path))
 	return dir&policy.Write != 0 && !dir.Has(policy.Delete) && a.allows(policy.OpWrite, path)
 }
 
-// attributeParent is the verdict that a right on the directory that holds path is
-// missing, so that a rule for path alone would not help: to remove the name, or to
-// keep what belongs to a database beside it.
+// attributeParent returns the finding that a right on the parent directory is missing, so
+// that a rule for path alone would not help: removing path, or creating the companions of
+// a database.
 func (a *analyzer) attributeParent(sure Attribution, path string, missing policy.Rights, cause string) finding {
 	dir := filepath.Dir(path)
 	if e, ok := a.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || a.exists(dir) != present || a.isTooWide(dir) {
@@ -122,8 +122,8 @@ func (a *analyzer) attributeParent(sure Attribution, path string, missing policy
 	return f
 }
 
-// analyzeAbsentPath judges a path that the server did not find. Only one that is there
-// on the host tells anything about the jail.
+// analyzeAbsentPath analyzes a path that the server did not find. Only a path that exists
+// on the host points to the jail.
 func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence, missing policy.Rights) finding {
 	switch here {
 	case unknown:
@@ -141,16 +141,16 @@ func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence,
 			return finding{}
 		}
 		if ref.fromShell && missing == policy.Read && a.ev.Executable != nil && a.ev.Executable(path) && a.exists(path+"/.") != present {
-			missing |= policy.Execute // a program by its path is there to be started
+			missing |= policy.Execute // a shell names a program by its path to start it
 		}
 		return a.attributePath(Likely, path, missing, ref.isMkdir,
 			"the server did not find "+a.show(path)+", which exists on the host but is not granted")
 	}
-	// Not there on the host. When the directory is, and the jail does not show it,
-	// making the file there fails with the same words as reading what never was.
+	// The host has no such file. Where its directory exists and the jail hides it,
+	// creating the file fails with the same message as reading it.
 	dir := filepath.Dir(path)
 	if ref.isMkdir && a.exists(dir) == present && missing&policy.Write != 0 {
-		// node makes the directories above first, and tells of the last one only.
+		// node creates the directories above first and names only the last one.
 		return a.attributePath(Likely, path, policy.Write, true,
 			"the server could not make "+a.show(path)+": the policy does not let it make anything in "+a.show(dir))
 	}
@@ -166,9 +166,9 @@ func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence,
 	return finding{note: a.show(path) + " does not exist on this host either"}
 }
 
-// analyzeBusyPath judges a name that could not be moved, removed or replaced. The jail
-// keeps those in place that a rule or a protected name is about, and the
-// directories on the way to them (docs/policy.md "Filesystem rules").
+// analyzeBusyPath analyzes a name that could not be moved, removed or replaced. The jail
+// keeps the paths of rules and protected names in place, and the directories above them
+// (docs/policy.md "Filesystem rules").
 func (a *analyzer) analyzeBusyPath(path string) finding {
 	if e, ok := a.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Write) {
 		return a.attributePath(Likely, path, policy.Write, false, "the server's message names "+a.show(path)+", which the policy does not let it replace")
@@ -176,8 +176,8 @@ func (a *analyzer) analyzeBusyPath(path string) finding {
 	for _, e := range a.profile.Entries {
 		if policy.Within(e.Path, path) && !a.allows(policy.OpRemove, path) && a.rightsAt(filepath.Dir(path)).Has(policy.Delete) {
 			return finding{
-				note: a.show(path) + " is, or holds, a name that the jail keeps in place: " + a.show(e.Path),
-				fix:  "write what is there in place, or see " + a.planCommand() + " for the rules about it",
+				note: a.show(path) + " is or contains a name that the jail keeps in place: " + a.show(e.Path),
+				fix:  "write to the file in place, or see " + a.planCommand() + " for the rules about it",
 				hint: Hint{Attribution: Possible},
 			}
 		}
@@ -185,13 +185,13 @@ func (a *analyzer) analyzeBusyPath(path string) finding {
 	return finding{}
 }
 
-// missingRights is the right that the attempt needed and the profile does not give; 0
-// when it gives all.
+// missingRights returns the right that the attempt needed and the profile does not give,
+// or 0 when the profile gives all.
 func (a *analyzer) missingRights(path string, ref reference, here existence) policy.Rights {
 	reads := a.allows(policy.OpRead, path)
-	// Writing to what does not exist is making it.
+	// Writing to a file that does not exist creates it.
 	writes := here != absent && a.allows(policy.OpWrite, path) || here != present && a.allows(policy.OpCreate, path)
-	if here == unknown { // both have to be allowed before it is said that they are
+	if here == unknown { // allowed only if both writing and creating are
 		writes = a.allows(policy.OpWrite, path) && (a.allows(policy.OpCreate, path) || a.isEntry(path))
 	}
 	allowed := func(ok bool, right policy.Rights) policy.Rights {
@@ -214,14 +214,14 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 	case !reads:
 		if ref.want == 0 && here == absent && ref.fault == faultRefused {
 			if writes {
-				return policy.Read // of what it makes itself
+				return policy.Read // of a file that the server creates itself
 			}
-			return policy.Write // what does not exist is not read: this was a creation
+			return policy.Write // the file does not exist, so the server tried to create it
 		}
 		return policy.Read
 	case ref.want == 0 && ref.fault == faultRefused && !ref.vague && !a.isSystem(path):
-		// It may read and was refused: it wanted to write, if anything. Of the
-		// system's files that is not likely enough.
+		// The server may read and was refused, so it tried to write. For files of the
+		// system that is not likely enough.
 		if writes && !a.isUnremovable(path) && ref.fromShell {
 			return policy.Execute &^ a.rightsAt(path)
 		}
@@ -230,18 +230,18 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 	return 0
 }
 
-// attributePath is the verdict that path lacks a right, with the rule to add.
+// attributePath returns the finding that path lacks a right, with the rule to add.
 func (a *analyzer) attributePath(sure Attribution, path string, missing policy.Rights, makes bool, cause string) finding {
 	f := a.attribute(sure, policy.AxisFs, path, rightWord(missing), cause, grant{})
 	if makes && a.exists(path) == present {
 		return a.attributeExistingDir(f, path)
 	}
 	if !expressible(path) {
-		f.fix = "no rule can name it (line breaks, globs and bytes that are no UTF-8 are refused): grant a directory above it"
+		f.fix = "no rule can name it (line breaks, globs and invalid UTF-8 are refused): grant a directory above it"
 		return f
 	}
 	if policy.Within(path, "/proc") {
-		f.fix = "no rule grants it: the server has a /proc of its own, which is read-only, or none"
+		f.fix = "no rule grants it: the server has its own read-only /proc, or none"
 		return f
 	}
 	f.grant, f.fix = a.pathGrant(path, missing, makes)
@@ -252,13 +252,13 @@ func (a *analyzer) attributePath(sure Attribution, path string, missing policy.R
 	return f
 }
 
-// attributeExistingDir is the verdict about the attempt to make a directory that is there on
-// the host. Outside of the jail that fails as well, so it asks for no right to write,
-// and what a server wants of a directory it can say with a name in it.
+// attributeExistingDir handles an attempt to create a directory that exists on the host.
+// The attempt fails outside of the jail too, so it leads to no right to write. What the
+// server needs in the directory shows in later messages.
 func (a *analyzer) attributeExistingDir(f finding, path string) finding {
 	f.hint.Missing = rightWord(policy.Read)
 	if a.allows(policy.OpRead, path) {
-		f.fix = a.show(path) + " exists on the host: no line is needed to make it"
+		f.fix = a.show(path) + " exists on the host: no line is needed to create it"
 		return f
 	}
 	f.hint.Cause += ", which exists on the host and is not granted"

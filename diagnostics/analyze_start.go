@@ -10,30 +10,31 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// buildFixes: what is too little where a jail cannot be built is outside of the jail.
+// buildFixes holds the remedies for shortages of the host that prevent the building of a
+// jail.
 var buildFixes = map[syscall.Errno]string{
-	syscall.EMFILE:       "raise the limit of open files (ulimit -n): building a jail takes one for each path that is hidden or protected in what the policy grants, or grant less",
+	syscall.EMFILE:       "raise the limit of open files (ulimit -n), or grant less: building a jail needs one for each path that is hidden or protected inside of a grant",
 	syscall.ENFILE:       "the whole system has too many open files (fs.file-max)",
-	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some of what runs",
+	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some processes",
 	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
-	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors under way in its sockets as this one may have open: end it, or raise the limit of open files (ulimit -H -n) beyond `open_files` of the other servers together",
+	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors in flight in its sockets as this process may have open: end that program, or raise the limit of open files (ulimit -H -n) above the sum of `open_files` of the other servers",
 	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
 }
 
-// stepFixes: where the building of some part fails, and not for want of something.
+// stepFixes holds the remedies for steps that fail for reasons other than a shortage.
 var stepFixes = map[string]string{
-	"requests": "correct the `secret` of the rule, or what it is read from; if it is mcp-jail-tls that does not start, see `mcp-jail doctor`",
+	"requests": "correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
 }
 
-// BuildFix is what to do where a shortage of the host keeps a jail from being built; ""
-// where err is none.
+// BuildFix returns the remedy for a shortage of the host that prevents the building of a
+// jail, or "" for other errors.
 func BuildFix(err error) string {
 	var errno syscall.Errno
 	errors.As(err, &errno)
 	return buildFixes[errno]
 }
 
-// buildFix is what to do where a jail could not be built.
+// buildFix returns the remedy for a jail that could not be built.
 func (a *analyzer) buildFix(s Start) string {
 	if fix, known := buildFixes[s.Errno]; known {
 		return fix
@@ -47,15 +48,15 @@ func (a *analyzer) buildFix(s Start) string {
 	case a.profile.HomePrivate && at == a.profile.Home:
 		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
 	}
-	return "make it yourself, or leave out the / at the end of the rule, with which it asks for it"
+	return "create it yourself, or remove the / at the end of the rule, which asks mcp-jail to create it"
 }
 
-// analyzeStart judges a program that was not started. The step and the errno are facts
-// of the shim; whether the jail is behind them follows from the profile.
+// analyzeStart analyzes a program that was not started. Step and errno are facts. Whether
+// the jail is the reason follows from the profile.
 func (a *analyzer) analyzeStart(s Start) finding {
 	detail := s.Detail
 	switch {
-	case s.Errno == 0 && detail != "": // a sentence, not a place
+	case s.Errno == 0 && detail != "": // the detail is a sentence and not a path
 		detail = ": " + sanitize(detail)
 	case s.Errno != 0 && detail != "":
 		detail = " at " + a.quote(detail) + ": " + s.Errno.Error()
@@ -95,15 +96,15 @@ func (a *analyzer) analyzeStart(s Start) finding {
 			fix:  "make it executable (chmod +x)",
 		}
 	case errors.Is(s.Errno, fs.ErrNotExist):
-		// The file is there, so the kernel missed what it names: the interpreter of
-		// its first line or its loader. That may be outside of the jail's view.
+		// The file exists, so the kernel did not find its interpreter or its loader.
+		// The jail may hide those.
 		f := finding{hint: Hint{Attribution: Possible}}
-		f.note = a.show(program) + " exists, but the interpreter or loader that it names was not found in the jail"
-		f.fix = "see its first line, and grant that program with read and execute"
+		f.note = a.show(program) + " exists, but its interpreter or loader was not found in the jail"
+		f.fix = "grant the program in its first line with read and execute"
 		return f
 	case s.Errno == syscall.ENOEXEC:
 		return finding{
-			note: a.show(program) + " is no program for this machine, or a script without a #! line",
+			note: a.show(program) + " is not a program for this machine, or is a script without a #! line",
 			fix:  "start it by its interpreter",
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Arguments warns, before a start, of paths among a server's arguments that exist on the
-// host and that its policy does not let it read, with what would grant them. It is ""
-// where there are none. Of the evidence it reads the profile and the host. tools are the
-// profiles of a stateless server's tools: what one of them lets it read is not warned of.
+// Arguments returns a warning, before a start, about paths among a server's arguments that
+// exist on the host and that the policy does not let the server read, with the rules that
+// would grant them. It returns "" when there are none. It uses the profile and the host
+// functions of the evidence. tools are the profiles of a stateless server's tools; a path
+// that one of them may read is left out.
 func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Profile == nil || len(ev.Profile.Argv) < 2 {
 		return ""
@@ -52,13 +53,13 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	return said
 }
 
-// argumentPath is the path that an argument, or the value of one, names: one that exists
-// outside of the jail and that the server may not read. "" for any other argument.
+// argumentPath returns the path that an argument, or the value of a flag, names, if it
+// exists on the host and the server may not read it. It returns "" for any other argument.
 func (a *analyzer) argumentPath(arg string) string {
 	if strings.HasPrefix(arg, "-") {
 		_, arg, _ = strings.Cut(arg, "=")
 	}
-	if !strings.ContainsAny(arg, "/.~") { // a word
+	if !strings.ContainsAny(arg, "/.~") { // no path
 		return ""
 	}
 	path, ok := a.absolute(arg)
@@ -67,7 +68,7 @@ func (a *analyzer) argumentPath(arg string) string {
 	}
 	path = a.canonical(path)
 	switch place, _ := a.jailPlace(path); {
-	case (place == "/tmp" || place == "/dev/shm") && path != place: // the jail has its own
+	case (place == "/tmp" || place == "/dev/shm") && path != place: // the jail has a directory of its own there
 		return path
 	case place != "" || policy.Within(path, "/proc") || a.allows(policy.OpRead, path):
 		return ""
@@ -75,8 +76,9 @@ func (a *analyzer) argumentPath(arg string) string {
 	return path
 }
 
-// analyzeArguments judges what a start says of the arguments that the jail keeps from it:
-// their names are known, so they are found where no pattern could tell their end.
+// analyzeArguments looks in the text of a failed start for paths among the arguments that
+// the jail hides. Their names are known, so it finds them where no pattern can tell where
+// a path ends.
 func (a *analyzer) analyzeArguments(lines []string) (all candidates) {
 	if a.ev.Stage != StageBoot || len(a.profile.Argv) < 2 {
 		return nil
@@ -97,7 +99,7 @@ func (a *analyzer) analyzeArguments(lines []string) (all candidates) {
 	return all
 }
 
-// grantPhrase says in a phrase what to write for needs.
+// grantPhrase returns, as a phrase, the flags or lines that grant all of grants.
 func (a *analyzer) grantPhrase(grants []grant) string {
 	if len(grants) == 0 {
 		return ""

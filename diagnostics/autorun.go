@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// autorunPaths are places of a home that programs outside of the jail run, load or
-// take orders from without being asked: who writes there has left the jail.
+// autorunPaths are paths in a home that programs outside of the jail run, load or obey
+// without being asked. A server that writes there escapes the jail.
 var autorunPaths = []string{
 	// Shells, and what starts a session.
 	".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d", ".zshrc", ".zshenv", ".zprofile",
@@ -32,11 +32,11 @@ var autorunPaths = []string{
 	".config/jp", ".config/mcp-jail", ".vscode-server", "Library/Application Support/Claude", "Library/Application Support/Code", "Library/Application Support/Code - Insiders",
 }
 
-// sharedPaths are directories of a home in which many programs keep what is theirs.
+// sharedPaths are directories of a home in which many programs keep their files.
 var sharedPaths = []string{".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap", "Library", "Library/Application Support", "Library/Caches", "Library/Preferences"}
 
-// autorunPlace is a place at which programs outside of the jail run or obey what is
-// written: one that path is or lies in, or one that path holds. "" when none is known.
+// autorunPlace returns a place that programs outside of the jail run or obey, and that is
+// path, contains path or is in path. It returns "" when none is known.
 func (a *analyzer) autorunPlace(path string) (place string) {
 	places := a.homePaths(autorunPaths)
 	for _, dir := range filepath.SplitList(a.ev.SearchPath) {
@@ -55,7 +55,7 @@ func (a *analyzer) autorunPlace(path string) (place string) {
 	return place
 }
 
-// isShared tells a directory in which many programs keep what is theirs.
+// isShared reports whether many programs keep their files in dir.
 func (a *analyzer) isShared(dir string) bool {
 	switch dir {
 	case "/home", "/Users", "/Volumes", "/mnt", "/media", "/private", "/tmp", "/var/tmp", "/private/tmp":
@@ -64,8 +64,8 @@ func (a *analyzer) isShared(dir string) bool {
 	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(a.homePaths(sharedPaths), dir)
 }
 
-// homePaths are names in the home, and where links lead that stand there: with files
-// of settings kept elsewhere, ~/.bashrc is one.
+// homePaths returns the paths of names in the home, and their targets where they are
+// links, because many users link ~/.bashrc to a directory of settings.
 func (a *analyzer) homePaths(names []string) (paths []string) {
 	home := a.ev.UserHome
 	if home == "" {

@@ -8,23 +8,24 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// maxHints bounds what one diagnosis tells: a user adds a few lines and tries
-// again. What is left out stands among the denials.
+// maxHints bounds the hints of one diagnosis. Users add a few lines and try again. The
+// denials contain the rest.
 const maxHints = 8
 
-// candidate is a blamed name on its way into a diagnosis.
+// candidate is a finding that competes to be named as the cause of the failure.
 type candidate struct {
 	finding
-	distance   int  // 0 is the closest to the failure
+	distance   int  // from the failure: 0 is the closest line
 	named      bool // the text of the failure names it
-	background bool // it is refused also where nothing fails
-	incidental bool // a host, where the failing text speaks of something else
+	background bool // the refusal happens also where nothing fails
+	incidental bool // a host was refused, but the text names another cause
 }
 
-// rank is how a finding relates to the failure. What the jail has on record outranks
-// what a text seems to say, first what the text names of it. Then comes what the failing
-// text itself names, what stands beside that, what older output names, and last what is
-// refused all the time.
+// rank returns the likelihood that a candidate is the cause, 0 for the highest. Denials on
+// record rank before conclusions from text, and first those that the failing text names.
+// Then come names in the failing text, incidental denials, names in older output, and last
+// denials that happen also where nothing fails. The first own lines are the text of the
+// failure.
 func (c *candidate) rank(own int) int {
 	said := c.named && c.distance < own
 	certain := c.hint.Attribution == Certain
@@ -43,11 +44,11 @@ func (c *candidate) rank(own int) int {
 	return 4
 }
 
-// candidates collects them without repetition.
+// candidates is a list of candidates without repetition.
 type candidates []candidate
 
-// add takes a finding, or joins it to the one about the same thing: the
-// stronger attribution stays, with the nearest place.
+// add appends a candidate or merges it into the one about the same thing. The first
+// attribution and the smallest distance stay.
 func (all *candidates) add(f candidate) {
 	for i := range *all {
 		old := &(*all)[i]
@@ -57,11 +58,11 @@ func (all *candidates) add(f candidate) {
 		old.distance = min(old.distance, f.distance)
 		old.named = old.named || f.named
 		old.background = old.background && f.background
-		// The record has the file of a program, the text its name.
+		// The record holds the file of a program, the text the name for the rule.
 		if f.named && f.grant.program != "" && old.grant.program != "" {
 			old.grant = f.grant
 		}
-		// A connection of which more is known makes the better rule.
+		// The more specific grant makes the better rule.
 		if f.grant.refines(old.grant) {
 			old.grant = f.grant
 			if old.hint.Attribution == f.hint.Attribution {
@@ -73,6 +74,7 @@ func (all *candidates) add(f candidate) {
 	*all = append(*all, f)
 }
 
+// same reports whether two candidates concern the same thing.
 func (c *candidate) same(other candidate) bool {
 	if c.hint.Axis != other.hint.Axis && c.grant != other.grant {
 		return false
@@ -83,23 +85,23 @@ func (c *candidate) same(other candidate) bool {
 	if !c.grant.isZero() && c.grant == other.grant {
 		return true
 	}
-	// A text often does not tell reading from writing, where the jail does.
+	// Text often does not distinguish reading from writing. The record does.
 	return c.hint.Target == other.hint.Target && (c.hint.Missing == other.hint.Missing || c.hint.Attribution != other.hint.Attribution)
 }
 
-// refines tells a need for a connection to a host from one for the host at all.
+// refines reports whether g is for a connection to a host and other is for the whole host.
 func (n grant) refines(other grant) bool {
 	return n.host != "" && other == grant{host: n.host} && n != other
 }
 
-// ranked drops what a better finding makes doubtful and sorts, the most likely
-// cause of the failure first. The first own lines are the failure's own text.
+// ranked sorts the candidates, the most likely cause first, and removes those that a
+// better one makes doubtful. The first own lines are the text of the failure.
 func (all candidates) ranked(own int) candidates {
 	names := slices.ContainsFunc(all, func(f candidate) bool {
 		return f.grant.host != "" && !isAddress(f.grant.host) && f.grant.host != "localhost"
 	})
 	all = slices.DeleteFunc(all, func(f candidate) bool {
-		// An address beside a name that is refused is most likely that name's.
+		// An address beside a refused name most likely belongs to that name.
 		return names && f.hint.Attribution == Likely && isAddress(f.grant.host)
 	})
 	slices.SortStableFunc(all, func(a, b candidate) int {
@@ -119,10 +121,10 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// grants are the needs that the lines to paste cover. A server touches many things in
-// passing: where the text names some of what the jail has on record, the rest of that is
-// left out, and so is what it is refused all the time. What the failing text itself names
-// is added. A thing that is risky to grant is never granted in passing.
+// grants returns the grants that the lines to paste cover. Servers try many things without
+// needing them. So when the text names some of the denials, the other denials are left
+// out, and so are background denials. Names in the failing text are added. A grant with a
+// warning is included only for the first candidate.
 func (all candidates) grants(own int) []grant {
 	said := func(f candidate) bool { return f.named && f.distance < own }
 	recorded := slices.ContainsFunc(all, func(f candidate) bool { return f.hint.Attribution == Certain && said(f) && !f.grant.isZero() })
@@ -144,9 +146,9 @@ func (all candidates) grants(own int) []grant {
 	return mergeGrants(grants)
 }
 
-// analyzeDenials judges what the jail recorded. Those that the text names come as close as
-// the text is; the others follow, the first refusal first: what comes behind it is often
-// there to clean up.
+// analyzeDenials turns the recorded denials into candidates. A denial that the text names
+// gets the distance of that line. The others follow in order of time, because later
+// denials often come from cleaning up.
 func (a *analyzer) analyzeDenials(lines []string) candidates {
 	var all candidates
 	for i, d := range a.ev.Denials {
@@ -165,15 +167,16 @@ func (a *analyzer) analyzeDenials(lines []string) candidates {
 	return all
 }
 
-// cleansUp tells the removal of what could not be made before.
+// cleansUp reports whether a denial is the removal of a file whose creation was refused
+// before.
 func (a *analyzer) cleansUp(d Denial, before []Denial) bool {
 	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b Denial) bool {
 		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || a.exists(d.Target) == absent)
 	})
 }
 
-// namesTarget tells whether a line of text names the target of a denial, a path also as it is
-// called from the working directory.
+// namesTarget reports whether a line of text names the target of a denial. A path may also
+// be relative to the working directory.
 func (a *analyzer) namesTarget(line string, d Denial) bool {
 	target := d.Target
 	if dir := a.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
@@ -189,7 +192,7 @@ func (a *analyzer) namesTarget(line string, d Denial) bool {
 	return len(target) > 2 && strings.Contains(line, target)
 }
 
-// hasPath tells whether a relative path stands in line, and not as a part of another.
+// hasPath reports whether a relative path stands in line and is not part of another path.
 func hasPath(line, path string) bool {
 	for from := 0; ; {
 		at := strings.Index(line[from:], path)
@@ -205,10 +208,10 @@ func hasPath(line, path string) bool {
 	}
 }
 
-// analyzeText judges what the lines name. It returns the blamed and the closest
-// name about which there is a reason not to.
+// analyzeText analyzes the names in the lines. It returns the candidates and the closest
+// name that the policy is known not to refuse.
 func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding) {
-	vague := map[int]bool{} // lines of which something is blamed already
+	vague := map[int]bool{} // lines that have a candidate
 	for _, ref := range extractReferences(lines) {
 		if ref.vague && ref.kind != refVariable && vague[ref.line] {
 			continue
@@ -225,8 +228,9 @@ func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding
 	return all, cleared
 }
 
-// namesAnotherCause tells whether a failing text names something else than a host that the policy
-// refuses, and does not speak of the network: a host is then refused beside it.
+// namesAnotherCause reports whether the failing text names something other than a host
+// that the policy refuses, and does not mention the network. A refused host is then
+// incidental.
 func namesAnotherCause(likely candidates, lines []string, own int) bool {
 	for _, line := range lines[:min(own, len(lines))] {
 		if f, _ := matchFault(line); f == faultNetwork {

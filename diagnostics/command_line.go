@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// commandLine is the command line that a client needs after needs are granted to a server that
-// is given in place: its own with the flags before the command, or, where no flag says
-// it, one that names the server that declare declares. nil where it is not known.
+// commandLine returns the command line that the client of a server given on the command
+// line needs for grants: its own with further flags before the command, or, where no flag
+// exists for a grant, one that names the server that declare declares. Both are nil where
+// the client's command line is not known.
 func (w grantWriter) commandLine(grants []grant) (line, declare []string) {
 	words, redact := w.ev.CommandLine, w.ev.redactor()
 	at := slices.Index(words, "--")
@@ -17,7 +18,7 @@ func (w grantWriter) commandLine(grants []grant) (line, declare []string) {
 	if flags, ok := w.flagWords(grants); ok {
 		before := words[:at]
 		if i := slices.Index(before, "--workspace"); i > 0 && i+1 < at && slices.Contains(flags, "--workspace") {
-			before = slices.Delete(slices.Clone(before), i, i+2) // there is one
+			before = slices.Delete(slices.Clone(before), i, i+2) // the new flag replaces it
 		}
 		line = slices.Concat(before, flags, words[at:])
 		return redactLines(line, redact), nil
@@ -29,7 +30,7 @@ func (w grantWriter) commandLine(grants []grant) (line, declare []string) {
 	return redactLines(line, redact), redactLines(w.ev.Declare(), redact)
 }
 
-// logFlags are the flags about mcp-jail itself, which no configuration holds.
+// logFlags returns the flags about mcp-jail's own logs, which no configuration holds.
 func logFlags(flags []string) (own []string) {
 	for i := 0; i < len(flags); i++ {
 		name, _, joined := strings.Cut(flags[i], "=")
@@ -45,8 +46,8 @@ func logFlags(flags []string) (own []string) {
 	return own
 }
 
-// writeCommandLine writes the client's new line as it is typed into a shell, where one can take
-// it, and as the list of a client's file.
+// writeCommandLine writes the client's new command line, as typed into a shell if that is
+// possible, and as the list in a client's file.
 func writeCommandLine(b *strings.Builder, line []string) {
 	if len(line) == 0 {
 		return
@@ -55,7 +56,7 @@ func writeCommandLine(b *strings.Builder, line []string) {
 	for i, w := range line {
 		words[i] = shellWord(w)
 	}
-	b.WriteString("  the client's new line, and its arguments as a client's file has them:\n\n")
+	b.WriteString("  the client's new command line, and its arguments as in a client's file:\n\n")
 	if typed := strings.Join(words, " "); sanitize(typed) == typed {
 		b.WriteString(typed + "\n")
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// companions are the names that programs make beside the file which they are about, and
-// then rename or remove. What they need, they need of the directory.
+// companions match the names of files that programs create beside another file and then
+// rename or remove. Such a program needs rights on the directory. The first group is the
+// name of the other file.
 var (
 	databaseFile = lazyRegexp{text: `^(.+)-(?:journal|wal|shm)$`} // SQLite
 	companions   = []*lazyRegexp{
@@ -17,16 +18,17 @@ var (
 		{text: `^(.+)~$`},           // backups
 		{text: `^\.#(.+)$`},         // Emacs
 		{text: `^\.~lock\.(.+)#$`},  // LibreOffice
-		{text: `^(.+)\.lock$`},      // made before, removed behind
+		{text: `^(.+)\.lock$`},      // locks
 		{text: `^\.?(.+?)\.(?:[0-9A-Za-z_-]+\.)?te?mp(?:[.-]?[0-9A-Za-z_-]+)?$`}, // m.json.1234.tmp, m.json.tmp-x
 		{text: `^(.+\.[a-z]+)\.(?:\d{3,}|[0-9a-f]{6,})$`},                        // write-file-atomic
 		{text: `^\.(.+)\.[0-9A-Za-z]{6}$`},                                       // rsync
-		{text: `^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`},        // of no name
+		{text: `^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`},        // names that belong to no other file
 	}
 	databaseName = lazyRegexp{text: `(?i)\.(?:db3?|sqlite3?|sdb)$`}
 )
 
-// companionOf tells a name that is made beside another, and that one where it is known.
+// companionOf reports whether path has the name of a companion file, and returns the file
+// that it belongs to, or "" where the name does not tell.
 func companionOf(path string) (of string, ok bool) {
 	name := filepath.Base(path)
 	for _, c := range companions {
@@ -40,7 +42,7 @@ func companionOf(path string) (of string, ok bool) {
 	return "", false
 }
 
-// mentionsSQLite tells lines that speak of SQLite.
+// mentionsSQLite reports whether a line mentions SQLite.
 func mentionsSQLite(lines []string) bool {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
@@ -51,15 +53,15 @@ func mentionsSQLite(lines []string) bool {
 	return false
 }
 
-// isSQLiteFile tells a file of SQLite's, which keeps others beside it.
+// isSQLiteFile reports whether path is a file of SQLite, which keeps others beside it.
 func (a *analyzer) isSQLiteFile(path string) bool {
 	name := filepath.Base(path)
 	return databaseFile.re().MatchString(name) || a.mentionsSQLite && databaseName.re().MatchString(name)
 }
 
-// attributeCompanion is the verdict that path lacks a right to write, where a rule for path
-// alone would not help: its directory is what programs need then. ok is false where it
-// is a file like another.
+// attributeCompanion returns the finding that a right to write path is missing, where a
+// rule for path alone would not help because the program needs the directory. ok is false
+// for all other files.
 func (a *analyzer) attributeCompanion(sure Attribution, path string, missing policy.Rights, cause string) (f finding, ok bool) {
 	of, beside := companionOf(path)
 	database := a.isSQLiteFile(path)
@@ -68,15 +70,15 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 		return f, false
 	}
 	if database || beside && of == "" {
-		missing |= policy.Read // mkstemp opens what it makes for reading, too
+		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
 	f = a.attribute(sure, policy.AxisFs, path, rightWord(missing), cause, grant{})
 	if !expressible(dir) || a.isTooWide(dir) {
-		why := " is not the server's alone"
+		why := " is not used by the server alone"
 		if place := a.programIn(dir); place != "" {
-			why = " holds " + a.show(place) + ", a program that the server is made of"
+			why = " holds " + a.show(place) + ", which the server is started from"
 		}
-		f.fix = "what is written beside a file needs its directory, and " + a.show(dir) + why + ": have it keep the file in a directory of its own; its documentation names the argument, or the variable to grant"
+		f.fix = "files beside another need a rule for the directory, but " + a.show(dir) + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
 		return f, true
 	}
 	f.grant, _ = a.pathGrant(dir, missing, false)
@@ -89,15 +91,16 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 	return f, true
 }
 
-// alignFileRule lets a file be replaced that has a rule of its own in the directory of a
-// need: policy.Profile.Distinct keeps it in place unless both say the same.
+// alignFileRule extends a grant for a directory, so that a file in it with a rule of its
+// own can be replaced. policy.Profile.Distinct keeps such a file in place unless both
+// rules say the same.
 func (a *analyzer) alignFileRule(n grant, file string) grant {
 	const ofFiles = policy.Read | policy.Update | policy.Execute
 	e, ok := a.profile.Find(file)
 	if file == "" {
 		for _, e := range a.profile.Entries {
 			if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && filepath.Dir(e.Path) == n.path {
-				n.rights |= e.Rights & policy.Read // whichever it is about
+				n.rights |= e.Rights & policy.Read // any of them may be the file
 			}
 		}
 		return n

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Complaint is what is to be said of a server that has started and complained on stderr
-// of something that its policy does not grant; ok is false where that is nothing. Of the
-// evidence only the words count: what the jail refused without a word is usual.
+// Complaint returns the diagnosis for a server that has started and reported on stderr
+// that it lacks access to something. ok is false where no likely cause with a grant is
+// found. Only text counts: denials during a start are common and are ignored.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	if !slices.ContainsFunc(ev.Stderr, mayNameFault) {
 		return d, false
@@ -17,8 +17,8 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
 }
 
-// mayNameFault tells lines that may name a refusal from all others, without the cost of
-// looking for a name.
+// mayNameFault reports whether a line may describe a refusal. It is cheaper than
+// extracting names.
 func mayNameFault(line string) bool {
 	if f, _ := matchFault(line); f != faultNone {
 		return true

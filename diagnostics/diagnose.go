@@ -13,15 +13,14 @@ const (
 	maxStderr  = 40  // lines of stderr in a diagnosis
 	maxStderrB = 512 // bytes of such a line
 	maxSaid    = 6   // lines of the failing request's text
-	maxDenials = 50  // denials, the latest
+	maxDenials = 50  // the latest denials
 	maxTarget  = 1 << 10
 	maxCause   = 600
-	ownStderr  = 30 // lines of stderr that count as the failure's own text
+	ownStderr  = 30 // last lines of stderr that count as text of the failure
 )
 
-// Diagnose turns evidence into a diagnosis. It is pure: it reads no file, no
-// clock and no environment; the host is asked only through the functions of the
-// evidence.
+// Diagnose turns evidence into a diagnosis. It is pure: it reads no file, clock or
+// environment, and asks about the host only through the functions of the evidence.
 func Diagnose(ev Evidence) Diagnosis {
 	ev.Redactor = ev.redactor()
 	ev.Text = cut(ev.Text, tailBytes)
@@ -38,18 +37,18 @@ func Diagnose(ev Evidence) Diagnosis {
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
-	heard := ev.RawStderr
-	if heard == nil {
-		heard = ev.Stderr
+	raw := ev.RawStderr
+	if raw == nil {
+		raw = ev.Stderr
 	}
 	if onlyDenials(&ev) {
-		heard = nil
+		raw = nil
 	}
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return d.endedByJail(ev.Exit.Why)
 	}
 	a := newAnalyzer(&ev)
-	lines := orderByRelevance(ev.Text, heard)
+	lines := orderByRelevance(ev.Text, raw)
 	found, cleared := a.analyze(lines)
 	if len(found) > 0 {
 		d.setCauses(a, found)
@@ -62,17 +61,18 @@ func Diagnose(ev Evidence) Diagnosis {
 	return d
 }
 
-// endedByJail is about a server that has nothing to do with its end.
+// endedByJail returns the diagnosis for a server that the jail ended for a reason of its
+// own.
 func (d Diagnosis) endedByJail(why string) Diagnosis {
 	d.Attribution = Certain
-	d.Cause = cut("its jail could not hold any longer what it promises, and ended it: "+why, maxCause)
-	d.Fix = "start it again; if it happens again, see what `mcp-jail doctor` says"
+	d.Cause = cut("the jail could no longer enforce the policy and ended the server: "+why, maxCause)
+	d.Fix = "start it again; if it happens again, run `mcp-jail doctor`"
 	return d
 }
 
-// analyze judges all evidence: the start, the denials, then the text.
+// analyze evaluates all evidence: the start, the denials, then the text.
 func (a *analyzer) analyze(lines []string) (candidates, *finding) {
-	own := ownStderr // the last lines of a process are about its end
+	own := ownStderr // the last lines of a process concern its end
 	if strings.TrimSpace(a.ev.Text) != "" {
 		own = len(orderByRelevance(a.ev.Text, nil))
 	}
@@ -82,7 +82,7 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	if a.ev.Start != nil {
 		f := a.analyzeStart(*a.ev.Start)
 		if !f.refused {
-			return all.ranked(own), &f // whatever text there is, it is not of the program
+			return all.ranked(own), &f // the program did not run, so any text is not its own
 		}
 		all.add(candidate{finding: f, named: true})
 		return all.ranked(own), nil
@@ -100,15 +100,15 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 			(namesAnotherCause(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
 		if a.revealsSecret(all[i].grant) {
 			all[i].grant, all[i].hint.Warning = grant{}, ""
-			all[i].fix = "the name holds the value of a granted variable, which is not shown: grant what is around it"
+			all[i].fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
 		}
 	}
 	return all.ranked(own), cleared
 }
 
-// reachedBySocket tells a host that was never looked for: the text has its name because a
-// connection to a socket was made in that name, and the jail has refused that one. Every
-// look-up of a name is on record.
+// reachedBySocket reports whether a host in the text was never looked up: a connection to
+// a local socket was made in its name, and the jail refused that socket. Every lookup of a
+// name is on record.
 func (a *analyzer) reachedBySocket(f candidate) bool {
 	host, _, _, _ := splitEndpoint(f.hint.Target)
 	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
@@ -120,7 +120,7 @@ func (a *analyzer) reachedBySocket(f candidate) bool {
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
-// setCauses fills in the cause that is known.
+// setCauses fills in the known causes.
 func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 	for _, f := range found {
 		d.Hints = append(d.Hints, a.hint(f.finding))
@@ -136,7 +136,7 @@ func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 	}
 }
 
-// fallback says what is left when nothing is blamed.
+// fallback fills in what remains when no cause is found.
 func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	f, ok := a.outsideRoots(lines)
 	switch {
@@ -145,8 +145,8 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 		d.Attribution = Possible
 		f = *cleared
 	default:
-		// What a limit's error names is granted, most likely. Any other name of which
-		// the policy refuses nothing has a cause of its own, which words do not change.
+		// The file in the error of a limit is most likely granted. Another name that
+		// the policy does not refuse has a cause of its own.
 		if f, ok = a.heuristics(lines); ok && (cleared == nil || f.hint.Axis == policy.AxisLimits) {
 			d.Attribution = Possible
 		} else if cleared == nil || a.serverAnswered() && !cleared.aboutPolicy {
@@ -166,14 +166,14 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	}
 }
 
-// serverAnswered tells that the server itself has answered: what the jail has no part in is
-// then its own business.
+// serverAnswered reports whether the server itself has responded. A failure without a part
+// of the jail is then left to the server's own message.
 func (a *analyzer) serverAnswered() bool {
 	ev := a.ev
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
 }
 
-// timeoutHint is the limit of time that passed, and the line that raises it.
+// timeoutHint names the limit that passed and the setting that raises it.
 func timeoutHint(ev *Evidence) string {
 	if ev.Timeout == 0 {
 		return ""
@@ -191,7 +191,7 @@ func timeoutHint(ev *Evidence) string {
 	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + tomlKey(ev.Server) + "]"
 }
 
-// hint completes the hint of a finding with what to do.
+// hint returns the hint of a finding, completed by the remedy.
 func (a *analyzer) hint(f finding) Hint {
 	h := f.hint
 	h.Cause = cut(h.Cause, maxCause)
@@ -207,7 +207,7 @@ func (a *analyzer) hint(f finding) Hint {
 		h.Flags = flags
 		switch {
 		case a.writer.noTable:
-			fixes = append(fixes, "its tools are listed under the default policy: set stateful = true and declare access for the whole server")
+			fixes = append(fixes, "its tools are listed under the default policy, which no table changes: set stateful = true and declare access for the whole server")
 		case a.ev.FromCommandLine && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
 		case a.ev.FromCommandLine:
@@ -223,10 +223,10 @@ func (a *analyzer) hint(f finding) Hint {
 	return h
 }
 
-// whereWhole is where the whole of a new command line, or of a block, is to be found.
+// whereWhole tells where to find a whole new command line or block.
 func (a *analyzer) whereWhole() string { return "`mcp-jail why " + a.ev.Server + "` prints it whole" }
 
-// phrase is a need as a phrase: path = "x", read = true under [[…]].
+// phrase returns a grant as a phrase: path = "x", read = true under [[…]].
 func (a *analyzer) phrase(n grant) string {
 	also := ""
 	if n.with != "" {
@@ -266,8 +266,8 @@ func redactLines(lines []string, r *Redactor) []string {
 	return out
 }
 
-// RedactDenials returns denials without the secret values: a server can put them into
-// the names of what it asks for.
+// RedactDenials returns denials without secret values. A server can put them into the
+// names that it uses.
 func (r *Redactor) RedactDenials(denials []Denial) []Denial {
 	out := make([]Denial, len(denials))
 	for i, d := range denials {
@@ -277,8 +277,9 @@ func (r *Redactor) RedactDenials(denials []Denial) []Denial {
 	return out
 }
 
-// shownDenials are the latest denials as they are shown. The judge sees them
-// before: a name that is no valid UTF-8 must not turn into another name's rule.
+// shownDenials returns the latest denials in the form in which they are shown. The
+// analyzer gets them unchanged: an invalid name must not turn into a rule for another
+// name.
 func shownDenials(denials []Denial) []Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
 	var out []Denial
@@ -292,8 +293,8 @@ func shownDenials(denials []Denial) []Denial {
 	return out
 }
 
-// quotedLines are lines of the server, harmless and bounded: the last n, or the
-// first -n where n is negative.
+// quotedLines returns lines of the server, sanitized and bounded: the last n, or the first
+// -n where n is negative.
 func quotedLines(lines []string, n int) []string {
 	if n >= 0 {
 		lines = lines[max(0, len(lines)-n):]

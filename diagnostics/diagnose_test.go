@@ -142,7 +142,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
 	ev.Exists = host{"/var/lib/postgres/x": true}.exists
 	d := Diagnose(ev)
-	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(d.Text(), "postgres") || len(d.Grant) > 0 || !strings.Contains(d.Fix, "the value of a granted variable") {
+	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(d.Text(), "postgres") || len(d.Grant) > 0 || !strings.Contains(d.Fix, "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})

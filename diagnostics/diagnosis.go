@@ -1,38 +1,39 @@
 package diagnostics
 
-// Diagnosis is what is said about one failure: in an error frame, in a tool
-// result, on stderr and in the session record. Every string in it is valid
-// UTF-8, holds no secret of the profile and is safe to print.
+// Diagnosis describes one failure, for an error frame, a tool result, stderr and the
+// session record. Every string in it is valid UTF-8, contains no secret of the profile and
+// is safe to print.
 type Diagnosis struct {
 	Code        Code        `json:"code"`
 	Stage       Stage       `json:"stage"`
 	Attribution Attribution `json:"attribution"`
 	Server      string      `json:"server"`
 	Tool        string      `json:"tool,omitempty"`
-	Exit        *int        `json:"exit,omitempty"`   // exit status, when no signal ended it
+	Exit        *int        `json:"exit,omitempty"`   // exit status, unless a signal ended the server
 	Signal      string      `json:"signal,omitempty"` // "SIGKILL"
 
 	What  string `json:"what"`            // what happened, one line
-	Cause string `json:"cause,omitempty"` // why, one line; "" when nothing is known
+	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
 	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
 
-	Detail  []string `json:"detail,omitempty"`      // more lines of mcp-jail's own: of an error, of the gaps
-	Said    []string `json:"said,omitempty"`        // what the failing request said, quoted
+	Detail  []string `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps
+	Said    []string `json:"said,omitempty"`        // text of the failing request, quoted
 	Stderr  []string `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
-	Denials []Denial `json:"denials,omitempty"`     // facts of the jail, oldest first
+	Denials []Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
 	Hints   []Hint   `json:"hints,omitempty"`       // closest to the failure first
-	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant all that Hints miss
-	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given in place
+	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant what all Hints need
+	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given on the command line
 
-	// Of a server given in place: the words of the client's new line, and, where flags
-	// cannot say it, the lines that declare the server, which Grant goes below. They hold
-	// the server's arguments, so they are for the record only.
+	// For a server given on the command line, Line is the new command line of the client.
+	// Where no flag exists for a grant, Declare holds the lines that declare the server,
+	// to be followed by Grant. Both contain the server's arguments, so only the record
+	// keeps them.
 	Line    []string `json:"line,omitempty"`
 	Declare []string `json:"declare,omitempty"`
 }
 
-// Silent reports whether there is nothing to say: no cause is known, and the jail has
-// refused nothing. What the server has answered then passes as it is.
+// Silent reports whether there is nothing to say: no cause is known and the jail refused
+// nothing. The server's response then passes unchanged.
 func (d Diagnosis) Silent() bool {
 	return d.Attribution == None && d.Cause == "" && len(d.Denials) == 0
 }

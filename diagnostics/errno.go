@@ -2,24 +2,25 @@ package diagnostics
 
 import "strings"
 
-// fault is what kind of refusal a line of text speaks of.
+// fault is the kind of a refusal that a line of text describes.
 type fault uint8
 
 const (
 	faultNone     fault = iota
-	faultAbsent         // "no such file": how a path outside of the jail's view looks
+	faultAbsent         // "no such file", also for a path that the jail hides
 	faultRefused        // EACCES, EPERM
 	faultReadOnly       // EROFS
-	faultBusy           // EBUSY: a name that is moved or replaced, and that a mount lies on
-	faultNetwork        // names do not resolve, connections do not come about
+	faultBusy           // EBUSY: a name that is a mount point cannot be moved or replaced
+	faultNetwork        // names do not resolve or connections fail
 )
 
-// faultSignatures are what runtimes print for a fault: names, which stand alone and are
-// written just so (FileNotFoundError is no ENOTFOUND), and words, here in lower case. The
-// first group that matches names the fault; `show` is how a diagnosis calls it.
+// faultSignatures lists what runtimes print for a fault: names, which must match exactly
+// as words (FileNotFoundError is not ENOTFOUND), and phrases in lower case. The first
+// group that matches determines the fault. show is the name of the signature in a
+// diagnosis.
 //
-// EPERM and the network's words have other causes than a jail by far more often
-// than not, which is why a signature alone is never more than Possible.
+// EPERM and network faults mostly have causes other than a jail, so a signature alone is
+// never more than Possible.
 var faultSignatures = []struct {
 	fault fault
 	show  string
@@ -33,14 +34,14 @@ var faultSignatures = []struct {
 	{faultNetwork, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
 	{faultNetwork, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
 	{faultNetwork, "ENETUNREACH", []string{"ENETUNREACH", "EHOSTUNREACH"}, []string{"network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
-	{faultNetwork, "ENOTCACHED", []string{"ENOTCACHED"}, []string{"only-if-cached"}}, // npm, told that there is no network
+	{faultNetwork, "ENOTCACHED", []string{"ENOTCACHED"}, []string{"only-if-cached"}}, // npm in offline mode
 	{faultNetwork, "ECONNREFUSED", []string{"ECONNREFUSED"}, []string{"connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror"}},
 	{faultNetwork, "a failed connection", nil, []string{"fetch failed", "failed to fetch", "error trying to connect", "failed to connect", "could not connect", "couldn't connect", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
 	{faultAbsent, "ENOENT", []string{"ENOENT", "ENOTDIR"}, []string{"no such file", "not a directory", "directory nonexistent", "nosuchfile", "filenotfound", "os error 2)", "os { code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "err_file_not_found", "cannot find the file", "does not exist", "doesn't exist", "not found", "can't cd to", "couldn't open file",
 		"cannot access", "could not access", "unable to access", "not accessible", "inaccessible"}},
 }
 
-// matchFault returns the fault a line speaks of and the name of its signature.
+// matchFault returns the fault that a line describes and the name of its signature.
 func matchFault(line string) (fault, string) {
 	lower := strings.ToLower(line)
 	for _, s := range faultSignatures {
@@ -58,7 +59,7 @@ func matchFault(line string) (fault, string) {
 	return faultNone, ""
 }
 
-// hasWord tells whether name stands in line as a word of its own.
+// hasWord reports whether name stands in line as a separate word.
 func hasWord(line, name string) bool {
 	for from := 0; ; {
 		at := strings.Index(line[from:], name)
@@ -77,7 +78,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// faultOfErrno is the fault of an errno's name as runtimes print it.
+// faultOfErrno returns the fault of an errno's name as runtimes print it.
 func faultOfErrno(name string) fault {
 	switch name {
 	case "EACCES", "EPERM":

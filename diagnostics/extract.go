@@ -9,26 +9,26 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// reference is something that a failing text names. It claims nothing yet: whether
-// the policy refuses it is decided by judging it against the profile.
+// reference is a name in a failing text. Whether the policy refuses it follows from the
+// profile.
 type reference struct {
 	kind      referenceKind
 	name      string
 	fault     fault
-	want      policy.Rights // of a path: what was attempted; 0 when the text does not say
-	isMkdir   bool          // of a path: the attempt was to make a directory
+	want      policy.Rights // of a path: the rights that the attempt needed; 0 when the text does not tell
+	isMkdir   bool          // of a path: the attempt was to create a directory
 	isConnect bool          // of a path: the attempt was to connect to a socket
-	fromShell bool          // of a path: a shell says it, about a program or a redirection
-	bare      bool          // of a path: a word that may as well be one of the sentence
+	fromShell bool          // of a path: a shell wrote the line, about a program or a redirection
+	bare      bool          // of a path: may also be a word of the sentence
 	port      int           // of a host
 	scheme    string        // of a host
 	asked     bool          // of a variable: the text clearly asks for it
-	// database: of a path: SQLite, which keeps a journal beside its file
+	// database: of a path: a file of SQLite, which keeps a journal beside it
 	database bool
-	// vague: the line holds the name and the fault, but nothing ties the two. Only
-	// the first vague mention of a line can be blamed, and none beside an exact one.
+	// vague: the line holds the name and the fault, but no pattern connects them. Only
+	// the first vague reference of a line counts, and none beside an exact one.
 	vague bool
-	line  int // how far from the failure: 0 is the closest line
+	line  int // distance from the failure: 0 is the closest line
 }
 
 type referenceKind uint8
@@ -38,12 +38,11 @@ const (
 	refHost
 	refVariable
 	refProgram
-	refRepository // no name: what the server's working directory should have held
+	refRepository // without a name: git found no repository
 )
 
-// lazyRegexp is a pattern that is compiled when it is first used: a session without a
-// failure pays nothing for any of them, nor does the start of a program, mcp-jail or
-// its shim, for making closures.
+// lazyRegexp is a pattern that is compiled on first use, because most sessions need none
+// of them.
 type lazyRegexp struct {
 	text     string
 	once     sync.Once
@@ -56,12 +55,12 @@ func (l *lazyRegexp) re() *regexp.Regexp {
 }
 
 const (
-	maxLines      = 400     // lines of text that are looked at
-	maxReferences = 200     // names that are judged
-	maxLine       = 2 << 10 // bytes of a line that are looked at
+	maxLines      = 400     // lines of text that are analyzed
+	maxReferences = 200     // names that are analyzed
+	maxLine       = 2 << 10 // bytes of a line that are analyzed
 )
 
-// orderByRelevance lists the lines of a failure, the closest first: the text of the
+// orderByRelevance returns the lines of a failure, the closest first: the text of the
 // failing request before stderr, later lines before earlier ones.
 func orderByRelevance(text string, stderr []string) []string {
 	var lines []string
@@ -80,7 +79,7 @@ func orderByRelevance(text string, stderr []string) []string {
 	return lines
 }
 
-// stripEscapes drops terminal sequences: colours sit in the middle of messages.
+// stripEscapes removes terminal sequences. Colours often stand inside of messages.
 func stripEscapes(s string) string {
 	if !strings.ContainsAny(s, "\x1b\u009b\u009d") {
 		return s
@@ -97,7 +96,7 @@ func stripEscapes(s string) string {
 	return b.String()
 }
 
-// extractReferences extracts what lines name, which closeness has ordered.
+// extractReferences extracts the names in lines, which orderByRelevance has sorted.
 func extractReferences(lines []string) []reference {
 	var all []reference
 	for i, line := range lines {
@@ -126,8 +125,8 @@ func extractReferences(lines []string) []reference {
 	return all
 }
 
-// isStackFrame tells a line of a stack trace: the paths in it are those of the
-// program's own text, not of what it failed to reach.
+// isStackFrame reports whether a line belongs to a stack trace. The paths in it are those
+// of source files.
 func isStackFrame(line string) bool {
 	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "File \"") ||
 		strings.HasPrefix(line, "node:internal") || strings.HasPrefix(line, "goroutine ") ||

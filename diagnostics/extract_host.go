@@ -35,7 +35,7 @@ var (
 	anyURL   = lazyRegexp{text: `\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`}
 )
 
-// hostReferences extracts the hosts that a line with a fault of the network names.
+// hostReferences extracts the hosts in a line with a network fault.
 func hostReferences(line string, f fault) []reference {
 	if f != faultNetwork && f != faultRefused { // connect EACCES 1.2.3.4:443
 		return nil
@@ -75,7 +75,7 @@ func hostReferences(line string, f fault) []reference {
 	}
 	if len(refs) == 0 {
 		for _, m := range resolveName.re().FindAllStringSubmatch(line, 2) {
-			// "could not resolve dependency" is no host: one needs a dot, or the word.
+			// "could not resolve dependency" names no host: a host needs a dot or the word.
 			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
 				add(m[1], "", "")
 			}
@@ -89,8 +89,8 @@ func hostReferences(line string, f fault) []reference {
 	return withURLs(line, refs)
 }
 
-// withURLs lets the URLs of a line tell the scheme and port of the hosts that
-// are named beside them. Where nothing else names a host, the URL does, vaguely.
+// withURLs adds scheme and port from the URLs of a line to the hosts in it. Where nothing
+// else names a host, the URL itself is a vague reference.
 func withURLs(line string, refs []reference) []reference {
 	exact := len(refs) > 0
 	for _, raw := range anyURL.re().FindAllString(line, 4) {
@@ -127,8 +127,8 @@ func hostReference(host, port, scheme string) (reference, bool) {
 	return reference{kind: refHost, name: host, port: n, scheme: scheme, fault: faultNetwork}, true
 }
 
-// isHost tells a name or address that a rule could name. Words of the messages
-// around it are none.
+// isHost reports whether s is a name or address that a rule could name, and not a common
+// word of messages.
 func isHost(s string) bool {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return !strings.Contains(s, "%")
@@ -151,11 +151,11 @@ func isHost(s string) bool {
 			}
 		}
 	}
-	// Four numbers would have parsed; a name of digits only is a broken address.
+	// A valid address has parsed above. A name of digits only is a broken address.
 	return strings.Trim(s, "0123456789.") != ""
 }
 
-// schemeOf is the scheme of a rule for the scheme of a URL.
+// schemeOf returns the scheme of a rule for the scheme of a URL.
 func schemeOf(s string) string {
 	switch s {
 	case "http", "ws":
@@ -166,7 +166,7 @@ func schemeOf(s string) string {
 	return "tcp"
 }
 
-// portOf is the port that a URL without one means.
+// portOf returns the default port of a URL's scheme.
 func portOf(scheme string) int {
 	switch scheme {
 	case "http", "ws":

@@ -24,11 +24,11 @@ var (
 	askBefore = lazyRegexp{text: `(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`}
 )
 
-// contextWords make a line one about variables: a log that only prints a name is
-// no evidence.
+// contextWords mark a line that is about variables. A line that only contains a name is no
+// evidence.
 var contextWords = []string{"env", "variable", "required", "require", "missing", "not set", "unset", "undefined", "keyerror", "must", "please", "not found", "not provided", "not defined", "expected", "specify", "no value", "invalid", "need", "api key", "token", "credential"}
 
-// programReferences extracts programs that a line says could not be started.
+// programReferences extracts the programs that a line says could not be started.
 func programReferences(line string) []reference {
 	var refs []reference
 	add := func(name string, f fault) {
@@ -64,7 +64,8 @@ func programReferences(line string) []reference {
 	return refs
 }
 
-// looksLikeShell keeps "module x: not found" and its like out.
+// looksLikeShell reports whether a shell wrote the line, and not for example a module
+// loader ("module x: not found").
 func looksLikeShell(line string) bool {
 	if strings.Contains(line, "command not found") {
 		return true
@@ -83,7 +84,7 @@ func looksLikeShell(line string) bool {
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// variableReferences extracts the names of variables that a line may be asking for.
+// variableReferences extracts the names of variables that a line may ask for.
 func variableReferences(line string) []reference {
 	lower := strings.ToLower(line)
 	about := false
@@ -106,7 +107,7 @@ func variableReferences(line string) []reference {
 	var refs []reference
 	seen := map[string]bool{}
 	for _, name := range nameToken.re().FindAllString(line, 200) {
-		// Prose is lower case: a lower-case name needs an underscore to be one.
+		// A lower-case name needs an underscore, or it is a word of the sentence.
 		if seen[name] || len(name) < 3 || strings.ToUpper(name) != name && !strings.Contains(name, "_") {
 			continue
 		}

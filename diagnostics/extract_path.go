@@ -56,7 +56,7 @@ func pathReferences(line string, f fault) []reference {
 		case m[4] != "":
 			addPathPair(add, pf, "rename", unescape(path), unescape(m[4]))
 		case pf == faultAbsent && !strings.Contains(path, "/"):
-			// A bare name is what a failed subprocess.run prints as well.
+			// A failed subprocess.run prints a bare name as well.
 			refs = append(refs, reference{kind: refProgram, name: unescape(path), fault: pf})
 		default:
 			add(pf, "", unescape(path))
@@ -99,7 +99,7 @@ func pathReferences(line string, f fault) []reference {
 	return vaguePaths(line, f)
 }
 
-// wordedPaths are the paths of sentences that one kind of program prints.
+// wordedPaths extracts paths from sentences that are typical of one program.
 func wordedPaths(line string) (refs []reference) {
 	add := func(f fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
 	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
@@ -120,8 +120,7 @@ func wordedPaths(line string) (refs []reference) {
 	return refs
 }
 
-// wordsBefore are words of a sentence before a path that begins as such: "temporary file
-// ./sedXXXXXX".
+// wordsBefore matches words of the sentence before a path: "temporary file ./sedXXXXXX".
 var wordsBefore = lazyRegexp{text: `^(?:[a-z]+ )+((?:~|\.{0,2})/.*)$`}
 
 func afterWords(path string) string {
@@ -131,8 +130,8 @@ func afterWords(path string) string {
 	return path
 }
 
-// addShellPath adds the path that shellPath has found in line, as a shell, git or one of the
-// coreutils names it.
+// addShellPath adds the path that shellPath has found in a line of a shell, git or a
+// coreutils program.
 func addShellPath(add func(fault, string, string), line string, f fault, m []string) {
 	pf, _ := matchFault(m[4])
 	if strings.Contains(m[0], " create directory ") {
@@ -150,8 +149,8 @@ func addShellPath(add func(fault, string, string), line string, f fault, m []str
 	}
 }
 
-// addPathPair adds the one or two paths of an operation: a rename or a link works on
-// the names, a copy reads the first and writes the second.
+// addPathPair adds the one or two paths of an operation. A rename or a link changes the
+// names. A copy reads the first and writes the second.
 func addPathPair(add func(fault, string, string), f fault, verb, from, to string) {
 	if to == "" {
 		add(f, verb, from)
@@ -164,12 +163,12 @@ func addPathPair(add func(fault, string, string), f fault, verb, from, to string
 	case "rename":
 		add(f, "unlink", from)
 		add(f, "write", to)
-	default: // link, symlink: the new name is made
+	default: // link, symlink: the new name is created
 		add(f, "write", to)
 	}
 }
 
-// vaguePaths are the absolute paths of a line that nothing ties to its fault,
+// vaguePaths returns the absolute paths of a line that no pattern connects to its fault,
 // quoted ones first.
 func vaguePaths(line string, f fault) []reference {
 	var refs []reference
@@ -192,11 +191,12 @@ func vaguePaths(line string, f fault) []reference {
 	return refs
 }
 
-// speaker is the program that a line is from: what it speaks of stands behind.
+// speaker matches a line that begins with the path of the program that wrote it.
 var speaker = lazyRegexp{text: `^/[^\s:'"]+: (.+)$`}
 
-// withoutSpeaker is line without the path of the program that it is from: a shell tells the
-// line of its script, others name something else.
+// withoutSpeaker returns line without the path of the program that wrote it, where the
+// line names something else: a shell writes the line number of its script, other programs
+// a path.
 func withoutSpeaker(line string) string {
 	m := speaker.re().FindStringSubmatch(line)
 	if m != nil && (shellLine.re().MatchString(line) || quotedPath.re().MatchString(m[1]) || barePath.re().MatchString(m[1])) {
@@ -205,8 +205,8 @@ func withoutSpeaker(line string) string {
 	return line
 }
 
-// pathsBefore looks for the path in the lines above one that holds only the
-// fault ("Caused by: Permission denied (os error 13)").
+// pathsBefore returns the paths in the lines above a line that contains only the fault
+// ("Caused by: Permission denied (os error 13)").
 func pathsBefore(lines []string, i int, f fault) []reference {
 	for j := i + 1; j < len(lines) && j <= i+4; j++ {
 		if isStackFrame(lines[j]) {
@@ -219,7 +219,8 @@ func pathsBefore(lines []string, i int, f fault) []reference {
 	return nil
 }
 
-// isPosition tells a place in a source file: /x/y.go:12, /x/y.js:3:14.
+// isPosition reports whether path is a position in a source file: /x/y.go:12,
+// /x/y.js:3:14.
 func isPosition(path string) bool {
 	i := strings.LastIndexByte(path, ':')
 	if i < 0 {
@@ -229,8 +230,8 @@ func isPosition(path string) bool {
 	return err == nil
 }
 
-// shellVerb is the verb of shells, which print the same words for a program that
-// they may not start and for a file that they may not open.
+// shellVerb is the verb of shells, which print the same message for a program that they
+// may not start and for a file that they may not open.
 const shellVerb = "sh"
 
 func pathReference(f fault, verb, path string) reference {
@@ -244,7 +245,7 @@ func pathReference(f fault, verb, path string) reference {
 	return ref
 }
 
-// faultOfNumber knows the errno numbers that are the same everywhere.
+// faultOfNumber returns the fault of an errno number that is the same on all systems.
 func faultOfNumber(n int) fault {
 	switch n {
 	case 1, 13:
@@ -259,13 +260,14 @@ func faultOfNumber(n int) fault {
 	return faultNone
 }
 
-// unescape undoes Python's repr for the two characters that matter in paths.
+// unescape reverts Python's repr for the two characters that occur in paths.
 func unescape(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(s)
 }
 
-// rightsOf is what a verb of a message, a system call's name or a Denial's
-// operation needs; 0 when it does not say ("open" may be either).
+// rightsOf returns the rights that an operation needs, given by a verb of a message, the
+// name of a system call or a Denial's operation. It returns 0 when the verb does not tell:
+// "open" may read or write.
 func rightsOf(verb string) policy.Rights {
 	verb = strings.ToLower(verb)
 	has := func(words ...string) bool {
@@ -293,7 +295,7 @@ func rightsOf(verb string) policy.Rights {
 	return 0
 }
 
-// verbIn finds what a sentence says was tried: "failed to write /x".
+// verbIn returns the verb of the attempt in a sentence such as "failed to write /x".
 func verbIn(line string) string {
 	lower := strings.ToLower(line)
 	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save", "connect", "dial unix"} {

@@ -2,9 +2,9 @@ package diagnostics
 
 import "strings"
 
-// ConfigFailure is the diagnosis of a configuration that has an error. message
-// is the error as it is printed, of one or more lines; it is mcp-jail's own text.
-// The frame's message holds its first line, the hint all of it.
+// ConfigFailure returns the diagnosis of an error in a configuration. message is
+// mcp-jail's own text of one or more lines. The frame's message contains its first line,
+// the hint all of it.
 func ConfigFailure(server, message string) Diagnosis {
 	d := ownFailure(CodeConfig, server, message)
 	d.What = "the configuration has an error"
@@ -12,16 +12,16 @@ func ConfigFailure(server, message string) Diagnosis {
 	return d
 }
 
-// UsageFailure is the diagnosis of a command line of mcp-jail that has an error.
+// UsageFailure returns the diagnosis of an error in the command line of mcp-jail.
 func UsageFailure(server, message string) Diagnosis {
 	d := ownFailure(CodeConfig, server, message)
 	d.What = "the command line of mcp-jail has an error"
-	d.Fix = "correct it; `mcp-jail run --help` shows how it is written"
+	d.Fix = "correct it; `mcp-jail run --help` shows the usage"
 	return d
 }
 
-// ExecFailure is the diagnosis of a program that was not found, or cannot be
-// started, before anything was tried (a policy.CommandError).
+// ExecFailure returns the diagnosis of a program that was not found or cannot be started,
+// known before any attempt (a policy.CommandError).
 func ExecFailure(server, message string) Diagnosis {
 	d := ownFailure(CodeExec, server, message)
 	d.Attribution = None // the jail has no part in it
@@ -30,7 +30,7 @@ func ExecFailure(server, message string) Diagnosis {
 	return d
 }
 
-// JailFailure is the diagnosis of a jail that this host cannot build. gaps holds
+// JailFailure returns the diagnosis of a jail that this host cannot build. gaps contains
 // one line for each gap that is not waived.
 func JailFailure(server, message string, gaps []string) Diagnosis {
 	d := ownFailure(CodeJail, server, message)
@@ -48,7 +48,7 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 	return d
 }
 
-// ownFailure is a failure of which mcp-jail itself is the cause, by its own word.
+// ownFailure returns the diagnosis of a failure that mcp-jail itself reports.
 func ownFailure(code Code, server, message string) Diagnosis {
 	lines := ownLines(message)
 	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server}
@@ -62,8 +62,8 @@ func ownFailure(code Code, server, message string) Diagnosis {
 // maxDetail bounds the lines of one error: a broken file can have thousands.
 const maxDetail = 40
 
-// ownLines splits text of mcp-jail, which quotes names from files, into lines
-// that are safe to print.
+// ownLines splits text of mcp-jail into lines that are safe to print. The text may quote
+// names from files.
 func ownLines(s string) []string {
 	var lines []string
 	for _, l := range strings.Split(strings.TrimSpace(s), "\n") {

@@ -7,11 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// git speaks of its places in words of its own. They are not all paths, and the
-// path that it names is seldom the one that a rule should be about: it reads and
-// writes all over its directory.
+// git's messages name places in phrases of their own. The named path is seldom the
+// right one for a rule, because git reads and writes in its whole directory.
 var (
-	// fatal: not a git repository: /x/.git/worktrees/y   (what a worktree points to)
+	// fatal: not a git repository: /x/.git/worktrees/y   (the target of a worktree's pointer)
 	gitPointer = lazyRegexp{text: `not a git repository: (\S.*)$`}
 	// error: insufficient permission for adding an object to repository database .git/objects
 	// error: could not lock config file .git/config: Read-only file system
@@ -20,7 +19,7 @@ var (
 	gitObjects = lazyRegexp{text: `insufficient permission for adding an object to repository database (\S.*)$`}
 )
 
-// gitReferences extracts what a line of git names.
+// gitReferences extracts the names in a line of git.
 func gitReferences(line string, f fault) []reference {
 	if m := gitPointer.re().FindStringSubmatch(line); m != nil {
 		return []reference{pathReference(faultAbsent, "read", m[1])}
@@ -40,8 +39,8 @@ func gitReferences(line string, f fault) []reference {
 	return nil
 }
 
-// analyzeGitSearch judges a git that found no repository around its working directory. It says
-// where it gave up looking, at the edge of a mount.
+// analyzeGitSearch analyzes the message of git that it found no repository at or above its
+// working directory. edge is the mount point where git stopped looking, if it names one.
 func (a *analyzer) analyzeGitSearch(edge string) finding {
 	if f := a.repositoryAbove(edge); f.refused {
 		return f
@@ -53,13 +52,13 @@ func (a *analyzer) analyzeGitSearch(edge string) finding {
 	return a.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
 }
 
-// repositoryAbove judges the directories above the working directory: one of them is a
-// repository, and the policy grants only what is below.
+// repositoryAbove returns the finding that a directory above the working directory is a
+// repository and the policy grants only a directory below it.
 func (a *analyzer) repositoryAbove(edge string) finding {
 	below := a.profile.Dir
 	rights := a.profile.RightsAt(below)
 	elsewhere := edge != "" && !policy.Within(below, edge)
-	if elsewhere { // around a directory below the edge, which it does not name
+	if elsewhere { // git worked in a directory below the edge, which it does not name
 		below, rights = edge, policy.Read
 	}
 	if below == "" {
@@ -75,7 +74,7 @@ func (a *analyzer) repositoryAbove(edge string) finding {
 	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || a.rightsAt(dir).Has(policy.Read) {
 		return finding{}
 	}
-	f := a.attribute(Likely, policy.AxisFs, dir, rightWord(policy.Read), "git looks for its repository in the directories above as well: it is "+a.show(dir)+", which the policy does not grant", grant{})
+	f := a.attribute(Likely, policy.AxisFs, dir, rightWord(policy.Read), "git also looks for its repository in the directories above: it is "+a.show(dir)+", which the policy does not grant", grant{})
 	if dir == "/" || a.inUserHome(dir) && a.ev.UserHome == dir || systemDir(dir) && !a.inUserHome(dir) || a.isShared(dir) || a.autorunPlace(dir) != "" {
 		f.fix = "no line is proposed for it: " + a.show(dir) + " is much more than a project"
 		return f
@@ -84,16 +83,16 @@ func (a *analyzer) repositoryAbove(edge string) finding {
 	return a.withhold(f, false)
 }
 
-// newRepositoryFix is what there is to do about a repository that git could not make.
-const newRepositoryFix = "no rule lets a server make a repository, a worktree or a submodule where the host's git would believe what it holds: make it outside of the jail, or in the server's HOME"
+// newRepositoryFix is the remedy where git could not create a repository.
+const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where the host's git would trust it: create it outside of the jail, or in the server's HOME"
 
 // inGitInternals tells a path where git keeps its directories for worktrees and submodules.
 func inGitInternals(path string) bool {
 	return strings.Contains(path+"/", "/.git/worktrees/") || strings.Contains(path+"/", "/.git/modules/")
 }
 
-// inGitWorktree tells what lies in the directory that git keeps for a worktree or submodule
-// which is there, but for what says where the others are.
+// inGitWorktree reports whether path is in an existing directory that git keeps for a
+// worktree or submodule, except for the files in it that point elsewhere.
 func (a *analyzer) inGitWorktree(path string) bool {
 	switch filepath.Base(path) {
 	case "commondir", "gitdir", "config.worktree", "config", "hooks":
@@ -102,8 +101,8 @@ func (a *analyzer) inGitWorktree(path string) bool {
 	return inGitInternals(path) && a.exists(filepath.Dir(path)) == present
 }
 
-// gitDir is the git directory that path lies in, unless path is a protected name
-// of it. A rule for the directory leaves those protected.
+// gitDir returns the git directory that contains path, unless path is a protected name in
+// it. A rule for the directory leaves those names protected.
 func (a *analyzer) gitDir(path string) (dir string, ok bool) {
 	before, after, found := strings.Cut(path, "/.git/")
 	if !found {

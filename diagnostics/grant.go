@@ -9,13 +9,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// grant is one thing to add to a policy. The zero need adds nothing.
+// grant is one addition to a policy. The zero grant adds nothing.
 type grant struct {
-	path      string        // absolute; "" unless the need is for a path
-	rights    policy.Rights // all that the rule for path has to say, not only what was missing
+	path      string        // absolute; "" unless the grant is for a path
+	rights    policy.Rights // all rights of the rule for path, not only the missing ones
 	create    bool          // path is a directory that does not exist yet
-	workspace bool          // path is to be the workspace, of a server in place under the default policy
-	with      string        // a file in path whose own rule has to say the same; "" for none
+	workspace bool          // path becomes the workspace of a server given on the command line under the default policy
+	with      string        // a file in path whose own rule needs the same rights; "" for none
 
 	host    string
 	scheme  string
@@ -33,13 +33,13 @@ type grant struct {
 
 func (n grant) isZero() bool { return n == grant{} }
 
-// netRule is the rule of a need for a host, but for its secrets.
+// netRule returns the rule of a grant for a host, without secrets.
 func (n grant) netRule() policy.NetRule {
 	return policy.NetRule{Host: n.host, Scheme: n.scheme, Port: n.port, PathPrefix: n.prefix, Methods: strings.Fields(n.methods), Allow: true}
 }
 
-// grantWriter writes needs down as policy. It knows which table binds to a process
-// and what a first access table would take away.
+// grantWriter writes grants as lines of a policy or as flags. It knows which table applies
+// to a process, and what a first access table would take away.
 type grantWriter struct {
 	ev        *Evidence
 	server    string
@@ -47,7 +47,7 @@ type grantWriter struct {
 	byDefault bool   // the server runs under the default policy
 	noTable   bool   // no table can grant anything to this process
 
-	writeForbidden func(path string) string // see judge
+	writeForbidden func(path string) string // see analyzer.writeForbidden
 }
 
 func newGrantWriter(ev *Evidence) grantWriter {
@@ -58,13 +58,13 @@ func newGrantWriter(ev *Evidence) grantWriter {
 			w.server = p.Server
 		}
 	}
-	// docs/reference.md "Stateful and stateless": no table is for the process that
+	// docs/reference.md "Stateful and stateless": no table applies to the process that
 	// lists the tools of such a server.
 	w.noTable = ev.Stateless && w.tool == ""
 	return w
 }
 
-// table is the dotted name of the access table.
+// table returns the dotted name of the access table.
 func (w grantWriter) table() string {
 	t := "servers." + tomlKey(w.server)
 	if w.tool != "" {
@@ -73,19 +73,19 @@ func (w grantWriter) table() string {
 	return t + ".access"
 }
 
-// preserved are the needs that restore what the default policy gave: an access table
-// leaves nothing of it (docs/policy.md "Default and explicit policy").
+// preserved returns the grants that restore what the default policy gave. An access table
+// replaces all of it (docs/policy.md "Default and explicit policy").
 func (w grantWriter) preserved() []grant {
 	p := w.ev.Profile
 	if !w.byDefault || p.Workspace == "" || !p.RightsAt(p.Workspace).Has(policy.Read) {
 		return nil
 	}
-	// The default policy lets nothing in the workspace be executed. What a script's own
-	// directory has of that, the baseline gives with any policy.
+	// The default policy lets the server execute nothing in the workspace. Where a script
+	// may be executed in its own directory, the baseline of every policy allows it.
 	return []grant{{path: p.Workspace, rights: p.RightsAt(p.Workspace) &^ policy.Execute}}
 }
 
-// mergeGrants joins needs for the same path and drops repetitions, in order.
+// mergeGrants joins grants for the same path and removes repetitions. It keeps the order.
 func mergeGrants(grants []grant) []grant {
 	var all []grant
 next:
@@ -107,8 +107,8 @@ next:
 	return all
 }
 
-// mergeNested keeps the rule for a path from taking away what the one for a directory
-// around it gives, and leaves out one that then says nothing more.
+// mergeNested gives the rule for a path the rights of the rule for a directory around it,
+// which it would otherwise take away. It removes a rule that then adds nothing.
 func (w grantWriter) mergeNested(grants []grant) []grant {
 	var all []grant
 	for i, n := range grants {
@@ -135,9 +135,9 @@ func (w grantWriter) mergeNested(grants []grant) []grant {
 	return all
 }
 
-// toml writes needs as lines that can be pasted at the end of a configuration.
-// A server given in place has none and gets flags; where no flag can say it, the
-// lines are those to declare the server with.
+// toml returns grants as lines to paste at the end of a configuration. A server given on
+// the command line gets flags. Where no flag exists for a grant, the lines follow those
+// that declare the server.
 func (w grantWriter) toml(grants []grant) []string {
 	grants = mergeGrants(grants)
 	if _, flags := w.flags(grants); flags && w.ev.FromCommandLine {
@@ -156,7 +156,7 @@ func (w grantWriter) toml(grants []grant) []string {
 	return lines
 }
 
-// needsAccessTable tells whether needs bring an access table about.
+// needsAccessTable reports whether grants create an access table.
 func needsAccessTable(grants []grant) bool {
 	for _, n := range grants {
 		if n.limit == "" {
@@ -208,17 +208,17 @@ func (w grantWriter) block(n grant) []string {
 	return nil
 }
 
-// ruleText is the path of a need as a rule would write it: relative inside of the
+// ruleText returns the path of a grant as a rule writes it: relative inside of the
 // workspace, with ~/ inside of the home, else absolute.
 func (w grantWriter) ruleText(n grant) string {
 	s := w.display(n.path)
 	if n.create && !strings.HasSuffix(s, "/") {
-		s += "/" // docs/policy.md "Filesystem rules": the slash has it made
+		s += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
 	}
 	return s
 }
 
-// display is an absolute path in the words of the configuration.
+// display returns an absolute path as the configuration writes it.
 func (w grantWriter) display(path string) string {
 	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
 		rel, err := filepath.Rel(p.Workspace, path)
@@ -239,8 +239,8 @@ func (w grantWriter) display(path string) string {
 	return path
 }
 
-// flags writes needs as flags of `mcp-jail run`, for a server given in place, as they
-// are typed into a shell. ok is false when one of them has no flag.
+// flags returns grants as flags of `mcp-jail run`, quoted for a shell, for a server given
+// on the command line. ok is false when one of them has no flag.
 func (w grantWriter) flags(grants []grant) (flags []string, ok bool) {
 	words, ok := w.flagWords(grants)
 	for _, w := range words {
@@ -249,7 +249,7 @@ func (w grantWriter) flags(grants []grant) (flags []string, ok bool) {
 	return flags, ok
 }
 
-// flagWords are the same flags as a program is given them.
+// flagWords returns the same flags unquoted.
 func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 	grants = mergeGrants(grants)
 	if len(grants) == 0 || !w.ev.FromCommandLine {
@@ -290,13 +290,14 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 	}
 	for _, f := range flags {
 		if sanitize(f) != f {
-			return nil, false // a shell has no harmless way to write it
+			return nil, false // a shell cannot write it safely
 		}
 	}
 	return flags, true
 }
 
-// pathFlags are the flags that give the rights of a need to its path. Each reads, too.
+// pathFlags returns the flags for the rights of a grant on its path. Each of them includes
+// reading.
 func (n grant) pathFlags(path string) (flags []string) {
 	if n.rights&policy.Write != 0 {
 		flags = append(flags, "--write", path)
@@ -310,7 +311,7 @@ func (n grant) pathFlags(path string) (flags []string) {
 	return flags
 }
 
-// endpoint is the host with the port where it is not one that a scheme implies.
+// endpoint returns the host, with the port where no scheme implies it.
 func (n grant) endpoint() string {
 	if n.port == 0 || n.port == 80 || n.port == 443 {
 		return n.host

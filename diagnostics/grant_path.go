@@ -8,9 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pathGrant is the rule for a right on a path, and what else has to be done for
-// it. One rule decides alone, so the new one repeats the rights that hold
-// already.
+// pathGrant returns the rule for a right on a path, and what else the user has to do. A
+// single rule decides about a path, so the new one repeats the rights that it has already.
 func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
 	if (filepath.Base(path) == ".git" || inGitInternals(path) && a.profile.Guards(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
@@ -20,21 +19,21 @@ func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 	}
 	installed := false
 	if dir, ok := a.packageDir(path); ok && missing.Has(policy.Execute) {
-		path, installed = dir, true // packages have many programs, and come and go
+		path, installed = dir, true // a package has many programs, which change
 	}
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
 	if missing&policy.Write != 0 && a.isReadAbove(path) {
-		missing |= policy.Read // no mount takes away reading alone: see policy.ConflictError
+		missing |= policy.Read // no mount removes only the right to read: see policy.ConflictError
 	}
 	n := grant{path: path, rights: missing | a.ruleRights(path)}
 	n.create = installed && n.rights.Has(policy.Create)
 	if missing&policy.Write == 0 || a.exists(path) != absent {
 		return n, ""
 	}
-	// docs/policy.md "Filesystem rules": only for a directory that it makes can a
-	// rule be about what is not there yet.
+	// docs/policy.md "Filesystem rules": a rule for a path that does not exist must ask
+	// mcp-jail to create a directory.
 	dir := filepath.Dir(path)
 	const first = " first: a rule for a path that does not exist grants nothing"
 	switch {
@@ -47,20 +46,21 @@ func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 	if a.exists(dir) == present {
 		return n, ""
 	}
-	// The missing directory alone: the one above it that exists is not the server's.
+	// Grant only the missing directory, since others use the existing one above it.
 	if !a.inWorkspace(dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
-		return n, "create " + a.show(dir) + first // mcp-jail could not, most likely
+		return n, "create " + a.show(dir) + first // mcp-jail most likely may not create it
 	}
 	n.create = true
 	n.rights |= policy.Read
 	if makes {
-		return n, "mcp-jail makes it, before it starts the server"
+		return n, "mcp-jail creates it before it starts the server"
 	}
 	return n, ""
 }
 
-// ruleRights are the rights that a new rule for path repeats, since it decides alone: all
-// that a rule of the user gave there. That a runtime may be executed is no such rule.
+// ruleRights returns the rights that a new rule for path repeats: all that a rule of the
+// user gave there. The right to execute a runtime comes from the baseline and is not
+// repeated.
 func (a *analyzer) ruleRights(path string) policy.Rights {
 	e, _ := a.profile.Find(path)
 	if e.Origin == policy.OriginBaseline {
@@ -69,8 +69,8 @@ func (a *analyzer) ruleRights(path string) policy.Rights {
 	return e.Rights
 }
 
-// packageDir is the outermost node_modules that path lies in, or the environment of
-// Python that it is a program of.
+// packageDir returns the outermost node_modules around path, or the Python environment
+// whose program path is.
 func (a *analyzer) packageDir(path string) (dir string, ok bool) {
 	if before, _, found := strings.Cut(path, "/node_modules/"); found {
 		return before + "/node_modules", true
@@ -80,13 +80,14 @@ func (a *analyzer) packageDir(path string) (dir string, ok bool) {
 	return dir, filepath.Base(bin) == "bin" && a.exists(filepath.Join(dir, "pyvenv.cfg")) == present
 }
 
-// isTooWide are directories that are not worth a single file in them.
+// isTooWide reports whether a directory is too much to grant for a single file in it.
 func (a *analyzer) isTooWide(dir string) bool {
 	return dir == "/" || a.programIn(dir) != "" || a.ev.UserHome != "" && policy.Within(a.ev.UserHome, dir) ||
 		!a.inWorkspace(dir) && (systemDir(dir) || a.isShared(dir)) || filepath.Dir(dir) == "/"
 }
 
-// isReserved tells a protected name that does not exist yet, or what leads to one.
+// isReserved reports whether path is a protected name that does not exist yet, or leads to
+// one.
 func (a *analyzer) isReserved(path string) bool {
 	return a.profile.Guards(policy.OpCreate, path) || a.isUnprotected(path)
 }
@@ -95,8 +96,8 @@ func (a *analyzer) isUnprotected(path string) bool {
 	return slices.ContainsFunc(a.profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
-// isReservedFile tells a protected name that does not exist yet: not a directory that is there
-// and leads to one.
+// isReservedFile reports whether path is a protected name that does not exist yet, and not
+// an existing directory that leads to one.
 func (a *analyzer) isReservedFile(path string) bool {
 	if a.exists(path+"/.") == present {
 		return a.profile.Guards(policy.OpMkdir, path) || a.isUnprotected(path)
@@ -104,14 +105,14 @@ func (a *analyzer) isReservedFile(path string) bool {
 	return a.isReserved(path)
 }
 
-// isReadAbove tells whether anything above path may be read.
+// isReadAbove reports whether path or a directory above it may be read.
 func (a *analyzer) isReadAbove(path string) bool {
 	return slices.ContainsFunc(a.profile.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
 	})
 }
 
-// rightWord names what is missing as the configuration does.
+// rightWord returns the name of a right in the configuration.
 func rightWord(r policy.Rights) string {
 	switch {
 	case r.Has(policy.Execute):

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// heuristics is what can be said when nothing that the policy refuses was named:
-// never more than Possible.
+// heuristics returns a possible cause where no refused name was found. It is never more
+// than Possible.
 func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
 	if f, ok := a.analyzeSignal(); ok {
 		return f, true
@@ -54,14 +54,14 @@ func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
 	return finding{}, false
 }
 
-// browserSandbox knows how Chromium says that it cannot build its own sandbox.
+// browserSandbox recognises the messages of Chromium that it cannot build its own sandbox.
 func browserSandbox(lines []string) (f finding, ok bool) {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, words := range []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"} {
 			if strings.Contains(lower, words) {
 				return finding{
-					note: "a browser cannot build a sandbox of its own in the jail, where user namespaces are refused",
+					note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
 					fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
 				}, true
 			}
@@ -70,24 +70,24 @@ func browserSandbox(lines []string) (f finding, ok bool) {
 	return finding{}, false
 }
 
-// crossDevice knows a name that was to be moved or linked out of the place of one rule. It
-// says "not permitted" too, and no right is missing.
+// crossDevice recognises a rename or a link across the border of two rules. No right is
+// missing for it.
 func (a *analyzer) crossDevice(lines []string) (f finding, ok bool) {
 	for _, line := range lines {
 		if hasWord(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
 			return finding{
-				note: a.serverSaid(line) + "; nothing is moved or linked from the place of one rule to that of another, as between two filesystems",
-				fix:  "have it copied, or what is moved into place made beside it; inside of the workspace one rule for both places helps too",
+				note: a.serverSaid(line) + "; files cannot be moved or linked between the paths of two rules, as between two filesystems",
+				fix:  "copy the file, or create it in the target directory; inside of the workspace, one rule for both paths also helps",
 			}, true
 		}
 	}
 	return finding{}, false
 }
 
-// planFix is where to look when nothing points at a rule.
-func (a *analyzer) planFix() string { return a.planCommand() + " prints what it may touch" }
+// planFix is the advice where nothing points to a rule.
+func (a *analyzer) planFix() string { return a.planCommand() + " prints what the server may access" }
 
-// planCommand is the command that shows the policy of this server.
+// planCommand returns the command that shows the policy of this server.
 func (a *analyzer) planCommand() string {
 	switch {
 	case a.ev.FromCommandLine:
@@ -98,7 +98,7 @@ func (a *analyzer) planCommand() string {
 	return "`mcp-jail plan " + a.ev.Server + "`"
 }
 
-// analyzeSignal judges the signals that limits and filters end a process with.
+// analyzeSignal analyzes the signals by which limits and filters end a process.
 func (a *analyzer) analyzeSignal() (f finding, ok bool) {
 	if a.ev.Exit == nil || a.ev.Profile == nil {
 		return f, false
@@ -107,23 +107,23 @@ func (a *analyzer) analyzeSignal() (f finding, ok bool) {
 	switch sig := a.ev.Exit.Signal; {
 	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && a.ev.Timeout == 0:
 		f := a.raiseLimit(keyMemory)
-		f.note = "it was killed, as it is when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
+		f.note = "it was killed, which happens when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
 		f.fix = "it may need more memory"
 		return f, true
 	case signalName(sig) == "SIGSYS":
-		return finding{note: "it was ended for a system call that a filter forbids: the jail's, or one of its own"}, true
+		return finding{note: "a seccomp filter ended it because of a system call: the filter of the jail, or one of its own"}, true
 	case signalName(sig) == "SIGXFSZ" && limits.FileSizeMB > 0:
 		f := a.raiseLimit(keyFileSize)
-		f.note = "it wrote a file larger than a limit, as file_size_mb = " + strconv.Itoa(limits.FileSizeMB) + " is one"
+		f.note = "it wrote a file larger than a limit such as file_size_mb = " + strconv.Itoa(limits.FileSizeMB)
 		f.fix = "if it needs larger files"
 		return f, true
 	}
 	return f, false
 }
 
-// packageRunners are programs that download what they run, with the command that names
-// the host they ask. Without a network they stay silent for a minute and then
-// say little.
+// packageRunners returns the programs that download what they run, each with the command
+// that prints the host that it asks. Without a network they stay silent for a minute and
+// then report little.
 func packageRunners() map[string]string {
 	return map[string]string{
 		"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
@@ -132,6 +132,7 @@ func packageRunners() map[string]string {
 	}
 }
 
+// packageDownload recognises a package runner without a network.
 func (a *analyzer) packageDownload() (f finding, ok bool) {
 	if len(a.profile.Argv) == 0 {
 		return f, false

@@ -33,7 +33,7 @@ func TestCrossDevice(t *testing.T) {
 		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
 	} {
 		d := Diagnose(evidence(text))
-		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "made beside it") {
+		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "create it in the target directory") {
 			t.Errorf("%s", d.Text())
 		}
 	}

@@ -2,7 +2,7 @@ package diagnostics
 
 import "github.com/mcp-jail/mcp-jail/policy"
 
-// Hint is one thing that the policy refuses, and what to do about it.
+// Hint is one access that the policy refuses, with its remedy.
 type Hint struct {
 	Attribution Attribution `json:"attribution"`
 	Axis        policy.Axis `json:"axis"`

@@ -6,9 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// jailPlaces are the places that confinement gives every process and that a
-// profile does not list (docs/policy.md "Runtime baseline"). What the host has there
-// is another object.
+// jailPlaces are the paths that the jail provides to every process and that a profile does
+// not list (docs/policy.md "Runtime baseline"). The host has other objects at these paths.
 var jailPlaces = []struct {
 	path   string
 	rights policy.Rights
@@ -22,8 +21,8 @@ var jailPlaces = []struct {
 	{"/etc/hosts", policy.Read}, {"/etc/resolv.conf", policy.Read},
 }
 
-// jailPlace returns the place of the jail's own that decides about path, and the
-// rights there; "" where an entry of the profile does.
+// jailPlace returns the place of the jail that decides about path and the rights there, or
+// "" where an entry of the profile decides.
 func (a *analyzer) jailPlace(path string) (place string, rights policy.Rights) {
 	entry, covered := a.profile.Find(path)
 	for _, o := range jailPlaces {
@@ -34,7 +33,7 @@ func (a *analyzer) jailPlace(path string) (place string, rights policy.Rights) {
 	return "", 0
 }
 
-// rightsAt is Profile.RightsAt with what confinement adds.
+// rightsAt is Profile.RightsAt with the places of the jail.
 func (a *analyzer) rightsAt(path string) policy.Rights {
 	if place, rights := a.jailPlace(path); place != "" {
 		return rights
@@ -42,7 +41,7 @@ func (a *analyzer) rightsAt(path string) policy.Rights {
 	return a.profile.RightsAt(path)
 }
 
-// allows is Profile.Allows with what confinement adds.
+// allows is Profile.Allows with the places of the jail.
 func (a *analyzer) allows(op policy.Op, path string) bool {
 	decides := path
 	need := policy.Read
@@ -60,7 +59,8 @@ func (a *analyzer) allows(op policy.Op, path string) bool {
 	return a.profile.Allows(op, path)
 }
 
-// isSystem tells a path of the runtime baseline, which users have no rules about.
+// isSystem reports whether path belongs to the runtime baseline, for which users write no
+// rules.
 func (a *analyzer) isSystem(path string) bool {
 	if place, _ := a.jailPlace(path); place != "" {
 		return true
@@ -69,7 +69,8 @@ func (a *analyzer) isSystem(path string) bool {
 	return ok && e.Origin == policy.OriginBaseline
 }
 
-// isEntry tells an entry itself: its name exists, so nobody has to create it.
+// isEntry reports whether the profile has an entry for path itself. Its name then exists
+// and need not be created.
 func (a *analyzer) isEntry(path string) bool {
 	e, ok := a.profile.Find(path)
 	return ok && e.Path == path

@@ -11,7 +11,7 @@ import (
 // RecordVersion is the version of the record's format.
 const RecordVersion = 1
 
-// Record is one session, as `mcp-jail why` reads it.
+// Record describes one session. `mcp-jail why` reads it.
 type Record struct {
 	Version   int         `json:"version"`
 	Time      time.Time   `json:"time"`
@@ -22,45 +22,43 @@ type Record struct {
 	Waived    []string    `json:"waived,omitempty"` // one line for each gap that the user accepted
 	Denials   []Denial    `json:"denials,omitempty"`
 	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
-	Remedies  []Hint      `json:"remedies,omitempty"` // see the function; what a diagnosis has told already is there too
+	Remedies  []Hint      `json:"remedies,omitempty"` // see Remedies; includes those of the diagnoses
 
-	// These are no part of what is kept. `mcp-jail why` sets them where a later session
-	// of the server has no record, so that this one does not pass for the last, and where
-	// the end of this one could not be written: why.
+	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
+	// when a later session of the server has no record, and Incomplete to the reason why
+	// the end of this record could not be written.
 	Newer      *LostRecord `json:"newer,omitempty"`
 	Incomplete string      `json:"incomplete,omitempty"`
-	// Failed is the last session before this one in which something failed, where in this
-	// one nothing did.
+	// Failed is the last earlier session with a failure, where this one has none.
 	Failed *Record `json:"failed,omitempty"`
 }
 
-// LostRecord is a session that has no record.
+// LostRecord is a session without a record.
 type LostRecord struct {
-	Time  time.Time `json:"time"`            // of its begin
-	Cause string    `json:"cause,omitempty"` // "" where none is known
+	Time  time.Time `json:"time"`            // start of the session
+	Cause string    `json:"cause,omitempty"` // "" when unknown
 }
 
-// Text say that there is no record, and why.
+// Text returns a sentence that there is no record, and why.
 func (u LostRecord) Text() string {
 	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
 	if u.Cause == "" {
-		return words + " yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later"
+		return words + " yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later"
 	}
 	return words + ": it could not be written: " + sanitize(u.Cause)
 }
 
 const timeFormat = "2006-01-02 15:04:05 -07:00"
 
-// A record keeps the end of a session: a server that fails all day must not
-// grow it without bound.
+// A record keeps the end of a session within bounds, because a server may fail all day.
 const (
 	recordDenials   = 1000
 	recordDiagnoses = 100
 	recordRemedies  = 50
 )
 
-// Encode returns the record as the content of its file. It sets the version and
-// keeps the latest 1000 denials and 100 diagnoses.
+// Encode returns the content of the record's file. It sets the version and keeps the
+// latest 1000 denials and 100 diagnoses.
 func (r Record) Encode() ([]byte, error) {
 	r.Version = RecordVersion
 	r.Denials = lastN(r.Denials, recordDenials)
@@ -73,7 +71,7 @@ func (r Record) Encode() ([]byte, error) {
 	return append(EscapeJSON(data), '\n'), nil
 }
 
-// DecodeRecord reads what Encode wrote.
+// DecodeRecord decodes the output of Encode.
 func DecodeRecord(data []byte) (Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -85,13 +83,13 @@ func DecodeRecord(data []byte) (Record, error) {
 	return r, nil
 }
 
-// Text tells the session in words, for `mcp-jail why`. A record may have been
-// written by anyone who can write the state directory, and names in it come from
-// servers: all of it is made harmless to print once more.
+// Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
+// because other programs can write to the state directory, and names in the record come
+// from servers.
 func (r Record) Text() string {
 	var b strings.Builder
 	if r.Newer != nil {
-		b.WriteString(r.Newer.Text() + "\nThis is the one before it.\n\n")
+		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
 	}
 	b.WriteString("server " + quote(r.Server))
 	if r.Tool != "" {
@@ -111,7 +109,7 @@ func (r Record) Text() string {
 		}
 	}
 	if r.Incomplete != "" {
-		b.WriteString("\nThe last part of it could not be written: " + sanitize(r.Incomplete) + "\n")
+		b.WriteString("\nThe last part of the record could not be written: " + sanitize(r.Incomplete) + "\n")
 	}
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)
@@ -134,12 +132,12 @@ func (r Record) Text() string {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last session before it in which something failed:\n\n" + r.Failed.Text())
+		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text())
 	}
 	return b.String()
 }
 
-// unreported are the remedies that no diagnosis has.
+// unreported returns the remedies that no diagnosis contains.
 func (r Record) unreported() (hints []Hint) {
 	for _, h := range r.Remedies {
 		if len(h.Grant)+len(h.Flags) == 0 {
@@ -153,7 +151,8 @@ func (r Record) unreported() (hints []Hint) {
 	return hints
 }
 
-// writeText appends what would grant a thing that was refused without anything failing.
+// writeText appends the rule that would grant something that was refused without a
+// failure.
 func (h Hint) writeText(b *strings.Builder) {
 	b.WriteString("\n" + quote(h.Target) + " would be granted by")
 	if len(h.Flags) > 0 {
@@ -171,7 +170,7 @@ func (h Hint) writeText(b *strings.Builder) {
 	}
 }
 
-// text is a denial in one line.
+// text returns a denial in one line.
 func (d Denial) text() string {
 	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.programAndCount()
 	if d.isNamelessLookup() {

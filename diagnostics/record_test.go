@@ -60,15 +60,15 @@ func TestDigest(t *testing.T) {
 func TestNewerSession(t *testing.T) {
 	r := Record{Server: "s", Newer: &LostRecord{Time: time.Now(), Cause: "no space\x1b[0m"}}
 	if words := r.Text(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
-		!strings.Contains(words, "\nThis is the one before it.\n\nserver \"s\"\n") || strings.Contains(words, "\x1b") {
+		!strings.Contains(words, "\nThis is the session before it.\n\nserver \"s\"\n") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Newer.Cause = ""
-	if words := r.Text(); !strings.Contains(words, " has no record yet: it goes on, or mcp-jail was killed or could not write it, or one that began before it ended later\n") {
+	if words := r.Text(); !strings.Contains(words, " has no record yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later\n") {
 		t.Errorf("%q", words)
 	}
 	r.Newer, r.Incomplete = nil, "no space\x1b[0m"
-	if words := r.Text(); !strings.Contains(words, "\nThe last part of it could not be written: no space") || strings.Contains(words, "\x1b") {
+	if words := r.Text(); !strings.Contains(words, "\nThe last part of the record could not be written: no space") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Incomplete = ""

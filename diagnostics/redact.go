@@ -15,36 +15,36 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// minSecret is the shortest value that is redacted. Shorter ones ("true",
-// "8080", "debug") would tear holes into every line, and a secret of five bytes
-// is none.
+// minSecret is the length of the shortest value that is redacted. Shorter values ("true",
+// "8080", "debug") occur in many lines, and a secret of five bytes protects nothing.
 const minSecret = 6
 
-// Redactor replaces the values of secret variables by "[redacted NAME]". A nil
-// Redactor changes nothing. It is safe for concurrent use; values are only ever added.
+// Redactor replaces the values of secret variables by "[redacted NAME]". A nil Redactor
+// changes nothing. It is safe for concurrent use. Values are only added, never removed.
 //
-// A value is found as it is, escaped as in a URL or in a JSON string, in base64
-// (both alphabets, also in the middle of a longer encoding such as that of an
-// Authorization header), in hex, also as a dump of it shows it, and, for the value of a
-// URL, its password alone. The lines of a value of several lines are found one by one.
-// Values under 6 bytes are left alone, and those that are plainly no secret: see plain.
-// Other transformations (hashes, a value cut in two by a log's own line breaks) are not
-// found: redaction keeps accidents out of logs, it does not stop a server that wants to
-// tell.
+// A Redactor finds a value unchanged, escaped as in a URL or a JSON string, in base64
+// (both alphabets, also inside of a longer encoding such as an Authorization header), and
+// in hex, also as hex dumps show it. Of a URL it also finds the password alone. The lines
+// of a value of several lines are found one by one. Values under 6 bytes are not redacted,
+// nor values that are clearly not secret: see isPlainValue. Other transformations (hashes,
+// a value split by a log's line breaks) are not found. Redaction keeps accidents out of
+// logs and does not stop a server that wants to disclose a value.
 type Redactor struct {
 	needles atomic.Pointer[needleSet]
 	mu      sync.Mutex
 }
 
-// needleSet are immutable.
+// needleSet is an immutable set of needles.
 type needleSet struct {
 	all []needle // longest first
-	// first holds, for each byte, the needles that begin with it, longest first.
+	// first holds the indexes of the needles that begin with each byte, longest first.
 	first [256][]int
-	// pairs are the two bytes that needles begin with: most of a text is passed by here.
+	// pairs is a bit set of the first two bytes of the needles. It rules out most
+	// positions of a text.
 	pairs [1 << 16 / 64]uint64
 }
 
+// mayBegin reports whether a needle may begin at the start of buf.
 func (n *needleSet) mayBegin(buf []byte) bool {
 	if len(buf) < 2 {
 		return true
@@ -53,20 +53,21 @@ func (n *needleSet) mayBegin(buf []byte) bool {
 	return n.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
+// needle is one form of a secret and its replacement.
 type needle struct {
 	text []byte
 	mask []byte
 }
 
-// NewRedactor knows the values of the variables of env that are marked Secret.
+// NewRedactor returns a Redactor of the variables of env that are marked Secret.
 func NewRedactor(env []policy.Variable) *Redactor {
 	r := &Redactor{}
 	r.add(env)
 	return r
 }
 
-// AddSecrets has it know values too that are in no variable of the server's: secrets, by the
-// name of the variable that has the placeholder.
+// AddSecrets adds secrets that are not in the server's environment, by the name of the
+// variable that holds the placeholder.
 func (r *Redactor) AddSecrets(values map[string]string) {
 	var env []policy.Variable
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -107,10 +108,10 @@ func (r *Redactor) add(env []policy.Variable) {
 	r.needles.Store(next)
 }
 
-// isActive reports whether there is anything to be taken out.
+// isActive reports whether there are values to replace.
 func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all) > 0 }
 
-// secretForms are the shapes in which a value is looked for.
+// secretForms returns the forms in which a value is searched for.
 func secretForms(value string) []string {
 	if len(value) < minSecret || isPlainValue(value) {
 		return nil
@@ -123,7 +124,7 @@ func secretForms(value string) []string {
 	}
 	if strings.ContainsAny(value, "\r\n") {
 		for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
-			// The frame of a PEM block is no secret, and short lines are too common.
+			// The frame of a PEM block is not secret, and short lines are too common.
 			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
 				values = append(values, line)
 			}
@@ -144,16 +145,16 @@ func secretForms(value string) []string {
 	return all
 }
 
-// base64Forms returns the characters that every base64 text with v inside holds:
-// which ones depends on the offset of v modulo three, and those that share bits
-// with a neighbour are left out.
+// base64Forms returns the characters that every base64 text with v inside contains. They
+// depend on the offset of v modulo three. Characters that share bits with neighbours are
+// left out.
 func base64Forms(v string) []string {
 	var all []string
 	for offset := 0; offset < 3; offset++ {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, offset), v...))
 		from := (offset*8 + 5) / 6
 		to := (offset + len(v)) * 8 / 6
-		if to-from < 8 { // too short to be told from chance
+		if to-from < 8 { // too short to exclude coincidence
 			continue
 		}
 		core := text[from:to]
@@ -171,9 +172,9 @@ func (r *Redactor) Redact(s string) string {
 	return string(append(out, rest...))
 }
 
-// scan appends to out what of buf is decided, secrets replaced, and returns the
-// rest of buf: an end that may become a secret with the bytes that follow. With
-// last set nothing follows, and there is no rest.
+// scan appends to out the decided part of buf with secrets replaced, and returns the rest
+// of buf: an end that may become a secret with the bytes that follow. With last set
+// nothing follows, and there is no rest.
 func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 	known := r.needles.Load()
 	start := 0
@@ -205,8 +206,8 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 	return append(out, buf[start:]...), nil
 }
 
-// partial shows the rest that scan held back: the beginning of a secret, when it
-// is long enough to tell anything, is a secret too.
+// partial returns the rest that scan held back in the form to show. The beginning of a
+// secret is replaced too, if it is long enough to reveal something.
 func (r *Redactor) partial(rest []byte) string {
 	if len(rest) >= minSecret {
 		known := r.needles.Load()

@@ -7,11 +7,11 @@ import (
 
 const (
 	dumpRow   = 16  // bytes in a row of what hexdump, xxd and od print
-	maxDumped = 256 // of a value that is looked for in such rows: a longer one is no token
+	maxDumped = 256 // bytes of a value that is searched in such rows; tokens are shorter
 )
 
-// hexForms returns v in hex, with and without what programs put between the bytes. Of a
-// value that is dumped by itself it returns the rows too, and the text beside each.
+// hexForms returns v in hex, with and without separators between the bytes. For a value
+// that is dumped by itself it also returns the rows of a dump and the text beside each.
 func hexForms(v string) (all []string) {
 	add := func(forms ...string) {
 		for _, f := range forms {
@@ -35,7 +35,7 @@ func hexForms(v string) (all []string) {
 	return all
 }
 
-// spaced puts something between every n digits.
+// spaced inserts between after every n digits.
 func spaced(digits string, n int, between string) string {
 	var b strings.Builder
 	for at := 0; at < len(digits); at += n {

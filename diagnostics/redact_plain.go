@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// isPlainValue tells a value that is no secret to its owner, and that a diagnosis needs to
-// name: a path, or a URL without a password. What looks like a token in one is taken
-// for a password.
+// isPlainValue reports whether a value is clearly not secret and a diagnosis may need to
+// name it: a path, or a URL without a password. A part that looks like a token counts as a
+// password.
 func isPlainValue(value string) bool {
 	if strings.ContainsAny(value, " \t\r\n\x00") {
 		return false
@@ -25,8 +25,8 @@ func isPlainValue(value string) bool {
 	return !password && !holdsToken(u.User.Username()) && !holdsToken(u.Host) && !holdsToken(u.Path)
 }
 
-// holdsToken tells whether s has a run of characters that a person would not choose:
-// a long one of letters and digits, or a shorter one of all kinds.
+// holdsToken reports whether s has a run of characters that people would not choose: a
+// long one of letters and digits, or a shorter one of all kinds.
 func holdsToken(s string) bool {
 	run, lower, upper, digit := 0, false, false, false
 	for i := 0; i < len(s); i++ {

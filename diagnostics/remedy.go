@@ -6,9 +6,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Remedies says what would grant the hosts that the jail has refused, whether
-// something failed of it or not, those first that are not refused all the time. Of
-// evidence it takes the denials, the profile and what the advice depends on.
+// Remedies returns hints that would grant the hosts that the jail has refused, whether or
+// not something failed. Background denials come last. It uses the denials, the profile and
+// the settings of the advice.
 func Remedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil

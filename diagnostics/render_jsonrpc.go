@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// DataFailure is the member of an error's data that describes the failure. It
-// marks the error as one of mcp-jail: a server's own never has it from here.
+// DataFailure is the member of an error's data that describes the failure. It marks the
+// error as one of mcp-jail. The proxy removes it from errors of a server.
 const DataFailure = "dev.mcp-jail/failure"
 
-// Members that are added to the data of a server's own error to a tool call: what
-// mcp-jail knows of it, in the shape of a failure, and where the server's data is no
-// object that could take this in, that data.
+// DataDiagnosis and DataServer are added to the data of a server's own error to a tool
+// call. DataDiagnosis holds what mcp-jail knows, in the shape of DataFailure. DataServer
+// holds the server's own data where that is not an object.
 const (
 	DataDiagnosis = "dev.mcp-jail/diagnosis"
 	DataServer    = "dev.mcp-jail/data"
 )
 
-// failureData is the value of DataFailure, as docs/reference.md "Requests that get no
-// answer" lays it down.
+// failureData is the value of DataFailure: see docs/reference.md, "Requests that get no
+// answer".
 type failureData struct {
 	Stage       Stage       `json:"stage"`
 	Attribution Attribution `json:"attribution"`
@@ -33,7 +33,7 @@ type failureData struct {
 	Hint        string      `json:"hint"`
 }
 
-// Bounds of a frame. Clients log errors, and some show them whole.
+// Bounds of a frame. Clients log errors, and some show them completely.
 const (
 	frameStderr  = 20
 	frameDenials = 20
@@ -42,9 +42,9 @@ const (
 	maxHint      = 4 << 10
 )
 
-// ErrorFrame is the diagnosis as one JSON-RPC 2.0 error, newline included, for
-// the request whose raw id token is id. It is nil when id is no JSON string or
-// number: an error without an id makes some clients drop the connection.
+// ErrorFrame returns the diagnosis as a JSON-RPC 2.0 error, with a newline, for the
+// request with the raw id token id. It returns nil when id is not a JSON string or number:
+// an error without an id makes some clients close the connection.
 func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	id = bytes.TrimSpace(id)
 	if len(id) == 0 || !json.Valid(id) || !(id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
@@ -55,7 +55,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 		code = CodeDied
 	}
 	data := encode(map[string]failureData{DataFailure: d.failure()})
-	// The id is the client's own token, byte for byte: 1.0 is not 1.
+	// The id is the client's token byte for byte: 1.0 differs from 1.
 	var b bytes.Buffer
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
 	b.Write(bytes.ToValidUTF8(id, []byte("\ufffd")))
@@ -69,7 +69,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	return b.Bytes()
 }
 
-// failure is the diagnosis as data of an error.
+// failure returns the diagnosis as data of an error.
 func (d Diagnosis) failure() failureData {
 	return failureData{
 		Stage: d.Stage, Attribution: d.Attribution, Server: cut(d.Server, maxName), Tool: cut(d.Tool, maxName),
@@ -81,7 +81,8 @@ func (d Diagnosis) failure() failureData {
 	}
 }
 
-// ErrorData is the JSON value for DataDiagnosis, nil where there is nothing to say.
+// ErrorData returns the JSON value for DataDiagnosis, or nil where there is nothing to
+// say.
 func (d Diagnosis) ErrorData() []byte {
 	if d.Cause == "" && len(d.Denials) == 0 {
 		return nil
@@ -89,7 +90,7 @@ func (d Diagnosis) ErrorData() []byte {
 	return encode(d.failure())
 }
 
-// Message is the diagnosis in one line: the event, its cause, the remedy.
+// Message returns the diagnosis in one line: the event, its cause, the remedy.
 func (d Diagnosis) Message() string {
 	var b strings.Builder
 	b.WriteString("mcp-jail: " + d.What)
@@ -107,7 +108,7 @@ func (d Diagnosis) Message() string {
 	return cut(b.String(), maxMessage)
 }
 
-// causePrefix keeps a conclusion apart from a fact.
+// causePrefix marks a cause that is not certain.
 func (d Diagnosis) causePrefix() string {
 	switch d.Attribution {
 	case Likely:
@@ -118,8 +119,8 @@ func (d Diagnosis) causePrefix() string {
 	return ""
 }
 
-// hintText is the whole advice in one string: the fixes of every hint, the more
-// of an error, and what the lines to paste are.
+// hintText returns the whole advice in one string: the fixes of all hints and the details
+// of an error.
 func (d Diagnosis) hintText() string {
 	var parts []string
 	add := func(s string) {
@@ -144,8 +145,8 @@ func (d Diagnosis) hintText() string {
 	return cut(strings.Join(parts, "\n"), maxHint)
 }
 
-// lastError is the line of the server that tells most about a failure of which
-// nothing else is known: the last that speaks of an error, else the last.
+// lastError returns the line of the server that tells most about a failure without another
+// known cause: the last one that mentions an error, else the last one.
 func (d Diagnosis) lastError() string {
 	lines := d.Said
 	if len(lines) == 0 {
@@ -167,8 +168,8 @@ func (d Diagnosis) lastError() string {
 	return word
 }
 
-// encode writes JSON on one line, in valid UTF-8. What is encoded here are plain
-// structs, which cannot fail to be.
+// encode writes JSON on one line in valid UTF-8. It is used for plain structs, whose
+// encoding cannot fail.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -181,7 +182,7 @@ func encode(v any) []byte {
 
 func lastN[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
 
-// notNull is s, and [] rather than null where there is nothing.
+// notNull returns s, or an empty slice for nil, which JSON writes as [] and not null.
 func notNull[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -2,13 +2,13 @@ package diagnostics
 
 import "strings"
 
-// MetaDenials is the member of a result's _meta that ResultMeta is the value of.
+// MetaDenials is the member of a result's _meta whose value ResultMeta returns.
 const MetaDenials = "dev.mcp-jail/denials"
 
-// ResultMeta is the JSON value for _meta["dev.mcp-jail/denials"] of a tool
-// result: the list of what the jail recorded, in the shape of an error's
-// `denials`. It is one line, and nil where the jail recorded nothing: a conclusion
-// from text is no denial, it stands in the ResultBlock, and some clients print _meta.
+// ResultMeta returns the JSON value of _meta["dev.mcp-jail/denials"] of a tool result: the
+// recorded denials in the shape of an error's `denials`, on one line. It returns nil where
+// the jail recorded none. Conclusions from text are not denials. They stand in the
+// ResultBlock, since some clients print _meta.
 func (d Diagnosis) ResultMeta() []byte {
 	if len(d.Denials) == 0 {
 		return nil
@@ -16,10 +16,10 @@ func (d Diagnosis) ResultMeta() []byte {
 	return encode(lastN(d.Denials, frameDenials))
 }
 
-// ResultBlock is the JSON of the text content block that is added to an error
-// result. Its text begins "\n[mcp-jail]", since some clients join blocks without a line
-// break. It is one line. It speaks to a model as much as to a person. A
-// [Diagnosis.Silent] one has none: nothing would be said.
+// ResultBlock returns the JSON of the text content block that is added to an error result,
+// on one line. Its text begins with "\n[mcp-jail]", because some clients join blocks
+// without a line break. Models and people read it. A [Diagnosis.Silent] diagnosis needs no
+// block.
 func (d Diagnosis) ResultBlock() []byte {
 	return encode(struct {
 		Type string `json:"type"`
@@ -41,7 +41,7 @@ func (d Diagnosis) resultText() string {
 		b.WriteString("Possible cause: ")
 	}
 	b.WriteString(d.Cause + ".")
-	if strings.HasPrefix(d.Fix, "no line ") {
+	if strings.HasPrefix(d.Fix, "no line ") || strings.HasPrefix(d.Fix, "no policy line ") {
 		b.WriteString("\nN" + d.Fix[1:] + ".")
 	} else if d.Fix != "" {
 		b.WriteString("\nThe user can change this: " + d.Fix + ".")

@@ -2,12 +2,12 @@ package diagnostics
 
 import "strings"
 
-// textStderr is how many lines of the server stand in a text: its stderr was
-// forwarded already where anybody reads it.
+// textStderr is the number of stderr lines in a text. It is small because the server's
+// stderr is forwarded as well.
 const textStderr = 8
 
-// Text is the diagnosis for stderr: several lines, each with the prefix
-// "mcp-jail: " and a newline. What the server said is quoted and marked.
+// Text returns the diagnosis for stderr: several lines, each with the prefix "mcp-jail: "
+// and a newline. Text of the server is quoted and marked.
 func (d Diagnosis) Text() string {
 	var b strings.Builder
 	line := func(parts ...string) {
@@ -46,7 +46,7 @@ func (d Diagnosis) Text() string {
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
 	if len(d.Line) > 0 {
-		line("  the client's whole new line: `mcp-jail why ", d.Server, "`")
+		line("  the client's whole new command line: `mcp-jail why ", d.Server, "`")
 	}
 	said := d.Said
 	if len(said) == 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// risk says in words what a rule for an absolute path would give away; "" when
-// nothing special is known about it. Text of a server may name any path in order
-// to get it granted, so a line for one of these never comes without the words.
+// risk returns a warning of what a rule for an absolute path would expose, or "". A server
+// may name any path in order to get it granted, so a line for such a path always comes
+// with the warning.
 func (a *analyzer) risk(path string, rights policy.Rights) string {
 	home := a.ev.UserHome
 	entry, _ := a.profile.Find(path)
@@ -37,7 +37,7 @@ func (a *analyzer) risk(path string, rights policy.Rights) string {
 		}
 	}
 	if !a.inWorkspace(path) && a.isShared(path) {
-		return a.show(path) + " holds what other programs keep, all of it"
+		return a.show(path) + " contains the files of many other programs"
 	}
 	return ""
 }
@@ -50,8 +50,8 @@ func (a *analyzer) inWorkspace(path string) bool {
 	return a.profile.Workspace != "" && policy.Within(path, a.profile.Workspace)
 }
 
-// systemDir tells what belongs to the system. What lies below /opt and /srv belongs to
-// whoever put it there, and much of /var as well.
+// systemDir reports whether path belongs to the system. Files below /opt and /srv, and in
+// much of /var, belong to other owners.
 func systemDir(path string) bool {
 	switch path {
 	case "/opt", "/private/var", "/srv", "/var":
@@ -68,8 +68,8 @@ func systemDir(path string) bool {
 	return false
 }
 
-// isSensitiveName is the built-in list of docs/policy.md "Sensitive paths", for paths
-// outside of every grant: only inside of one does the profile hold an entry.
+// isSensitiveName implements the built-in list of docs/policy.md "Sensitive paths" for
+// paths outside of every grant. The profile has entries only inside of grants.
 func isSensitiveName(path, home string) bool {
 	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {
 		switch base {
@@ -83,7 +83,7 @@ func isSensitiveName(path, home string) bool {
 			return true
 		}
 	}
-	for _, name := range []string{".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials"} { // of another user
+	for _, name := range []string{".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials"} { // also of other users
 		if strings.Contains(path+"/", "/"+name+"/") {
 			return true
 		}

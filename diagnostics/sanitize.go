@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// sanitize makes text of a server harmless to print: escape sequences of terminals
-// are dropped, and whatever else does not show as one character on one line
-// (controls, line separators, direction marks, bytes that are no UTF-8) becomes
-// U+FFFD. The own mark of mcp-jail is taken apart, so that a server cannot put
-// words into the jail's mouth.
+// sanitize makes text of a server safe to print. It removes terminal escape sequences and
+// replaces other characters that do not show as one character on one line by U+FFFD:
+// controls, line separators, direction marks and invalid UTF-8. It also breaks up
+// mcp-jail's own mark, so that a server cannot imitate it.
 func sanitize(s string) string {
 	if isPrintable(s) {
 		return escapeMark(s)
@@ -39,7 +38,7 @@ func sanitize(s string) string {
 	return escapeMark(b.String())
 }
 
-// isPrintable is the fast path of clean: printable ASCII only.
+// isPrintable reports whether s is printable ASCII only.
 func isPrintable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] > '~' {
@@ -49,9 +48,8 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// escapeLen is the length of the terminal escape sequence (ECMA-48) that s
-// begins with, 0 when it begins with none. One that does not end takes the rest
-// of s, as it would on a terminal.
+// escapeLen returns the length of the terminal escape sequence (ECMA-48) at the start of
+// s, or 0. An unfinished sequence takes the rest of s, as it does on a terminal.
 func escapeLen(s string) int {
 	body := 0
 	var kind byte
@@ -74,7 +72,7 @@ func escapeLen(s string) int {
 				return i + 1
 			}
 			if s[i] < 0x20 || s[i] > 0x7e {
-				return i // broken off: what follows is text again
+				return i // the sequence breaks off, and text follows
 			}
 		}
 		return len(s)
@@ -98,9 +96,9 @@ func escapeLen(s string) int {
 	return 1
 }
 
-// EscapeJSON writes what does not show in JSON as \u escapes, which mean the same:
-// the encoder leaves the controls from U+007F on and direction marks as they are, and
-// people print JSON on terminals. data is what an encoder wrote, valid UTF-8.
+// EscapeJSON replaces invisible characters in JSON by \u escapes of the same meaning. The
+// encoder leaves controls from U+007F on and direction marks unescaped, and people print
+// JSON on terminals. data must be valid UTF-8 from an encoder.
 func EscapeJSON(data []byte) []byte {
 	var out []byte
 	done := 0
@@ -122,7 +120,7 @@ func EscapeJSON(data []byte) []byte {
 
 const mark = "[mcp-jail"
 
-// escapeMark replaces the bracket of all that shows as "[mcp-jail" by "(".
+// escapeMark replaces the bracket by "(" wherever s shows as "[mcp-jail".
 func escapeMark(s string) string {
 	if isPrintable(s) && !strings.Contains(s, "[") {
 		return s
@@ -141,12 +139,12 @@ func escapeMark(s string) string {
 	return b.String() + s[done:]
 }
 
-// quote is clean text of a server between quotes, with the quotes in it escaped:
-// it cannot end its own quotation.
+// quote returns sanitized text of a server in quotes. Quotes in the text are escaped, so
+// that it cannot end its own quotation.
 func quote(s string) string { return strconv.Quote(sanitize(s)) }
 
-// cut shortens s to at most n bytes without splitting a character; what was cut
-// is shown by an ellipsis.
+// cut shortens s to at most n bytes without splitting a character. An ellipsis marks the
+// cut.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,8 +2,8 @@ package diagnostics
 
 import "syscall"
 
-// signalNames names signals by what the system calls them: the numbers and the
-// constants differ between systems, these words do not.
+// signalNames maps the system's description of a signal to its name. Numbers and constants
+// differ between systems. These descriptions do not.
 func signalNames() map[string]string {
 	return map[string]string{
 		"hangup": "SIGHUP", "interrupt": "SIGINT", "quit": "SIGQUIT", "illegal instruction": "SIGILL",
@@ -17,7 +17,7 @@ func signalNames() map[string]string {
 	}
 }
 
-// signalName is the name of a signal, "" for none.
+// signalName returns the name of a signal, or "" for none.
 func signalName(s syscall.Signal) string {
 	if s == 0 {
 		return ""

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// ownPrefix is what every line of mcp-jail's own begins with.
+// ownPrefix begins every line of mcp-jail's own.
 const ownPrefix = "mcp-jail:"
 
-// prefixSkeleton is the shape of ownPrefix, and markShape the name in the mark of a result's
-// block, with the bracket in front of it or behind.
+// prefixSkeleton is the skeleton of ownPrefix. markSkeleton is the skeleton of the name
+// in the mark of a result's block.
 const (
 	prefixSkeleton = "mcpjall:"
 	markSkeleton   = "mcpjall"
 )
 
-// imitatesPrefix tells whether s shows as something that holds ownPrefix or the mark.
+// imitatesPrefix reports whether s looks as if it contained ownPrefix or the mark.
 func imitatesPrefix(s string) bool {
 	seen := skeleton(s)
 	if strings.Contains(seen, prefixSkeleton) {
@@ -26,19 +26,21 @@ func imitatesPrefix(s string) bool {
 	return strings.Contains(seen, "["+markSkeleton) || strings.Contains(seen, markSkeleton+"]")
 }
 
-// imitatesMark tells whether s begins with what shows as the mark.
+// imitatesMark reports whether s looks as if it began with the mark.
 func imitatesMark(s string) bool {
 	seen := skeleton(s[:min(len(s), 32*len(mark))])
 	return strings.HasPrefix(strings.ReplaceAll(seen, " ", ""), "["+markSkeleton)
 }
 
-// skeleton is what is seen of s, roughly: without what does not show and without
-// hyphens, of which there are many and some show only at times; letters that look
-// like those of ownPrefix are those.
+// skeleton returns an approximation of what people see of s, in the sense of Unicode TR39:
+// invisible characters and hyphens are removed, and letters that look like those of
+// ownPrefix are replaced by these.
 func skeleton(s string) string { return strings.Map(confusable, stripEscapes(s)) }
 
+// confusable returns the character that r is confused with, r in lower case, or -1 for an
+// invisible character or a hyphen.
 func confusable(r rune) rune {
-	if r < utf8.RuneSelf && r != '-' && r != '|' && r != '1' && r >= ' ' && r <= '~' { // nearly all there is
+	if r < utf8.RuneSelf && r != '-' && r != '|' && r != '1' && r >= ' ' && r <= '~' { // the common case
 		if r >= 'A' && r <= 'Z' {
 			r += 'a' - 'A'
 		}
@@ -98,10 +100,10 @@ func confusable(r rune) rune {
 	return r
 }
 
-// hasInvisible tells whether s holds what does not show, or shows other text than it holds:
-// controls, direction marks, line separators. Colours are left alone, bytes that are no
-// UTF-8, and the two joiners that scripts and emoji are written with: they hide nothing
-// that looksOwn does not see.
+// hasInvisible reports whether s contains characters that do not show or that change how
+// other text shows: controls, direction marks, line separators. It ignores colours,
+// invalid UTF-8, and the two joiners that scripts and emoji need, because imitatesPrefix
+// sees through all of these.
 func hasInvisible(s string) bool {
 	if isPrintable(s) {
 		return false
@@ -114,7 +116,7 @@ func hasInvisible(s string) bool {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			if s[i] < 0xa0 { // a control where text is no UTF-8
+			if s[i] < 0xa0 { // a control character in a text that is not UTF-8
 				return true
 			}
 		case r == '\t', r == '\u200c', r == '\u200d':
@@ -126,18 +128,17 @@ func hasInvisible(s string) bool {
 	return false
 }
 
-// terminalRow is what a terminal shows of the line that is being written. A carriage return
-// goes back to its beginning, and what is written then leaves the rest standing.
+// terminalRow models what a terminal shows of the current line. A carriage return moves to
+// its start, and new text overwrites the old.
 type terminalRow struct {
 	cells []rune
 	at    int
 }
 
-const maxRow = 512 // cells that are remembered: no terminal has wider rows, and each return looks at them
+const maxRow = 512 // cells that are recorded; terminals are narrower
 
-// wouldImitate tells whether text, written now, would make the row show ownPrefix with
-// what stands there already. A row may be broken into several, at a width that is
-// not known, so what stands there may be anywhere in it.
+// wouldImitate reports whether writing text now would complete ownPrefix together with the
+// text on the row. A terminal may break the row at any width, so all of it counts.
 func (r *terminalRow) wouldImitate(text string) bool {
 	if r.at > 0 || len(r.cells) == 0 || text == "" {
 		return false
@@ -145,7 +146,7 @@ func (r *terminalRow) wouldImitate(text string) bool {
 	if rest, ok := strings.CutPrefix(prefixSkeleton, strings.TrimLeft(skeleton(text), " ")); ok && strings.Contains(skeleton(string(r.cells)), rest) && rest != prefixSkeleton {
 		return true
 	}
-	// What stands further on is not joined to text.
+	// Text further to the right does not touch the new text.
 	near := min(len(r.cells), 2*utf8.RuneCountInString(text)+8*len(ownPrefix))
 	after := terminalRow{cells: append([]rune(nil), r.cells[:near]...)}
 	after.write(text)
@@ -157,7 +158,7 @@ func (r *terminalRow) write(text string) {
 	for _, c := range stripEscapes(text) {
 		width := 1
 		switch {
-		case c == '\t': // goes on without a trace
+		case c == '\t': // moves without writing
 			r.at = (r.at/8 + 1) * 8
 			continue
 		case c != utf8.RuneError && (!unicode.IsPrint(c) && !unicode.Is(unicode.Zs, c) || unicode.In(c, unicode.Mn, unicode.Me)):
@@ -175,7 +176,7 @@ func (r *terminalRow) write(text string) {
 	}
 }
 
-// isWide tells the characters that take two cells, as most terminals have it.
+// isWide reports whether most terminals show r in two cells.
 func isWide(r rune) bool {
 	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 ||
 		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||

@@ -1,33 +1,33 @@
 package diagnostics
 
-// Stage says how far a server had come when it failed.
+// Stage tells how far a server had come when it failed.
 type Stage string
 
 const (
-	StageExec Stage = "exec" // it was not started
-	StageBoot Stage = "boot" // it ended, or stayed silent, before its first answer
-	StageList Stage = "list" // it answers, but does not say what it offers
-	StageCall Stage = "call" // a tool call failed, by an answer or by the end of the process
+	StageExec Stage = "exec" // the server was not started
+	StageBoot Stage = "boot" // the server ended or timed out before its first response
+	StageList Stage = "list" // the server responds, but its tools could not be listed
+	StageCall Stage = "call" // a tool call failed, by a response or by the end of the process
 )
 
-// Attribution says how much is known about the part that the jail played. The
-// four are ordered; a diagnosis never claims more than its evidence holds.
+// Attribution tells how certain it is that the jail caused the failure. The four values
+// are ordered. A diagnosis never claims more than its evidence shows.
 type Attribution string
 
 const (
-	// Certain: it stands in a record of the jail.
+	// Certain: the jail recorded the refusal.
 	Certain Attribution = "certain"
-	// Likely: the failure's words name something (a path, a host, a variable, a
+	// Likely: the text of the failure names something (a path, a host, a variable, a
 	// program), and the policy refuses exactly that.
 	Likely Attribution = "likely"
-	// Possible: the text holds only a signature, such as EACCES, that a refusal
-	// of the jail leaves, and so do other faults.
+	// Possible: the text contains only a signature, such as EACCES, which refusals of the
+	// jail cause and other faults as well.
 	Possible Attribution = "possible"
-	// None: nothing points at the jail.
+	// None: nothing points to the jail.
 	None Attribution = "none"
 )
 
-// strength orders attributions; the zero Attribution is as weak as None.
+// strength orders attributions. The zero Attribution is as weak as None.
 func (sure Attribution) strength() int {
 	switch sure {
 	case Certain:

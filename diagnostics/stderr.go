@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// StderrFilter passes a server's stderr on to where people read it, line by line: as
-// it is, but for the values of secret variables, and for lines that could be
-// taken for mcp-jail's own. Such a line is quoted,
+// StderrFilter copies a server's stderr line by line to a writer that people read. It
+// replaces the values of secret variables. It quotes lines that could be mistaken for
+// mcp-jail's own:
 //
 //	server said: "mcp-jail: the jail is broken"
 //
-// and of one with escape sequences other than colours, or with characters that do
-// not show or turn text around, which on a terminal could put text anywhere, they are
-// dropped or made visible. A line is passed on when it is complete, or longer than
-// 64 KiB; a carriage return completes one too. What it would write over another, so
-// that both look like mcp-jail's, begins a line of its own.
+// In a line with escape sequences other than colours, or with invisible or reversing
+// characters, it removes the sequences and makes the characters visible, because on a
+// terminal they could place text anywhere. A line is copied when it is complete or longer
+// than 64 KiB. A carriage return completes a line too. Text that would overwrite part of a
+// line, so that both together look like mcp-jail's own, starts on a new line.
 //
 // It is not safe for concurrent use.
 type StderrFilter struct {
@@ -24,15 +24,15 @@ type StderrFilter struct {
 	redact *Redactor
 	line   []byte
 	row    terminalRow
-	tail   string // the end of a line that was too long to wait for the rest of it
+	tail   string // the end of an unfinished line that was too long to hold
 }
 
-// NewStderrFilter returns a Forward to a writer; r may be nil.
+// NewStderrFilter returns a StderrFilter that writes to a writer. r may be nil.
 func NewStderrFilter(to io.Writer, r *Redactor) *StderrFilter {
 	return &StderrFilter{dst: to, redact: r}
 }
 
-// Write implements io.Writer. It takes everything; the error is the writer's.
+// Write implements io.Writer. It accepts all of p. The error is that of the writer.
 func (f *StderrFilter) Write(p []byte) (int, error) {
 	var out []byte
 	for rest := p; len(rest) > 0; {
@@ -56,7 +56,7 @@ func (f *StderrFilter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Flush passes on what is not a complete line yet.
+// Flush copies an incomplete last line.
 func (f *StderrFilter) Flush() error {
 	if len(f.line) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 	return append(out, line...)
 }
 
-// movesCursor tells whether s has an escape sequence that is no colour ("select
+// movesCursor reports whether s has an escape sequence other than a colour ("select
 // graphic rendition", ECMA-48 8.3.117), or another control that moves text.
 func movesCursor(s string) bool {
 	for i := 0; i < len(s); i++ {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// summary says in one line what happened, and nothing about why.
+// summary tells in one line what happened, without the cause.
 func summary(ev *Evidence) string {
 	server := "server " + quote(ev.Server)
 	switch ev.Stage {
@@ -46,8 +46,8 @@ func summary(ev *Evidence) string {
 	return server + " failed"
 }
 
-// onlyDenials tells a call that did not fail: there are refusals and no failing text.
-// What stderr holds is then not about it.
+// onlyDenials reports whether the call succeeded although the jail refused something.
+// stderr is then unrelated.
 func onlyDenials(ev *Evidence) bool {
 	return ev.Stage == StageCall && ev.Tool != "" && ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil &&
 		len(ev.Denials) > 0 && strings.TrimSpace(ev.Text) == ""
@@ -63,7 +63,7 @@ func ending(e *Exit) string {
 	return " (exit status " + strconv.Itoa(e.Code) + ")"
 }
 
-// seconds writes a limit as the configuration does.
+// seconds writes a duration as the configuration does.
 func seconds(d time.Duration) string {
 	if d%time.Second == 0 {
 		return strconv.Itoa(int(d/time.Second)) + " s"

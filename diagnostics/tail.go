@@ -6,38 +6,36 @@ import (
 )
 
 const (
-	tailBytes = 64 << 10 // what a Tail keeps, line ends included
-	lineBytes = 4 << 10  // where a line is cut
+	tailBytes = 64 << 10 // bytes that a Tail keeps, with line ends
+	lineBytes = 4 << 10  // bytes after which a line is cut
 )
 
-// Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most
-// 4 KiB, secrets already replaced, and beside them the same lines as they were. It is an
-// io.Writer that never fails and is safe for concurrent use. The zero Tail redacts
-// nothing.
+// Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most 4 KiB,
+// redacted, and beside them the same lines unredacted. It is an io.Writer that never fails
+// and is safe for concurrent use. The zero Tail redacts nothing.
 //
-// The lines are kept as the server wrote them otherwise; Diagnose makes them
-// harmless to print.
+// Lines are kept as the server wrote them otherwise. Diagnose sanitizes them.
 type Tail struct {
 	mu      sync.Mutex
 	redact  *Redactor
-	pending []byte // the end of the input that may be the beginning of a secret
+	pending []byte // end of the input that may be the beginning of a secret
 	shown   ring
-	raw     ring // nothing, where there is nothing to replace
+	raw     ring // unused while the Redactor has no values
 }
 
 // ring is the end of a text, in lines.
 type ring struct {
 	line      []byte // the unfinished line, at most lineBytes
-	cr        bool   // the last byte was a carriage return: a newline ends no second line
+	cr        bool   // the last byte was a carriage return, so a newline that follows belongs to it
 	lines     []string
-	size      int // bytes of lines, one more for each
-	lineCount int // lines that were ever ended
+	size      int // bytes of lines, plus one for each
+	lineCount int // number of lines that have ended
 }
 
 // NewTail returns a Tail that redacts with r, which may be nil.
 func NewTail(r *Redactor) *Tail { return &Tail{redact: r} }
 
-// Write implements io.Writer. It always takes everything.
+// Write implements io.Writer. It accepts all of p.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,15 +44,15 @@ func (t *Tail) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	t.raw.write(p)
-	// A secret may be split over two writes: what could be its first part waits.
+	// A secret may be split over two writes, so its possible first part is held back.
 	out, rest := t.redact.scan(nil, append(t.pending, p...), false)
 	t.pending = append([]byte(nil), rest...)
 	t.shown.write(out)
 	return len(p), nil
 }
 
-// write cuts p into lines. A carriage return ends a line as well: the frames of
-// a progress display are lines of their own, of which the ring forgets the old.
+// write cuts p into lines. A carriage return also ends a line, so each state of a progress
+// display is a line.
 func (t *ring) write(p []byte) {
 	for len(p) > 0 {
 		if t.cr {
@@ -83,7 +81,7 @@ func (t *ring) write(p []byte) {
 	}
 }
 
-// push appends a line and forgets the oldest ones beyond tailBytes.
+// push appends a line and removes the oldest ones beyond tailBytes.
 func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
 	t.lineCount++
@@ -97,15 +95,15 @@ func (t *ring) push(line string) {
 	t.lines = t.lines[drop:]
 }
 
-// LineCount is how many lines have ended so far.
+// LineCount returns the number of lines that have ended so far.
 func (t *Tail) LineCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.shown.lineCount
 }
 
-// Lines returns the last n lines, oldest first, an unfinished last one
-// included; all that are kept when n is negative.
+// Lines returns the last n lines, oldest first, with an unfinished last one, or all lines
+// when n is negative.
 func (t *Tail) Lines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +114,7 @@ func (t *Tail) Lines(n int) []string {
 	return t.shown.last(n, more)
 }
 
-// RawLines returns the same lines with the secrets in them: see [Evidence].
+// RawLines returns the same lines unredacted: see Evidence.RawStderr.
 func (t *Tail) RawLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +124,7 @@ func (t *Tail) RawLines(n int) []string {
 	return t.raw.last(n, "")
 }
 
-// last returns the last n lines; more is what follows the unfinished one.
+// last returns the last n lines. more is text that follows the unfinished one.
 func (t *ring) last(n int, more string) []string {
 	all := append([]string(nil), t.lines...)
 	if last := string(t.line) + more; last != "" {

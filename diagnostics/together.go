@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// combinedLine is one line for the client with the flags of all diagnoses: each has its own,
-// and to take one would be to leave the others out. nil where there is one line only, or
-// where they do not go together.
+// combinedLine returns one command line for the client with the flags of all diagnoses. It
+// returns nil where there is only one command line, or where they cannot be combined.
 func (r Record) combinedLine() []string {
 	var first, flags, command []string
 	several := false
@@ -34,7 +33,7 @@ func (r Record) combinedLine() []string {
 	return slices.Concat(flags, command)
 }
 
-// addFlags adds the flags that are not there. nil where one that is said once has two
+// addFlags adds the missing flags. It returns nil where a flag that may occur once has two
 // values.
 func addFlags(flags, more []string) []string {
 	for len(more) > 0 {
@@ -54,7 +53,7 @@ func addFlags(flags, more []string) []string {
 	return flags
 }
 
-// containsRun tells whether words stand in all, one behind the other.
+// containsRun reports whether words stand in all one after the other.
 func containsRun(all, words []string) bool {
 	for i := range all {
 		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {

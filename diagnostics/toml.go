@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// tomlKey writes one part of a dotted key, quoted where TOML wants it.
+// tomlKey writes one part of a dotted key, quoted where TOML requires it.
 func tomlKey(s string) string {
 	bare := s != ""
 	for i := 0; i < len(s); i++ {
@@ -22,16 +22,16 @@ func tomlKey(s string) string {
 	return tomlString(s)
 }
 
-// tomlString writes s as a basic string. Whatever does not print is escaped, so
-// that a path which a server made up cannot disguise the line it stands in. s
-// has to be valid UTF-8: TOML knows no other text.
+// tomlString writes s as a basic string. Characters that do not print are escaped, so that
+// a path made up by a server cannot disguise its line. s must be valid UTF-8, as TOML
+// requires.
 func tomlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for i, r := range s {
 		switch {
 		case confusable(r) == '[' && imitatesMark(s[i:]):
-			fmt.Fprintf(&b, `\u%04X`, r) // the mark of mcp-jail: see defang
+			fmt.Fprintf(&b, `\u%04X`, r) // the mark of mcp-jail: see escapeMark
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -47,18 +47,18 @@ func tomlString(s string) string {
 	return b.String()
 }
 
-// writable tells whether s can be written in a configuration at all.
+// writable reports whether s can be written in a configuration.
 func writable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// expressible tells whether a rule can name a path: policy refuses line breaks
-// and what looks like a glob.
+// expressible reports whether a rule can name a path: policy refuses line breaks and
+// globs.
 func expressible(path string) bool {
 	return writable(path) && len(path) < 4096 && !strings.ContainsAny(path, "\r\n") &&
 		!strings.Contains(path, "**") && !strings.HasSuffix(path, "/*")
 }
 
-// shellWord quotes s for a POSIX shell. A leading ~/ stays outside of the
-// quotes: mcp-jail and the shell both know it.
+// shellWord quotes s for a POSIX shell. A leading ~/ stays outside of the quotes, because
+// mcp-jail and the shell both expand it.
 func shellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@%+=,*~", r))

@@ -199,8 +199,8 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"create", "/opt/foo/bar", "--write /opt/foo", ""},
 		{"create", "/new/foo", "--write /new", ""},
 		{"remove", "/home/u/.cache/app", "--write ~/.cache/app", ""},
-		{"read", "/home/u/.config", "--read ~/.config", "all of it"},
-		{"read", "/opt", "--read /opt", "all of it"},
+		{"read", "/home/u/.config", "--read ~/.config", "files of many other programs"},
+		{"read", "/opt", "--read /opt", "files of many other programs"},
 		{"read", "/usr/bin", "", ""},
 		{"create", "/home/u/docs/new", "--write ~/docs", ""},
 	} {

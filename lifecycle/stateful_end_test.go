@@ -43,7 +43,7 @@ func TestEOF(t *testing.T) {
 // are not to blame, and the user, the client and the record are told why.
 func TestJailGivesUp(t *testing.T) {
 	t.Parallel()
-	for why, want := range map[string]string{"step supervision failed": "could not hold any longer what it promises, and ended it: step supervision failed", "": "memory_mb"} {
+	for why, want := range map[string]string{"step supervision failed": "could no longer enforce the policy and ended the server: step supervision failed", "": "memory_mb"} {
 		var record diagnostics.Record
 		f := &fake{server: "silent", why: why}
 		p := begin(t, f, func(s *Session) {

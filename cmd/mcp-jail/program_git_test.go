@@ -184,7 +184,7 @@ func TestGitBelowRepository(t *testing.T) {
 	if got := status(); !got.IsError || !strings.Contains(got.texts(), "\nFlags for mcp-jail run: --workspace "+w.work) {
 		t.Errorf("what is said of it: %s", got.texts())
 	}
-	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git looks for its repository in the directories above") {
+	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git also looks for its repository in the directories above") {
 		t.Errorf("%+v", d)
 	}
 	if got := status("--workspace", w.work); got.IsError {
@@ -238,7 +238,7 @@ func TestGitNewRepository(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w, w.work)
 	s := shell(t, w)
-	const outside = "make it outside of the jail"
+	const outside = "create it outside of the jail"
 	s.mustFail(outside, "git", "init", "new")
 	s.mustFail(outside, "git", "clone", "-q", ".", "cloned")
 	s.mustFail(outside, "git", "worktree", "add", "wt", "-b", "side")

@@ -124,7 +124,7 @@ func TestRecordIncomplete(t *testing.T) {
 		}
 		return string(b)
 	}
-	const incomplete = "The last part of it could not be written: "
+	const incomplete = "The last part of the record could not be written: "
 	k.save(r)
 	if got := why(); strings.Contains(got, incomplete) {
 		t.Error(got)
