@@ -5,14 +5,15 @@ import (
 	"unsafe"
 )
 
-// A task's room holds what the arguments of one call point to, or of one list, and what
-// the kernel writes. Each method begins it anew, or each list.
+// A task's arena holds what the arguments of calls point to, and what the kernel writes.
+// Each batch starts with an empty arena. Outside of a batch each call does.
 
+// prepareArena empties the arena for a new call. While a batch is recorded it does nothing.
 func (t *Task) prepareArena() {
 	if t.recording {
 		return
 	}
-	if t.arena == nil { // this thread's own
+	if t.arena == nil { // of the zero Task
 		t.arena = make([]byte, ownArenaSize)
 	}
 	t.resetArena()
@@ -20,11 +21,11 @@ func (t *Task) prepareArena() {
 
 func (t *Task) resetArena() { t.used, t.full = 0, false }
 
-// ownArenaSize is enough for the calls that are made by the calling thread.
+// ownArenaSize is the size of the zero Task's arena.
 const ownArenaSize = 16 << 10
 
-// alloc is n bytes of the room, which hold whatever they hold. Where there is no room,
-// the call is not to be made: see t.full.
+// alloc returns n bytes of the arena, which are not cleared. If they do not fit, it sets
+// t.full, and the call fails with ENOMEM.
 func (t *Task) alloc(n int) []byte {
 	at := (t.used + 7) &^ 7
 	if n > len(t.arena)-at {
@@ -37,21 +38,22 @@ func (t *Task) alloc(n int) []byte {
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// copyIn copies b into the room.
+// copyIn copies b into the arena and returns its address there.
 func (t *Task) copyIn(b []byte) uintptr {
 	at := t.alloc(len(b))
 	copy(at, b)
 	return address(at)
 }
 
-// cString copies a string, with its NUL.
+// cString copies a string into the arena, with a NUL behind it.
 func (t *Task) cString(s string) uintptr {
 	at := t.alloc(len(s) + 1)
 	at[copy(at, s)] = 0
 	return address(at)
 }
 
-// cStrings copies strings, and a list of them that ends with a null pointer.
+// cStrings copies strings into the arena, with an array of pointers to them that ends with
+// a null pointer.
 func (t *Task) cStrings(all []string) uintptr {
 	list := t.alloc(8 * (len(all) + 1))
 	for i, s := range all {
@@ -61,7 +63,7 @@ func (t *Task) cStrings(all []string) uintptr {
 	return address(list)
 }
 
-// copyStruct copies a structure without pointers.
+// copyStruct copies a structure without pointers into the arena.
 func copyStruct[T any](t *Task, v *T) uintptr {
 	return t.copyIn(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)))
 }

@@ -10,66 +10,59 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A list is calls that a task makes one after the other, up to the first that fails,
-// without anybody having to tell it in between. While one is recorded the methods of a
-// task make no call: they note it, and what they return as a number stands for a result
-// that there will be, and can be an argument of later calls of any task. What the
-// kernel fills in is there when the list was waited for, and so is what [Task.Then] was
-// given to look at it.
-//
-// Where the stub is careful nothing is recorded: each call is made as it comes, and fails
-// with its own error.
+// A batch is a sequence of calls that a task makes without a round trip in between. The
+// task stops at the first call that fails. See the package comment.
 
-// call is a call of a list. The offsets are known to entry.
+// call is one call of a batch. The assembler code of entry knows the offsets.
 type call struct {
 	nr     uintptr
 	args   [6]uintptr
 	result uintptr
-	accept uintptr   // an error that is none; with until: the result to go on with
-	inputs [6]uint16 // for each argument: 0, or of which call before it is the result, and one
+	accept uintptr   // an error that counts as success; with repeatUntil: the wanted result
+	inputs [6]uint16 // for each argument: 0, or 1 + the index of the call whose result it is
 	flags  uint32
 }
 
-// Flags of items.
+// Flags of calls.
 const (
-	repeatUntil = 1 // the call is made again until its result is ok
-	ignoreError = 2 // it may fail
+	repeatUntil = 1 // repeat the call until its result is accept
+	ignoreError = 2 // go on with the next call if this one fails
 )
 
-// maxCalls bounds a list: one that would be longer fails as a whole.
+// maxCalls is the length of the longest batch. Submit of a longer one fails.
 const maxCalls = 4096
 
-// later is a number that stands for a result: laterBase and more. No descriptor or
-// process has one as high, and no flags are like it.
+// A future is a number that stands for the result of a recorded call: futureBase + n. No
+// descriptor and no process has such a high number, and no flags have this value.
 const futureBase, maxFutures = 0x4d43_0000, 1 << 16
 
-// future is where the result of a call that was recorded is to be found.
+// future says where the result of a recorded call is found.
 type future struct {
 	task   *Task
-	batch  int // which of its lists
-	index  int // in it
+	batch  int // the number of the task's batch
+	index  int // of the call in the batch
 	result uintptr
-	done   bool
+	done   bool // result is set
 }
 
-// CallError is why a list was not carried out, or not as it should have been. What it
-// was about is not known: whoever wants to know does it again, carefully.
+// CallError is the error of a batch. It tells which system call failed, and not for which
+// step of the caller. A stepwise stub gives each caller its own error.
 type CallError struct {
-	Call  uintptr // the number of what failed
+	Call  uintptr // the number of the system call
 	Errno syscall.Errno
-	Cause error // what somebody did not like who looked at the results (see Task.Then)
+	Cause error // the error of a function given to [Task.OnComplete], instead of Errno
 }
 
 func (e *CallError) Error() string {
 	if e.Cause != nil {
-		return "after a list: " + e.Cause.Error()
+		return "after a batch of calls: " + e.Cause.Error()
 	}
-	return fmt.Sprintf("call %d of a list: %v", e.Call, e.Errno)
+	return fmt.Sprintf("system call %d of a batch: %v", e.Call, e.Errno)
 }
 
 func (e *CallError) Unwrap() error { return e.Errno }
 
-// fixup is an argument that is another task's result, and known when the list starts.
+// fixup is an argument that is the result of an earlier batch. Submit fills it in.
 type fixup struct {
 	call, arg int
 	future    *future
@@ -77,20 +70,21 @@ type fixup struct {
 
 var errBatchFull = &CallError{Errno: unix.ENOMEM}
 
-// SetStepwise has every call made as it comes from now on.
+// SetStepwise turns recording off: from now on each method makes its call at once.
 func (s *Stub) SetStepwise() { s.stepwise = true }
 
-// IsStepwise tells whether it is.
+// IsStepwise reports whether SetStepwise was called.
 func (s *Stub) IsStepwise() bool { return s.stepwise }
 
-// Begin begins a list.
+// Begin begins a batch: the task's methods record their calls until Submit. A stepwise
+// stub ignores it.
 func (t *Task) Begin() {
 	if !t.stub.stepwise {
 		t.BeginAlways()
 	}
 }
 
-// BeginAlways begins one for a careful stub, too.
+// BeginAlways begins a batch for a stepwise stub too.
 func (t *Task) BeginAlways() {
 	t.resetArena()
 	t.calls, t.completions, t.fixups, t.recording = t.callMemory()[:0], nil, t.fixups[:0], true
@@ -98,13 +92,13 @@ func (t *Task) BeginAlways() {
 	t.firstFuture = len(t.stub.futures)
 }
 
-// Recording tells whether calls are put on a list.
+// Recording reports whether the task's methods record their calls.
 func (t *Task) Recording() bool { return t.recording }
 
-// Submit has the task make the calls of the list. [Task.Wait] waits for them.
+// Submit hands the recorded batch to the task and returns. [Task.Wait] waits for the results.
 func (t *Task) Submit() error { return t.submit(0) }
 
-// SubmitFatal is Start for a list that must not fail: the process ends if it does.
+// SubmitFatal is Submit for a batch that must not fail: if a call fails, the process exits.
 func (t *Task) SubmitFatal() error { return t.submit(1) }
 
 func (t *Task) submit(fatal uint32) error {
@@ -118,7 +112,7 @@ func (t *Task) submit(fatal uint32) error {
 	}
 	for _, p := range t.fixups {
 		if !p.future.done {
-			return &CallError{Call: t.calls[p.call].nr, Errno: unix.EINVAL} // a mistake of ours: the other list was not waited for
+			return &CallError{Call: t.calls[p.call].nr, Errno: unix.EINVAL} // a bug of the caller: nothing waited for the other batch
 		}
 		t.calls[p.call].args[p.arg] = p.future.result
 	}
@@ -130,27 +124,29 @@ func (t *Task) submit(fatal uint32) error {
 	return nil
 }
 
-// Wait waits for the list that was started, and looks at what came of it.
+// Wait waits for the submitted batch and calls the functions given to OnComplete. It gives
+// up if a batch of another task failed, because this batch may wait for that one.
 func (t *Task) Wait() error {
 	if !t.submitted {
 		return nil
 	}
-	turn := t.await(true)
-	if turn == ownerStub {
-		return &CallError{Errno: unix.ECANCELED} // another task's list failed, which this one may wait for
+	owner := t.await(true)
+	if owner == ownerStub {
+		return &CallError{Errno: unix.ECANCELED} // a batch of another task failed
 	}
-	return t.complete(turn)
+	return t.complete(owner)
 }
 
-func (t *Task) complete(turn uint32) error {
+// complete takes the results over and calls the functions given to OnComplete.
+func (t *Task) complete(owner uint32) error {
 	t.submitted = false
-	thens := t.completions
+	completions := t.completions
 	t.completions = nil
-	if turn != ownerHost {
+	if owner != ownerHost {
 		return errExited
 	}
-	if left := int(t.mailbox.remaining); left > 0 {
-		failed := t.calls[len(t.calls)-left]
+	if n := int(t.mailbox.remaining); n > 0 {
+		failed := t.calls[len(t.calls)-n]
 		return &CallError{Call: failed.nr, Errno: syscall.Errno(-failed.result)}
 	}
 	for i := t.firstFuture; i < len(t.stub.futures); i++ {
@@ -158,16 +154,15 @@ func (t *Task) complete(turn uint32) error {
 			p.result, p.done = t.calls[p.index].result, true
 		}
 	}
-	for _, then := range thens {
-		if err := then(); err != nil {
+	for _, f := range completions {
+		if err := f(); err != nil {
 			return &CallError{Cause: err}
 		}
 	}
 	return nil
 }
 
-// Fatal is the call that ended the task, of a list that was started for good; nil where
-// none did.
+// Fatal returns the failed call of a batch given to SubmitFatal, or nil.
 func (t *Task) Fatal() error {
 	for _, i := range t.calls {
 		if errno := -i.result; errno > 0 && errno < 4096 && i.result != i.accept && i.flags&ignoreError == 0 {
@@ -177,7 +172,7 @@ func (t *Task) Fatal() error {
 	return nil
 }
 
-// WaitLong is Wait for a list that takes its time, and depends on nobody else's.
+// WaitLong is Wait for a long batch that does not depend on other tasks.
 func (t *Task) WaitLong() error {
 	if !t.submitted {
 		return nil
@@ -185,7 +180,7 @@ func (t *Task) WaitLong() error {
 	return t.complete(t.await(false))
 }
 
-// Run is Start and Wait.
+// Run is Submit and Wait.
 func (t *Task) Run() error {
 	if err := t.Submit(); err != nil {
 		return err
@@ -193,16 +188,18 @@ func (t *Task) Run() error {
 	return t.Wait()
 }
 
-// OnComplete looks at what calls have filled in: at once, or when the list was waited for.
-func (t *Task) OnComplete(look func() error) error {
+// OnComplete calls f when the results of the calls so far are there: after the batch while
+// one is recorded, else at once. An error of f becomes the error of the batch.
+func (t *Task) OnComplete(f func() error) error {
 	if !t.recording {
-		return look()
+		return f()
 	}
-	t.completions = append(t.completions, look)
+	t.completions = append(t.completions, f)
 	return nil
 }
 
-// Resolve is the result that a number stands for, once the list was waited for.
+// Resolve returns the result that a future stands for, after its batch. It returns every
+// other number unchanged.
 func (t *Task) Resolve(n int) int {
 	if p := t.stub.futureOf(uintptr(n)); p != nil && p.done {
 		return int(p.result)
@@ -210,6 +207,7 @@ func (t *Task) Resolve(n int) int {
 	return n
 }
 
+// futureOf returns what a number stands for, or nil if it is not a future.
 func (s *Stub) futureOf(n uintptr) *future {
 	if s == nil || n < futureBase || n-futureBase >= uintptr(len(s.futures)) {
 		return nil
@@ -217,8 +215,8 @@ func (s *Stub) futureOf(n uintptr) *future {
 	return s.futures[n-futureBase]
 }
 
-// Optional makes calls that may fail, and tells afterwards what the first of them that did
-// failed with.
+// Optional makes calls that may fail without failing the batch. The returned function gives
+// the error of the first that failed. Call it after the batch.
 func (t *Task) Optional(calls func() error) (outcome func() error) {
 	if !t.recording {
 		err := calls()
@@ -228,42 +226,43 @@ func (t *Task) Optional(calls func() error) (outcome func() error) {
 	t.optional, t.onOptional = true, nil
 	calls()
 	t.optional = false
-	tried, late := t.calls[first:], t.onOptional
+	optional, onOptional := t.calls[first:], t.onOptional
 	return func() error {
-		for _, i := range tried {
+		for _, i := range optional {
 			if errno := syscall.Errno(-i.result); errno > 0 && errno < 4096 {
 				return errno
 			}
 		}
-		if late != nil {
-			return late()
+		if onOptional != nil {
+			return onOptional()
 		}
 		return nil
 	}
 }
 
-// Required makes calls among those that are tried which must not fail.
+// Required makes calls that must not fail inside of Optional.
 func (t *Task) Required(calls func() error) error {
-	trying := t.optional
+	optional := t.optional
 	t.optional = false
-	defer func() { t.optional = trying }()
+	defer func() { t.optional = optional }()
 	return calls()
 }
 
-// OnOptional is for calls that are tried: what became of them where none failed.
-func (t *Task) OnOptional(look func() error) error {
+// OnOptional gives the calls of Optional an outcome of their own: if none of them failed,
+// the function that Optional returned gives the error of f.
+func (t *Task) OnOptional(f func() error) error {
 	if !t.recording {
-		return look()
+		return f()
 	}
-	t.onOptional = look
+	t.onOptional = f
 	return nil
 }
 
-// RepeatUntil has the call that comes next made again and again, until its result is this.
+// RepeatUntil makes the task repeat its next call until the call returns result.
 func (t *Task) RepeatUntil(result int) { t.repeatUntil = result }
 
-// ignoredErrno is the error of a call that its callers take for none. They cannot when it
-// comes later.
+// ignoredErrno returns the error of a system call that all callers ignore, or 0. They cannot
+// ignore it themselves while a batch is recorded.
 func ignoredErrno(nr uintptr) syscall.Errno {
 	switch nr {
 	case unix.SYS_MKDIRAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT:
@@ -276,10 +275,11 @@ func ignoredErrno(nr uintptr) syscall.Errno {
 	return 0
 }
 
-// storeWord is the number of what is no call: four bytes are written to memory.
+// storeWord is not a system call. Instead of a call the task stores four bytes.
 const storeWord = ^uintptr(0)
 
-// storeInt32 has a number be in memory when calls that come later are made: a result, perhaps.
+// storeInt32 stores n in the arena, where later calls find it. If n is a future, the task
+// stores it when the result is there.
 func (t *Task) storeInt32(b []byte, n int) {
 	if t.recording && t.stub.futureOf(uintptr(n)) != nil {
 		t.record(storeWord, [6]uintptr{uintptr(n), address(b)})
@@ -288,7 +288,7 @@ func (t *Task) storeInt32(b []byte, n int) {
 	binary.NativeEndian.PutUint32(b, uint32(t.Resolve(n)))
 }
 
-// record puts a call on the list.
+// record adds a call to the batch and returns the future of its result.
 func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 	if len(t.calls) == maxCalls || len(t.stub.futures) == maxFutures {
 		t.full = true
@@ -318,13 +318,13 @@ func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 	return futureBase + uintptr(len(t.stub.futures)-1)
 }
 
-// IsBatchError tells whether an error says no more than that a list failed.
+// IsBatchError reports whether an error is that of a batch, and so does not name a step.
 func IsBatchError(err error) bool {
 	var c *CallError
 	return errors.As(err, &c)
 }
 
-// callMemory is the beginning of a task's memory.
+// callMemory returns the calls at the beginning of a task's memory.
 func (t *Task) callMemory() []call {
 	return unsafe.Slice((*call)(unsafe.Pointer(unsafe.SliceData(t.memory))), maxCalls)
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestList: results are arguments of later calls, also another task's, and what is filled
-// in is there afterwards.
-func TestList(t *testing.T) {
+// TestBatch checks that results can be arguments of later calls, also of another task's,
+// and that what the kernel fills in is there afterwards.
+func TestBatch(t *testing.T) {
 	r := start(t, nil)
 	first := r.First()
 	child := first.Child(1)
@@ -31,7 +31,7 @@ func TestList(t *testing.T) {
 	}
 	fd, _ := first.Openat(d, "file", unix.O_RDWR, 0)
 	first.Mkdirat(d, "made", 0o700)
-	first.Mkdirat(d, "made", 0o700) // which is there
+	first.Mkdirat(d, "made", 0o700) // EEXIST is ignored
 	first.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_SIZE, &st)
 	size := uint64(0)
 	first.OnComplete(func() error { size = st.Size; return nil })
@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 	child.Begin()
 	child.Read(fd, text)
 	if err := child.Submit(); err == nil {
-		t.Error("a list starts with the result of one that has not come to its end")
+		t.Error("a batch starts with the result of another that has not ended")
 	}
 	if err := first.Run(); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,9 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListFails: a list ends with the first call that fails, and nothing is made of it.
-func TestListFails(t *testing.T) {
+// TestBatchFails checks that a batch ends with the first call that fails, and calls no
+// function given to OnComplete.
+func TestBatchFails(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
 	dir := t.TempDir()
@@ -77,25 +78,25 @@ func TestListFails(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir + "/after"); err == nil {
-		t.Error("it went on")
+		t.Error("the batch went on")
 	}
 	task.Begin()
 	task.Call(unix.SYS_GETPID)
 	task.OnComplete(func() error { return unix.EBADMSG })
 	if err := task.Run(); !IsBatchError(err) {
-		t.Errorf("what somebody did not like is %v", err)
+		t.Errorf("an error of OnComplete becomes %v", err)
 	}
 	task.Begin()
 	for range maxCalls + 1 {
 		task.Call(unix.SYS_GETPID)
 	}
 	if err := task.Run(); !IsBatchError(err) {
-		t.Errorf("a list that is too long: %v", err)
+		t.Errorf("a batch that is too long: %v", err)
 	}
 	task.Begin()
 	task.Openat(unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0)
 	if err := task.Run(); !IsBatchError(err) {
-		t.Errorf("a list that has no room: %v", err)
+		t.Errorf("arguments that do not fit: %v", err)
 	}
 	if _, err := task.Call(unix.SYS_GETPID); err != nil {
 		t.Errorf("after that: %v", err)
@@ -103,52 +104,15 @@ func TestListFails(t *testing.T) {
 	r.SetStepwise()
 	task.Begin()
 	if task.Recording() {
-		t.Error("a careful stub records")
+		t.Error("a stepwise stub records")
 	}
 	if err := task.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
-		t.Errorf("carefully: %v", err)
+		t.Errorf("stepwise: %v", err)
 	}
 }
 
-// TestAwait: a list waits for another's, and nobody for one that waits in vain.
-func TestAwait(t *testing.T) {
-	for _, fails := range []bool{false, true} {
-		r := start(t, nil)
-		first := r.First()
-		child := first.Child(1)
-		pidfd := -1
-		pid, err := first.Fork(child, 0, &pidfd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended(t, pid)
-		dir, mark := t.TempDir(), r.NewEvent()
-		child.Begin()
-		child.WaitEvent(mark)
-		child.Unlinkat(unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
-		if err := child.Submit(); err != nil {
-			t.Fatal(err)
-		}
-		first.Begin()
-		first.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700)
-		if fails {
-			first.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
-		}
-		first.SetEvent(mark)
-		if err := first.Submit(); err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Wait(); (err != nil) != fails {
-			t.Errorf("the other fails: %t, and this: %v", fails, err)
-		}
-		if _, err := os.Stat(dir + "/made"); (err == nil) != fails {
-			t.Errorf("the other fails: %t: %v", fails, err)
-		}
-	}
-}
-
-// TestForGood: a process ends with a list that must not fail.
-func TestForGood(t *testing.T) {
+// TestSubmitFatal checks that the process exits if a call of the batch fails.
+func TestSubmitFatal(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
 	task.BeginAlways()

@@ -1,24 +1,38 @@
-// Package stub has system calls carried out by another process.
+// Package stub makes system calls in another process.
 //
-// A [Stub] is a process that executes a program of a few hundred bytes, made of this
-// package's assembler when it is needed. It knows nothing and decides nothing: it takes
-// numbers and arguments of system calls out of memory that it shares with this program,
-// makes the calls, puts the results there, and waits for more. So a process can be born
-// into namespaces (clone(2)), and be led through what is to be done there by a program that
-// stays outside, with all it knows, and with nothing of it in the other process's memory. It
-// is there in a fifth of the time that a Go program takes up to main, and its memory is some
-// ten kilobytes.
+// A [Stub] is a process that executes a program of a few hundred bytes, which this package
+// assembles. The program decides nothing: it reads the numbers and arguments of system calls
+// from memory that it shares with this program (the host), makes the calls, stores the
+// results, and waits for more. So a process can start in new namespaces (clone(2)), and the
+// host can lead it through building a jail. Nothing that the host knows is in that process's
+// memory. The stub is ready in a fifth of the time that a Go program takes to reach main,
+// and takes some ten kilobytes of memory.
 //
-// A [Task] is one thread of control of a stub. What the kernel keeps for each process
-// (credentials, filters, Landlock domains, working directories, tables of descriptors)
-// each has for itself, as far as its flags of clone(2) say so. A task may execute another
-// program, and is none any more then.
+// A [Task] is one process of a stub. A stub starts as one task, [Stub.First], and tasks
+// fork others. They share memory. Each has its own credentials, seccomp filters, Landlock
+// domain, working directory and descriptors, unless the flags given to [Task.Fork] say
+// otherwise. A task may execute another program, and then it has ended.
 //
-// The methods of a task are called like the functions of package unix, and make one call
-// each; or they put it on a list, which the task carries out by itself: see [Task.Record].
+// The methods of a task have the names of functions of package unix and make one system
+// call each. The zero Task makes them in the calling thread, so that the same code builds a
+// jail from outside and from inside. Descriptors and process numbers in arguments and
+// results are the stub's.
 //
-// The zero value of Task is the calling thread itself. What is written in terms of a
-// task can so be done by either.
+// # Batches
 //
-// Descriptors and process numbers in arguments and results are those of the stub's.
+// Between [Task.Begin] and [Task.Submit] a task's methods make no call. They record it, and
+// return a future in place of the result: a number that later calls of any task accept as an
+// argument. Submit hands the batch to the task, which makes the calls up to the first that
+// fails. [Task.Wait] waits for that. What the kernel fills in, and what functions given to
+// [Task.OnComplete] see, is there after Wait.
+//
+// An error of a batch ([CallError]) names a system call, and not the step that made it. The
+// caller who needs the step builds the jail again with a stub for which it called
+// [Stub.SetStepwise]: there each call is made at once and returns its own error.
+//
+// # Limits
+//
+// A stub has three tasks at most, a batch 4096 calls, and the arguments of a batch one
+// megabyte (five for the last task). One goroutine at a time may use a task. There are
+// programs for amd64 and arm64.
 package stub

@@ -6,15 +6,14 @@ TEXT ·program(SB), NOSPLIT, $0-8
 	MOVQ	AX, ret+0(FP)
 	RET
 
-// entry is where a stub begins. It is no function of this program: its machine code is
-// copied into a program of its own, and refers to nothing but itself. It ends with the
-// mark that image looks for.
+// entry is the program of a stub. This program never calls it: image copies its machine
+// code, which is position-independent and ends with endMark, into an ELF file.
 //
-// R12 is the box of this task: see there for the offsets. The stack serves for nothing,
-// and need not be one.
+// R12 points to the mailbox of this task (struct mailbox), R15 to the current call (struct
+// call). The code does not use a stack, apart from the first steps.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0-0
-	// pread64(MemoryFD, SP, 24, 0): the address that the memory is to have, its size, the
-	// address of the first box
+	// pread64(MemoryFD, SP, 24, 0) reads the address and the size of the memory, and the
+	// address of the first task's mailbox.
 	SUBQ	$32, SP
 	MOVL	$17, AX
 	MOVL	$3, DI
@@ -43,8 +42,8 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVL	$3, DI
 	SYSCALL
 
-	// prctl(PR_SET_PDEATHSIG, SIGKILL); and then it is too late to ask, if the other end of
-	// LifeFD is gone: poll({LifeFD, 0}, 1, 0)
+	// prctl(PR_SET_PDEATHSIG, SIGKILL). The parent may have ended before that. Then the
+	// other end of LifeFD is closed: poll({LifeFD, 0}, 1, 0).
 	MOVL	$157, AX
 	MOVL	$1, DI
 	MOVL	$9, SI
@@ -68,13 +67,13 @@ spin:
 	MOVL	0(R12), AX
 	CMPL	AX, $1
 	JEQ	posted
-	MOVL	$24, AX // sched_yield: whoever has something to do goes first
+	MOVL	$24, AX // sched_yield
 	SYSCALL
 	SUBL	$1, R13
-	JCC	spin // until it was 0
+	JCC	spin // until the count was 0
 
-	// asleep = 1, for all to see before turn is looked at once more;
-	// futex(&turn, FUTEX_WAIT, turn, no timeout)
+	// stubAsleep = 1, with a barrier before owner is read again;
+	// futex(&owner, FUTEX_WAIT, owner, no timeout)
 	MOVL	$1, BX
 	XCHGL	BX, 4(R12)
 	MOVL	0(R12), AX
@@ -92,8 +91,8 @@ awake:
 	JMP	idle
 
 posted:
-	MOVQ	16(R12), R14 // how many calls
-	MOVQ	24(R12), R15 // the first of them
+	MOVQ	16(R12), R14 // count
+	MOVQ	24(R12), R15 // first
 
 each:
 	XORL	BX, BX
@@ -121,14 +120,14 @@ again:
 	MOVQ	40(R15), R8
 	MOVQ	48(R15), R9
 	MOVQ	0(R15), AX
-	CMPQ	AX, $-1 // put
+	CMPQ	AX, $-1 // storeWord
 	JNE	call
 	MOVL	DI, 0(SI)
 	XORL	AX, AX
 	JMP	parent
 
 call:
-	MOVQ	AX, R13 // the parent goes on: whose list it is by then, the child cannot know
+	MOVQ	AX, R13 // the child must not read the call: the parent goes on and may reuse it
 	SYSCALL
 	TESTQ	AX, AX
 	JNE	parent
@@ -139,7 +138,7 @@ parent:
 	MOVQ	AX, 56(R15)
 	CMPQ	AX, $-4096
 	JHI	refused
-	TESTL	$1, 84(R15) // until
+	TESTL	$1, 84(R15) // repeatUntil
 	JEQ	next
 	CMPQ	AX, 64(R15)
 	JNE	again
@@ -151,7 +150,7 @@ next:
 	JMP	done
 
 refused:
-	TESTL	$2, 84(R15) // whatever
+	TESTL	$2, 84(R15) // ignoreError
 	JNE	next
 	CMPQ	AX, 64(R15)
 	JEQ	next
@@ -160,18 +159,18 @@ refused:
 	JMP	done
 
 child:
-	// What it was given as its stack is its box.
+	// Fork gave the child its mailbox as its stack.
 	MOVQ	SP, R12
 	JMP	idle
 
 done:
 	MOVQ	R14, 32(R12)
 	MOVL	$2, AX
-	XCHGL	AX, 0(R12) // turn = 2, for all to see before waiting is looked at
+	XCHGL	AX, 0(R12) // owner = ownerHost, with a barrier before hostWaiting is read
 	CMPL	8(R12), $0
 	JEQ	idle
 
-	// futex(&turn, FUTEX_WAKE, everybody)
+	// futex(&owner, FUTEX_WAKE, allWaiters)
 	MOVQ	R12, DI
 	MOVL	$1, SI
 	MOVL	$0x7fffffff, DX

@@ -6,8 +6,8 @@ TEXT ·program(SB), NOSPLIT, $0-8
 	MOVD	R0, ret+0(FP)
 	RET
 
-// entry is where a stub begins: see entry_linux_amd64.s, step by step the same. R19 is
-// the box of this task.
+// entry is the program of a stub. It has the same steps as in entry_linux_amd64.s. R19
+// points to the mailbox of this task.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0-0
 	SUB	$32, RSP
 	MOVD	$67, R8 // pread64
@@ -67,12 +67,12 @@ spin:
 	MOVD	$124, R8 // sched_yield
 	SVC
 	SUBS	$1, R21
-	BGE	spin // until it was 0
+	BGE	spin // until the count was 0
 
 	ADD	$4, R19, R22
 	MOVW	$1, R1
 	STLRW	R1, (R22)
-	DMB	$0xB // ISH: for all to see before turn is looked at once more
+	DMB	$0xB // ISH: stubAsleep is stored before owner is read again
 	LDARW	(R19), R2
 	CMPW	$1, R2
 	BEQ	awake
@@ -87,8 +87,8 @@ awake:
 	B	idle
 
 posted:
-	MOVD	16(R19), R23 // how many calls
-	MOVD	24(R19), R24 // the first of them
+	MOVD	16(R19), R23 // count
+	MOVD	24(R19), R24 // first
 
 each:
 	MOVD	$0, R20
@@ -119,7 +119,7 @@ again:
 	MOVD	32(R24), R3
 	MOVD	40(R24), R4
 	MOVD	48(R24), R5
-	CMN	$1, R8 // put
+	CMN	$1, R8 // storeWord
 	BNE	call
 	MOVW	R0, 0(R1)
 	MOVD	$0, R0
@@ -128,7 +128,7 @@ again:
 call:
 	SVC
 	CBNZ	R0, parent
-	CMP	$220, R8 // clone; whose list it is by then, the child cannot know
+	CMP	$220, R8 // clone; the child must not read the call again
 	BEQ	child
 
 parent:
@@ -137,7 +137,7 @@ parent:
 	MOVD	64(R24), R3
 	CMN	$4095, R0
 	BHS	refused
-	TBZ	$0, R2, next // until
+	TBZ	$0, R2, next // repeatUntil
 	CMP	R3, R0
 	BNE	again
 
@@ -148,7 +148,7 @@ next:
 	B	done
 
 refused:
-	TBNZ	$1, R2, next // whatever
+	TBNZ	$1, R2, next // ignoreError
 	CMP	R3, R0
 	BEQ	next
 	MOVWU	40(R19), R1 // fatal
@@ -163,7 +163,7 @@ done:
 	MOVD	R23, 32(R19)
 	MOVW	$2, R1
 	STLRW	R1, (R19)
-	DMB	$0xB // ISH: for all to see before waiting is looked at
+	DMB	$0xB // ISH: owner is stored before hostWaiting is read
 	ADD	$8, R19, R22
 	LDARW	(R22), R1
 	CBZW	R1, idle

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is where entry begins (entry_linux_*.s).
+// program returns the address of entry (entry_linux_*.s).
 func program() unsafe.Pointer
 
-// entry ends with this mark.
+// endMark is the end of entry.
 const endMark = "stubend."
 
-// maxCode is more than entry is long.
+// maxCode is an upper bound of entry's length.
 const maxCode = 1024
 
-// image is the program of a stub: an ELF file (elf(5)) with entry and nothing else, in one
-// segment that is read and executed.
+// image returns the stub's program: an ELF file (elf(5)) with one segment, which holds entry
+// and can be read and executed.
 func image() ([]byte, error) {
 	code, _, found := bytes.Cut(unsafe.Slice((*byte)(program()), maxCode), []byte(endMark))
 	if !found {
@@ -51,7 +51,8 @@ func image() ([]byte, error) {
 	return append(b, code...), nil
 }
 
-// programFile is a file in memory with the image, for reading and executing only.
+// programFile returns a descriptor of a file in memory that holds the image. It can be read
+// and executed only.
 var programFile = sync.OnceValues(func() (fd int, err error) {
 	code, err := image()
 	if err != nil {
@@ -59,7 +60,7 @@ var programFile = sync.OnceValues(func() (fd int, err error) {
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	fd, err = unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3 every one can be executed
+	if err == unix.EINVAL { // before Linux 6.3 every memfd can be executed
 		fd, err = unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	}
 	if err != nil {
@@ -72,11 +73,11 @@ var programFile = sync.OnceValues(func() (fd int, err error) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return -1, err
 	}
-	// What is open for writing cannot be executed (ETXTBSY).
+	// A file that is open for writing cannot be executed (ETXTBSY).
 	return unix.Open(fdPath(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 })
 
-// memfdName is what the kernel shows for the program and for the memory.
+// memfdName is the name that the kernel shows for the program and for the memory.
 const memfdName = "mcp-jail: init"
 
 func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -10,7 +10,7 @@ func (t *Task) Socket(family, kind, protocol int) (int, error) {
 	return t.call(unix.SYS_SOCKET, uintptr(family), uintptr(kind), uintptr(protocol))
 }
 
-// Bind, Connect and Getsockname take and give a struct sockaddr as it is.
+// Bind takes a struct sockaddr, as Connect does. Getsockname fills one in.
 func (t *Task) Bind(fd int, address []byte) error {
 	t.prepareArena()
 	return t.do(unix.SYS_BIND, uintptr(fd), t.copyIn(address), uintptr(len(address)))
@@ -43,17 +43,18 @@ func (t *Task) SetsockoptInt(fd, level, option, value int) error {
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.copyIn(v), 4)
 }
 
-// AttachFilter gives a socket a classic filter (SO_ATTACH_FILTER), struct sock_filter records.
+// AttachFilter attaches a classic BPF filter to a socket (SO_ATTACH_FILTER). The filter is
+// given as struct sock_filter records.
 func (t *Task) AttachFilter(fd int, records []byte) error {
 	t.prepareArena()
 	fprog := t.sockFprog(records)
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fprog, sizeofFprog)
 }
 
-// sizeofFprog is that of struct sock_fprog.
+// sizeofFprog is the size of struct sock_fprog.
 const sizeofFprog = 16
 
-// sockFprog copies a filter, and a struct sock_fprog with it.
+// sockFprog copies a filter into the arena, with a struct sock_fprog that points to it.
 func (t *Task) sockFprog(records []byte) uintptr {
 	var fprog [sizeofFprog]byte
 	binary.NativeEndian.PutUint16(fprog[:], uint16(len(records)/8))
@@ -61,7 +62,7 @@ func (t *Task) sockFprog(records []byte) uintptr {
 	return t.copyIn(fprog[:])
 }
 
-// msghdr is struct msghdr.
+// msghdr makes a struct msghdr in the arena.
 func (t *Task) msghdr(data, control []byte) (header []byte) {
 	header = t.alloc(56)
 	clear(header)
@@ -78,7 +79,7 @@ func (t *Task) msghdr(data, control []byte) (header []byte) {
 	return header
 }
 
-// Sendmsg sends data, and what control says, over a connected socket.
+// Sendmsg sends data and control messages over a connected socket.
 func (t *Task) Sendmsg(fd int, data, control []byte, flags int) error {
 	t.prepareArena()
 	d, c := t.alloc(len(data)), t.alloc(len(control))
@@ -87,8 +88,7 @@ func (t *Task) Sendmsg(fd int, data, control []byte, flags int) error {
 	return t.do(unix.SYS_SENDMSG, uintptr(fd), address(t.msghdr(d, c)), uintptr(flags))
 }
 
-// ReceiveRights receives one message with descriptors, as a control message that is
-// filled in.
+// ReceiveRights receives one message with descriptors. It fills the control message in.
 func (t *Task) ReceiveRights(fd int, control []byte, flags int) error {
 	t.prepareArena()
 	d, c := t.alloc(8), t.alloc(len(control))

@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors that a stub's program begins with. It takes its memory from the first, and
-// ends at once where nobody has the other end of the second any more: from then on it is
-// killed when the thread that started it ends.
+// Descriptors that the stub's program must be started with. It maps MemoryFD. LifeFD is one
+// end of a pair: the program exits if the other end is closed already. From then on the
+// kernel kills it when the thread that started it ends (PR_SET_PDEATHSIG).
 const (
 	MemoryFD = 3
 	LifeFD   = 4
 )
 
-// Stub is a process that carries out system calls, or is about to be one.
+// Stub is a process that makes system calls for this program. New makes the memory; the
+// caller starts the process.
 type Stub struct {
 	memory   []byte
-	fd       int // of it
+	fd       int // of memory
 	first    *Task
 	tasks    []*Task
 	futures  []*future
@@ -29,23 +30,23 @@ type Stub struct {
 	exited   atomic.Bool
 }
 
-// The memory is sparse: what is not used does not exist.
+// The layout of the memory. Pages that are not used take no memory.
 const (
 	maxTasks      = 3
 	mailboxSize   = 128
-	mailboxesAt   = mailboxSize // what comes before is read by entry
+	mailboxesAt   = mailboxSize // entry reads what is before
 	eventsAt      = mailboxesAt + maxTasks*mailboxSize
 	headerSize    = 4096
 	arenaSize     = 1 << 20 // for a task's arguments
-	lastArenaSize = 5 << 20 // for those of the last, which may be told to execute a program
+	lastArenaSize = 5 << 20 // of the last task, which may execute a program with large arguments
 	memorySize    = headerSize + maxTasks*callsSize + (maxTasks-1)*arenaSize + lastArenaSize
 )
 
-// The memory has the same address in both programs. Those with nothing but a stub in them
-// have these free, and Go programs too.
+// The memory has the same address in both programs. Neither Go programs nor the stub's use
+// this range.
 const mapBase, mapStride, mapSlots = 0x1a_0000_0000, 16 << 20, 512
 
-// New makes the memory of a stub that is to be.
+// New makes the memory of a stub. The caller starts the program with it.
 func New() (*Stub, error) {
 	fd, err := unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err == unix.EINVAL { // before Linux 6.3
@@ -76,7 +77,7 @@ func New() (*Stub, error) {
 
 var nextSlot atomic.Uint32
 
-// mapMemory maps the memory where nothing else of this program is.
+// mapMemory maps the memory at a free slot.
 func mapMemory(fd int) (unsafe.Pointer, error) {
 	for range mapSlots {
 		want := unsafe.Add(unsafe.Pointer(nil), mapBase+int(nextSlot.Add(1)%mapSlots)*mapStride)
@@ -87,7 +88,7 @@ func mapMemory(fd int) (unsafe.Pointer, error) {
 			return nil, err
 		case at == want:
 			return at, nil
-		default: // before Linux 4.17 it is a wish
+		default: // before Linux 4.17 the address is only a hint
 			unix.MunmapPtr(at, memorySize)
 		}
 	}
@@ -96,8 +97,8 @@ func mapMemory(fd int) (unsafe.Pointer, error) {
 
 var sizeMutex sync.Mutex
 
-// setSize gives the memory its size. It is a file to the kernel, and so limited by
-// RLIMIT_FSIZE, of which the hard limit has to do: the soft one is raised for a moment.
+// setSize sets the size of the memory. RLIMIT_FSIZE applies to it, so setSize raises the
+// soft limit to the hard one meanwhile.
 func setSize(fd int) error {
 	sizeMutex.Lock()
 	defer sizeMutex.Unlock()
@@ -110,34 +111,35 @@ func setSize(fd int) error {
 	return unix.Ftruncate(fd, int64(memorySize))
 }
 
-// Program is a descriptor of what is to be executed to make a stub. The new process is to
-// have it too, for /proc/self/fd to name it, and may close it then.
+// Program returns a descriptor of the stub's program. The new process executes it through
+// /proc/self/fd, so it needs the descriptor too, and may close it afterwards.
 func Program() (fd int, err error) { return programFile() }
 
-// Memory is a descriptor of the shared memory.
+// Memory returns a descriptor of the shared memory.
 func (s *Stub) Memory() int { return s.fd }
 
-// First is the task that a stub begins as.
+// First returns the task that the stub's process starts as.
 func (s *Stub) First() *Task { return s.first }
 
-// CloseMemory closes what the new process has its own copy of.
+// CloseMemory closes the descriptor of the memory, once the new process has its own. The
+// memory stays mapped.
 func (s *Stub) CloseMemory() {
 	unix.Close(s.fd)
 	s.fd = -1
 }
 
-// MarkExited has everybody return who waits for a task, now and later. It is to be called when
-// the process has ended.
+// MarkExited makes all waits for the stub's tasks return, now and later. The caller calls it
+// when the process has ended.
 func (s *Stub) MarkExited() {
 	s.exited.Store(true)
 	for i := range maxTasks {
-		turn := &s.mailbox(i).owner
-		atomic.StoreUint32(turn, ownerNone)
-		wake(turn)
+		owner := &s.mailbox(i).owner
+		atomic.StoreUint32(owner, ownerNone)
+		wake(owner)
 	}
 }
 
-// otherFailed tells whether a list of another task has.
+// otherFailed reports whether a batch of another task failed.
 func (s *Stub) otherFailed(but *Task) bool {
 	for _, t := range s.tasks {
 		if t != but && t.failed() {
@@ -147,7 +149,7 @@ func (s *Stub) otherFailed(but *Task) bool {
 	return false
 }
 
-// Free gives the memory back. No task may be used any more.
+// Free unmaps the memory. No task may be used afterwards.
 func (s *Stub) Free() error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(s.memory)), uintptr(memorySize))
 }
@@ -156,7 +158,7 @@ func (s *Stub) mailbox(i int) *mailbox {
 	return (*mailbox)(unsafe.Pointer(&s.memory[mailboxesAt+i*mailboxSize]))
 }
 
-// task is the task with that number, which begins at 0.
+// task returns the task with number i, from 0.
 func (s *Stub) task(i int) *Task {
 	t := &Task{stub: s, mailbox: s.mailbox(i)}
 	t.memory = s.memory[headerSize+i*(callsSize+arenaSize):]

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The methods below are the calls of package unix that have their names, made by the task.
+// The methods below make the system calls of the functions of package unix with their
+// names. Their comments only say what differs.
 
-// call makes a call whose arguments are all in the room.
+// call makes a system call, or fails with ENOMEM if the arena is full.
 func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {
 	if t.full && !t.recording {
-		t.full = false // the next one may need no room
+		t.full = false // the next call may fit
 		return -1, unix.ENOMEM
 	}
 	r, err := t.Call(nr, args...)
@@ -29,7 +30,7 @@ func (t *Task) do(nr uintptr, args ...uintptr) error {
 	return err
 }
 
-// path copies a name, in which there must be no NUL.
+// path copies a path into the arena. One with a NUL in it fails like one that does not fit.
 func (t *Task) path(p string) uintptr {
 	if strings.IndexByte(p, 0) >= 0 {
 		t.full = true
@@ -94,7 +95,7 @@ func (t *Task) Renameat2(fromDir int, from string, toDir int, to string, flags u
 	return t.do(unix.SYS_RENAMEAT2, uintptr(fromDir), t.path(from), uintptr(toDir), t.path(to), uintptr(flags))
 }
 
-// Faccessat takes no flags: the call that does is younger (5.8).
+// Faccessat takes no flags: faccessat2 needs Linux 5.8.
 func (t *Task) Faccessat(dir int, path string, mode uint32) error {
 	t.prepareArena()
 	return t.do(unix.SYS_FACCESSAT, uintptr(dir), t.path(path), uintptr(mode))
@@ -118,7 +119,7 @@ func (t *Task) Statx(dir int, path string, flags, mask int, st *unix.Statx_t) er
 	})
 }
 
-// fillStruct has the kernel fill a structure in.
+// fillStruct makes a call that fills a structure in.
 func fillStruct[T any](t *Task, v *T, call func(at uintptr) error) error {
 	at := t.alloc(int(unsafe.Sizeof(*v)))
 	if err := call(address(at)); err != nil {
@@ -234,16 +235,15 @@ func (t *Task) Getrlimit(resource int, limit *unix.Rlimit) error {
 	return fillStruct(t, limit, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, at) })
 }
 
-// Seccomp installs a filter (struct sock_filter records) and returns what the kernel
-// returned.
+// Seccomp installs a filter, given as struct sock_filter records, and returns the kernel's
+// result.
 func (t *Task) Seccomp(records []byte, flags uintptr) (int, error) {
 	t.prepareArena()
 	fprog := t.sockFprog(records)
 	return t.call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, fprog)
 }
 
-// Wait4 waits for a child of the task's process. That can take long: nothing else can be
-// asked of the task then.
+// Wait4 waits for a child of the task's process. The task can do nothing else meanwhile.
 func (t *Task) Wait4(pid int, status *syscall.WaitStatus, options int) (int, error) {
 	t.prepareArena()
 	at := t.alloc(4)
@@ -271,7 +271,7 @@ func (t *Task) PtraceAttach(pid int) error {
 	return t.do(unix.SYS_PTRACE, unix.PTRACE_ATTACH, uintptr(pid), 0, 0)
 }
 
-// DeathSignal puts the signal that comes when the parent ends into four bytes.
+// DeathSignal stores the task's parent-death signal in four bytes (PR_GET_PDEATHSIG).
 func (t *Task) DeathSignal(signal []byte) error {
 	t.prepareArena()
 	at := t.alloc(4)
@@ -284,7 +284,7 @@ func (t *Task) Unshare(flags int) error { return t.do(unix.SYS_UNSHARE, uintptr(
 
 func (t *Task) Setns(fd, kind int) error { return t.do(unix.SYS_SETNS, uintptr(fd), uintptr(kind)) }
 
-// Ioctl is for requests that read a structure, and write none.
+// Ioctl is for requests that only read their argument.
 func (t *Task) Ioctl(fd int, request uintptr, arg []byte) (int, error) {
 	t.prepareArena()
 	return t.call(unix.SYS_IOCTL, uintptr(fd), request, t.copyIn(arg))
@@ -294,7 +294,7 @@ func (t *Task) FcntlInt(fd, cmd, arg int) (int, error) {
 	return t.call(unix.SYS_FCNTL, uintptr(fd), uintptr(cmd), uintptr(arg))
 }
 
-// ExchangeRlimit sets a limit, and gives the one that there was.
+// ExchangeRlimit sets a limit and returns the old one.
 func (t *Task) ExchangeRlimit(resource int, limit, old *unix.Rlimit) error {
 	t.prepareArena()
 	now := copyStruct(t, limit)

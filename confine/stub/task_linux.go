@@ -10,63 +10,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mailbox is what a task and this program tell each other. The offsets are known to entry.
+// mailbox is the memory by which the host (this program) and a task exchange batches. The
+// assembler code of entry knows the offsets.
 type mailbox struct {
-	owner       uint32 // futex(2): whose it is
-	stubAsleep  uint32 // the task waits for turn to change
-	hostWaiting uint32 // somebody here does
-	spin        uint32 // how often the task looks for a next list before it sleeps
+	owner       uint32 // a futex(2) word: who may use the mailbox
+	stubAsleep  uint32 // the task sleeps until owner changes
+	hostWaiting uint32 // the host does
+	spin        uint32 // how often the task yields its processor before it sleeps
 	count       uintptr
-	first       uintptr // the first of so many items
-	remaining   uintptr // how many of them were not made, and the one that failed
-	fatal       uint32  // one that fails ends the process
+	first       uintptr // the address of the first of count calls
+	remaining   uintptr // of the count calls: those not made, and the one that failed
+	fatal       uint32  // not 0: the process exits if a call fails
 }
 
-// Values of turn. The kernel sets it to nobody's when a task that was forked executes
-// another program or ends (CLONE_CHILD_CLEARTID).
+// Values of owner. The kernel sets it to ownerNone when a forked task exits or executes
+// another program (CLONE_CHILD_CLEARTID).
 const (
 	ownerNone = iota
-	ownerStub // there are calls to be made
-	ownerHost // they are made, or none was to be made yet
+	ownerStub // the task makes the calls
+	ownerHost // the host may submit a batch
 )
 
-// Task is one thread of control of a stub; the zero value is the calling thread. It may
-// be used by one goroutine at a time.
+// Task is one process of a stub. The zero value is the calling thread. One goroutine at a
+// time may use a task.
 type Task struct {
-	stub    *Stub // nil: none
+	stub    *Stub // nil for the calling thread
 	mailbox *mailbox
-	memory  []byte // its list, and room
+	memory  []byte // the calls, and behind them the arena
 	arena   []byte // for what arguments point to
-	used    int
-	full    bool // something had no room
+	used    int    // bytes of the arena
+	full    bool   // an argument did not fit
 
-	calls       []call
-	completions []func() error
+	calls       []call         // of the current batch
+	completions []func() error // given to OnComplete
 	fixups      []fixup
-	batches     int // that were recorded
-	firstFuture int // where the results of the latest begin
-	recording   bool
-	submitted   bool
-	optional    bool
-	onOptional  func() error // of what is tried
-	repeatUntil int
+	batches     int  // how many were begun
+	firstFuture int  // of the current batch
+	recording   bool // between Begin and Submit
+	submitted   bool // between Submit and Wait
+	optional    bool // inside of Optional
+	onOptional  func() error
+	repeatUntil int // the wanted result of the next call, or 0
 }
 
-// errExited is the error of calls of a task that has ended, or executes another program.
+// errExited is the error of a task that has exited or executes another program.
 var errExited = errors.New("the process that builds the jail was ended" + EndedBy)
 
-// EndedBy is who can have ended a stub, and what to do then.
-const EndedBy = ": by somebody's SIGKILL, by the kernel for want of memory, or by a filter of system calls that a container has around mcp-jail. The kernel's log tells (dmesg); start it again, in the last case with more calls allowed"
+// EndedBy is the end of an error message: it lists what can have ended a stub, and what to do.
+const EndedBy = ": by a SIGKILL, by the kernel when memory ran out, or by the system call filter of a container that mcp-jail runs in. The kernel's log tells which (dmesg). Start it again; in a container, allow it more system calls"
 
-// Of linux/futex.h.
+// From linux/futex.h.
 const (
 	futexWait  = 0
 	futexWake  = 1
 	allWaiters = 1<<31 - 1
 )
 
-// Call makes a system call. Pointers among the arguments are into the task's own room:
-// see the methods that are called like those of package unix.
+// Call makes a system call. Pointers among the arguments must point into the task's arena.
+// The methods named like functions of package unix put their arguments there.
 func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -93,6 +94,7 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
+// repeatFlag returns the flags of a call after RepeatUntil.
 func (t *Task) repeatFlag() uint32 {
 	if t.repeatUntil != 0 {
 		return repeatUntil
@@ -100,7 +102,7 @@ func (t *Task) repeatFlag() uint32 {
 	return 0
 }
 
-// resolveAll puts results in the place of the numbers that stand for them.
+// resolveAll replaces futures by their results.
 func (s *Stub) resolveAll(args [6]uintptr) [6]uintptr {
 	for k, a := range args {
 		if p := s.futureOf(a); p != nil && p.done {
@@ -110,37 +112,38 @@ func (s *Stub) resolveAll(args [6]uintptr) [6]uintptr {
 	return args
 }
 
-// post has the task make these calls, which are in its memory.
-func (t *Task) post(items []call, fatal uint32) {
+// post hands calls, which are in the task's memory, to the task.
+func (t *Task) post(calls []call, fatal uint32) {
 	b := t.mailbox
-	t.calls = items
+	t.calls = calls
 	b.fatal = fatal
-	b.count, b.first = uintptr(len(items)), uintptr(unsafe.Pointer(unsafe.SliceData(items)))
+	b.count, b.first = uintptr(len(calls)), uintptr(unsafe.Pointer(unsafe.SliceData(calls)))
 	atomic.StoreUint32(&b.hostWaiting, 0)
 	if !atomic.CompareAndSwapUint32(&b.owner, ownerHost, ownerStub) {
-		return // there is no such task any more
+		return // the task has exited
 	}
 	if atomic.LoadUint32(&b.stubAsleep) != 0 {
 		wake(&b.owner)
 	}
 }
 
-// How long one list is waited for before a look at the others: it may be waiting for what
-// one of those was to do, and failed to.
-const minPoll, maxPoll = 2_000_000, 100_000_000 // nanoseconds
+// minPoll and maxPoll, in nanoseconds, bound the time between two looks at the other tasks:
+// the awaited batch may wait for one of theirs, which failed.
+const minPoll, maxPoll = 2_000_000, 100_000_000
 
-// await waits until the calls are made, or never will be. With others it gives up, and
-// returns theirs, where another task's list has failed.
-func (t *Task) await(others bool) (turn uint32) {
+// await waits until the task has made its calls or has exited, and returns the mailbox's
+// owner. If others is true and another task's batch fails, await gives up and returns
+// ownerStub.
+func (t *Task) await(others bool) (owner uint32) {
 	b := t.mailbox
-	if turn := atomic.LoadUint32(&b.owner); turn != ownerStub {
-		return turn
+	if owner := atomic.LoadUint32(&b.owner); owner != ownerStub {
+		return owner
 	}
 	atomic.StoreUint32(&b.hostWaiting, 1)
 	pause := unix.Timespec{Nsec: minPoll}
 	for {
-		if turn := atomic.LoadUint32(&b.owner); turn != ownerStub {
-			return turn
+		if owner := atomic.LoadUint32(&b.owner); owner != ownerStub {
+			return owner
 		}
 		var timeout uintptr
 		if others {
@@ -159,7 +162,7 @@ func (t *Task) await(others bool) (turn uint32) {
 	}
 }
 
-// failed tells whether a list of the task has stopped before its end.
+// failed reports whether the submitted batch stopped before its end.
 func (t *Task) failed() bool {
 	return t.submitted && atomic.LoadUint32(&t.mailbox.owner) == ownerHost && t.mailbox.remaining > 0
 }

@@ -1,0 +1,130 @@
+package stub
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFork checks that tasks are processes of their own.
+func TestFork(t *testing.T) {
+	r := start(t, nil)
+	first := r.First()
+	child := first.Child(1)
+	pidfd := -1
+	pid, err := first.Fork(child, unix.CLONE_FS, &pidfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, pid)
+	if got, err := child.Call(unix.SYS_GETPID); err != nil || int(got) != pid || pid == r.pid {
+		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
+	}
+	dir := t.TempDir()
+	if err := child.Chdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Mkdir("made", 0o700); err != nil { // CLONE_FS: they share the working directory
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir + "/made"); err != nil {
+		t.Error(err)
+	}
+	// One task waits while another goes on.
+	var ws syscall.WaitStatus
+	first.BeginAlways()
+	first.RepeatUntil(pid)
+	first.Wait4(-1, &ws, 0)
+	if err := first.Submit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errExited {
+		t.Errorf("%v of a task that has ended", err)
+	}
+	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
+		t.Errorf("%v, %v", err, ws)
+	}
+	if err := first.Close(pidfd); err != nil {
+		t.Errorf("there was no pidfd: %v", err)
+	}
+}
+
+// TestExec checks that a task becomes another program, and stays a task if that fails.
+func TestExec(t *testing.T) {
+	r := start(t, nil)
+	first := r.First()
+	child := first.Child(2)
+	pidfd := -1
+	pid, err := first.Fork(child, 0, &pidfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(path string, argv, env []string) error {
+		child.Begin()
+		child.Exec(path, argv, env)
+		if err := child.Submit(); err != nil {
+			return err
+		}
+		return child.WaitExec()
+	}
+	var failed *CallError
+	if err := run("/nowhere", []string{"x"}, nil); !errors.As(err, &failed) || failed.Errno != unix.ENOENT {
+		t.Errorf("%v", err)
+	}
+	if err := run("/bin/sh", []string{"sh", strings.Repeat("x", lastArenaSize)}, nil); err == nil {
+		t.Error("arguments that do not fit were accepted")
+	}
+	out := t.TempDir() + "/out"
+	if err := run("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}); err != nil {
+		t.Fatal(err)
+	}
+	var ws syscall.WaitStatus
+	if _, err := first.Wait4(pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
+		t.Errorf("%v, %v", err, ws)
+	}
+	if b, err := os.ReadFile(out); err != nil || string(b) != "a b c\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestEvent checks that a batch waits for an event that another sets, and that Wait gives up
+// if the other batch failed before.
+func TestEvent(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		r := start(t, nil)
+		first := r.First()
+		child := first.Child(1)
+		pidfd := -1
+		pid, err := first.Fork(child, 0, &pidfd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended(t, pid)
+		dir, event := t.TempDir(), r.NewEvent()
+		child.Begin()
+		child.WaitEvent(event)
+		child.Unlinkat(unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
+		if err := child.Submit(); err != nil {
+			t.Fatal(err)
+		}
+		first.Begin()
+		first.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700)
+		if fails {
+			first.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
+		}
+		first.SetEvent(event)
+		if err := first.Submit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Wait(); (err != nil) != fails {
+			t.Errorf("the other fails: %t, and this: %v", fails, err)
+		}
+		if _, err := os.Stat(dir + "/made"); (err == nil) != fails {
+			t.Errorf("the other fails: %t: %v", fails, err)
+		}
+	}
+}
