@@ -95,6 +95,7 @@ func (c adviceCase) alreadyGranted(t *testing.T, w, from *adviceWorld, less redu
 
 // What is not needed is found: a rule, a right, a flag, and the writing of a flag.
 func TestSuperfluousAdviceFound(t *testing.T) {
+	onlyAll(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		c    adviceCase

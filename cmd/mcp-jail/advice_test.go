@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // adviceCase is a failure of a real program that the jail is the cause of. Without a jail
@@ -82,8 +84,10 @@ func (c adviceCase) listening(t *testing.T) string {
 func (c adviceCase) prove(t *testing.T) {
 	t.Helper()
 	port := c.listening(t)
-	if got := c.attempt(t, c.world(t, port), nil, nil); got.IsError {
-		t.Fatalf("it fails without a jail as well: %s%s", got.raw, got.texts())
+	if testkit.All() {
+		if got := c.attempt(t, c.world(t, port), nil, nil); got.IsError {
+			t.Fatalf("it fails without a jail as well: %s%s", got.raw, got.texts())
+		}
 	}
 	w := c.world(t, port)
 	got := c.attempt(t, w, &proposal{}, nil)
@@ -101,6 +105,9 @@ func (c adviceCase) prove(t *testing.T) {
 	}
 	if got := c.attempt(t, c.world(t, port), p, w); got.IsError {
 		t.Fatalf("with %s it still fails: %s%s", p.line(w), got.raw, got.texts())
+	}
+	if !testkit.All() {
+		return
 	}
 	for _, part := range c.superfluous(t, p, w) {
 		t.Errorf("it works without %s, too", part)

@@ -12,6 +12,7 @@ import (
 // TestBuiltWithCgo: where there is a C compiler, go install takes it unless it is told
 // not to. What comes of that starts nothing, and says so.
 func TestBuiltWithCgo(t *testing.T) {
+	onlyAll(t)
 	need(t, "jail", "gcc", "go")
 	w := newWorld(t)
 	const message = `step "init" failed: this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0`

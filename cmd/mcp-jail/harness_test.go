@@ -66,6 +66,14 @@ func need(t *testing.T, things ...string) {
 	}
 }
 
+// onlyAll skips a test in the short run.
+func onlyAll(t *testing.T) {
+	t.Helper()
+	if !testkit.All() {
+		t.Skip("only with MCPJAIL_ALL=1")
+	}
+}
+
 // server is the program of an installed server.
 func server(name string) string { return module(name, "dist", "index.js") }
 

@@ -102,11 +102,10 @@ func (w *world) processes() (found []string) {
 func (w *world) noneLeft(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if left = w.processes(); len(left) == 0 {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
 	for _, p := range left {

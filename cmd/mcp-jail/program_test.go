@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -115,10 +116,8 @@ func starting(argv ...string) use {
 	}
 }
 
-// checkMinimal shows that a recipe is the smallest: the program works with it; without
-// any of its rules, or of the rights in one, it does not. Then the diagnosis names
-// what was taken away, and the lines that it proposes make the program work again.
-// With targets, only of the rules for these.
+// checkMinimal tests that a program works with its recipe and, with MCPJAIL_ALL=1, that the
+// recipe is minimal: see checkRemovals.
 func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
@@ -129,6 +128,16 @@ func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use,
 			t.Fatalf("it does not work: %s", got.raw)
 		}
 	})
+	if testkit.All() {
+		checkRemovals(t, recipe, use, targets...)
+	}
+}
+
+// checkRemovals tests that a program does not work without any rule of its recipe, or any
+// right of a rule. The diagnosis then names what was removed, and the lines that it
+// proposes make the program work again. With targets it tests only the rules for these.
+func checkRemovals(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
+	t.Helper()
 	w := newWorld(t)
 	for i, rule := range recipe(t, w).access {
 		for n, way := range weakerRules(rule) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,12 +106,11 @@ func TestWithoutNamespacesRefusal(t *testing.T) {
 	if line == nil {
 		t.Fatal("no line to waive")
 	}
-	cmd := withoutUserns(w.jail(append(strings.Fields(line[1]), "--", "sh", "-c", "touch started")...))
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "warning: this server runs without namespaces") {
-		t.Errorf("%v: %s", err, out)
-	}
-	if _, err := os.Lstat(filepath.Join(w.work, "started")); err != nil {
-		t.Error(err)
+	s = start(t, withoutUserns(w.jail(append(strings.Fields(line[1]), "--", "sh", "-c", "touch started; read line")...)))
+	eventually(t, "the server has started", func() bool { return pathExists(filepath.Join(w.work, "started")) })
+	s.close()
+	if !strings.Contains(s.stderr.String(), "warning: this server runs without namespaces") {
+		t.Errorf("stderr: %s", &s.stderr)
 	}
 }
 
@@ -188,11 +188,14 @@ func TestWithoutNamespacesEscapes(t *testing.T) {
 
 // TestWithoutNamespacesPrograms: what usual runtimes need is there.
 func TestWithoutNamespacesPrograms(t *testing.T) {
+	need(t, "jail", "/usr/bin/python3")
 	w := newWorld(t)
 	t.Parallel()
 	if out, err := w.plain("git", "init", "-q", "repo").CombinedOutput(); err != nil { // a new one is refused
 		t.Fatalf("%v: %s", err, out)
 	}
+	s := open(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", "/usr/bin/python3", w.fixture(t, "exec.py"))...)), nil)
+	defer s.close()
 	for program, argv := range map[string][]string{
 		"node":    {"node", "-e", `require("fs").writeFileSync(require("os").tmpdir() + "/x", "x"); require("child_process").execFileSync("node", ["-v"]); require("os").cpus(); new (require("worker_threads").Worker)("0", {eval: true}).on("exit", () => console.log("fine"))`},
 		"python3": {"python3", "-c", `import subprocess, tempfile, concurrent.futures as c; tempfile.TemporaryFile(); subprocess.run(["true"], check=True); print(*c.ThreadPoolExecutor().map(str, ["fine"]))`},
@@ -200,10 +203,8 @@ func TestWithoutNamespacesPrograms(t *testing.T) {
 	} {
 		t.Run(program, func(t *testing.T) {
 			need(t, program)
-			out, err := withoutUserns(w.jail(append(waiveNamespaces, append([]string{"--"}, argv...)...)...)).CombinedOutput()
-			// What is no MCP is shown on stderr.
-			if err != nil || !strings.Contains(string(out), "fine") {
-				t.Errorf("%v: %s", err, out)
+			if out := s.mustRun(argv...); !strings.Contains(out, "fine") {
+				t.Errorf("it printed %q", out)
 			}
 		})
 	}
