@@ -3,7 +3,6 @@ package diagnostics
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -79,21 +78,4 @@ func (a *analyzer) homePaths(names []string) (paths []string) {
 		}
 	}
 	return paths
-}
-
-// isProtectedName is the list of docs/policy.md "Protected names", for paths outside of
-// every grant: only inside of one does the profile know them.
-func isProtectedName(path string) bool {
-	for rest := path; rest != "/" && rest != "."; rest = filepath.Dir(rest) {
-		switch filepath.Base(rest) {
-		case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
-			return true
-		}
-	}
-	for _, part := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/remotes", ".git/branches", ".github/workflows", ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath"} {
-		if strings.Contains(path+"/", "/"+part+"/") {
-			return true
-		}
-	}
-	return false
 }

@@ -86,11 +86,6 @@ func (a *analyzer) repositoryAbove(edge string) finding {
 // newRepositoryFix is the remedy where git could not create a repository.
 const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where the host's git would trust it: create it outside of the jail, or in the server's HOME"
 
-// inGitInternals tells a path where git keeps its directories for worktrees and submodules.
-func inGitInternals(path string) bool {
-	return strings.Contains(path+"/", "/.git/worktrees/") || strings.Contains(path+"/", "/.git/modules/")
-}
-
 // inGitWorktree reports whether path is in an existing directory that git keeps for a
 // worktree or submodule, except for the files in it that point elsewhere.
 func (a *analyzer) inGitWorktree(path string) bool {
@@ -98,7 +93,7 @@ func (a *analyzer) inGitWorktree(path string) bool {
 	case "commondir", "gitdir", "config.worktree", "config", "hooks":
 		return false
 	}
-	return inGitInternals(path) && a.exists(filepath.Dir(path)) == present
+	return policy.InGitInternals(path) && a.exists(filepath.Dir(path)) == present
 }
 
 // gitDir returns the git directory that contains path, unless path is a protected name in

@@ -11,7 +11,7 @@ import (
 // pathGrant returns the rule for a right on a path, and what else the user has to do. A
 // single rule decides about a path, so the new one repeats the rights that it has already.
 func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
-	if (filepath.Base(path) == ".git" || inGitInternals(path) && a.profile.Guards(policy.OpCreate, path)) && a.exists(path) != present {
+	if (filepath.Base(path) == ".git" || policy.InGitInternals(path) && a.profile.Guards(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
 	}
 	if dir, ok := a.gitDir(path); ok && a.exists(dir) == present {

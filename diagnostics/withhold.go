@@ -17,9 +17,9 @@ import (
 func (a *analyzer) writeForbidden(path string) string {
 	entry, _ := a.profile.Find(path)
 	switch {
-	case filepath.Base(path) == ".git" && a.exists(path+"/.") == present && !inGitInternals(path):
+	case filepath.Base(path) == ".git" && a.exists(path+"/.") == present && !policy.InGitInternals(path):
 		// The protected names in it stay protected.
-	case entry.Origin == policy.OriginProtected, inGitInternals(path), isProtectedName(path):
+	case entry.Origin == policy.OriginProtected, policy.InGitInternals(path), policy.HasProtectedName(path):
 		return a.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case a.isServerProgram(path):
 		return a.show(path) + " is a file that the server is started from"

@@ -92,7 +92,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 		return Granted
 	}
 	below, _ := ProtectedNames(folded(path.Base(dst)))
-	if e.Path != dst && slices.ContainsFunc(below, holds) || besidesGit(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
+	if e.Path != dst && slices.ContainsFunc(below, holds) || InGitInternals(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
 	// What was made where nobody minds must not come to where somebody does, nor go
@@ -113,11 +113,12 @@ func (p *Profile) unminded(path string) bool {
 // to where they may not.
 func (p *Profile) Emerges(src, dst string) bool { return p.unminded(src) && !p.unminded(dst) }
 
-// besidesGit tells a place for the git directories of worktrees and submodules:
-// one that is made elsewhere must not be moved there.
-func besidesGit(rel string) bool {
-	rel = folded(rel) + "/"
-	return strings.Contains(rel, "/.git/modules/") || strings.Contains(rel, "/.git/worktrees/")
+// InGitInternals reports whether path lies in a directory in which git keeps the git
+// directories of worktrees and submodules. A git directory that was made elsewhere must
+// not be moved there.
+func InGitInternals(path string) bool {
+	path = folded(path) + "/"
+	return strings.Contains(path, "/.git/modules/") || strings.Contains(path, "/.git/worktrees/")
 }
 
 // guarded reports whether a path, relative to the grant that it lies in and with

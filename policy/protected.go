@@ -1,5 +1,10 @@
 package policy
 
+import (
+	"slices"
+	"strings"
+)
+
 // protectedNames are the names of docs/policy.md "Protected names": what they hold
 // is run or believed outside of the jail, so a writable grant does not extend to
 // it. The value lists what is meant below the name; nil is the name itself.
@@ -31,4 +36,17 @@ func EveryProtected() []string {
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
 		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows",
 	}
+}
+
+// HasProtectedName reports whether path is or lies below a protected name, in whatever
+// directory. It is for paths outside of every grant, which no Profile protects.
+func HasProtectedName(path string) bool {
+	names := strings.Split(folded(path), "/")
+	for i, name := range names {
+		below, protected := ProtectedNames(name)
+		if protected && (below == nil || i+1 < len(names) && slices.Contains(below, names[i+1])) {
+			return true
+		}
+	}
+	return false
 }
