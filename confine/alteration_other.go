@@ -2,5 +2,5 @@
 
 package confine
 
-// alteration is for tests of jails, which there are none of.
-type alteration struct{}
+// testHooks is for tests of jails, which there are none of.
+type testHooks struct{}

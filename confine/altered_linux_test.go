@@ -95,7 +95,7 @@ func TestSelfTestNotices(t *testing.T) {
 	p := jailProfile(t)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("cwd")})...)
 	start := func(t *testing.T, row altered) error {
-		process, err := Launcher{altered: alteration{steps: row.build}}.Start(t.Context(), p, Stdio{})
+		process, err := Launcher{testHooks: testHooks{steps: row.build}}.Start(t.Context(), p, Stdio{})
 		if err == nil {
 			process.Wait()
 		}

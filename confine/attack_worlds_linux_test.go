@@ -38,7 +38,7 @@ func (st *stage) make(t *testing.T, w world, tries []attempt) []outcome {
 	case bareJail:
 		return st.inBareJail(t, p, tries)
 	case wallNamespaces, wallMediation:
-		return st.start(t, Launcher{altered: alteration{steps: w.only}}, p, tries)
+		return st.start(t, Launcher{testHooks: testHooks{steps: w.only}}, p, tries)
 	}
 	return st.behind(t, w, p, tries)
 }
@@ -87,7 +87,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attempt) []
 	t.Helper()
 	q := *p
 	q.Argv = append([]string{probeName}, probeArgs(t, tries)...)
-	plan, err := allGaps.compile(&q, hostFacts().with(no("for this test", "")))
+	plan, err := allGaps.compileOn(&q, hostFacts().with(unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +120,8 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attemp
 			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
 		}
 	}
-	f := hostFacts().with(yes(""))
-	f.SeccompNotify = no("for this test", "") // nobody would answer
+	f := hostFacts().with(available(""))
+	f.SeccompNotify = unavailable("for this test", "") // nobody would answer
 	plan := compile(&q, f)
 	cmd := exec.Command(testBinary)
 	cmd.Args = []string{behindName, string(w)}

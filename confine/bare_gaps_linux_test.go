@@ -41,7 +41,7 @@ func TestBareGaps(t *testing.T) {
 	p.Limits = policy.Limits{Processes: 100}
 	f := hostFacts().with(namespaces())
 	unsupervised := f
-	unsupervised.SeccompNotify = no("it is missing", "have it")
+	unsupervised.SeccompNotify = unavailable("it is missing", "have it")
 	for _, c := range []struct {
 		facts   facts
 		attempt attempt
@@ -115,7 +115,7 @@ func TestBareOlderLandlock(t *testing.T) {
 				f := hostFacts().with(namespaces())
 				f.LandlockABI = abi
 				if !supervised {
-					f.SeccompNotify = no("it is missing", "have it")
+					f.SeccompNotify = unavailable("it is missing", "have it")
 				}
 				dir := plant(t, bareTree...)
 				p := bareProfile(t, dir)

@@ -77,7 +77,7 @@ func BenchmarkServerStart(b *testing.B) {
 		b.Run(fmt.Sprintf("supervised=%v", supervised), func(b *testing.B) {
 			f := hostFacts()
 			if !supervised {
-				f.SeccompNotify = no("left out", "")
+				f.SeccompNotify = unavailable("left out", "")
 			}
 			for b.Loop() {
 				answerInitialize(b, compile(p, f))

@@ -61,7 +61,7 @@ type jailBuilder struct {
 	builder
 	control *os.File     // the stub's socket
 	serve   func() error // has what was handed over served
-	altered alteration
+	hooks   testHooks
 	outer   *stub.Task
 	stub    *stub.Stub
 
@@ -143,8 +143,8 @@ func (b *jailBuilder) restricting() []buildStep {
 // are to be, and the lists run side by side. A task that is not there yet finds its list
 // when it is born.
 func (b *jailBuilder) carryOut(steps []buildStep) error {
-	if b.altered.steps != nil {
-		steps = b.altered.steps(b, steps)
+	if b.hooks.steps != nil {
+		steps = b.hooks.steps(b, steps)
 	}
 	if b.stub.IsStepwise() {
 		return run(steps)
@@ -177,7 +177,7 @@ func (b *jailBuilder) record(t *stub.Task, steps []buildStep) error {
 			continue
 		}
 		if err := step.run(); err != nil {
-			return startError(step.name, err)
+			return wrapStep(step.name, err)
 		}
 	}
 	return nil
@@ -196,14 +196,14 @@ func (b *jailBuilder) settle() error {
 func run(steps []buildStep) error {
 	for _, step := range steps {
 		if err := step.run(); err != nil {
-			return startError(step.name, err)
+			return wrapStep(step.name, err)
 		}
 	}
 	return nil
 }
 
-// startError is what a step failed with, in the words of a StartError.
-func startError(step string, err error) error {
+// wrapStep is what a step failed with, in the words of a StartError.
+func wrapStep(step string, err error) error {
 	var whole *StartError
 	if errors.As(err, &whole) {
 		return whole

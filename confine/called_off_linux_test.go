@@ -126,11 +126,11 @@ func TestOrderCannotBeSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	for kind, namespaces := range map[string]Feature{shimOwnNet: yes(""), shimBare: no("for this test", "")} {
+	for kind, namespaces := range map[string]Feature{shimOwnNet: available(""), shimBare: unavailable("for this test", "")} {
 		for _, size := range []int{0, 1 << 20} {
 			p := jailProfile(t)
 			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
-			plan, err := allGaps.compile(p, hostFacts().with(namespaces))
+			plan, err := allGaps.compileOn(p, hostFacts().with(namespaces))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,11 +28,11 @@ func (p cgroupPlace) none() bool { return p.Parent == "" && p.Manager == "" }
 func cgroupFeature(p cgroupPlace) Feature {
 	switch {
 	case p.Parent != "":
-		return yes("below " + p.Parent)
+		return available("below " + p.Parent)
 	case p.Manager != "":
-		return yes("a scope of systemd, by way of " + p.Manager)
+		return available("a scope of systemd, by way of " + p.Manager)
 	}
-	return no(p.Why, p.Fix)
+	return unavailable(p.Why, p.Fix)
 }
 
 // by is how an enforcement names it.

@@ -29,7 +29,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attempt) *started {
 	q := *p
 	q.Argv = append(q.Argv[:1:1], probeArgs(t, []attempt{what})...)
 	f := hostFacts()
-	f.FreshProc = no("the test has taken it away", "")
+	f.FreshProc = unavailable("the test has taken it away", "")
 	plan := compile(&q, f)
 	for _, g := range plan.Gaps {
 		if g.Axis == policy.AxisLimits {

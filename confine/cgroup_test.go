@@ -108,7 +108,7 @@ func TestScopeIsAskedForWhereItMatters(t *testing.T) {
 		{cgroupPlace{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, Yes, true},
 	} {
 		f := facts{Supported: true, UID: 1000, Place: c.place}
-		f.UserNamespaces, f.FreshProc = yes(""), Feature{Answer: c.proc}
+		f.UserNamespaces, f.FreshProc = available(""), Feature{Answer: c.proc}
 		if plan := compile(&policy.Profile{Limits: c.limits}, f); plan.place.none() == c.want {
 			t.Errorf("%+v: %+v", c, plan.place)
 		}

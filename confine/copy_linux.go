@@ -81,7 +81,7 @@ func (l Launcher) askCopies(p *policy.Profile) Feature {
 		err := <-s.started
 		<-s.process.done
 		if err == nil {
-			return yes("")
+			return available("")
 		}
 		return noCopies(err)
 	})
@@ -109,11 +109,11 @@ func copyOf(dir string) string { return "copies " + dir }
 func noCopies(err error) Feature {
 	var se *StartError
 	if !errors.As(err, &se) || se.Step != stepCopies {
-		return unknown("no jail could be built to find out")
+		return undetermined("no jail could be built to find out")
 	}
 	switch se.Errno {
 	case syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR, syscall.EIO:
-		return unknown(se.Error())
+		return undetermined(se.Error())
 	}
-	return no("the kernel makes no overlay of "+se.Detail+": "+se.Errno.Error(), "use Linux 5.11 or newer with CONFIG_OVERLAY_FS, and a filesystem that it can lie on")
+	return unavailable("the kernel makes no overlay of "+se.Detail+": "+se.Errno.Error(), "use Linux 5.11 or newer with CONFIG_OVERLAY_FS, and a filesystem that it can lie on")
 }

@@ -91,7 +91,7 @@ func TestWorldBuiltTwice(t *testing.T) {
 	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
 	c.path = "/granted/x"
 	failed, careful := 0, 0
-	l := Launcher{altered: alteration{lists: true, steps: func(b *jailBuilder, steps []buildStep) []buildStep {
+	l := Launcher{testHooks: testHooks{lists: true, steps: func(b *jailBuilder, steps []buildStep) []buildStep {
 		last := steps[len(steps)-1]
 		if last.name != stepSupervision { // of the last lists, when there is all that a jail has outside of it
 			return steps

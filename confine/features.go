@@ -32,11 +32,11 @@ type Feature struct {
 	Fix    string `json:"fix,omitempty"`    // what the user can do about it
 }
 
-func yes(detail string) Feature { return Feature{Answer: Yes, Detail: detail} }
+func available(detail string) Feature { return Feature{Answer: Yes, Detail: detail} }
 
-func no(why, fix string) Feature { return Feature{Answer: No, Detail: why, Fix: fix} }
+func unavailable(why, fix string) Feature { return Feature{Answer: No, Detail: why, Fix: fix} }
 
-func unknown(why string) Feature { return Feature{Detail: why} }
+func undetermined(why string) Feature { return Feature{Detail: why} }
 
 // Features is what this host offers, as far as the probes could tell. Every
 // answer concerns this process: a container or a service manager can take away
@@ -107,7 +107,7 @@ func (f Features) Has(name string) (Feature, error) {
 			break
 		}
 		if n.Answer == Yes && f.LandlockABI < want {
-			return no(fmt.Sprintf("Landlock counts as ABI %d here, and %d is asked for", f.LandlockABI, want), "use a newer kernel"), nil
+			return unavailable(fmt.Sprintf("Landlock counts as ABI %d here, and %d is asked for", f.LandlockABI, want), "use a newer kernel"), nil
 		}
 		return n.Feature, nil
 	}
@@ -120,12 +120,12 @@ func kernelAtLeast(release string, major, minor int) Feature {
 	gotMajor, rest := leadingNumber(release)
 	gotMinor, _ := leadingNumber(strings.TrimPrefix(rest, "."))
 	if gotMajor < 0 || gotMinor < 0 {
-		return unknown("the kernel's release cannot be read: " + strconv.Quote(release))
+		return undetermined("the kernel's release cannot be read: " + strconv.Quote(release))
 	}
 	if gotMajor > major || gotMajor == major && gotMinor >= minor {
-		return yes("Linux " + release)
+		return available("Linux " + release)
 	}
-	return no(fmt.Sprintf("this is Linux %s, and it takes %d.%d", release, major, minor), "use a newer kernel")
+	return unavailable(fmt.Sprintf("this is Linux %s, and it takes %d.%d", release, major, minor), "use a newer kernel")
 }
 
 // leadingNumber cuts off the number that s begins with; -1 where there is none.
@@ -149,10 +149,10 @@ func overlayFeature(release, filesystems string) Feature {
 	}
 	for line := range strings.Lines(filesystems) {
 		if f := strings.Fields(line); len(f) > 0 && f[len(f)-1] == "overlay" {
-			return yes("")
+			return available("")
 		}
 	}
-	return unknown("not among /proc/filesystems; if it is a module, it is loaded when it is needed")
+	return undetermined("not among /proc/filesystems; if it is a module, it is loaded when it is needed")
 }
 
 // landlockFeature judges the answer of the version query.
@@ -160,11 +160,11 @@ func landlockFeature(abi int, errata uint32) Feature {
 	effective := effectiveABI(abi, errata)
 	switch {
 	case effective == abi:
-		return yes(fmt.Sprintf("ABI %d", abi))
+		return available(fmt.Sprintf("ABI %d", abi))
 	case abi > newestLandlock:
-		return yes(fmt.Sprintf("ABI %d, used as %d, the newest that is known", abi, effective))
+		return available(fmt.Sprintf("ABI %d, used as %d, the newest that is known", abi, effective))
 	}
-	return yes(fmt.Sprintf("ABI %d, used as %d: the scope of signals is not repaired (erratum 2)", abi, effective))
+	return available(fmt.Sprintf("ABI %d, used as %d: the scope of signals is not repaired (erratum 2)", abi, effective))
 }
 
 // usernsFacts are the settings that can forbid a user namespace. A setting that
@@ -185,27 +185,27 @@ type usernsFacts struct {
 func usernsFeature(f usernsFacts) Feature {
 	switch {
 	case f.Limit == "0":
-		return no("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
+		return unavailable("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
 	case f.Errno == "ENOSPC" || f.Errno == "EUSERS":
 		// A shortage is no prohibition: it can be over at the next start.
 		return Feature{Detail: "there are too many user namespaces already, or too many inside each other, or a sandbox around this one allows none (user.max_user_namespaces is " + f.Limit + " here)",
 			Fix: "raise user.max_user_namespaces, or start mcp-jail less deep inside other sandboxes"}
 	case f.Errno == "ENOSYS" || f.Errno == "EINVAL":
-		return no("this kernel is built without user namespaces", "use a kernel with CONFIG_USER_NS")
+		return unavailable("this kernel is built without user namespaces", "use a kernel with CONFIG_USER_NS")
 	case f.UnprivilegedClone == "0" && !f.Root:
-		return no("kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1 (for every program: the setting knows no single one)")
+		return unavailable("kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1 (for every program: the setting knows no single one)")
 	case f.AppArmorRestricted == "1" && !f.Root:
-		return no("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
+		return unavailable("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
 			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")
 	case f.Chrooted:
-		return no("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
+		return unavailable("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
 	case f.SeccompMode == "2":
-		return no("a seccomp filter around this process refuses it, as containers and some sandboxes install one",
+		return unavailable("a seccomp filter around this process refuses it, as containers and some sandboxes install one",
 			"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
 	case f.AppArmorProfile != "" && f.AppArmorProfile != "unconfined":
-		return no("the AppArmor profile "+f.AppArmorProfile+" around this process may refuse it", "add the rule `userns,` to that profile")
+		return unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process may refuse it", "add the rule `userns,` to that profile")
 	}
-	return no("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
+	return unavailable("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
 }
 
 // freshProcFeature judges /proc/self/mountinfo: the kernel lets a user namespace
@@ -229,33 +229,33 @@ func freshProcFeature(mountinfo string) Feature {
 			seen = strings.HasPrefix(super, "proc ") && root == "/" &&
 				!strings.Contains(options, ",ro,") && !strings.Contains(super, "subset=pid")
 		case strings.HasPrefix(at, "/proc/") && at != "/proc/sys/fs/binfmt_misc" && at != "/proc/fs/nfsd":
-			return no(at+" is mounted over, as containers do",
+			return unavailable(at+" is mounted over, as containers do",
 				"start the container with --security-opt systempaths=unconfined, or accept a jail without /proc")
 		}
 	}
 	if !seen {
-		return no("there is no whole, writable /proc here", "mount /proc without ro and subset=pid")
+		return unavailable("there is no whole, writable /proc here", "mount /proc without ro and subset=pid")
 	}
-	return yes("")
+	return available("")
 }
 
 // ptraceScopeFeature judges kernel.yama.ptrace_scope, "" where there is no Yama:
 // 3 is final and keeps everybody from everything (Documentation/admin-guide/LSM/Yama.rst).
 func ptraceScopeFeature(scope string) Feature {
 	if scope == "3" {
-		return no("kernel.yama.ptrace_scope is 3: nobody may read the arguments of another process's calls",
+		return unavailable("kernel.yama.ptrace_scope is 3: nobody may read the arguments of another process's calls",
 			"set kernel.yama.ptrace_scope to 2 or less at boot")
 	}
-	return yes("")
+	return available("")
 }
 
 // tracesOwn is ptraceScopeFeature for a supervisor without a capability.
 func tracesOwn(scope string) Feature {
 	switch scope {
 	case "", "0", "1":
-		return yes("")
+		return available("")
 	}
-	return no("kernel.yama.ptrace_scope is "+scope+": a supervisor without a capability may not read the arguments of its own processes' calls",
+	return unavailable("kernel.yama.ptrace_scope is "+scope+": a supervisor without a capability may not read the arguments of its own processes' calls",
 		"sudo sysctl kernel.yama.ptrace_scope=1")
 }
 

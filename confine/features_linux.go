@@ -40,9 +40,9 @@ func probeForStart() Features {
 	b, err := readProc("/proc/self/mountinfo")
 	switch {
 	case isShort(err):
-		f.FreshProc = unknown(err.Error())
+		f.FreshProc = undetermined(err.Error())
 	case err != nil:
-		f.FreshProc = no("/proc cannot be read: "+err.Error(), "mount /proc")
+		f.FreshProc = unavailable("/proc cannot be read: "+err.Error(), "mount /proc")
 	default:
 		f.FreshProc = freshProcFeature(string(b))
 	}
@@ -101,13 +101,13 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 	abi, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.ENOSYS):
-		return 0, 0, no("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
+		return 0, 0, unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return 0, 0, no("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
+		return 0, 0, unavailable("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
 	case errors.Is(err, unix.EPERM):
-		return 0, 0, no("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
+		return 0, 0, unavailable("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
 	case err != nil:
-		return 0, 0, unknown("the kernel answers " + err.Error())
+		return 0, 0, undetermined("the kernel answers " + err.Error())
 	}
 	if fixed, err := ll.LandlockGetErrata(); err == nil { // an older kernel answers EINVAL
 		errata = uint32(fixed)
@@ -118,7 +118,7 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 // probeSeccomp asks for the one action that the deny-list lives on.
 func probeSeccomp() Feature {
 	if _, ok := archOf(runtime.GOARCH); !ok {
-		return no("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")
+		return unavailable("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")
 	}
 	return seccompAction(unix.SECCOMP_RET_ERRNO, "answer with an errno")
 }
@@ -138,11 +138,11 @@ func filterFlag(flags uintptr, what string) Feature {
 func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	switch errno {
 	case good:
-		return yes("")
+		return available("")
 	case unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
-		return no("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
+		return unavailable("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
 	}
-	return unknown("the kernel answers " + errno.Error())
+	return undetermined("the kernel answers " + errno.Error())
 }
 
 // probeGetFD takes a descriptor of this very process, and binds a socket to lo, as a
@@ -165,13 +165,13 @@ func probeGetFD() Feature {
 	}
 	switch {
 	case err == nil:
-		return yes("")
+		return available("")
 	case isShort(err):
-		return unknown(err.Error())
+		return undetermined(err.Error())
 	case errors.Is(err, unix.ENOSYS):
-		return no("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
+		return unavailable("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
 	}
-	return no("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
+	return unavailable("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
 		"allow pidfd_getfd in the filter around mcp-jail")
 }
 
@@ -206,13 +206,13 @@ func probeUserNamespaces() Feature {
 		var ws syscall.WaitStatus
 		syscall.Kill(pid, syscall.SIGKILL)
 		syscall.Wait4(pid, &ws, 0, nil)
-		return unknown("the probe ran a program that does not exist")
+		return undetermined("the probe ran a program that does not exist")
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return yes("")
+		return available("")
 	}
 	if !isRefusal(errnoOf(err)) {
-		return unknown("no process could be started: " + err.Error())
+		return undetermined("no process could be started: " + err.Error())
 	}
 	return userNamespacesRefused(err)
 }
@@ -312,11 +312,11 @@ func probeMountAPI() Feature {
 	_, _, errno := syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 1<<31, 0, 0, 0)
 	switch errno {
 	case unix.EINVAL:
-		return yes("")
+		return available("")
 	case unix.ENOSYS:
-		return no("this kernel has no mount_setattr, or a seccomp filter around this process hides it", "use Linux 5.12 or newer")
+		return unavailable("this kernel has no mount_setattr, or a seccomp filter around this process hides it", "use Linux 5.12 or newer")
 	case unix.EPERM:
-		return no("a seccomp filter around this process refuses mount_setattr", "start the container with a seccomp profile that allows it in user namespaces")
+		return unavailable("a seccomp filter around this process refuses mount_setattr", "start the container with a seccomp profile that allows it in user namespaces")
 	}
-	return unknown("the kernel answers " + errno.Error())
+	return undetermined("the kernel answers " + errno.Error())
 }

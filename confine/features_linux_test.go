@@ -4,7 +4,7 @@ import "testing"
 
 func TestFeatureMemoryKeepsOnlyWhatIsCertain(t *testing.T) {
 	var m featureMemory
-	answers := []Feature{unknown("busy"), no("x", "y"), yes("")}
+	answers := []Feature{undetermined("busy"), unavailable("x", "y"), available("")}
 	asked := 0
 	probe := func() Feature { asked++; return answers[asked-1] }
 	for i, want := range []Answer{Unknown, No, No, No} {

@@ -8,7 +8,7 @@ import "runtime"
 // is no: there is no backend.
 func Probe() Features {
 	f := probeForStart()
-	none := no("confinement on "+runtime.GOOS+" is not built yet", "run the server on Linux 5.13 or newer")
+	none := unavailable("confinement on "+runtime.GOOS+" is not built yet", "run the server on Linux 5.13 or newer")
 	for _, p := range []*Feature{
 		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.GetFD, &f.Cgroup, &f.Overlay,
 	} {

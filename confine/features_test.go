@@ -26,7 +26,7 @@ func needs(t testing.TB, names ...string) {
 }
 
 func TestHas(t *testing.T) {
-	f := Features{LandlockABI: 5, Landlock: yes("ABI 7"), UserNamespaces: no("why", "fix")}
+	f := Features{LandlockABI: 5, Landlock: available("ABI 7"), UserNamespaces: unavailable("why", "fix")}
 	for name, want := range map[string]Answer{
 		"landlock": Yes, "landlock:1": Yes, "landlock:5": Yes, "landlock:6": No, "userns": No, "cgroup": Unknown,
 	} {
@@ -39,7 +39,7 @@ func TestHas(t *testing.T) {
 			t.Errorf("%q is taken for a feature", name)
 		}
 	}
-	f.Landlock = unknown("")
+	f.Landlock = undetermined("")
 	if got, _ := f.Has("landlock:1"); got.Answer != Unknown {
 		t.Errorf("an unknown level is said to be %v", got.Answer)
 	}

@@ -88,7 +88,7 @@ func refuseOverlay(t *testing.T) Launcher {
 	t.Helper()
 	all := shimFaults()
 	i := slices.IndexFunc(all, func(f fault) bool { return f.step == stepCopies && f.call == unix.SYS_FSCONFIG })
-	return Launcher{altered: alteration{steps: all[i].strike}}
+	return Launcher{testHooks: testHooks{steps: all[i].strike}}
 }
 
 // TestJailHomeWithoutOverlay: where there are no copies HOME is empty, and the plan
@@ -123,7 +123,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if now := everything(t, home); now != host {
 			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 		}
-		if plan := compile(kept(p), hostFacts().with(yes(""))); note(plan) {
+		if plan := compile(kept(p), hostFacts().with(available(""))); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
 	}

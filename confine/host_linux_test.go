@@ -48,7 +48,7 @@ func TestJailWithoutProc(t *testing.T) {
 	for _, grants := range [][]grant{{{dir, r}}, {{"/", r}}} {
 		p := jailProfile(t, grants...)
 		f := hostFacts()
-		f.FreshProc = no("masked", "unmask")
+		f.FreshProc = unavailable("masked", "unmask")
 		p.Argv = append(p.Argv, probeArgs(t, []attempt{
 			try("stat", "/proc/self"), try("stat", "/proc/1"), try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), try("read", dir+"/file"), try("kill", fmt.Sprint(os.Getpid())),
 		})...)

@@ -27,7 +27,7 @@ func TestInitCapabilities(t *testing.T) {
 		kept     string
 	}{
 		{"with a supervisor", hostFacts().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
-		{"without", no("for this test", ""), none},
+		{"without", unavailable("for this test", ""), none},
 	} {
 		p := jailProfile(t)
 		p.Waive = []policy.Axis{policy.AxisFs}

@@ -36,7 +36,7 @@ func (s *Shim) lead(status *os.File) (used bool, err error) {
 		return true, failed
 	}
 	if todo.order.Bare { // a plan for the other sort of jail must not be carried out here
-		return true, startError("order", errOrder)
+		return true, wrapStep("order", errOrder)
 	}
 	if !scoped {
 		if err := s.limitLate(todo.plan); err != nil {
@@ -93,7 +93,7 @@ func (s *Shim) tryCopies(b *jailBuilder) (used bool, err error) {
 }
 
 func (s *Shim) builder() *jailBuilder {
-	b := &jailBuilder{control: s.process.control, serve: func() error { return s.process.openGate(func() {}) }, altered: s.altered, stub: s.stub, listener: -1, outer: s.stub.First()}
+	b := &jailBuilder{control: s.process.control, serve: func() error { return s.process.openGate(func() {}) }, hooks: s.testHooks, stub: s.stub, listener: -1, outer: s.stub.First()}
 	b.builder = builder{
 		init: b.outer.Child(1), server: b.outer.Child(2), say: s.process.record, end: func() { s.process.Kill() }, umask: unknownUmask,
 	}
@@ -105,8 +105,8 @@ func (s *Shim) builder() *jailBuilder {
 	return b
 }
 
-// alteration is what tests change about how jails are built. Production code has none.
-type alteration struct {
+// testHooks is what tests change about how jails are built. Production code has none.
+type testHooks struct {
 	lists bool // jails are built by lists all the same
 	steps func(*jailBuilder, []buildStep) []buildStep
 }
@@ -135,14 +135,14 @@ func (b *jailBuilder) build() error {
 // done by lists, which nobody need tell of one another.
 func (b *jailBuilder) begin() error {
 	if err := b.relieveOuter(); err != nil {
-		return startError(stepSupervision, err)
+		return wrapStep(stepSupervision, err)
 	}
 	if err := b.leaveToReap(); err != nil {
-		return startError("init", err)
+		return wrapStep("init", err)
 	}
 	fds, err := descriptors(b.lent)
 	if err != nil {
-		return startError("order", err)
+		return wrapStep("order", err)
 	}
 	t := b.server
 	t.BeginAlways()
@@ -154,7 +154,7 @@ func (b *jailBuilder) begin() error {
 			continue
 		}
 		if len(fds) == 0 {
-			return startError("order", errOrder)
+			return wrapStep("order", errOrder)
 		}
 		t.Dup3(fds[0], fd, 0)
 		fds = fds[1:]
@@ -165,17 +165,17 @@ func (b *jailBuilder) begin() error {
 	}
 	t.Exec(b.order.Program, b.order.Argv, b.order.Env)
 	if err := t.Submit(); err != nil {
-		return startError(StepExec, on(b.order.Program, unix.E2BIG))
+		return wrapStep(StepExec, on(b.order.Program, unix.E2BIG))
 	}
 	err = t.WaitExec()
 	var failed *stub.CallError
 	switch {
 	case errors.As(err, &failed) && failed.Call == unix.SYS_EXECVE:
-		return startError(StepExec, on(b.order.Program, failed.Errno))
+		return wrapStep(StepExec, on(b.order.Program, failed.Errno))
 	case errors.As(err, &failed):
-		return startError("descriptors", failed.Errno)
+		return wrapStep("descriptors", failed.Errno)
 	case err != nil:
-		return startError("init", err)
+		return wrapStep("init", err)
 	case b.listener >= 0 && !b.init.HostWaitEvent(b.proceeded), b.init.Ended():
 		return endedEarly()
 	}

@@ -26,7 +26,7 @@ type Launcher struct {
 	// Who has another for that reason passes on here what it was started with.
 	Umask *int
 
-	altered alteration // by tests: nothing else leaves a step out
+	testHooks testHooks // by tests: nothing else leaves a step out
 }
 
 // Plan is a profile compiled for one kernel: what will hold, by which mechanism,
@@ -53,10 +53,10 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 		f.Copies = l.askCopies(p)
 	}
 	findTerminator(&f, p)
-	return l.compile(p, f)
+	return l.compileOn(p, f)
 }
 
-func (l Launcher) compile(p *policy.Profile, f facts) (*Plan, error) {
+func (l Launcher) compileOn(p *policy.Profile, f facts) (*Plan, error) {
 	if f.Supported && f.FreshProc.Answer == Unknown {
 		// Nothing was learnt of the host, for want of descriptors or memory. That is no
 		// gap, which could have been waived: the next moment they may be there.
@@ -124,7 +124,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 }
 
 func (l Launcher) start(ctx context.Context, shim *Shim, p *policy.Profile, f facts, stdio Stdio) (*Process, error) {
-	plan, err := l.compile(p, f)
+	plan, err := l.compileOn(p, f)
 	if err != nil {
 		shim.abandon()
 		return nil, err

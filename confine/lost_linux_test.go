@@ -71,7 +71,7 @@ func TestJailNull(t *testing.T) {
 	needsJail(t)
 	ownNull(t, Launcher{}, "EROFS")
 	callByCall := func(_ *jailBuilder, steps []buildStep) []buildStep { return steps }
-	ownNull(t, Launcher{altered: alteration{steps: callByCall}}, "EROFS")
+	ownNull(t, Launcher{testHooks: testHooks{steps: callByCall}}, "EROFS")
 }
 
 func TestBareNull(t *testing.T) {

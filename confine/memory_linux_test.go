@@ -130,7 +130,7 @@ func TestBlindWatchEndsTheJail(t *testing.T) {
 	for _, blind := range []bool{true, false} {
 		l := Launcher{Shim: testBinary}
 		if blind {
-			l.altered.steps = fault.strike
+			l.testHooks.steps = fault.strike
 		} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -168,7 +168,7 @@ func (c *compiler) asksInit() Feature {
 	case c.f.SeccompNotify.Answer != Yes:
 		return c.f.SeccompNotify
 	case !c.f.SeesProc:
-		return no("there is no /proc here", "mount /proc")
+		return unavailable("there is no /proc here", "mount /proc")
 	}
 	return c.f.TracesOwn
 }

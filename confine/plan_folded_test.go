@@ -32,7 +32,7 @@ func TestPlanFolded(t *testing.T) {
 		return paths
 	}
 	unasked := kernel()
-	unasked.SeccompNotify = no("left out", "")
+	unasked.SeccompNotify = unavailable("left out", "")
 	hidden, run, still := "/fold/hidden (as /FOLD/HIDDEN)", "/fold/run (as /FOLD/RUN)", "/fold/still (as /FOLD/STILL)"
 	for _, c := range []struct {
 		passed bool

@@ -15,8 +15,8 @@ import (
 func kernel() facts {
 	return facts{
 		Features: Features{
-			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: yes("ABI 7"), Seccomp: yes(""), SeccompNotify: yes(""), PtraceScope: yes(""),
-			UserNamespaces: yes(""), MountAPI: yes(""), FreshProc: yes(""), PidMax: yes(""),
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: available("ABI 7"), Seccomp: available(""), SeccompNotify: available(""), PtraceScope: available(""),
+			UserNamespaces: available(""), MountAPI: available(""), FreshProc: available(""), PidMax: available(""),
 		},
 		Supported: true, Machine: ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: inotify{128, 65536},
 	}
@@ -75,9 +75,9 @@ func planText(p *Plan) string {
 
 // refuseNamespaces is a host that forbids user namespaces.
 func refuseNamespaces(f *facts) {
-	f.UserNamespaces = no("kernel.unprivileged_userns_clone is 0", "sysctl")
+	f.UserNamespaces = unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.SeesProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
-	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, yes(""), yes("")
+	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, available(""), available("")
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
@@ -87,7 +87,7 @@ func aCall(p *policy.Profile, f *facts) {
 		Path: p.Home, Named: p.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "the private HOME", Make: true, Ephemeral: true,
 	})
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	f.FullCopies = yes("")
+	f.FullCopies = available("")
 }
 
 func TestPlanGolden(t *testing.T) {
@@ -99,7 +99,7 @@ func TestPlanGolden(t *testing.T) {
 		{"workspace", func(*policy.Profile, *facts) {}},
 		{"root_user", func(p *policy.Profile, f *facts) { f.UID = 0 }},
 		{"old_kernel", func(p *policy.Profile, f *facts) {
-			f.UID, f.LandlockABI, f.PidMax = 0, 1, no("old", "newer")
+			f.UID, f.LandlockABI, f.PidMax = 0, 1, unavailable("old", "newer")
 			p.Entries[0].Rights = policy.Read | policy.Create | policy.Delete
 		}},
 		{"network", func(p *policy.Profile, f *facts) {
@@ -112,19 +112,19 @@ func TestPlanGolden(t *testing.T) {
 		{"network_requests", requests},
 		{"network_requests_seen", func(p *policy.Profile, f *facts) {
 			requests(p, f)
-			f.Terminator, f.Bundles = yes("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
+			f.Terminator, f.Bundles = available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
 		}},
 		{"bare_network_requests_seen", func(p *policy.Profile, f *facts) {
 			requests(p, f)
 			refuseNamespaces(f)
-			f.Terminator = yes("/usr/bin/mcp-jail-tls")
+			f.Terminator = available("/usr/bin/mcp-jail-tls")
 		}},
 		{"bare_network_without_getfd", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
-			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, no("a filter refuses it", "allow it")
+			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, unavailable("a filter refuses it", "allow it")
 		}},
 		{"bare_network_requests", func(p *policy.Profile, f *facts) { requests(p, f); refuseNamespaces(f) }},
-		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = no("masked", "unmask") }},
+		{"container", func(p *policy.Profile, f *facts) { f.FreshProc = unavailable("masked", "unmask") }},
 		{"commands", func(p *policy.Profile, f *facts) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
@@ -138,12 +138,12 @@ func TestPlanGolden(t *testing.T) {
 			p.Unprotected = []string{"/home/u/work/.envrc"}
 		}},
 		{"no_landlock_no_seccomp", func(p *policy.Profile, f *facts) {
-			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, unavailable("a", "b"), unavailable("a", "b")
 		}},
 		{"darwin", func(p *policy.Profile, f *facts) { *f = facts{Features: Features{OS: "darwin"}} }},
 		{"call", aCall},
-		{"call_before_6_6", func(p *policy.Profile, f *facts) { aCall(p, f); f.FullCopies = no("old", "newer") }},
-		{"call_without_overlay", func(p *policy.Profile, f *facts) { aCall(p, f); f.Copies = no("EINVAL", "newer") }},
+		{"call_before_6_6", func(p *policy.Profile, f *facts) { aCall(p, f); f.FullCopies = unavailable("old", "newer") }},
+		{"call_without_overlay", func(p *policy.Profile, f *facts) { aCall(p, f); f.Copies = unavailable("EINVAL", "newer") }},
 		{"bare_call", func(p *policy.Profile, f *facts) { aCall(p, f); refuseNamespaces(f) }},
 		{"bare_root_user", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
@@ -160,13 +160,13 @@ func TestPlanGolden(t *testing.T) {
 		}},
 		{"bare_no_landlock_no_seccomp", func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
-			f.LandlockABI, f.Landlock, f.Seccomp = 0, no("a", "b"), no("a", "b")
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, unavailable("a", "b"), unavailable("a", "b")
 		}},
 	}
 	for abi := 1; abi <= newestLandlock; abi++ {
 		rows = append(rows, row{fmt.Sprintf("bare_abi%02d", abi), func(p *policy.Profile, f *facts) {
 			refuseNamespaces(f)
-			f.LandlockABI, f.Landlock = abi, yes(fmt.Sprint("ABI ", abi))
+			f.LandlockABI, f.Landlock = abi, available(fmt.Sprint("ABI ", abi))
 		}})
 	}
 	for _, c := range rows {
@@ -192,14 +192,14 @@ func TestPlanFailsClosed(t *testing.T) {
 	}{
 		{"the system", func(f *facts) { f.Supported = false }, policy.AxisFs},
 		{"Landlock", func(f *facts) { f.LandlockABI = 0 }, policy.AxisFs},
-		{"seccomp", func(f *facts) { f.Seccomp = no("", "") }, policy.AxisProcess},
-		{"certainty about seccomp", func(f *facts) { f.Seccomp = unknown("") }, policy.AxisProcess},
+		{"seccomp", func(f *facts) { f.Seccomp = unavailable("", "") }, policy.AxisProcess},
+		{"certainty about seccomp", func(f *facts) { f.Seccomp = undetermined("") }, policy.AxisProcess},
 		{"the machine", func(f *facts) { f.Machine = 0 }, policy.AxisProcess},
 		{"the machine's table", func(f *facts) { f.Machine = 77 }, policy.AxisProcess},
-		{"proc", func(f *facts) { f.FreshProc = no("", "") }, policy.AxisLimits},
-		{"certainty about proc", func(f *facts) { f.FreshProc = unknown("") }, policy.AxisLimits},
-		{"a pid_max of its own, for root", func(f *facts) { f.UID = 0; f.PidMax = no("", "") }, policy.AxisLimits},
-		{"proc, for root", func(f *facts) { f.UID = 0; f.FreshProc = no("", "") }, policy.AxisLimits},
+		{"proc", func(f *facts) { f.FreshProc = unavailable("", "") }, policy.AxisLimits},
+		{"certainty about proc", func(f *facts) { f.FreshProc = undetermined("") }, policy.AxisLimits},
+		{"a pid_max of its own, for root", func(f *facts) { f.UID = 0; f.PidMax = unavailable("", "") }, policy.AxisLimits},
+		{"proc, for root", func(f *facts) { f.UID = 0; f.FreshProc = unavailable("", "") }, policy.AxisLimits},
 		{"everything", func(f *facts) { *f = facts{} }, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisProcess},
@@ -243,8 +243,8 @@ func TestPlanIsThatOfItsProfile(t *testing.T) {
 func TestBarePlanFailsClosed(t *testing.T) {
 	for name, take := range map[string]func(*facts){
 		"Landlock":                 func(f *facts) { f.LandlockABI = 0 },
-		"seccomp":                  func(f *facts) { f.Seccomp = no("", "") },
-		"certainty about seccomp":  func(f *facts) { f.Seccomp = unknown("") },
+		"seccomp":                  func(f *facts) { f.Seccomp = unavailable("", "") },
+		"certainty about seccomp":  func(f *facts) { f.Seccomp = undetermined("") },
 		"the machine":              func(f *facts) { f.Machine = 0 },
 		"a system with a backend":  func(f *facts) { f.Supported = false },
 		"everything but the doubt": func(f *facts) { *f = facts{Features: Features{UserNamespaces: f.UserNamespaces}, Supported: true} },
@@ -257,7 +257,7 @@ func TestBarePlanFailsClosed(t *testing.T) {
 		}
 	}
 	f := kernel()
-	for _, userns := range []Feature{{}, unknown("no memory"), yes("")} {
+	for _, userns := range []Feature{{}, undetermined("no memory"), available("")} {
 		f.UserNamespaces = userns
 		if plan := compile(planProfile(), f); plan.order.Bare || plan.Bare.Answer != Unknown {
 			t.Errorf("%+v makes a jail without namespaces", userns)
@@ -282,7 +282,7 @@ func TestPlanHostProc(t *testing.T) {
 		}
 		return gaps
 	}
-	unsupervised := func(f *facts) { refuseNamespaces(f); f.SeccompNotify = no("", "") }
+	unsupervised := func(f *facts) { refuseNamespaces(f); f.SeccompNotify = unavailable("", "") }
 	rule := "the rule of /proc/1, fatal true\n"
 	for name, change := range map[string]func(*facts){"namespaces": func(*facts) {}, "bare": refuseNamespaces, "unsupervised": unsupervised} {
 		if got := granted("/proc/1", change); got != rule {
@@ -333,7 +333,7 @@ func TestShortOfDescriptors(t *testing.T) {
 	for answer, refused := range map[Answer]bool{Unknown: true, No: false, Yes: false} {
 		f := kernel()
 		f.FreshProc = Feature{Answer: answer, Detail: "too many open files"}
-		_, err := Launcher{Waive: policy.Axes()}.compile(planProfile(), f)
+		_, err := Launcher{Waive: policy.Axes()}.compileOn(planProfile(), f)
 		var se *StartError
 		if errors.As(err, &se) != refused {
 			t.Errorf("%v: %v, want an error: %t", answer, err, refused)

@@ -16,7 +16,7 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 	for _, struck := range []bool{false, true} {
 		var l Launcher
 		if struck {
-			l.altered.steps = f.strike
+			l.testHooks.steps = f.strike
 		}
 		dir := plant(t)
 		p := jailProfile(t, grant{dir, rw}) // of a program that has no need of epoll itself

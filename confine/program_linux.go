@@ -35,7 +35,7 @@ func (s *shim) startProgram() {
 	})
 	release()
 	if err != nil {
-		s.fail(startError(StepExec, on(s.order.Program, err)))
+		s.fail(wrapStep(StepExec, on(s.order.Program, err)))
 	}
 	s.program <- pid
 	s.tell(message{kind: saysStarted, pid: pid})

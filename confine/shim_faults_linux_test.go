@@ -251,7 +251,7 @@ func TestJailLacks(t *testing.T) {
 			dir := plant(t, "ws/ro/x", "ws/sub/")
 			p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/ro", r})
 			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
-			got, err := runJail(t, Launcher{altered: alteration{steps: f.strike, lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
+			got, err := runJail(t, Launcher{testHooks: testHooks{steps: f.strike, lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
 				try("create", dir+"/ws/sub/new"), try("write", dir+"/ws/ro/x"), try("write", "/dev/null"), try("chmod", "/dev/null"),
 			})
 			if err != nil {
@@ -295,7 +295,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == stepCopies})
 	sortEntries(p)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("create", dir+"/ws/ran")})...)
-	facts := hostFacts().with(yes(""))
+	facts := hostFacts().with(available(""))
 	if f.step == stepCopies {
 		needsCopies(t)
 	}
@@ -306,14 +306,14 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		}
 	}
 	if bare {
-		facts = hostFacts().with(no("for this test", ""))
+		facts = hostFacts().with(unavailable("for this test", ""))
 	}
 	before := lookAtHost(t, dir)
 
-	start := func(path string, altered alteration) (*Process, error) {
+	start := func(path string, altered testHooks) (*Process, error) {
 		pipe := newWitness(t)
 		defer pipe.gone(t)
-		plan, err := allGaps.compile(p, facts)
+		plan, err := allGaps.compileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,14 +321,14 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		if bare {
 			kind = shimBare
 		}
-		process, err := Launcher{Shim: path, altered: altered}.spawn(kind).start(t.Context(), plan, Stdio{Out: pipe.w, Err: pipe.w})
+		process, err := Launcher{Shim: path, testHooks: altered}.spawn(kind).start(t.Context(), plan, Stdio{Out: pipe.w, Err: pipe.w})
 		if err == nil {
 			process.Wait()
 		}
 		return process, err
 	}
 	for _, lists := range []bool{false, true} {
-		_, err := start(program, alteration{steps: f.strike, lists: lists})
+		_, err := start(program, testHooks{steps: f.strike, lists: lists})
 		var se *StartError
 		switch {
 		case !errors.As(err, &se) || se.Step != f.step:
@@ -342,7 +342,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	}
 	os.Remove(program)
 	// The control: without the fault the same jail starts, and the program runs.
-	if _, err := start(testBinary, alteration{}); err != nil {
+	if _, err := start(testBinary, testHooks{}); err != nil {
 		t.Errorf("without the fault: %v", err)
 	} else if _, err := os.Stat(dir + "/ws/ran"); err != nil {
 		t.Errorf("without the fault the program did nothing: %v", err)

@@ -135,7 +135,7 @@ type shim struct {
 func (s *shim) supervision() supervisorOptions {
 	return supervisorOptions{
 		order: s.order, making: s.making, umask: s.umask, asks: s.asks, say: s.say, end: s.end,
-		failed: func(step string, err error) { s.report(startError(step, err)) },
+		failed: func(step string, err error) { s.report(wrapStep(step, err)) },
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *shim) fail(err error) {
 }
 
 func (s *shim) report(err error) {
-	e := startError("init", err).(*StartError)
+	e := wrapStep("init", err).(*StartError)
 	if s.order != nil {
 		s.endBare()
 	}

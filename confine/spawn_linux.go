@@ -31,19 +31,19 @@ var setupCapabilities = []uintptr{
 // until it is known what to build. Starting one ahead hides the time of its start
 // behind the time it takes to find out what it is for.
 type Shim struct {
-	process *Process
-	kind    string     // shimOwnNet or shimBare
-	umask   *int       // the program's; nil is ours
-	stub    *stub.Stub // nil without namespaces
-	altered alteration
-	gone    chan struct{} // closed when nobody waits for the stub any more
-	orders  chan instruction
-	todo    *instruction // the one that came
-	mounts  int          // the jail's mount namespace
-	started chan error
-	cgroup  *jailCgroup // nil where there is none
-	mu      sync.Mutex
-	taken   bool
+	process   *Process
+	kind      string     // shimOwnNet or shimBare
+	umask     *int       // the program's; nil is ours
+	stub      *stub.Stub // nil without namespaces
+	testHooks testHooks
+	gone      chan struct{} // closed when nobody waits for the stub any more
+	orders    chan instruction
+	todo      *instruction // the one that came
+	mounts    int          // the jail's mount namespace
+	started   chan error
+	cgroup    *jailCgroup // nil where there is none
+	mu        sync.Mutex
+	taken     bool
 }
 
 // Kinds of shims.
@@ -102,7 +102,7 @@ func (l Launcher) spawn(kind string) *Shim {
 		process: &Process{pidfd: -1, done: make(chan struct{})},
 		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
-	s.umask, s.altered, s.mounts = l.Umask, l.altered, -1
+	s.umask, s.testHooks, s.mounts = l.Umask, l.testHooks, -1
 	path := l.Shim
 	if path == "" {
 		path = selfPath
@@ -129,7 +129,7 @@ func (s *Shim) run(path string) {
 		}
 	}()
 	runtime.LockOSThread()
-	careful := s.altered.steps != nil && !s.altered.lists
+	careful := s.testHooks.steps != nil && !s.testHooks.lists
 	err := s.live(path, careful)
 	if err == errBornElsewhere {
 		err = s.live(path, careful)
@@ -138,7 +138,7 @@ func (s *Shim) run(path string) {
 		err = s.live(path, true)
 	}
 	if err != nil {
-		s.started <- startError("init", err)
+		s.started <- wrapStep("init", err)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestJailStartErrors(t *testing.T) {
 // startBare starts a jail without namespaces, of which this program is the init.
 func startBare(t *testing.T, l Launcher) (*Process, error) {
 	t.Helper()
-	plan, err := allGaps.compile(jailProfile(t), hostFacts().with(no("for this test", "")))
+	plan, err := allGaps.compileOn(jailProfile(t), hostFacts().with(unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +154,11 @@ func TestJailPlanOfTheOtherSort(t *testing.T) {
 	p := jailProfile(t)
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("cwd")})...)
 	for _, bare := range []bool{false, true} {
-		facts, own, other := hostFacts().with(yes("")), shimOwnNet, shimBare
+		facts, own, other := hostFacts().with(available("")), shimOwnNet, shimBare
 		if bare {
-			facts, own, other = hostFacts().with(no("for this test", "")), shimBare, shimOwnNet
+			facts, own, other = hostFacts().with(unavailable("for this test", "")), shimBare, shimOwnNet
 		}
-		plan, err := allGaps.compile(p, facts)
+		plan, err := allGaps.compileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func superviseJail() {
 		{"limits", s.init, s.limitSelf},
 	} {
 		if err := step.run(); err != nil {
-			s.fail(startError(step.name, err))
+			s.fail(wrapStep(step.name, err))
 		}
 	}
 	s.makeThreads()

@@ -37,7 +37,7 @@ func TestJailSwapsPin(t *testing.T) {
 				}
 				return all
 			}
-			got, err := runJail(t, Launcher{altered: alteration{lists: lists, steps: alter}}, p, []attempt{try("read", dir+"/ws/a/secret"), try("read", dir+"/ws/b/secret")})
+			got, err := runJail(t, Launcher{testHooks: testHooks{lists: lists, steps: alter}}, p, []attempt{try("read", dir+"/ws/a/secret"), try("read", dir+"/ws/b/secret")})
 			if swaps {
 				if err == nil || !strings.Contains(err.Error(), errSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
 					t.Errorf("by lists %t: %v, %v, want no start", lists, got, err)

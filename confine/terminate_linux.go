@@ -36,10 +36,10 @@ func findTerminator(f *facts, p *policy.Profile) {
 		err = tlsworker.CheckRoots(p.Writer)
 	}
 	if err != nil {
-		f.Terminator = no(err.Error(), "")
+		f.Terminator = unavailable(err.Error(), "")
 		return
 	}
-	f.Terminator = yes(program)
+	f.Terminator = available(program)
 	for _, name := range systemBundles {
 		// In a jail no link leads there: what is covered is the file itself.
 		if file, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(f.Bundles, file) {
