@@ -56,15 +56,15 @@ func (row altered) build(b *jailBuilder, steps []buildStep) []buildStep {
 	steps = slices.DeleteFunc(steps, func(st buildStep) bool { return slices.Contains(row.without, st.name) })
 	for i := range steps {
 		if steps[i].name == "self-test" {
-			steps[i].run = func() error { return b.try(row) }
+			steps[i].run = func() error { return trySelfTest(b, row) }
 		}
 	}
 	return steps
 }
 
-// try is the self-test with one probe, and with what no probe can tell because other
+// trySelfTest is the self-test with one probe, and with what no probe can tell because other
 // walls hold as well: whether the init ends with its launcher, and is undumpable.
-func (b *jailBuilder) try(row altered) error {
+func trySelfTest(b *jailBuilder, row altered) error {
 	atEnd := make([]byte, 4)
 	if err := b.outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return on(fmt.Sprint("signal at the launcher's end: ", atEnd), errHeldNot)

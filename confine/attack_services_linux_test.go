@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,14 +72,14 @@ func makeTestNetwork() error {
 // moment.
 func serveTCP(t *testing.T, at string) string {
 	t.Helper()
-	eventually(t, "an address "+at, func() bool {
+	testkit.Eventually(t, "an address "+at, func() bool {
 		l, err := net.Listen("tcp", at)
 		if err == nil {
 			l.Close()
 		}
 		return !errors.Is(err, unix.EADDRNOTAVAIL)
 	})
-	return accept(t, "tcp", at)
+	return testkit.Accept(t, "tcp", at)
 }
 
 // serveUDP answers every datagram.

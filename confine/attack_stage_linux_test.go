@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -86,7 +87,7 @@ func newStage(t *testing.T, s *suite) *stage {
 		}
 		t.Cleanup(func() { os.Remove(p) })
 	}
-	plantBelow(t, root, stageTree...)
+	testkit.PlantBelow(t, root, stageTree...)
 	if err := unix.Setxattr(root+"/out/secret", "user.secret", []byte("secret"), 0); err != nil && err != unix.EOPNOTSUPP {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,7 +101,7 @@ func (s *suite) leaks(t *testing.T) {
 		t.Cleanup(func() { unix.Close(kept) })
 		s.words[word] = fmt.Sprint(kept)
 	}
-	dir := plant(t, "secret")
+	dir := testkit.Plant(t, "secret")
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	keep("DIRFD", fd, err)
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -26,7 +26,7 @@ func (w world) only(b *jailBuilder, steps []buildStep) []buildStep {
 }
 
 // restrictingAfterRules are the steps that a process can go through by itself.
-func (b *jailBuilder) restrictingAfterRules() []buildStep {
+func restrictingAfterRules(b *jailBuilder) []buildStep {
 	return append([]buildStep{{"landlock rules", b.init, b.openRuleset}}, b.restricting()...)
 }
 
@@ -59,7 +59,7 @@ func runBehind(args []string) {
 	if world(args[0]) == wallDescriptors {
 		unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	}
-	for _, step := range world(args[0]).only(s, s.restrictingAfterRules()) {
+	for _, step := range world(args[0]).only(s, restrictingAfterRules(s)) {
 		if step.name == stepCapabilities && os.Getuid() != 0 {
 			continue // it has none
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -126,5 +125,3 @@ func expect(t testing.TB, what string, got, want outcome) {
 		t.Errorf("%s: %s, want %s", what, got, want)
 	}
 }
-
-var eventually = testkit.Eventually

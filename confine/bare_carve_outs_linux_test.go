@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -100,7 +101,7 @@ func TestBareCarveOuts(t *testing.T) {
 		t.Run(c.attempt, func(t *testing.T) {
 			t.Parallel()
 			for _, jail := range []bool{false, true} {
-				dir := plant(t, bareTree...)
+				dir := testkit.Plant(t, bareTree...)
 				a := attempt(strings.Fields(c.attempt))
 				for i := range a[1:] {
 					a[i+1] = filepath.Join(dir, a[i+1])
@@ -126,7 +127,7 @@ func TestBareCarveOuts(t *testing.T) {
 // TestBareDenials: what the supervisor refuses is recorded, with its path.
 func TestBareDenials(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, bareTree...)
+	dir := testkit.Plant(t, bareTree...)
 	s := beginWith(t, allGaps, bareProfile(t, dir), try("read", dir+"/work/.env"), try("chmod", dir+"/work/.git/config"))
 	s.finish()
 	for _, target := range []string{"/work/.env", "/work/.git/config"} {
@@ -140,7 +141,7 @@ func TestBareDenials(t *testing.T) {
 // of what is hidden and of what is not granted too.
 func TestBareExtendedAttributes(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, bareTree...)
+	dir := testkit.Plant(t, bareTree...)
 	for _, name := range []string{"outside", "work/.env", "work/file"} {
 		if err := unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0); err != nil {
 			t.Fatal(err)

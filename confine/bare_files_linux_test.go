@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -29,7 +30,7 @@ func TestBareRights(t *testing.T) {
 			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
 				t.Parallel()
 				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
-					dir := plant(t, "file", "empty/")
+					dir := testkit.Plant(t, "file", "empty/")
 					p := jailProfile(t, grant{dir, rights | policy.Execute})
 					if right == policy.Execute {
 						p = jailProfile(t, grant{dir, rights})
@@ -52,7 +53,7 @@ func TestBareRights(t *testing.T) {
 // written again; TMPDIR is no such place.
 func TestBareFill(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "drop/old")
+	dir := testkit.Plant(t, "drop/old")
 	p := jailProfile(t, grant{dir + "/drop", r | policy.Create})
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	got := inBare(t, p, try("fill", dir+"/drop/new", "1"), try("write", dir+"/drop/new"), try("write", dir+"/drop/old"), try("unlink", dir+"/drop/old"), try("tmp"))
@@ -72,7 +73,7 @@ func TestBareUmask(t *testing.T) {
 // grant by being moved there.
 func TestBareTrees(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
+	dir := testkit.Plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
 	p := jailProfile(t, grant{dir + "/work", rw}, grant{dir + "/home", rw})
 	for i := range p.Entries {
 		if p.Entries[i].Path == dir+"/home" {
@@ -117,10 +118,10 @@ func TestBareKeepsRights(t *testing.T) {
 				return a
 			}
 			tree := []string{"file", "sub/file", "drop/file", "drop/other"}
-			free := plant(t, tree...)
+			free := testkit.Plant(t, tree...)
 			got, _, _ := strings.Cut(unconfined(t, "/", in(free))[0], " ")
 			expect(t, "unconfined", got, "ok")
-			dir := plant(t, tree...)
+			dir := testkit.Plant(t, tree...)
 			p := jailProfile(t, grant{dir, rw}, grant{dir + "/drop", policy.Write})
 			got, _, _ = strings.Cut(inBare(t, p, in(dir))[0], " ")
 			expect(t, "in the jail", got, c.want)
@@ -139,9 +140,9 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 		}
 		return try("changes-attributes", in)
 	}
-	in := plant(t, tree...)
+	in := testkit.Plant(t, tree...)
 	want := strings.Split(unconfined(t, "/", changes(in))[0], ";")
-	in = plant(t, tree...)
+	in = testkit.Plant(t, tree...)
 	got := strings.Split(inBare(t, jailProfile(t, grant{in, rw}), changes(in))[0], ";")
 	if !strings.HasPrefix(want[0], "ok ") || len(want) < 100 || len(got) != len(want) {
 		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
@@ -152,7 +153,7 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 		}
 	}
 	// A file of the host's that has a name like one that has none any more.
-	other := plant(t) + "/kept (deleted)"
+	other := testkit.Plant(t) + "/kept (deleted)"
 	plantInto(t, other)
 	expect(t, "unconfined", unconfined(t, "/", try("chmod", other))[0], "ok")
 	expect(t, "in the jail", inBare(t, jailProfile(t, grant{in, rw}), try("chmod", other))[0], "EACCES")
@@ -171,7 +172,7 @@ func TestBareSwappedObjects(t *testing.T) {
 		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := plant(t, "grant/inner", "secret/inner")
+			dir := testkit.Plant(t, "grant/inner", "secret/inner")
 			p := jailProfile(t, grant{dir + "/grant", rw})
 			expect(t, "before", inBare(t, p, try("read", dir+"/grant/inner"))[0], "ok inner")
 			if err := swap(dir); err != nil {
@@ -190,10 +191,10 @@ func TestBareSwappedObjects(t *testing.T) {
 // something in, which the host could not unmount then.
 func TestBareStandsNowhere(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "place/")
+	dir := testkit.Plant(t, "place/")
 	s := beginWith(t, allGaps, jailProfile(t, grant{dir, rw}), try("mkdir", dir+"/place/new"), try("wait"))
-	eventually(t, "the directory that is made", func() bool { return exists(&place{dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
-	eventually(t, "no thread of the init in it", func() bool {
+	testkit.Eventually(t, "the directory that is made", func() bool { return exists(&place{dir: unix.AT_FDCWD, name: dir + "/place/new"}) })
+	testkit.Eventually(t, "no thread of the init in it", func() bool {
 		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
 		if err != nil || len(stand) == 0 {
 			t.Fatal(stand, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -36,7 +37,7 @@ func onHostWith(t *testing.T, p *policy.Profile, f facts, errs *os.File, attempt
 // without a supervisor, and with one there are no other gaps.
 func TestBareGaps(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, bareTree...)
+	dir := testkit.Plant(t, bareTree...)
 	p := bareProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
 	f := hostFacts().with(namespaces())
@@ -80,7 +81,7 @@ func TestBareGaps(t *testing.T) {
 // back inside of a grant, as a mount could.
 func TestBareExecuteGap(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "work/sub/")
+	dir := testkit.Plant(t, "work/sub/")
 	program, err := os.ReadFile("/usr/bin/true")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +118,7 @@ func TestBareOlderLandlock(t *testing.T) {
 				if !supervised {
 					f.SeccompNotify = unavailable("it is missing", "have it")
 				}
-				dir := plant(t, bareTree...)
+				dir := testkit.Plant(t, bareTree...)
 				p := bareProfile(t, dir)
 				tries := []attempt{
 					try("read", dir+"/work/file"), try("write", dir+"/work/file"), try("read", dir+"/outside"), try("write", dir+"/outside"),

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,14 +35,14 @@ func TestBareEndsDaemons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := beginWith(t, allGaps, jailProfile(t), try("daemon", "3"), try("daemon", "1"), try("caught"))
-			eventually(t, "both daemons run", func() bool {
+			testkit.Eventually(t, "both daemons run", func() bool {
 				s.errs.mu.Lock()
 				defer s.errs.mu.Unlock()
 				return strings.Count(s.errs.text, "daemon") == 2
 			})
 			end(s)
 			s.finish()
-			s.gone()
+			gone(s)
 		})
 	}
 	t.Run("a fork bomb", func(t *testing.T) {
@@ -55,13 +56,13 @@ func TestBareEndsDaemons(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		s.Kill()
 		s.finish()
-		s.gone()
+		gone(s)
 	})
 }
 
 // gone checks that nothing is left of a jail: no process that has its TMPDIR in
 // its environment, no directory.
-func (s *started) gone() {
+func gone(s *started) {
 	s.t.Helper()
 	tmp := s.tmp
 	if _, err := os.Lstat(tmp); tmp == "" || !errors.Is(err, os.ErrNotExist) {
@@ -109,7 +110,7 @@ func TestBareLauncherIsKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(uint64(os.Getpid()), 7))
 	for i := range 40 {
 		killLauncher(t, []*policy.Profile{p, p}, time.Duration(random.IntN(60_000))*time.Microsecond, i == 0, "TMPDIR="+tmp)
-		eventually(t, "no directory in "+tmp, func() bool {
+		testkit.Eventually(t, "no directory in "+tmp, func() bool {
 			left, _ := os.ReadDir(tmp)
 			return len(left) == 0
 		})
@@ -121,7 +122,7 @@ func TestBareDumps(t *testing.T) {
 	needsBare(t)
 	s := beginWith(t, allGaps, jailProfile(t), try("wait"))
 	var filters []string
-	eventually(t, "a child of the init", func() bool {
+	testkit.Eventually(t, "a child of the init", func() bool {
 		filters = dumpFilters(t, s.PID())
 		return len(filters) > 1
 	})

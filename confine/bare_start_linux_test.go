@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -71,13 +72,13 @@ func TestBareLeavesNothingOpen(t *testing.T) {
 	for range 5 {
 		inBare(t, p, try("cwd"))
 	}
-	eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
+	testkit.Eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
 }
 
 // TestBareHundreds: eight at a time, each looks from inside whether it holds.
 func TestBareHundreds(t *testing.T) {
 	needsBare(t)
-	secret := plant(t, "secret") + "/secret"
+	secret := testkit.Plant(t, "secret") + "/secret"
 	p := jailProfile(t)
 	var wg sync.WaitGroup
 	for range 8 {

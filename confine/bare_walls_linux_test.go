@@ -7,20 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
 // TestBareWalls are the attempts on what is not a file of the profile.
 func TestBareWalls(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "place/", "file")
-	sockets := shortDir(t)
-	accept(t, "unix", sockets+"/host")
+	dir := testkit.Plant(t, "place/", "file")
+	sockets := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", sockets+"/host")
 	plantInto(t, sockets+"/file")
 	self := fmt.Sprint(os.Getpid())
 	abstract := "@mcp-jail-bare-" + self + "-" + fmt.Sprint(time.Now().UnixNano())
-	accept(t, "unix", abstract)
-	tcp := accept(t, "tcp", "127.0.0.1:0")
+	testkit.Accept(t, "unix", abstract)
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	key := 0x6d640000 + os.Getpid()
 	makeShared(t, key)
 	signals := "EPERM"

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -70,7 +71,7 @@ func BenchmarkServerStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir := plant(b, "file")
+	dir := testkit.Plant(b, "file")
 	p := jailProfile(b, grant{dir, policy.Read | policy.Write}, grant{modules, policy.Read})
 	p.Program, p.Argv = node, []string{"node", filepath.Join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js"), dir}
 	for _, supervised := range []bool{true, false} {
@@ -184,7 +185,7 @@ func probeTimed(a []string) (string, error) {
 // the same one without a jail. The start of the program is not in it.
 func BenchmarkHookedCall(b *testing.B) {
 	needsJail(b)
-	dir := plant(b, "file")
+	dir := testkit.Plant(b, "file")
 	p := jailProfile(b, grant{dir, rw})
 	for _, call := range slices.Sorted(maps.Keys(hookedCallsTimed)) {
 		timed := func(run func(a attempt) outcome) func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,7 +20,7 @@ func TestStartCalledOff(t *testing.T) {
 	needsJail(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		shim := Launcher{}.Prepare()
-		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
+		testkit.Eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
 		if err := unix.PidfdSendSignal(shim.process.pidfd, unix.SIGSTOP, nil, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +57,8 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 	}
 	for range 5 {
 		shim := Launcher{}.Prepare()
-		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
-		dir := plant(t, "cgroup/")
+		testkit.Eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
+		dir := testkit.Plant(t, "cgroup/")
 		if shim.cgroup != nil {
 			shim.cgroup.remove()
 		}
@@ -80,9 +81,9 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 func TestJailEndsWithoutItsLimits(t *testing.T) {
 	needsJail(t)
 	for _, holds := range []bool{true, false} {
-		dir := plant(t, "cgroup/pids.max")
+		dir := testkit.Plant(t, "cgroup/pids.max")
 		shim := Launcher{}.Prepare()
-		eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
+		testkit.Eventually(t, "it is there", func() bool { return shim.process.PID() > 0 })
 		if !cgroupHere().none() {
 			shim.Discard()
 			t.Log("the jail's own is held to its limits: see TestJailCgroup")
@@ -102,7 +103,7 @@ func TestJailEndsWithoutItsLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if holds {
-			eventually(t, "its supervisor", proc.isSupervised)
+			testkit.Eventually(t, "its supervisor", proc.isSupervised)
 			proc.Kill()
 		}
 		select {

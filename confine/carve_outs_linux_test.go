@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // carveTree is what the carve-out tests stand on.
@@ -129,10 +131,10 @@ func TestJailCarveOuts(t *testing.T) {
 		t.Run(c.attempt, func(t *testing.T) {
 			t.Parallel()
 			in := func(dir string) attempt { return strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)) }
-			dir := plant(t, carveTree...)
+			dir := testkit.Plant(t, carveTree...)
 			if verb := in(dir)[0]; verb != "umount" && verb != "handle" && !strings.Contains(c.attempt, ".lock") &&
 				!strings.Contains(c.attempt, "rmdir") && !strings.HasPrefix(c.attempt, "unlink DIR/src/generated/new") {
-				got, _, _ := strings.Cut(unconfined(t, "/", in(plant(t, carveTree...)))[0], " ")
+				got, _, _ := strings.Cut(unconfined(t, "/", in(testkit.Plant(t, carveTree...)))[0], " ")
 				expect(t, "unconfined", got, succeeded)
 			}
 			if verb := in(dir)[0]; (verb == "unlink" || verb == "rename") && strings.Contains(c.attempt, "new") || strings.Contains(c.attempt, ".lock") && verb != "create" {
@@ -161,7 +163,7 @@ func plantInto(t *testing.T, p string) {
 // it was. The names sort so that the second carve-out needs a pin around the first.
 func TestJailMasksByNameStay(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "pkg/.env", "pkg/keys/code")
+	dir := testkit.Plant(t, "pkg/.env", "pkg/keys/code")
 	p := jailProfile(t, grant{dir, rw}, grant{dir + "/pkg/.env", 0}, grant{dir + "/pkg/keys/code", r})
 	for i := range p.Entries {
 		if p.Entries[i].Rights == 0 {
@@ -185,7 +187,7 @@ func TestJailMasksByNameStay(t *testing.T) {
 // nor removed nor replaced.
 func TestJailMasksOnLinks(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "conf", "other", "away/", ".env -> conf", ".dir -> away")
+	dir := testkit.Plant(t, "conf", "other", "away/", ".env -> conf", ".dir -> away")
 	p := jailProfile(t, grant{dir, rw}, grant{dir + "/.env", 0}, grant{dir + "/.dir", 0})
 	for _, c := range []struct{ attempt, want string }{
 		{"read DIR/.env", "EACCES"},

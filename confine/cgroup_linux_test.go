@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -74,17 +75,17 @@ func TestJailCgroup(t *testing.T) {
 		if got := procLine(filepath.Join(dir, "memory.max")); got != "67108864" {
 			t.Errorf("memory.max: %q", got)
 		}
-		eventually(t, "a supervisor, and no room left over for it", func() bool {
+		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
 			return procLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+initThreads)
 		})
-		eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
+		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
 			return len(strings.Fields(procLine(filepath.Join(dir, "cgroup.procs")))) == 3
 		})
 		if own, _ := cgroupPath(procLine("/proc/self/cgroup")); strings.Contains(own, cgroupName) {
 			t.Errorf("the launcher is in %s itself", own)
 		}
 		t.Cleanup(func() {
-			eventually(t, "the end of "+dir, func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+			testkit.Eventually(t, "the end of "+dir, func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
 		})
 	})
 	for _, what := range []attempt{

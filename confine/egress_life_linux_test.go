@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -96,7 +97,7 @@ func TestWorldMany(t *testing.T) {
 	before := descriptorsOpen(t)
 	got := jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
 	expect(t, "10,000 connections", got, "ok 0 failed")
-	eventually(t, "the launcher's descriptors are as many as before", func() bool {
+	testkit.Eventually(t, "the launcher's descriptors are as many as before", func() bool {
 		runtime.GC() // frees the pipes that package net keeps for splicing
 		return descriptorsOpen(t) <= before
 	})
@@ -243,7 +244,7 @@ func TestWorldThreads(t *testing.T) {
 		return len(names)
 	}
 	s.errs.await(t, "ready")
-	eventually(t, "the supervisor", func() bool { return threads() >= 8 })
+	testkit.Eventually(t, "the supervisor", func() bool { return threads() >= 8 })
 	before, most := threads(), 0
 	for {
 		select {

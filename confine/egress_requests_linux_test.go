@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -170,7 +171,7 @@ func TestWorldSecret(t *testing.T) {
 func TestWorldSecretMissing(t *testing.T) {
 	inWorld(t)
 	trustTestAuthority(t)
-	dir := plant(t, "conf/", "elsewhere/token", "real/token")
+	dir := testkit.Plant(t, "conf/", "elsewhere/token", "real/token")
 	if err := os.Symlink(dir+"/elsewhere", dir+"/linked"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -201,7 +202,7 @@ func TestWorldNamesStay(t *testing.T) {
 func TestWorldWalls(t *testing.T) {
 	inWorld(t)
 	abstract := fmt.Sprintf("@mcp-jail-world-%d", time.Now().UnixNano())
-	accept(t, "unix", abstract)
+	testkit.Accept(t, "unix", abstract)
 	for _, c := range []struct{ attempt, want, bare string }{
 		{"taken 0.0.0.0:8080", "ok", "EACCES"}, // the control
 		{"taken 0.0.0.0:7000", "EADDRINUSE", "EACCES"},

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -143,7 +144,7 @@ func TestWorldPackets(t *testing.T) {
 			if out := unconfined(t, "/", try("packet", to, way, index))[0]; out != succeeded {
 				t.Errorf("the control of %s: %s", way, out)
 			}
-			eventually(t, "the packet of the control", func() bool { return got.Load() > before })
+			testkit.Eventually(t, "the packet of the control", func() bool { return got.Load() > before })
 			time.Sleep(10 * time.Millisecond)
 			before = got.Load()
 			out, denials := attemptIn(t, p, try("packet", to, way, index))
@@ -315,7 +316,7 @@ func TestWorldHostsFile(t *testing.T) {
 	if !bareWorld {
 		t.Skip("the jail has a file of its own there")
 	}
-	dir := plant(t, "place/hidden", "place/shown", "outside")
+	dir := testkit.Plant(t, "place/hidden", "place/shown", "outside")
 	p := jailProfile(t, grant{dir + "/place", r}, grant{dir + "/place/hidden", 0}) // so that reads are asked for
 	p.Net = []policy.NetRule{host("good.test")}
 	for _, name := range []string{"/etc/hosts", dir + "/outside", dir + "/place/hidden"} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ func TestJailEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := plant(t, "dir/inner")
+	dir := testkit.Plant(t, "dir/inner")
 	if err := unix.Mkfifo(dir+"/fifo", 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -23,7 +24,7 @@ func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
 // through the sockets that were handed out of it.
 func TestJailGate(t *testing.T) {
 	needsJail(t)
-	tcp := accept(t, "tcp", "127.0.0.1:0")
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
 	for _, c := range []struct{ attempt, want string }{
 		{"dial tcp " + tcp, "ECONNREFUSED"},

@@ -54,7 +54,7 @@ var homeTree = []string{"home/x", "home/y", "home/hard = home/x", "home/link -> 
 
 func plantHome(t testing.TB) string {
 	t.Helper()
-	home := filepath.Join(plant(t, homeTree...), "home")
+	home := filepath.Join(testkit.Plant(t, homeTree...), "home")
 	if err := os.Chmod(home, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestJailHomeRules(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
-	plantBelow(t, home, "a/b/c/ro", "a/masked/m", "a/other", "shared/s")
+	testkit.PlantBelow(t, home, "a/b/c/ro", "a/masked/m", "a/other", "shared/s")
 	p := homeProfile(t, home, grant{home + "/a/b/c", r | x}, grant{home + "/a/masked", 0}, grant{home + "/shared", policy.AllRights})
 	host := everything(t, home)
 	got := inJail(t, p,
@@ -255,7 +256,7 @@ func TestHomeMadeByOthers(t *testing.T) {
 		t.Skip("only root can make a directory of another user")
 	}
 	for _, planted := range []string{"", "state", "state/servers", "state/servers/s/home"} {
-		base := plant(t, "place/")
+		base := testkit.Plant(t, "place/")
 		shared := base + "/place"
 		if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
 			t.Fatal(err)

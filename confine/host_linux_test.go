@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // What the host around the jail is like, and what it does meanwhile.
@@ -44,7 +46,7 @@ func TestJailEndOfFile(t *testing.T) {
 // the jail, not the host's either, whatever is granted.
 func TestJailWithoutProc(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "file")
+	dir := testkit.Plant(t, "file")
 	for _, grants := range [][]grant{{{dir, r}}, {{"/", r}}} {
 		p := jailProfile(t, grants...)
 		f := hostFacts()
@@ -105,7 +107,7 @@ func TestJailInAJail(t *testing.T) {
 // then shows the new file (ROUGH_EDGES.md).
 func TestJailMaskUnderReplacement(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, ".env", "new", "go/")
+	dir := testkit.Plant(t, ".env", "new", "go/")
 	p := jailProfile(t, grant{dir, r}, grant{dir + "/.env", 0})
 	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "cat .env || echo masked; until test -e go/on; do sleep 0.01; done; cat .env || echo masked"}
 	p.Dir = dir

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -139,7 +140,7 @@ func TestJailInboundParting(t *testing.T) {
 	}
 	defer c.Close()
 	out.await(t, "answered")
-	eventually(t, "the port is the host's again", func() bool {
+	testkit.Eventually(t, "the port is the host's again", func() bool {
 		other, err := net.Dial("tcp", address)
 		if err == nil {
 			other.Close()
@@ -162,7 +163,7 @@ func TestJailInboundOnly(t *testing.T) {
 	port, other := freePort(t), freePort(t)
 	p := jailProfile(t)
 	p.Inbound = []int{port}
-	service := accept(t, "tcp", "127.0.0.1:0")
+	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("dial", "tcp", service), try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
 	out := newLines()
 	proc, wait, err := startJail(t, Launcher{}, p, out, io.Discard)
@@ -205,7 +206,7 @@ func TestJailInboundTaken(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	l.Close()
-	eventually(t, "the port leads to the server", func() bool {
+	testkit.Eventually(t, "the port leads to the server", func() bool {
 		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")
 		return err == nil && got == "heard word"
 	})

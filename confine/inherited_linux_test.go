@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestJailInheritedStaysAsItWas: what a server was started with to read from, it cannot
@@ -19,7 +21,7 @@ func TestJailInheritedStaysAsItWas(t *testing.T) {
 		try("truncate", "/proc/self/fd/0"), try("write", "/dev/stdin"),
 	}
 	run := func(start func(in, out *os.File) func()) ([]outcome, string) {
-		name := plant(t, "given") + "/given"
+		name := testkit.Plant(t, "given") + "/given"
 		in, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)

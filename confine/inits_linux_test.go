@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +49,7 @@ func TestInitCapabilities(t *testing.T) {
 				t.Errorf("%s: the init holds %s", c.what, held)
 			}
 		}
-		eventually(t, c.what+": a supervisor, and a thread that holds nothing", func() bool {
+		testkit.Eventually(t, c.what+": a supervisor, and a thread that holds nothing", func() bool {
 			empty, all := 0, 0
 			for _, held := range threadCapabilities(t, proc.PID()) {
 				all++
@@ -132,7 +133,7 @@ func TestJailProcSecrets(t *testing.T) {
 // asked here.
 func TestJailMountFlags(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "ws/masked", "ws/hidden/", "ws/ro/x", "ws/holes/in/y", "copied/z")
+	dir := testkit.Plant(t, "ws/masked", "ws/hidden/", "ws/ro/x", "ws/holes/in/y", "copied/z")
 	p := jailProfile(t, grant{dir + "/ws", rw | x}, grant{dir + "/ws/masked", 0}, grant{dir + "/ws/hidden", 0}, grant{dir + "/ws/ro", r},
 		grant{dir + "/ws/holes", 0}, grant{dir + "/ws/holes/in", r})
 	p.Entries = append(p.Entries, policy.Entry{

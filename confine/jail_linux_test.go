@@ -19,9 +19,8 @@ import (
 // reports one outcome for each (probe_linux_test.go).
 
 const (
-	probeName    = "mcp-jail-probe"    // attempts, in a jail or outside of one
-	launcherName = "mcp-jail-launcher" // a launcher of its own, to be killed
-	dropName     = "mcp-jail-drop"     // becomes an ordinary user, then the rest of argv
+	probeName = "mcp-jail-probe" // attempts, in a jail or outside of one
+	dropName  = "mcp-jail-drop"  // becomes an ordinary user, then the rest of argv
 )
 
 // testBinary is a copy of the test binary where every user can reach it.
@@ -32,22 +31,21 @@ const ordinaryUser = 61234
 
 func TestMain(m *testing.M) {
 	faultShim()
+	runMain(m, map[string]func(args []string){
+		launcherName: func([]string) { runLauncher() },
+		foldProgram:  runFold,
+		worldName:    runWorld,
+		internetName: func(args []string) { runInternet(args[0]) },
+	})
+}
+
+// runMain runs the tests of this binary, or the program that argv[0] names: the attacker,
+// or one of programs.
+func runMain(m *testing.M, programs map[string]func(args []string)) {
 	ShimMain()
-	switch os.Args[0] {
-	case behindName:
-		runBehind(os.Args[1:])
-	case probeName:
-		runProbe(os.Args[1:])
-	case launcherName:
-		runLauncher()
-	case dropName:
-		runDrop(os.Args[1:])
-	case foldProgram:
-		runFold(os.Args[1:])
-	case worldName:
-		runWorld(os.Args[1:])
-	case internetName:
-		runInternet(os.Args[1])
+	programs[probeName], programs[dropName] = runProbe, runDrop
+	if run := programs[os.Args[0]]; run != nil {
+		run(os.Args[1:])
 	}
 	if how := os.Getenv(forbidEnv); how != "" {
 		runForbid(how)
@@ -84,11 +82,6 @@ var makePlace = sync.OnceValue(func() error {
 	testBinary = filepath.Join(testPlace, "probe")
 	if err := os.WriteFile(testBinary, self, 0o755); err != nil {
 		return err
-	}
-	for _, wall := range []world{wallNamespaces, wallMediation} {
-		if err := os.Link(testBinary, testBinary+"-"+string(wall)); err != nil {
-			return err
-		}
 	}
 	os.Setenv("TMPDIR", testPlace)
 	return errors.Join(os.Chmod(testPlace, 0o755), os.Chmod(testBinary, 0o755)) // whatever the umask

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -287,8 +288,8 @@ func TestOpenByStep(t *testing.T) {
 // TestOpenPassable: what lies in a directory that may be passed and not be listed, as
 // other users' often may, is found, by either way to open it.
 func TestOpenPassable(t *testing.T) {
-	dir := shortDir(t)
-	plantBelow(t, dir, "passable/in/file")
+	dir := testkit.ShortDir(t)
+	testkit.PlantBelow(t, dir, "passable/in/file")
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -77,7 +78,7 @@ func TestLandlockGolden(t *testing.T) {
 	add("abi07_no_programs", none)
 
 	for _, c := range cases {
-		golden(t, "landlock_"+c.name, compileLandlock(c.in).String())
+		testkit.Golden(t, "landlock_"+c.name+".golden", compileLandlock(c.in).String())
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
+
+const launcherName = "mcp-jail-launcher" // a launcher of its own, to be killed
 
 // witness is a pipe whose end shows that nobody is left who holds it.
 type witness struct{ r, w *os.File }
@@ -82,7 +85,7 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 	}
 	time.Sleep(moment)
 	if allUp {
-		eventually(t, "all jails up", func() bool { return out.count("up\n") == len(jails) })
+		testkit.Eventually(t, "all jails up", func() bool { return out.count("up\n") == len(jails) })
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
@@ -98,7 +101,7 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 // no process, no mount and no directory.
 func TestJailLauncherIsKilled(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "file", "sub/masked")
+	dir := testkit.Plant(t, "file", "sub/masked")
 	p := jailProfile(t, grant{dir, rw}, grant{dir + "/sub/masked", 0})
 	p.Argv = append(p.Argv, probeArgs(t, []attempt{try("daemon", "2"), try("wait")})...)
 	before := lookAtHost(t, dir)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -39,7 +40,7 @@ func recorded(t *testing.T, p *policy.Profile, attempts ...attempt) map[string]D
 func TestJailRecordsAfterAbsents(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "ws/")
+	dir := testkit.Plant(t, "ws/")
 	const tried = 3000
 	got := recorded(t, jailProfile(t, grant{dir + "/ws", rw}), try("creates", "/nowhere/#", strconv.Itoa(tried)), try("create", dir+"/ws/.envrc"))
 	if d := got[dir+"/ws/.envrc"]; d.Count != 1 {
@@ -55,7 +56,7 @@ func TestJailRecordsAfterAbsents(t *testing.T) {
 func TestJailRecordsEveryTime(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "ro/")
+	dir := testkit.Plant(t, "ro/")
 	p := jailProfile(t, grant{dir + "/ro", policy.Read})
 	for n, want := range map[string]int{"4": 4, "3000": 3000} {
 		if d := recorded(t, p, try("creates", dir+"/ro/new", n))[dir+"/ro/new"]; d.Count != want || !d.Last.After(d.Time) {
@@ -80,11 +81,11 @@ func TestLedgerTellsTheRest(t *testing.T) {
 	if d := p.Denials(); len(d) != 1 {
 		t.Errorf("%v", d)
 	}
-	eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
+	testkit.Eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
 	for range times { // and so it is of the next page
 		l.refused(&request{n: notification{tid: uint32(unix.Gettid())}}, "write", "/a")
 	}
-	eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
+	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
 }
 
 // TestLedgerKnowsWhatIsNoRefusal: what no policy grants, what programs try and do

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -91,7 +92,7 @@ func testQueuedSignals(t *testing.T) {
 
 func TestJailFileSize(t *testing.T) {
 	needsJail(t)
-	dir := plant(t)
+	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{FileSizeMB: 2}, grant{dir, rw})
 	got := inJail(t, p, try("fill", dir+"/small", "2"), try("fill", dir+"/big", "3"), try("fill", "/tmp/big", "3"))
 	if fmt.Sprint(got) != "[ok EFBIG EFBIG]" {
@@ -256,7 +257,7 @@ func TestServerCannotSlowItsInit(t *testing.T) {
 
 func TestJailMakesNoCore(t *testing.T) {
 	needsJail(t)
-	dir := plant(t)
+	dir := testkit.Plant(t)
 	p := jailProfile(t, grant{dir, rw})
 	p.Dir = dir
 	p.Argv = append(p.Argv[:1:1], probeArgs(t, []attempt{try("crash")})...)
@@ -278,7 +279,7 @@ func TestJailMakesNoCore(t *testing.T) {
 func TestInitAnswersAll(t *testing.T) {
 	needsJail(t)
 	rootNeedsPidMax(t)
-	dir := plant(t)
+	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{Processes: 120, OpenFiles: 1024}, grant{dir, rw})
 	p.Dir = dir
 	if got := jailed(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
@@ -293,7 +294,7 @@ func TestSupervisorHasRoom(t *testing.T) {
 	rootNeedsPidMax(t)
 	s := begin(t, limited(t, policy.DefaultLimits), try("wait"))
 	n := 0
-	eventually(t, "the threads of the supervisor", func() bool {
+	testkit.Eventually(t, "the threads of the supervisor", func() bool {
 		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
 		n = len(names)
 		return n >= 8

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,7 +23,7 @@ func TestJailLost(t *testing.T) {
 	}{
 		{"killed", "its init or its supervisor was ended", func(p *Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
 		{"supervised, and killed", "its init or its supervisor was ended", func(p *Process) {
-			eventually(t, "its supervisor", p.isSupervised)
+			testkit.Eventually(t, "its supervisor", p.isSupervised)
 			unix.Kill(p.PID(), unix.SIGKILL)
 		}},
 		{"no room for descriptors", "step supervision failed: invalid argument", func(p *Process) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -73,9 +74,9 @@ func TestJailProtectedNames(t *testing.T) {
 		t.Run(c.attempt, func(t *testing.T) {
 			t.Parallel()
 			in := func(dir string) attempt { return strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)) }
-			expect(t, "unconfined", unconfined(t, "/", in(plant(t, tree...)))[0], succeeded)
+			expect(t, "unconfined", unconfined(t, "/", in(testkit.Plant(t, tree...)))[0], succeeded)
 
-			dir := plant(t, tree...)
+			dir := testkit.Plant(t, tree...)
 			before := hostTree(t, dir)
 			p := jailProfile(t, grant{dir, rw})
 			expect(t, "in the jail", inJail(t, p, in(dir))[0], c.want)
@@ -86,7 +87,7 @@ func TestJailProtectedNames(t *testing.T) {
 				return
 			}
 			// A rule that names it: what is refused by default is granted by that.
-			dir = plant(t, tree...)
+			dir = testkit.Plant(t, tree...)
 			p = jailProfile(t, grant{dir, rw})
 			p.Entries = append(p.Entries, policy.Entry{
 				Path: filepath.Join(dir, c.names), Kind: policy.KindFile, Rights: rw, Origin: policy.OriginRule, Rule: "path = " + c.names,
@@ -114,7 +115,7 @@ func supervises(p *policy.Profile, name string) error {
 func TestJailHostReplaces(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "config", "src/code", "sub/x")
+	dir := testkit.Plant(t, "config", "src/code", "sub/x")
 	p := jailProfile(t, grant{dir, rw}, grant{dir + "/config", policy.Read}, grant{dir + "/src", policy.Read})
 	p.Unprotected = []string{dir + "/notyet"}
 	s := begin(t, p, try("await", dir+"/go"),
@@ -166,11 +167,11 @@ func TestJailRacesForNames(t *testing.T) {
 	for _, verb := range []string{"race-memory", "race-rename", "race-symlink", "race-open", "race-create"} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
-			control := plant(t, "one/", "two/", "repo/.git/config")
+			control := testkit.Plant(t, "one/", "two/", "repo/.git/config")
 			if got := unconfined(t, "/", try(verb, control))[0]; got != "ok made" {
 				t.Fatalf("unconfined: %s", got)
 			}
-			dir := plant(t, "one/", "two/", "repo/.git/config")
+			dir := testkit.Plant(t, "one/", "two/", "repo/.git/config")
 			expect(t, "in the jail", jailed(t, jailProfile(t, grant{dir, rw}), verb, dir), "ok held")
 		})
 	}
@@ -182,14 +183,14 @@ func TestJailsRaceForNames(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
 	maker, mover := "race-maker", "race-mover"
-	control := plant(t, "node_modules/p/")
+	control := testkit.Plant(t, "node_modules/p/")
 	done := make(chan outcome)
 	go func() { done <- unconfined(t, "/", try(mover, control))[0] }()
 	made := unconfined(t, "/", try(maker, control))[0]
 	if moved := <-done; made != succeeded || moved != "ok left" {
 		t.Fatalf("unconfined: %s, %s", made, moved)
 	}
-	dir := plant(t, "node_modules/p/")
+	dir := testkit.Plant(t, "node_modules/p/")
 	p := jailProfile(t, grant{dir, rw})
 	a, b := begin(t, p, try(maker, dir)), begin(t, p, try(mover, dir))
 	a.finish()
@@ -207,7 +208,7 @@ func TestJailCallsAreThemselves(t *testing.T) {
 	needsJail(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> new", "loop1 -> loop2", "loop2 -> loop1", "dl -> d", "abs"}
 	answer := func(run func(dir string) outcome) string {
-		dir := plant(t, tree...)
+		dir := testkit.Plant(t, tree...)
 		os.Symlink(dir+"/f", dir+"/absolute")
 		os.Chmod(dir+"/f", 0o644)
 		got := run(dir)
@@ -243,13 +244,13 @@ func TestJailFillsOnly(t *testing.T) {
 			try("refill", dir+"/third"), try("write", dir+"/old"), try("read", dir+"/old"), try("unlink", dir+"/new"),
 		}
 	}
-	free := plant(t, "old")
+	free := testkit.Plant(t, "old")
 	for i, got := range unconfined(t, "/", attempts(free)...) {
 		if !strings.HasPrefix(got, succeeded) {
 			t.Errorf("unconfined, %s: %s", attempts(free)[i], got)
 		}
 	}
-	dir := plant(t, "old")
+	dir := testkit.Plant(t, "old")
 	p := jailProfile(t, grant{dir, policy.Read | policy.Create})
 	if plan, err := (Launcher{}).Compile(p); err != nil {
 		t.Fatal(err, plan.Gaps)
@@ -265,7 +266,7 @@ func TestJailFillsOnly(t *testing.T) {
 func TestJailParallelOpens(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "x/")
+	dir := testkit.Plant(t, "x/")
 	p := jailProfile(t, grant{dir, rw})
 	expect(t, "in the jail", jailed(t, p, "many-opens", dir), "ok 8000")
 }
@@ -276,8 +277,8 @@ func TestJailParallelNames(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
 	tree := []string{"plain0/", "plain1/", "plain2/", "plain3/", "repo0/.git/", "repo1/.git/", "repo2/.git/", "repo3/.git/"}
-	expect(t, "unconfined", unconfined(t, "/", try("many-names", plant(t, tree...)))[0], "ok 800 800")
-	dir := plant(t, tree...)
+	expect(t, "unconfined", unconfined(t, "/", try("many-names", testkit.Plant(t, tree...)))[0], "ok 800 800")
+	dir := testkit.Plant(t, tree...)
 	expect(t, "in the jail", jailed(t, jailProfile(t, grant{dir, rw}), "many-names", dir), "ok 800 0")
 }
 
@@ -286,7 +287,7 @@ func TestJailParallelNames(t *testing.T) {
 func TestJailInitStaysShut(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")
+	dir := testkit.Plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")
 	attempts := []attempt{try("open-creat", dir+"/mem"), try("open-creat", dir+"/environ")}
 	for _, name := range []string{"1/mem", "1/maps", "1/environ", "1/fdinfo/4", "1/task/1/mem", "1/fd/4", "1/cwd/etc", "1/task/1/maps"} {
 		attempts = append(attempts, try("open-creat", "/proc/"+name))
@@ -310,7 +311,7 @@ func TestJailInitStaysShut(t *testing.T) {
 func TestJailDenials(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "ws/file", "ro/file", "outside/file", "script")
+	dir := testkit.Plant(t, "ws/file", "ro/file", "outside/file", "script")
 	p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ro", policy.Read}, grant{dir + "/script", policy.Read})
 	s := begin(t, p,
 		try("write", dir+"/ro/file"), try("write", dir+"/ro/file"), try("create", dir+"/ro/new"), try("unlink", dir+"/ro/file"),
@@ -340,7 +341,7 @@ func TestJailDenials(t *testing.T) {
 func TestJailNamesPrograms(t *testing.T) {
 	t.Parallel()
 	needsJail(t)
-	dir := plant(t, "script")
+	dir := testkit.Plant(t, "script")
 	for _, name := range []string{dir + "/script", "/proc/self/root" + dir + "/script", "/proc/thread-self/root" + dir + "/script"} {
 		s := begin(t, jailProfile(t, grant{dir, rw}), try("exec", name))
 		s.finish()
@@ -354,7 +355,7 @@ func TestJailNamesPrograms(t *testing.T) {
 // since nobody answers: the filter fails closed.
 func TestSupervisorIsAsked(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "f")
+	dir := testkit.Plant(t, "f")
 	out := unconfined(t, "/", try("unanswered", dir))[0]
 	expect(t, "with the listener closed", out, "ENOSYS")
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -126,7 +127,7 @@ func TestBlindWatchEndsTheJail(t *testing.T) {
 	needsJail(t)
 	needs(t, "fresh_proc")
 	fault := blindness()
-	dir := plant(t)
+	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
 		l := Launcher{Shim: testBinary}
 		if blind {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func (op mountOp) String() string {
+func mountText(op mountOp) string {
 	var b strings.Builder
 	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[op.kind])
 	b.WriteString(" " + op.path)
@@ -49,7 +49,7 @@ func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
 	slices.SortFunc(list, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	mounts, g := compileMounts(list, copies)
 	for _, op := range mounts {
-		ops = append(ops, op.String())
+		ops = append(ops, mountText(op))
 	}
 	for _, gap := range g {
 		ops := gap.What

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -28,7 +29,7 @@ func TestHostMountsStayOutside(t *testing.T) {
 		jailed bool
 		want   outcome
 	}{{"in the jail", true, "ENOENT"}, {"in another mount namespace", false, "ok LATE"}} {
-		dir := plant(t, "ws/sub/", "go/")
+		dir := testkit.Plant(t, "ws/sub/", "go/")
 		tries := []attempt{try("await", dir+"/go/on"), try("read", dir+"/ws/sub/late")}
 		var finish func() []byte
 		if c.jailed {
@@ -100,7 +101,7 @@ func TestCheckMounts(t *testing.T) {
 	if inMounts(t, "mount -t tmpfs -o ro,noexec none /mnt;") {
 		return
 	}
-	dir := plant(t, "file")
+	dir := testkit.Plant(t, "file")
 	idOf := func(path string) policy.FileID {
 		fd, err := openLast(&stub.Task{}, unix.AT_FDCWD, path)
 		if err != nil {

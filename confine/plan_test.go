@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -59,7 +60,7 @@ func planText(p *Plan) string {
 	o := p.order
 	o.Seccomp, o.Gate.Refused = nil, nil
 	for _, m := range o.Mounts {
-		fmt.Fprintf(&b, "mount %s\n", m)
+		fmt.Fprintf(&b, "mount %s\n", mountText(m))
 	}
 	for _, r := range o.Landlock.Rules {
 		fmt.Fprintf(&b, "landlock %s: %s\n", r.Path, accessNames(r.Access))
@@ -177,7 +178,7 @@ func TestPlanGolden(t *testing.T) {
 			if strings.Contains(got, "geheim") {
 				got = strings.ReplaceAll(got, "geheim", "SECRET") // in the order only: golden files show where
 			}
-			golden(t, "plan_"+c.name, got)
+			testkit.Golden(t, "plan_"+c.name+".golden", got)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 		if struck {
 			l.testHooks.steps = f.strike
 		}
-		dir := plant(t)
+		dir := testkit.Plant(t)
 		p := jailProfile(t, grant{dir, rw}) // of a program that has no need of epoll itself
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer

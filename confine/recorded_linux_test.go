@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -14,9 +15,9 @@ import (
 // is granted is not.
 func TestJailRecordsSocketsAndLinks(t *testing.T) {
 	needsJail(t)
-	dir, out := shortDir(t), shortDir(t)
-	accept(t, "unix", dir+"/hidden")
-	accept(t, "unix", dir+"/named")
+	dir, out := testkit.ShortDir(t), testkit.ShortDir(t)
+	testkit.Accept(t, "unix", dir+"/hidden")
+	testkit.Accept(t, "unix", dir+"/named")
 	for name, text := range map[string]string{out + "/key": "secret", dir + "/.env": "X=1", dir + "/plain": ""} {
 		if err := errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chmod(name, 0o666)); err != nil {
 			t.Fatal(err)

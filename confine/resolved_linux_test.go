@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -18,7 +19,7 @@ import (
 // never granted.
 func TestJailResolvedUnderWay(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
+	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
 	for _, name := range []string{"secret/sub/inner", "secret/top"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -64,7 +65,7 @@ func TestJailRights(t *testing.T) {
 			t.Parallel()
 			// once makes the attempt on a fresh tree.
 			once := func(run func(dir string, a attempt) outcome) (got outcome, changed bool) {
-				dir := plant(t, "file", "other", "link -> file", "empty/", "full/inner")
+				dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
 				program, err := os.ReadFile("/usr/bin/true")
 				if err == nil {
 					err = os.WriteFile(filepath.Join(dir, "true"), program, 0o755)
@@ -139,7 +140,7 @@ func refusesTruncating() bool {
 // waived (as these tests do).
 func notTruncating(t *testing.T) {
 	t.Helper()
-	dir := plant(t, "file")
+	dir := testkit.Plant(t, "file")
 	p := jailProfile(t, grant{dir, policy.AllRights &^ u})
 	var gaps *GapError
 	if _, err := runJail(t, Launcher{}, p, []attempt{try("truncate", dir+"/file")}); !errors.As(err, &gaps) || !strings.Contains(err.Error(), "truncating files") {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -66,11 +67,11 @@ func TestJailFewFiles(t *testing.T) {
 // open files that the server may have.
 func TestJailFewFilesManyHoles(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "ws/last")
+	dir := testkit.Plant(t, "ws/last")
 	grants := []grant{{dir + "/ws", rw}}
 	for i := range 60 {
 		shut := fmt.Sprintf("%s/ws/%02d", dir, i)
-		plantBelow(t, shut, "in/x", "out/x")
+		testkit.PlantBelow(t, shut, "in/x", "out/x")
 		grants = append(grants, grant{shut, 0}, grant{shut + "/in", r})
 	}
 	last := dir + "/ws/59"

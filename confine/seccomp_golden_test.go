@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/net/bpf"
 )
 
@@ -59,7 +60,7 @@ func nodeText(n *filterNode) string {
 func TestSeccompGolden(t *testing.T) {
 	for _, arch := range bothArchs {
 		for _, mode := range []string{"namespaces", "strict", "bare", "bare-net"} {
-			golden(t, fmt.Sprintf("seccomp_%s_%s", mode, arch), seccompListing(t, arch, seccompModes[mode]))
+			testkit.Golden(t, fmt.Sprintf("seccomp_%s_%s.golden", mode, arch), seccompListing(t, arch, seccompModes[mode]))
 		}
 	}
 }

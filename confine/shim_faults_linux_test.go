@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -248,7 +249,7 @@ func TestJailLacks(t *testing.T) {
 	needsJail(t)
 	for _, f := range lacks() {
 		t.Run(f.what, func(t *testing.T) {
-			dir := plant(t, "ws/ro/x", "ws/sub/")
+			dir := testkit.Plant(t, "ws/ro/x", "ws/sub/")
 			p := jailProfile(t, grant{dir + "/ws", rw}, grant{dir + "/ws/ro", r})
 			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
 			got, err := runJail(t, Launcher{testHooks: testHooks{steps: f.strike, lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attempt{
@@ -286,7 +287,7 @@ func everyStep(t *testing.T, steps []buildStep, covered []string) {
 }
 
 func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
-	dir := plant(t, "ws/masked", "ws/ro/x", "ws/sub/")
+	dir := testkit.Plant(t, "ws/masked", "ws/ro/x", "ws/sub/")
 	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
 	if err := os.Link(own, program); err != nil {
 		t.Fatal(err)

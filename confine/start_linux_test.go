@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,7 +22,7 @@ import (
 // jail, each with its errno.
 func TestJailStartErrors(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "text", "script", "dir/", "plain")
+	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
 	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
@@ -113,8 +114,8 @@ func TestJailThousand(t *testing.T) {
 		launches = 200 // the second run, as an ordinary user
 	}
 	needs(t, "seccomp_notify")
-	secret := plant(t, "secret") + "/secret"
-	ws := plant(t, "masked", "ro/x", "plain")
+	secret := testkit.Plant(t, "secret") + "/secret"
+	ws := testkit.Plant(t, "masked", "ro/x", "plain")
 	p := jailProfile(t, grant{ws, rw}, grant{ws + "/masked", 0}, grant{ws + "/ro", r})
 	p.Unprotected = []string{ws + "/.envrc"}
 	p.Limits.OpenFiles = 200

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -86,7 +87,7 @@ func (l *lines) count(text string) int {
 
 func (l *lines) await(t testing.TB, text string) {
 	t.Helper()
-	eventually(t, "stderr has "+text, func() bool {
+	testkit.Eventually(t, "stderr has "+text, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return strings.Contains(l.text, text)

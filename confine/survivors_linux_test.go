@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -78,7 +79,7 @@ type survivors struct {
 
 func newSurvivors(t *testing.T) *survivors {
 	t.Helper()
-	s := &survivors{dir: plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
+	s := &survivors{dir: testkit.Plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
 	p := jailProfile(t, grant{s.dir + "/ws", rw}, grant{s.dir + "/ws/masked", 0}, grant{s.dir + "/ws/ro", r})
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
@@ -184,7 +185,7 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	syscall.Kill(target, syscall.SIGKILL)
 	if victim != "launcher" {
 		// The jail is gone while its launcher lives.
-		eventually(t, "the end of the jail", func() bool { return len(startedBy(launcher)) == 0 })
+		testkit.Eventually(t, "the end of the jail", func() bool { return len(startedBy(launcher)) == 0 })
 		cmd.Process.Kill()
 	}
 	cmd.Wait()

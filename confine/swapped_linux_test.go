@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -47,7 +48,7 @@ func TestJailSwappedObjects(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
+			dir := testkit.Plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
 			p := jailProfile(t, grant{dir + "/grant", rw}, grant{dir + "/grant/masked", 0}, grant{dir + "/grant/kept", r}, grant{dir + "/parent/sub", rw})
 			expect(t, "before", jailed(t, p, "read", dir+"/grant/inner"), "ok inner")
 			if err := c.swap(dir); err != nil {
@@ -71,7 +72,7 @@ func TestJailSwappedObjects(t *testing.T) {
 // what is at the path, however long the link stays.
 func TestJailSeenThroughALink(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
+	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
 	p := jailProfile(t, grant{dir + "/parent/grant", rw})
 	for i := range p.Entries {
 		if p.Entries[i].Path == dir+"/parent/grant" {
@@ -99,7 +100,7 @@ func TestJailSeenThroughALink(t *testing.T) {
 // are built. The secret must never show.
 func TestJailSwapsUnderWay(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "parent/grant/inner", "secret/grant/inner")
+	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
 	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestJailSwapsUnderWay(t *testing.T) {
 
 func TestJailMakes(t *testing.T) {
 	needsJail(t)
-	dir := plant(t, "workspace/", "elsewhere/")
+	dir := testkit.Plant(t, "workspace/", "elsewhere/")
 	entry := func(p string, o policy.Origin) policy.Entry {
 		return policy.Entry{Path: p, Named: p, Kind: policy.KindDir, Rights: rw, Origin: o, Rule: "path = " + p, Make: true}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +17,7 @@ func TestJailSwapsPin(t *testing.T) {
 	needsJail(t)
 	for _, lists := range []bool{false, true} {
 		for _, swaps := range []bool{true, false} {
-			dir := plant(t, "ws/a/secret", "ws/x")
+			dir := testkit.Plant(t, "ws/a/secret", "ws/x")
 			if err := os.WriteFile(dir+"/ws/a/secret", []byte("SECRET"), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -39,7 +40,7 @@ var treeNames = []string{"a", "ab", "a-b", "b", ".git"}
 
 func growTree(t *testing.T, seed uint64) *tree {
 	random := rand.New(rand.NewPCG(seed, 7))
-	tr := &tree{root: plant(t), links: map[string]string{}}
+	tr := &tree{root: testkit.Plant(t), links: map[string]string{}}
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -33,7 +34,7 @@ func testUmask(t *testing.T, waive []policy.Axis, own ...attempt) {
 		{Launcher{Umask: &asked}, 0o077, "ok 377", 0o400},
 		{Launcher{Umask: new(int)}, 0o777, "ok 000", 0o644},
 	} {
-		dir := plant(t, "place/")
+		dir := testkit.Plant(t, "place/")
 		p := jailProfile(t, grant{dir, rw})
 		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 		attempts := append([]attempt{try("mkfile", dir+"/place/made"), try("umask"), try("tmp")}, own...)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +49,7 @@ func testLeased(t *testing.T) {
 	t.Run("leases", func(t *testing.T) {
 		signal.Ignore(unix.SIGIO) // what the kernel asks for them back by
 		run := func(begin func(dir string) (finish func() outcome)) outcome {
-			dir := plant(t, append(heldNames(), "old")...)
+			dir := testkit.Plant(t, append(heldNames(), "old")...)
 			var leased []*os.File
 			for _, name := range heldNames() {
 				f, err := os.Open(dir + "/" + name)
@@ -62,7 +63,7 @@ func testLeased(t *testing.T) {
 				leased = append(leased, f)
 			}
 			finish := begin(dir)
-			eventually(t, "every lease is asked back", func() bool {
+			testkit.Eventually(t, "every lease is asked back", func() bool {
 				for _, f := range leased {
 					if kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0); err != nil || kind != unix.F_UNLCK {
 						return false
@@ -89,7 +90,7 @@ func testLeased(t *testing.T) {
 func testFifos(t *testing.T) {
 	t.Run("fifos", func(t *testing.T) {
 		run := func(begin func(dir string) (finish func() outcome)) outcome {
-			dir := plant(t, "held/", "old")
+			dir := testkit.Plant(t, "held/", "old")
 			for _, name := range heldNames() {
 				if err := unix.Mkfifo(dir+"/"+name, 0o666); err != nil {
 					t.Fatal(err)
@@ -119,14 +120,14 @@ func letPass(t *testing.T, dir string, release func()) {
 	if err := os.WriteFile(dir+"/wait", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other calls have passed", func() bool { _, err := os.Lstat(dir + "/passed"); return err == nil })
+	testkit.Eventually(t, "the other calls have passed", func() bool { _, err := os.Lstat(dir + "/passed"); return err == nil })
 	release()
 }
 
 // testSwapped: the host puts a fifo in the place of a file, now and then.
 func testSwapped(t *testing.T) {
 	t.Run("swapped", func(t *testing.T) {
-		dir := plant(t, "swapped", "old", "aside/")
+		dir := testkit.Plant(t, "swapped", "old", "aside/")
 		fifo := dir + "/aside/fifo"
 		if err := unix.Mkfifo(fifo, 0o666); err != nil {
 			t.Fatal(err)
@@ -184,9 +185,9 @@ func TestBareRaceForObjects(t *testing.T) {
 func testExchange(t *testing.T) {
 	for _, way := range []string{"open", "creat", "trunc", "truncate"} {
 		t.Run(way, func(t *testing.T) {
-			free := plant(t, "drop/name", "drop/other/")
+			free := testkit.Plant(t, "drop/name", "drop/other/")
 			expect(t, "unconfined", unconfined(t, "/", try("race-exchange", free, way))[0], "ok made")
-			dir := plant(t, "drop/name", "drop/other/")
+			dir := testkit.Plant(t, "drop/name", "drop/other/")
 			p := jailProfile(t, grant{dir + "/drop", policy.Read | policy.Create | policy.Delete})
 			out, err := runJail(t, Launcher{Waive: allGaps.Waive}, p, []attempt{try("race-exchange", dir, way)})
 			if err != nil || out[0] != "ok held" {
@@ -199,7 +200,7 @@ func testExchange(t *testing.T) {
 // TestJailFifoAnew: a descriptor that reads from a fifo is none to write to it by.
 func TestBareFifoAnew(t *testing.T) {
 	needsBare(t)
-	dir := plant(t, "ro/", "f")
+	dir := testkit.Plant(t, "ro/", "f")
 	if err := unix.Mkfifo(dir+"/ro/fifo", 0o666); err != nil {
 		t.Fatal(err)
 	}

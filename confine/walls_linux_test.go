@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,12 +21,12 @@ func TestJailWalls(t *testing.T) {
 	root := os.Getuid() == 0
 	self := fmt.Sprint(os.Getpid())
 
-	dir := plant(t, "place/", "file")
-	sockets := shortDir(t)
-	accept(t, "unix", sockets+"/host")
+	dir := testkit.Plant(t, "place/", "file")
+	sockets := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", sockets+"/host")
 	abstract := "@mcp-jail-test-" + self
-	accept(t, "unix", abstract)
-	tcp := accept(t, "tcp", "127.0.0.1:0")
+	testkit.Accept(t, "unix", abstract)
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 
 	key := 0x6d630000 + os.Getpid()
 	makeShared(t, key)
@@ -207,7 +208,7 @@ func TestJailState(t *testing.T) {
 		}
 	})
 	t.Run("umask and working directory", func(t *testing.T) {
-		dir := plant(t, "deep/er/")
+		dir := testkit.Plant(t, "deep/er/")
 		old := unix.Umask(0o077)
 		defer unix.Umask(old)
 		q := jailProfile(t, grant{dir, rw})
@@ -252,7 +253,7 @@ func TestJailSetID(t *testing.T) {
 	expect(t, "unconfined", unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, somebody, somebody))
 	expect(t, "in the jail", inJail(t, jailProfile(t, grant{program, rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
 	// Nor can one be made.
-	dir := plant(t, "file")
+	dir := testkit.Plant(t, "file")
 	got := inJail(t, jailProfile(t, grant{dir, rw}), try("chmod-id", dir+"/file"))
 	expect(t, "chmod u+s", got[0], "EPERM")
 	expect(t, "chmod u+s unconfined", unconfined(t, "/", try("chmod-id", dir+"/file"))[0], "ok")
@@ -313,7 +314,7 @@ func TestJailDevices(t *testing.T) {
 // along, and the loader runs what it is told to: the plan says so.
 func TestJailPrograms(t *testing.T) {
 	needsJail(t)
-	dir := plant(t)
+	dir := testkit.Plant(t)
 	program, err := os.ReadFile("/usr/bin/true")
 	if err != nil {
 		t.Fatal(err)
@@ -358,8 +359,8 @@ func TestJailPrograms(t *testing.T) {
 // or not. The plan says so.
 func TestJailSocketInAGrant(t *testing.T) {
 	needsJail(t)
-	dir := shortDir(t)
-	accept(t, "unix", dir+"/host")
+	dir := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", dir+"/host")
 	p := jailProfile(t, grant{dir, r})
 	want := "ok"
 	if hostFacts().LandlockABI >= 9 {
@@ -386,9 +387,9 @@ func TestJailWaivedNetwork(t *testing.T) {
 	needsJail(t)
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
 	p.Waive = []policy.Axis{policy.AxisNet}
-	tcp := accept(t, "tcp", "127.0.0.1:0")
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	abstract := fmt.Sprintf("@mcp-jail-waived-%d-%d", os.Getpid(), time.Now().UnixNano())
-	accept(t, "unix", abstract)
+	testkit.Accept(t, "unix", abstract)
 	tries := []attempt{try("dial", "tcp", tcp), try("dial", "unix", abstract), try("kill", fmt.Sprint(os.Getpid())), try("list", "/")}
 	for i, o := range unconfined(t, "/", tries...) {
 		if holds(o) {

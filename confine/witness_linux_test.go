@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -34,12 +35,12 @@ func witnessed(v *supervisor, id uint64, call string, args ...uint64) (told []st
 // TestWitnessConnect: of connections exactly those are reported that the jail refuses,
 // and no address, however short or long it is said to be, does the supervisor any harm.
 func TestWitnessConnect(t *testing.T) {
-	dir := shortDir(t)
-	accept(t, "unix", dir+"/there")
+	dir := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", dir+"/there")
 	inet := func(at string) []byte { return sockaddr(netip.MustParseAddrPort(at)) }
 	local := func(p string) []byte { return append([]byte{unix.AF_UNIX, 0}, p...) }
 	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: resolve.HostSocket}}}
-	accept(t, "unix", dir+"/hidden")
+	testkit.Accept(t, "unix", dir+"/hidden")
 	if err := os.Symlink("hidden", dir+"/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestWitnessReadsWhole(t *testing.T) {
 // TestWitnessExec: of executions exactly those are reported that the jail refuses, and
 // nothing of them stays open.
 func TestWitnessExec(t *testing.T) {
-	dir := plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
+	dir := testkit.Plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
 	for _, name := range []string{"granted/run", "listed/run", "outside/run", "run"} {
 		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@ package confine
 import (
 	"slices"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestCrew: a request goes to a worker that is idle, to a new one while there may be one,
@@ -51,7 +53,7 @@ func TestCrew(t *testing.T) {
 	// What comes next goes to the worker that waits for it.
 	done := make(chan *request)
 	go func() { done <- c.next(w) }()
-	eventually(t, "the worker is idle", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.idle) == 1 })
+	testkit.Eventually(t, "the worker is idle", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.idle) == 1 })
 	last := fresh()
 	if got := c.assign(last, stale); got != assigned || <-done != last {
 		t.Error(got)

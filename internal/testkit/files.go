@@ -1,0 +1,76 @@
+package testkit
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Plant makes a tree on the host: a name with a slash at its end is a directory,
+// "a -> b" a symlink, "a = b" a hard link, every other a file with its name as
+// content. It returns the directory, which is not below /tmp.
+func Plant(t testing.TB, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	PlantBelow(t, dir, names...)
+	return dir
+}
+
+func PlantBelow(t testing.TB, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		link, target, isLink := strings.Cut(name, " -> ")
+		hard, other, isHard := strings.Cut(name, " = ")
+		p := filepath.Join(dir, name)
+		var err error
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(p, 0o755)
+		case isLink:
+			err = os.Symlink(target, filepath.Join(dir, link))
+		case isHard:
+			err = os.Link(filepath.Join(dir, other), filepath.Join(dir, hard))
+		default:
+			if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
+				err = os.WriteFile(p, []byte(filepath.Base(name)), 0o755)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ShortDir returns a new directory with a short path, for sockets: the address of a
+// socket has room for 107 bytes.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Accept listens, accepts every connection and closes it again. It returns the address.
+func Accept(t testing.TB, network, address string) string {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
