@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +70,7 @@ func TestMemfdSearchInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := writeMB(fd, 3); err != nil {
+	if _, err := unix.Write(fd, bytes.Repeat([]byte{1}, 3<<20)); err != nil {
 		t.Fatal(err)
 	}
 	for range 500 {
