@@ -4,7 +4,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
+
+func written(target string) sighting { return sighting{policy.AxisFs, "write", target, false} }
+
+func unseen(target string) sighting { return sighting{policy.AxisFs, "create", target, true} }
 
 // TestRepeatsAreBounded: how often a server is refused the same thing costs the
 // launcher nothing, and the first time and the latest are kept.
@@ -13,7 +19,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	begin := time.Now()
 	for n := range 100 {
 		for _, target := range []string{"/a", "/b"} {
-			r.add(write(target).message(1), begin.Add(time.Duration(n)))
+			r.add(written(target).message(1), begin.Add(time.Duration(n)))
 		}
 	}
 	got := r.list(begin.Add(time.Hour))
@@ -31,10 +37,10 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 	var r refusals
 	begin := time.Now()
 	for n := range 3 * maxRefusals {
-		r.add(write(fmt.Sprint("/", n)).message(1), begin.Add(time.Duration(n)))
+		r.add(written(fmt.Sprint("/", n)).message(1), begin.Add(time.Duration(n)))
 	}
 	r.add(sighting{axis: "process", operation: "exec", target: "/bin/x"}.message(1), begin)
-	r.add(missing(others).message(5), begin)
+	r.add(unseen(others).message(5), begin)
 	got := r.list(begin.Add(time.Hour))
 	if len(got) != maxRefusals+3 || got[maxRefusals-1].Target != fmt.Sprint("/", maxRefusals-1) {
 		t.Fatalf("%d are kept, the last of them %+v", len(got), got[len(got)-1])
@@ -57,7 +63,7 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 func TestAnnouncedRefusals(t *testing.T) {
 	var r refusals
 	begin := time.Now()
-	m := write("/a").message(1)
+	m := written("/a").message(1)
 	m.held = true
 	r.add(m, begin)
 	for asked, want := range map[time.Duration]time.Duration{time.Millisecond: time.Millisecond, pageTime: pageTime, time.Hour: pageTime} {
@@ -65,7 +71,7 @@ func TestAnnouncedRefusals(t *testing.T) {
 			t.Errorf("asked after %v: the latest after %v", asked, got.Sub(begin))
 		}
 	}
-	r.add(write("/a").message(0), begin.Add(pageTime)) // the page has ended, and there was no more
+	r.add(written("/a").message(0), begin.Add(pageTime)) // the page has ended, and there was no more
 	if d := r.list(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
 		t.Errorf("of one refusal that was not repeated: %+v", d)
 	}
