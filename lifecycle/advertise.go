@@ -4,10 +4,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// metaPolicy is the member by which messages tell a server what it may use.
+// metaPolicy is the member by which requests tell a server its policy.
 const metaPolicy = "dev.mcp-jail/policy"
 
-// advertise puts into a request what the server is to be told of its limits.
+// advertise adds to a request what the server is told about its policy: the statement, and
+// the roots.
 func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if s.statement == nil && s.rootsMode == rootsOff {
 		return
@@ -19,7 +20,7 @@ func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			s.advertiseInitialize(f, e)
 		}
 	case "server/discover", "tools/call":
-		// 2026-07-28 has no handshake: every request stands for itself.
+		// 2026-07-28 has no handshake, so each request carries the statement.
 		if s.statement != nil && e.Era() == mcpproxy.Modern && s.canSplice(f, e) {
 			f.Cut(e.Reserved, &e.ParamsMeta)
 			if !e.Params.Present() {
@@ -34,8 +35,8 @@ func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 }
 
-// canSplice reports whether something can be added such that every reader of the
-// message sees the same.
+// canSplice reports whether a member can be added such that every reader of the message
+// sees the same.
 func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
 		s.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
@@ -44,9 +45,9 @@ func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	return true
 }
 
-// advertiseInitialize splices an initialize (2025-11-25, "Lifecycle, Initialization"):
-// _meta, which is legal but which SDKs hide from servers, an experimental
-// capability, which all of them show, and the capability roots when the client
+// advertiseInitialize adds to an initialize (2025-11-25, "Lifecycle, Initialization") the
+// statement in _meta, which is legal but hidden from servers by SDKs; the statement as an
+// experimental capability, which all SDKs show; and the capability roots, if the client
 // has none and we answer for it.
 func (s *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	ours := s.rootsMode == rootsAdvertise && !e.Roots.Present()

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// client is the client's side of a session under way: what there is one of, however
-// many processes stand behind it.
+// client is the client's side of a running session. A session has one client, however many
+// server processes it starts.
 type client struct {
 	config  Session
 	times   times
@@ -24,24 +24,25 @@ type client struct {
 	written countingWriter // to the client
 
 	requested  event         // the client has sent a request
-	gone       event         // the client no longer reads
-	inputEnded chan struct{} // the client's stdin was read to its end; nil before that was started
+	gone       event         // the client no longer reads its stdout
+	inputEnded chan struct{} // closed at the end of the client's stdin; nil before startReading
 	tasks      sync.WaitGroup
-	deadline   time.Time // zero: nobody is in a hurry
-	shutdown   event     // leaveBy is set
+	deadline   time.Time // when we have to exit after a signal; zero: no signal came
+	shutdown   event     // deadline is set
 
 	recordMu      sync.Mutex
 	record        diagnostics.Record
-	saidLines     map[string]bool                                   // see say
-	allDenials    func() ([]diagnostics.Denial, []diagnostics.Hint) // all of the session's, for the record
+	saidLines     map[string]bool                                   // see sayOnce
+	allDenials    func() ([]diagnostics.Denial, []diagnostics.Hint) // of the whole session, for the record
 	usual         usualHosts
-	unsavedRecord chan struct{} // record has something new
+	unsavedRecord chan struct{} // record has changed
 	finished      chan struct{}
-	saved         chan struct{} // closed after the last time
-	warnedLost    bool          // of saveRecords
+	saved         chan struct{} // closed when saveRecords has returned
+	warnedLost    bool          // used by saveRecords alone
 }
 
-// newClient returns the front of a session whose denials denied will tell.
+// newClient returns the client side of a session and starts saving its record. denied
+// returns the denials of the whole session.
 func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *client {
 	s = s.withDefaults()
 	c := &client{config: s, times: s.times, log: s.Log, started: time.Now(), allDenials: denied, saidLines: map[string]bool{}}
@@ -62,7 +63,7 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Den
 	return c
 }
 
-// startReading starts to read the client.
+// startReading runs read, which reads the client's stdin to its end, on a goroutine.
 func (c *client) startReading(read func() error) {
 	c.inputEnded = make(chan struct{})
 	go func() {
@@ -73,7 +74,7 @@ func (c *client) startReading(read func() error) {
 	}()
 }
 
-// limit is the largest frame.
+// limit returns the size of the largest frame that is forwarded.
 func (c *client) limit() int64 {
 	if mb := c.config.Profile.Limits.MessageMB; mb > 0 {
 		return int64(mb) << 20
@@ -81,8 +82,8 @@ func (c *client) limit() int64 {
 	return mcpproxy.DefaultLimit
 }
 
-// shortenDeadline makes everything that is left to do fit into the time of a client that
-// has signalled.
+// shortenDeadline makes all remaining waits fit into the time that a client grants after a
+// signal.
 func (c *client) shortenDeadline() {
 	if c.deadline.IsZero() {
 		c.deadline = time.Now().Add(c.times.leave)
@@ -90,7 +91,7 @@ func (c *client) shortenDeadline() {
 	c.shutdown.set()
 }
 
-// remaining shortens a wait when the session is in a hurry.
+// remaining returns d, or the time until the deadline if that is shorter.
 func (c *client) remaining(d time.Duration) time.Duration {
 	if !c.deadline.IsZero() {
 		d = min(d, time.Until(c.deadline))
@@ -98,9 +99,9 @@ func (c *client) remaining(d time.Duration) time.Duration {
 	return max(d, 0)
 }
 
-// waitUnlessStalled waits for done as long as the client takes what it is sent, or can
-// be expected to: one that has neither left nor signalled may be stopped or busy,
-// and the server itself would have waited for it.
+// waitUnlessStalled waits for done while the client reads, or may read again. A client
+// that has neither left nor signalled may be stopped or busy; a server without a jail
+// would wait for it too.
 func (c *client) waitUnlessStalled(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
 	cancelled := ctx.Done()
 	for {
@@ -124,14 +125,14 @@ func (c *client) waitUnlessStalled(ctx context.Context, ends <-chan os.Signal, d
 	}
 }
 
-// hasLeft reports whether the client has closed its end of our stdin, also
-// while nobody reads that.
+// hasLeft reports whether the client has closed its end of our stdin. It does not need
+// stdin to be read to its end.
 func (c *client) hasLeft() bool {
 	return c.inputEnded == nil || isClosed(c.inputEnded) || peerClosed(c.config.In)
 }
 
-// readLastRequest lets a first request of the client's, or its end, count that is there to be
-// read and that our reader has not come to. It reports whether a signal came instead.
+// readLastRequest gives our reader a moment to read a first request, or the end of stdin,
+// that is already in the pipe. It reports whether a signal came instead.
 func (c *client) readLastRequest(ends <-chan os.Signal) bool {
 	if c.requested.isSet() || c.inputEnded == nil || !readable(c.config.In) {
 		return false
@@ -149,9 +150,9 @@ func (c *client) readLastRequest(ends <-chan os.Signal) bool {
 	return false
 }
 
-// finish waits for every goroutine of the session. Those that are stuck in a
-// descriptor of the client's are interrupted, if it can be: see the package
-// comment. done: the last thing that is of use to anybody.
+// finish waits for every goroutine of the session. It interrupts those that are blocked on
+// a descriptor of the client's, where the descriptor supports deadlines (see the package
+// comment). last runs before the last record is saved.
 func (c *client) finish(ctx context.Context, ends <-chan os.Signal, last func()) {
 	done := make(chan struct{})
 	go func() {

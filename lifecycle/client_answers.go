@@ -8,18 +8,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// claimRequests takes the requests that match out of the client's reach: they will be
-// answered by us. The oldest comes first.
+// claimRequests marks the requests that match as answered by us and returns them, oldest
+// first. A later answer of the server to one of them is dropped.
 func (c *client) claimRequests(match func(*mcpproxy.Call) bool) []mcpproxy.Call {
 	calls := c.proxy.Requests.Answer(match)
 	slices.SortStableFunc(calls, func(a, b mcpproxy.Call) int { return a.Start.Compare(b.Start) })
 	return calls
 }
 
+// anyCall matches every call.
 func anyCall(*mcpproxy.Call) bool { return true }
 
-// answerCalls sends the client one error for each call. JSON-RPC 2.0, "Batch": the
-// answers to a batch stand in one array.
+// answerCalls sends the client one error for each call. The errors for the calls of one
+// batch form one array (JSON-RPC 2.0, "Batch").
 func (c *client) answerCalls(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
 	for len(calls) > 0 {
 		first := &calls[0]
@@ -50,7 +51,7 @@ func (c *client) answerCalls(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call
 	}
 }
 
-// refuseAll answers everything that is open with one diagnosis.
+// refuseAll answers every open request with one diagnosis.
 func (c *client) refuseAll(d diagnostics.Diagnosis) {
 	c.answerCalls(c.claimRequests(anyCall), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
 }

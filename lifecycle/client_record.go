@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// warn is say, for what belongs into the record too.
+// warn says a line once on stderr and adds it to the record.
 func (c *client) warn(line string) {
 	c.recordMu.Lock()
 	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
@@ -17,7 +17,8 @@ func (c *client) warn(line string) {
 	c.sayOnce(line)
 }
 
-// sayOnce tells a line once in a session: many processes have the same to say.
+// sayOnce writes a line to stderr unless this session has written it before. Many
+// processes of a server cause the same line.
 func (c *client) sayOnce(line string) {
 	c.recordMu.Lock()
 	known := c.saidLines[line]
@@ -30,7 +31,7 @@ func (c *client) sayOnce(line string) {
 	}
 }
 
-// announce tells stderr and the record about a diagnosis.
+// announce writes a diagnosis to stderr and to the record.
 func (c *client) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	c.stderr.Say(d.Text())
 	c.log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
@@ -38,7 +39,7 @@ func (c *client) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	return d
 }
 
-// recordDiagnosis puts a diagnosis on record.
+// recordDiagnosis adds a diagnosis to the record.
 func (c *client) recordDiagnosis(d diagnostics.Diagnosis) {
 	c.recordMu.Lock()
 	if len(c.record.Diagnoses) == maxRecords {
@@ -49,7 +50,7 @@ func (c *client) recordDiagnosis(d diagnostics.Diagnosis) {
 	c.recordChanged()
 }
 
-// recordChanged has the record saved, which has something new.
+// recordChanged wakes saveRecords.
 func (c *client) recordChanged() {
 	select {
 	case c.unsavedRecord <- struct{}{}:
@@ -57,8 +58,8 @@ func (c *client) recordChanged() {
 	}
 }
 
-// saveRecords hands the record out whenever there is something new, aside:
-// what is on its way to the client does not wait for a disk.
+// saveRecords passes the record to Sink after each change, on a goroutine of its own, so
+// that answers to the client do not wait for a disk.
 func (c *client) saveRecords() {
 	defer close(c.saved)
 	for {
@@ -72,9 +73,10 @@ func (c *client) saveRecords() {
 	}
 }
 
-// writeRecord hands the record out. Diagnoses is only ever appended to or replaced, so
-// the copy is not written to. The digest takes longer than anything that a start does
-// before it, and is for the record alone.
+// writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to
+// or replaced, so the copy is never written to. The digest of the profile is computed here
+// and not at the start, since it takes longer than anything else that a start does before
+// the jail.
 func (c *client) writeRecord() {
 	if c.config.Sink == nil {
 		return

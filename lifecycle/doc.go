@@ -1,75 +1,78 @@
-// Package lifecycle decides how many processes a server gets, and when they
-// start and end. It joins the other packages: confine starts the process,
-// mcpproxy moves the messages, diagnostics explains what went wrong.
+// Package lifecycle runs one client session against a server. It decides how many
+// processes the server gets, and when they start and end. Package confine starts
+// them, mcpproxy moves the messages, diagnostics explains failures.
 //
 // # A stateful server
 //
 // [RunStateful] runs one client session against one process. It starts the
-// process in its jail, relays until one side ends, and then sees to it that
-// nothing stays behind:
+// process in its jail, relays until one side ends, and then ends everything:
 //
 //	client closes stdin   close the server's stdin, relay until it exits,
 //	                      SIGTERM after 5 s, SIGKILL of the jail 2 s later
 //	client closes stdout  the same, noticed at the next message; what the server
-//	                      still says is discarded
-//	client has died: the  SIGTERM at once, SIGKILL of the jail 2 s later
-//	other ends of both,
-//	or of a socket, gone
+//	                      still writes is discarded
+//	client dies (the      SIGTERM at once, SIGKILL of the jail 2 s later
+//	other ends of both
+//	pipes, or of the
+//	socket, are closed)
 //	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
 //	SIGHUP, ctx           return before 1 s
 //	server exits          drain its stdout, answer every open request with a
 //	                      classified error, return its status. A client that
-//	                      stands still is waited for until it leaves or signals
+//	                      does not read is waited for until it leaves or signals
 //
-// A server that cannot be started, or that ends or stays silent before its first
-// answer, does not end the session at once: most clients show only answers, and
-// dual-era clients swallow the error of their first request. So each request
-// that still comes is answered with the same error until the client closes its
-// stdin, or falls silent.
+// If the server cannot be started, or ends or stays silent before its first
+// answer, the session goes on: most clients show only answers, and clients of both
+// protocol eras hide the error of their first request. Each further request gets
+// the same error until the client closes its stdin or falls silent.
 //
 // # A stateless server
 //
 // [RunStateless] runs one client session in which each tools/call has a process
-// of its own, under the policy of its tool, that is past the client's handshake
-// when it gets the call and ends with the answer. What the server lists is
-// answered from a [catalog.Catalog]; all else by one process for discovery, under
-// the profile of the Session. Spare processes can be started ahead. A message of
-// the client that two readers could read differently is refused, and so is a tool
-// that is neither listed nor declared: the jail has to be that of the tool which
-// the server will run. The end of the client ends everything as above, but for a
-// process that has answered, which has half a second to end by itself.
+// of its own, called a worker. A worker runs under the policy of its tool, goes
+// through the client's handshake, gets one call, and ends after the answer.
 //
-// # The probe shield
+//   - Lists are answered from a [catalog.Catalog]. All other requests go to one
+//     discovery worker, which runs under the profile of the Session.
+//   - Warm workers can be started before there is a call for them.
+//   - A message that two readers could read differently is refused, and so is a
+//     call of a tool that is neither listed nor declared: the jail has to be that
+//     of the tool that the server will run.
+//   - The client's end ends everything as above. A worker that has answered has
+//     half a second to end by itself.
 //
-// A client of both eras opens with server/discover, and legacy servers exist that
-// end on it or never answer. When that is the first message of a session, a
-// server that ends on it is answered for and, once the client goes on, started
-// afresh; frames behind the probe are replayed. One that ignores the probe for
-// two seconds after reading it is answered for and kept. Once in a session.
+// # The discover guard
 //
-// # What the server is told
+// A client of both eras opens with server/discover. Some legacy servers end on
+// it, others never answer. If it is the first message of a session, mcp-jail
+// protects the server from it once:
 //
-// With Profile.Advertise, initialize, server/discover and modern tools/call
-// requests gain the profile's Statement. With Profile.Roots the client's answers
-// to roots/list are narrowed to what the profile lets the server read, or given
-// by us. Nothing else of the client's is ever changed.
+//   - If the server ends on it, mcp-jail answers in its name. When the client
+//     sends more, it starts the server again and replays the frames that followed.
+//   - If the server ignores it for two seconds after reading it, mcp-jail answers
+//     in its name and keeps the server.
+//
+// # Changes to messages
+//
+// With Profile.Advertise, mcp-jail adds the profile's Statement to initialize,
+// server/discover and modern tools/call requests. With Profile.Roots it narrows
+// the client's answers to roots/list to what the server may read, or answers them
+// itself. It changes no other message of the client.
 //
 // # The client's descriptors
 //
-// They are used in the mode in which they came. A descriptor that is blocking
-// stays blocking: O_NONBLOCK belongs to the open file, which may be shared with
-// the user's shell, and a proxy that is SIGKILLed could not restore it. The
-// price: a read of a blocking descriptor cannot be interrupted, so the one
-// goroutine that reads it may outlive RunStateful until the program exits (or
-// the client writes or closes). The same goes for a write to a client that never
-// reads. With descriptors that support deadlines nothing is left behind. The
-// pipes to the server are our own, non-blocking on our side and blocking on the
-// server's.
+// The client's descriptors stay in the mode in which they came. O_NONBLOCK belongs
+// to the open file, which may be shared with the user's shell, and a proxy that is
+// killed could not restore it. A read of a blocking descriptor cannot be
+// interrupted. So the goroutine that reads it may outlive RunStateful until the
+// client writes or closes, or the program exits. The same is true of a write to a
+// client that never reads. With descriptors that support deadlines, no goroutine
+// is left. The pipes to the server are our own: non-blocking on our side, blocking
+// on the server's.
 //
 // # Limits
 //
-//   - Refusals of the jail are attributed to a call by their time. Of calls that
-//     overlap, each is told of them.
-//   - The text of a result is looked at only while the frame is held in memory.
-//   - Signals are taken from the whole program while RunStateful runs.
+//   - A denial is attributed to a call by its time. If calls overlap, each gets it.
+//   - The text of a result is read only if the frame is held in memory.
+//   - RunStateful and RunStateless catch the signals of the whole program.
 package lifecycle

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// event is something that happens once.
+// event is something that happens once. done is closed when it has happened.
 type event struct {
 	once sync.Once
 	done chan struct{}
@@ -16,6 +16,7 @@ func (e *event) set() { e.once.Do(func() { close(e.done) }) }
 
 func (e *event) isSet() bool { return isClosed(e.done) }
 
+// isClosed reports whether c is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -25,8 +26,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitOrInterrupt waits for done; when wait has passed it interrupts, and waits a moment
-// for that to take effect. It reports whether done was reached.
+// waitOrInterrupt waits for done. When wait has passed it calls interrupt and waits
+// another moment. It reports whether done was reached.
 func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
 	if isClosed(done) {
 		return true

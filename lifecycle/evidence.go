@@ -12,12 +12,12 @@ import (
 
 const (
 	tailLines  = 20
-	maxText    = 64 << 10 // of a result that is looked at
+	maxText    = 64 << 10 // bytes of a result that are searched
 	maxRecords = 200      // diagnoses in a record
 )
 
-// evidence is what is known at this moment about a failure. c is nil when no
-// request is concerned; since is when the failing thing began.
+// evidence returns what is known about a failure at this moment. c is the failing request,
+// or nil. since is when the failing work began; earlier denials are left out.
 func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage:           stage,
@@ -47,7 +47,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	return ev
 }
 
-// denials returns what the jail refused from since on, the latest last.
+// denials returns what the jail has refused since a time, the latest last.
 func (s *server) denials(since time.Time) []diagnostics.Denial {
 	var out []diagnostics.Denial
 	for _, d := range s.processes.denials() {
@@ -64,13 +64,14 @@ func (s *server) denials(since time.Time) []diagnostics.Denial {
 	return out
 }
 
-// recordedDenials is what the record keeps of a process: its denials, and what would grant them.
+// recordedDenials returns what the record keeps of a process: its denials, and the rules
+// that would grant them.
 func (s *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
 	ev := s.evidence(diagnostics.StageCall, nil, time.Time{})
 	return s.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
 }
 
-// startFailure is the diagnosis of a failed start, and the exit status for it.
+// startFailure returns the diagnosis and the exit status for a failed start.
 func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
@@ -96,9 +97,9 @@ func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 	return s.diagnose(ev), statusJail
 }
 
-// gapFailure names the first gap as the cause, since a client shows one line, and
-// lists the others. What to do about a gap, the gap knows best. Where one thing, the
-// want of namespaces, is behind them, that is the cause.
+// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients
+// show one line, so it names one cause: missing namespaces if they are missing, else the
+// first gap. The other gaps follow. The fix is that of the gap.
 func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
@@ -125,8 +126,8 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	return d
 }
 
-// diagnose diagnoses, and tells stderr and the record; the record alone where the server
-// has answered, and there is nothing to say of it.
+// diagnose makes a diagnosis and announces it. If the diagnosis is silent, and the server
+// answered and still runs, it only records it.
 func (s *server) diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
@@ -136,7 +137,7 @@ func (s *server) diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	return s.announce(d)
 }
 
-// announce tells of a diagnosis, unless nobody waits for the process.
+// announce announces a diagnosis, unless no request waits for the process.
 func (s *server) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.quiet.Load() {
 		return d
@@ -144,7 +145,7 @@ func (s *server) announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	return s.client.announce(d)
 }
 
-// recordDiagnosis puts a diagnosis on record, unless no request waits for the process.
+// recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.quiet.Load() {
 		s.client.recordDiagnosis(d)

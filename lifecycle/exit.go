@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
+// exitText describes an exit in a message.
 func exitText(e confine.Exit) string {
 	if e.Signal != 0 {
 		return "signal " + e.Signal.String()
@@ -15,14 +16,15 @@ func exitText(e confine.Exit) string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Exit statuses for a server that has none of its own (docs/reference.md "Exit statuses").
+// Exit statuses for a session whose server has none of its own (docs/reference.md, "Exit
+// statuses").
 const (
 	statusFailed = 1 // the server failed
-	statusJail   = 3 // no jail here that holds the policy
+	statusJail   = 3 // no jail could be built that enforces the policy
 )
 
-// endedBy is the end of a session that a signal has ended. The status is what a shell
-// makes of one.
+// endedBy returns the exit of a session that a signal has ended, with the status that a
+// shell gives it.
 func endedBy(s os.Signal) confine.Exit {
 	if n, ok := s.(syscall.Signal); ok {
 		return confine.Exit{Code: 128 + int(n), Signal: n}

@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// watchHangup closes gone when the client can neither be heard nor told anything any
-// more: nobody holds the other ends of in and out, or that of out, which is a socket. A
-// client that has closed in alone may still wait for answers. gone is nil where that
-// cannot be told, as of files. stop ends the watching.
+// watchHangup closes gone when the client can neither send nor receive: the other ends of
+// in and out are closed, or out is a socket and its other end is closed. A client that has
+// only closed in may still wait for answers. gone is nil if the kernel cannot tell, as of
+// regular files. stop ends the watching.
 func watchHangup(in, out *os.File) (gone <-chan struct{}, stop func()) {
 	h, err := newHangup()
 	if err != nil {
@@ -32,8 +32,8 @@ func watchHangup(in, out *os.File) (gone <-chan struct{}, stop func()) {
 	}
 }
 
-// hangup is an epoll instance, which the runtime waits for without a thread. It is asked
-// for no event, and tells of errors and hang-ups all the same (epoll_ctl(2)).
+// hangup is an epoll instance. The runtime waits for it without a thread. It asks for no
+// events, and reports errors and hang-ups all the same (epoll_ctl(2)).
 type hangup struct {
 	epoll *os.File
 	fd    int
@@ -44,7 +44,7 @@ func newHangup() (hangup, error) {
 	if err != nil {
 		return hangup{}, err
 	}
-	syscall.SetNonblock(fd, true) // or os takes it for a file that cannot be waited for
+	syscall.SetNonblock(fd, true) // or package os does not use the poller for it
 	return hangup{os.NewFile(uintptr(fd), "epoll"), fd}, nil
 }
 
@@ -53,7 +53,7 @@ func (h hangup) add(f *os.File) (err error) {
 	return syscall.EpollCtl(h.fd, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Fd: int32(fd)})
 }
 
-// wait returns true when out has hung up, and, unless it is enough, the other one too.
+// wait returns true when out has hung up and, unless enough is set, in has too.
 func (h hangup) wait(out *os.File, enough bool) bool {
 	raw, err := h.epoll.SyscallConn()
 	if err != nil {
@@ -81,7 +81,8 @@ func (h hangup) wait(out *os.File, enough bool) bool {
 	return true
 }
 
-// descriptor is the number of f, whose mode Fd would change; -1 where it is closed.
+// descriptor returns the number of f, or -1 if it is closed. f.Fd would change the mode of
+// f.
 func descriptor(f *os.File) int {
 	n := -1
 	if raw, err := f.SyscallConn(); err == nil {

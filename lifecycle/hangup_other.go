@@ -4,5 +4,5 @@ package lifecycle
 
 import "os"
 
-// watchHangup cannot tell here without a dependency.
+// watchHangup watches nothing: without a dependency there is no way to tell.
 func watchHangup(_, _ *os.File) (gone <-chan struct{}, stop func()) { return nil, func() {} }

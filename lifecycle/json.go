@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 )
 
-// jsonObject is {"name":value}.
+// jsonObject returns {"name":value}.
 func jsonObject(name string, value []byte) []byte {
 	b := append(jsonString(name), ':')
 	return append(append(append([]byte{'{'}, b...), value...), '}')
 }
 
+// jsonString returns s as a JSON string.
 func jsonString(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -19,9 +20,9 @@ func jsonString(s string) []byte {
 	return b
 }
 
-// eachMember visits the members of an object: its name, and its value with its
-// offset in the object. Of something else, or of a frame that is not held in
-// memory, there are none.
+// eachMember calls visit for each member of an object, with its name, the offset of its
+// value in the object, and the value. If object is no JSON object, or nil because the
+// frame is not held in memory, it calls nothing.
 func eachMember(object []byte, visit func(name string, at int64, value []byte)) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -41,7 +42,8 @@ func eachMember(object []byte, visit func(name string, at int64, value []byte)) 
 	}
 }
 
-// replaceMember is an object with the value of a member changed, where there is one.
+// replaceMember returns an object with the value of one member changed. Without that
+// member it returns the object itself.
 func replaceMember(object []byte, member string, change func([]byte) []byte) []byte {
 	out, found := []byte{'{'}, false
 	eachMember(object, func(name string, _ int64, value []byte) {
@@ -60,8 +62,8 @@ func replaceMember(object []byte, member string, change func([]byte) []byte) []b
 	return append(out, '}')
 }
 
-// filterMembers is an object with those members of another that are to be kept, each with
-// its own bytes.
+// filterMembers returns an object with those members that keep selects, each with its own
+// bytes.
 func filterMembers(object []byte, keep func(name string) bool) []byte {
 	if len(object) > 0 && object[0] != '{' {
 		return object

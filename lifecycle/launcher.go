@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Launcher starts the program of a profile. The errors of Start are those of
-// confine: *confine.GapError, *confine.StartError. Cancelling ctx ends a start
-// that is under way, not a process that runs.
+// Launcher starts the program of a profile. Start returns the errors of confine:
+// *confine.GapError and *confine.StartError. Cancelling ctx ends a start that is not
+// finished, but no running process.
 type Launcher interface {
 	Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error)
 }
@@ -22,13 +22,13 @@ type Process interface {
 	Kill() error                 // everything in the jail, at once
 	Done() <-chan struct{}       // closed when every process of the jail is gone
 	Wait() (confine.Exit, error) // waits for Done, and tells how the program ended
-	Denials() []confine.Denial   // what the jail recorded so far
-	Tell(func(confine.Remark))   // what the jail has to say of itself, from then on as it comes
-	Plan() *confine.Plan         // what it was started by; nil where nobody knows
-	Secrets() map[string]string  // values, by variable, that nobody is to be shown; not in the jail
+	Denials() []confine.Denial   // what the jail has refused so far
+	Tell(func(confine.Remark))   // registers a function for the jail's remarks, past and future
+	Plan() *confine.Plan         // what the jail enforces; nil if that is not known
+	Secrets() map[string]string  // values, by variable, that no output may show; the jail does not have them
 }
 
-// LauncherFunc makes a Launcher of a function.
+// LauncherFunc is a function that implements Launcher.
 type LauncherFunc func(context.Context, *policy.Profile, confine.Stdio) (Process, error)
 
 // Start implements Launcher.
@@ -36,12 +36,12 @@ func (f LauncherFunc) Start(ctx context.Context, p *policy.Profile, stdio confin
 	return f(ctx, p, stdio)
 }
 
-// Jail makes a Launcher of confine's.
+// Jail returns a Launcher that starts jails.
 func Jail(l confine.Launcher) Launcher {
 	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
 		proc, err := l.Start(ctx, p, stdio)
 		if err != nil {
-			return nil, err // and not a Process that holds a nil pointer
+			return nil, err // not a Process that holds a nil pointer
 		}
 		return proc, nil
 	})

@@ -6,9 +6,10 @@ import (
 	"syscall"
 )
 
-// blockingFile is a descriptor of the client's that somebody who shares the open file
-// (a program on the same terminal, a shell's next command) may make non-blocking
-// at any time. Of one that was so from the beginning the runtime takes care.
+// blockingFile is a descriptor of the client's that was blocking when we got it. Another
+// program that shares the open file (a program on the same terminal, the shell's next
+// command) may make it non-blocking at any time. blockingFile then polls. Descriptors that
+// were non-blocking from the start are handled by the runtime.
 type blockingFile struct{ *os.File }
 
 // Read implements io.Reader.

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// pipes are the three pipes of a server: our ends, and the server's until it
-// has been started.
+// pipes are the three pipes of a server: our ends, and the server's ends until it is
+// started.
 type pipes struct {
 	stdin          *os.File
 	stdout, stderr *drainable
@@ -34,8 +34,8 @@ func newPipes() (*pipes, error) {
 		return nil, err
 	}
 	for _, f := range []*os.File{p.serverEnds.In, p.serverEnds.Out, p.serverEnds.Err} {
-		// Fd puts the open file back into blocking mode, which programs expect of
-		// their standard descriptors. Our ends are other open files.
+		// Fd sets the open file to blocking mode, which programs expect of their
+		// standard descriptors. Our ends are other open files.
 		f.Fd()
 	}
 	enlarge(p.stdin)
@@ -43,8 +43,8 @@ func newPipes() (*pipes, error) {
 	return &p, nil
 }
 
-// closeServerEnds closes the server's ends, so that end-of-file shows when nobody
-// else holds them.
+// closeServerEnds closes the server's ends. After that a read of our end returns
+// end-of-file when no process holds the other end.
 func (p *pipes) closeServerEnds() {
 	for _, f := range []*os.File{p.serverEnds.In, p.serverEnds.Out, p.serverEnds.Err} {
 		if f != nil {
@@ -61,16 +61,16 @@ func (p *pipes) closeOwnEnds() {
 	}
 }
 
-// drainable is our end of a pipe that the server writes. Once the server has
-// ended, a grandchild may hold the pipe open, with or without writing to it, so
-// end-of-file is not waited for: see drain.
+// drainable is our end of a pipe that the server writes. After the server has ended, a
+// descendant may still hold the pipe open and write to it. So the reader does not wait for
+// end-of-file: see drainLimits.
 type drainable struct {
 	file  *os.File
 	drain atomic.Pointer[drainLimits]
 }
 
-// drainLimits bounds what is read after the end: waits of at most idle, none worth
-// the name after until, and no more bytes than the largest pipe holds.
+// drainLimits bounds the reading after the server's end: each wait to idle, waits after
+// until to a millisecond, and the bytes to those that the largest pipe holds.
 type drainLimits struct {
 	idle  time.Duration
 	until time.Time
@@ -93,7 +93,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 	}
 	for {
 		now := time.Now()
-		wait := time.Millisecond // a deadline that has passed would hide what is there
+		wait := time.Millisecond // with a deadline in the past, a read returns no data
 		if now.Before(e.until) {
 			wait = max(e.idle, wait)
 		}
@@ -101,7 +101,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 		n, err := d.file.Read(b)
 		e.left.Add(-int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if unreadBytes(d.file) > 0 { // it was us who stood still, and not the pipe
+			if unreadBytes(d.file) > 0 { // our process did not run for a while; the pipe has data
 				continue
 			}
 			err = io.EOF
@@ -110,8 +110,8 @@ func (d *drainable) Read(b []byte) (int, error) {
 	}
 }
 
-// startDrain lets only what is in the pipe be read, however slowly the client takes
-// it, and interrupts a read under way.
+// startDrain limits what is read from now on to what is in the pipe. It does not depend on
+// how slowly the client reads. It interrupts a read that waits.
 func (d *drainable) startDrain(idle, total time.Duration) {
 	e := &drainLimits{idle: idle, until: time.Now().Add(total)}
 	e.left.Store(maxPipe)
@@ -119,13 +119,14 @@ func (d *drainable) startDrain(idle, total time.Duration) {
 	d.file.SetReadDeadline(time.Now())
 }
 
-// countingWriter counts what the client has taken.
+// countingWriter counts the bytes that its destination has taken.
 type countingWriter struct {
 	dst io.Writer
 	n   atomic.Int64
 }
 
-// Write implements io.Writer, in pieces that a slow reader takes one by one.
+// Write implements io.Writer. It writes in pieces, so that the count grows while a slow
+// reader reads.
 func (w *countingWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var m int

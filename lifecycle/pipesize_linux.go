@@ -7,15 +7,14 @@ import (
 
 const (
 	setPipeSize = 1031 // F_SETPIPE_SZ
-	// pipeSize is four times the usual. More would be faster still, but the
-	// kernel allows an ordinary user 64 MiB in all of their pipes (pipe(7),
-	// pipe-user-pages-soft), and those of thirty servers shall not use that up.
+	// pipeSize is four times the default. The kernel allows an ordinary user 64 MiB
+	// in all pipes (pipe(7), pipe-user-pages-soft); the pipes of thirty servers should
+	// not use that up.
 	pipeSize = 256 << 10
 )
 
-// enlarge gives a pipe room for a large message, which then crosses in a few turns
-// instead of one for every 64 KiB. A user who has used up the allowance for all
-// pipes keeps the usual size.
+// enlarge enlarges a pipe, so that a large message crosses it in fewer turns than one for
+// every 64 KiB. It fails silently when the user's pipes have reached the limit.
 func enlarge(f *os.File) {
 	c, err := f.SyscallConn()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 const pollIn, pollOut, pollErr, pollHup = 0x1, 0x4, 0x8, 0x10
 
-// poll asks the kernel what f is ready for; without a timeout it waits. It
-// reports false where that cannot be told.
+// poll asks the kernel what f is ready for. Without a timeout it waits. ok is false if the
+// kernel does not say.
 func poll(f *os.File, events int16, timeout *syscall.Timespec) (ready int16, ok bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -26,8 +26,8 @@ func poll(f *os.File, events int16, timeout *syscall.Timespec) (ready int16, ok 
 	return ready, ok
 }
 
-// peerClosed reports whether nobody holds the other end of f any more. poll(2) says
-// so even while there is unread data, which a read cannot.
+// peerClosed reports whether every descriptor of the other end of f is closed. poll(2)
+// sees that even while unread data remains, which a read cannot.
 func peerClosed(f *os.File) bool {
 	ready, ok := poll(f, 0, new(syscall.Timespec))
 	return ok && ready&(pollErr|pollHup) != 0
@@ -39,7 +39,8 @@ func readable(f *os.File) bool {
 	return ok && ready != 0
 }
 
-// waitReady waits until f can be read or written, roughly: who asks tries again.
+// waitReady waits until f can be read or written, or a second has passed. The caller tries
+// again.
 func waitReady(f *os.File, write bool) {
 	events := int16(pollIn)
 	if write {
@@ -48,8 +49,7 @@ func waitReady(f *os.File, write bool) {
 	poll(f, events, &syscall.Timespec{Sec: 1})
 }
 
-// unreadBytes returns how many bytes of a pipe, of which f is either end, nobody has
-// read yet.
+// unreadBytes returns how many bytes of a pipe have not been read yet. f is either end.
 func unreadBytes(f *os.File) int {
 	raw, err := f.SyscallConn()
 	if err != nil {

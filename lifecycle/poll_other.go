@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// peerClosed cannot be told here without a dependency.
+// peerClosed always returns false: without a dependency there is no way to tell.
 func peerClosed(*os.File) bool { return false }
 
-// readable cannot be told either.
+// readable always returns false, for the same reason.
 func readable(*os.File) bool { return false }
 
-// unreadBytes cannot be told either: everything counts as read.
+// unreadBytes always returns 0, so that everything counts as read.
 func unreadBytes(*os.File) int { return 0 }
 
-// waitReady waits a moment: who asks tries again.
+// waitReady waits a moment. The caller tries again.
 func waitReady(*os.File, bool) { time.Sleep(10 * time.Millisecond) }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// The modes of roots. Off is the default because some servers replace the
+// The modes of roots. rootsOff is the default, because some servers replace the
 // directories of their command line by the client's roots.
 const (
 	rootsOff       = "off"
@@ -19,7 +19,7 @@ const (
 	rootsAdvertise = "advertise"
 )
 
-// onReply looks at an answer of the client on its way to the server.
+// onReply sees each answer of the client before the server gets it.
 func (s *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
@@ -33,8 +33,8 @@ func (s *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Ca
 // maxRoots bounds how many of the client's roots are remembered.
 const maxRoots = 100
 
-// rememberRoots remembers which directories the client has named: a server may refuse what
-// lies outside of them, in words like those of a jail.
+// rememberRoots keeps the directories that the client has named as roots. A server may
+// refuse what lies outside of them, with words like those of a jail.
 func (s *server) rememberRoots(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
@@ -55,8 +55,8 @@ func (s *server) rememberRoots(f *mcpproxy.Frame) {
 	s.clientRoots.Store(&dirs)
 }
 
-// answerRootsList answers a roots/list of the server from the policy, where we have
-// declared the capability and not the client: who declares it has to answer
+// answerRootsList answers a roots/list of the server from the policy, if we have declared
+// the capability in the client's name: the party that declares it has to answer
 // (2025-11-25, "Roots, Capabilities").
 func (s *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
 	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
@@ -69,9 +69,9 @@ func (s *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bo
 	return true
 }
 
-// narrowInputs narrows the lists of roots among the answers that a retried
-// request carries (2026-07-28, "Multi round-trip requests"): a map from names to
-// results, of which the one with roots is that of a roots/list.
+// narrowInputs narrows the roots among the answers that a retried request carries
+// (2026-07-28, "Multi round-trip requests"). They are a map from names to results; the
+// result with a member roots answers a roots/list.
 func (s *server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	eachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
@@ -81,7 +81,7 @@ func (s *server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	})
 }
 
-// narrowResult narrows the roots of one result. A list of which all may be read keeps
+// narrowResult narrows the roots of one result. A list whose roots may all be read keeps
 // its bytes.
 func (s *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	eachMember(f.Slice(result), func(name string, at int64, value []byte) {
@@ -95,8 +95,8 @@ func (s *server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	})
 }
 
-// narrow returns the roots of list that the profile lets the server read. One
-// that is wider than what is granted becomes what is granted inside of it.
+// narrow returns the roots of list that the server may read. It replaces a root that is
+// wider than the policy by the granted directories inside of it.
 func (s *server) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
@@ -128,8 +128,8 @@ func (s *server) narrow(list []byte) (narrowed []byte, changed bool) {
 	return rootList(kept), changed
 }
 
-// rootPath returns the path of a root (2025-11-25, "Roots, Data Types": a file://
-// URI). A root that is none tells nothing that the policy could answer for.
+// rootPath returns the path of a root, which is a file:// URI (2025-11-25, "Roots, Data
+// Types"). ok is false for anything else, since the policy says nothing about it.
 func rootPath(raw []byte) (string, bool) {
 	var root struct {
 		URI string `json:"uri"`
@@ -144,7 +144,7 @@ func rootPath(raw []byte) (string, bool) {
 	return path.Clean(u.Path), true
 }
 
-// grantedRoots are the directories in dir that the profile grants, as roots.
+// grantedRoots returns the granted directories inside dir as roots.
 func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
 	for _, granted := range p.Granted(dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()

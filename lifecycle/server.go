@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// server is what concerns one process of a server, or several of which one
-// follows the other.
+// server is the state of one server process, or of processes of which one replaces the
+// other.
 type server struct {
 	client  *client
 	profile *policy.Profile
@@ -25,17 +25,17 @@ type server struct {
 	redact    *diagnostics.Redactor
 	tail      *diagnostics.Tail
 
-	firstCallMark atomic.Int64             // where its stderr was at the first call: see Tail.Mark
-	firstCall     onceTime                 // it has been sent its first call
-	quiet         atomic.Bool              // nobody waits for it: its failures are not told
-	stateless     bool                     // there are others beside it: see diagnostics.Evidence
-	unset         []string                 // granted and not set
-	statement     []byte                   // what messages tell the server of its limits; nil: nothing
-	rootsMode     string                   // the mode
-	clientRoots   atomic.Pointer[[]string] // the directories that the client has answered as its roots
+	firstCallMark atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
+	firstCall     onceTime                 // when the first call was sent
+	quiet         atomic.Bool              // no request waits for the process: its failures are not announced
+	stateless     bool                     // other processes run beside it: see diagnostics.Evidence
+	unset         []string                 // variables that are granted and not set
+	statement     []byte                   // what messages tell the server about its policy; nil: nothing
+	rootsMode     string                   // rootsOff, rootsNarrow or rootsAdvertise
+	clientRoots   atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declaredRoots atomic.Bool              // we have declared the capability in the client's name
-	pendingBytes  atomic.Int64             // bytes of ours that wait for the server: see tell
-	lastJunk      time.Time                // of the goroutine that reads the server
+	pendingBytes  atomic.Int64             // bytes that sendAsync has not written yet
+	lastJunk      time.Time                // used by the goroutine that reads the server
 }
 
 func (s *server) init(c *client, p *policy.Profile) {
@@ -50,8 +50,8 @@ func (s *server) init(c *client, p *policy.Profile) {
 	s.tail = diagnostics.NewTail(s.redact)
 }
 
-// launch starts the program in its jail. That takes milliseconds; where it takes more than
-// a moment, nobody but us can say what is waited for.
+// launch starts the program in its jail. That takes milliseconds. When it takes longer,
+// launch says on stderr that it waits for the jail.
 func (s *server) launch(ctx context.Context) (Process, error) {
 	atMost := ""
 	if limit := s.profile.Startup; limit > 0 {
@@ -80,14 +80,16 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 	return s.client.config.Launcher.Start(ctx, s.profile, s.pipes.serverEnds)
 }
 
-// adopt takes a process on, before anything of it is shown to anybody.
+// adopt makes proc the current process. It hides the secrets of proc before any output is
+// shown.
 func (s *server) adopt(proc Process) {
 	s.redact.AddSecrets(proc.Secrets())
 	s.processes.set(proc)
 	proc.Tell(s.onRemark)
 }
 
-// onRemark tells of what a jail says of itself: the user what is amiss, the log the rest.
+// onRemark passes on what the jail says of itself: warnings to the user, everything to the
+// log.
 func (s *server) onRemark(r confine.Remark) {
 	if r.Warning {
 		s.client.warn("warning: " + r.Text)
@@ -96,7 +98,8 @@ func (s *server) onRemark(r confine.Remark) {
 	s.client.log.Info().Str("server", s.profile.Server).Msg(r.Text)
 }
 
-// warnWaived tells, at each start, which gaps of the plan the user has accepted.
+// warnWaived says on stderr which gaps of the plan the user has waived. It does so at each
+// start.
 func (s *server) warnWaived(plan *confine.Plan) {
 	lines := waivedWarnings(plan)
 	s.client.recordMu.Lock()
@@ -108,8 +111,8 @@ func (s *server) warnWaived(plan *confine.Plan) {
 	}
 }
 
-// waivedWarnings says in words which gaps of a plan the user has accepted, and first of all
-// that there are no namespaces.
+// waivedWarnings returns a line for each gap that the user has waived. If there are no
+// namespaces, the first line says so.
 func waivedWarnings(plan *confine.Plan) (lines []string) {
 	if plan == nil {
 		return nil
@@ -125,15 +128,15 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 	return lines
 }
 
-// pumpStderr shows what the server writes to its stderr, while shows says so, and
-// keeps the end of it for a diagnosis.
+// pumpStderr copies the server's stderr to ours while shows returns true. It always keeps
+// the last lines for a diagnosis.
 func (s *server) pumpStderr(stderr io.Reader, shows func() bool) {
 	shown := diagnostics.NewStderrFilter(s.client.stderr, s.redact)
 	io.Copy(io.MultiWriter(s.tail, gatedWriter{shown, shows}), stderr)
 	shown.Flush()
 }
 
-// gatedWriter lets through what is written while it is open.
+// gatedWriter writes while open returns true, and discards otherwise.
 type gatedWriter struct {
 	to   io.Writer
 	open func() bool
@@ -147,8 +150,8 @@ func (g gatedWriter) Write(b []byte) (int, error) {
 	return g.to.Write(b)
 }
 
-// processHistory are the processes of a session, one after the other. What the jails of
-// the earlier ones recorded belongs to the session.
+// processHistory holds the processes of a session that replace one another. The denials of
+// earlier ones belong to the session too.
 type processHistory struct {
 	mu          sync.Mutex
 	current     Process // nil before the start

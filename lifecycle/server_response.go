@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// failureText returns what a failed answer says, for the diagnosis to read. Decoding
-// is fine here: nothing of it is sent on.
+// failureText returns the text of a failed answer, for the diagnosis. It may decode the
+// frame freely, since none of the decoded text is sent on.
 func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	var b strings.Builder
 	if e.Error.Present() {
@@ -44,24 +44,24 @@ func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
 }
 
-// burst is the silence that separates two bursts of junk.
+// burst is the silence after which another line that is no message is announced again.
 const burst = 5 * time.Second
 
-// stripReserved takes out what a server says in our name.
+// stripReserved removes members with our reserved names from an answer of the server.
 func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
 }
 
-// annotateResult adds to the result of a tool what docs/reference.md "Answers to tool
-// calls" promises, and nothing else: denials to its _meta if there are any, and a
-// block of text if it failed and there is something to say of it.
+// annotateResult adds to an answer to tools/call what docs/reference.md, "Answers to tool
+// calls", promises: the denials, in _meta, if there are any, and a text block if the call
+// failed and we can say something about it. It adds nothing else.
 func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(s.denials(c.Start)) == 0 {
 		return
 	}
 	ev := s.evidence(diagnostics.StageCall, c, c.Start)
-	if n := s.tail.LineCount() - int(s.firstCallMark.Load()); n < tailLines { // what it said of its start was told
+	if n := s.tail.LineCount() - int(s.firstCallMark.Load()); n < tailLines { // lines from the start were announced already
 		ev.Stderr, ev.RawStderr = s.tail.Lines(n), s.tail.RawLines(n)
 	}
 	if failed {
@@ -73,7 +73,7 @@ func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		return
 	}
 	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
-		s.announce(d) // what is usual was told before
+		s.announce(d) // usual denials were announced before
 	}
 	if !failed {
 		s.client.usual.learn(ev.Denials)
@@ -94,8 +94,8 @@ func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 }
 
-// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is no
-// object becomes a member of one: all of its bytes stay.
+// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is
+// no object becomes a member of a new object, with all of its bytes.
 func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
 	switch {
 	case diagnosis == nil:
@@ -108,8 +108,7 @@ func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []by
 	}
 }
 
-// isDiscoveryMethod reports whether a client needs the answer to know what a server
-// offers.
+// isDiscoveryMethod reports whether clients learn from the answer what a server offers.
 func isDiscoveryMethod(method string) bool {
 	switch method {
 	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
@@ -118,10 +117,9 @@ func isDiscoveryMethod(method string) bool {
 	return false
 }
 
-// declinesMethod reports whether an error is how an honest server declines:
-// "Method not found" for what it does not offer, and, to server/discover, what
-// legacy servers say to a request before initialize, or a modern one to a
-// version that it does not speak.
+// declinesMethod reports whether an error is an ordinary way to decline a method: "Method
+// not found"; and, to server/discover, what legacy servers answer to a request before
+// initialize, and modern servers to a version that they do not support.
 func declinesMethod(method, code string) bool {
 	switch code {
 	case "-32601":
@@ -132,12 +130,12 @@ func declinesMethod(method, code string) bool {
 	return false
 }
 
-// tooLargeDiagnosis is the diagnosis of a message beyond the limit.
+// tooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb.
 func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
-		// No code of ours fits; -32603 is JSON-RPC's "Internal error", and the data
-		// says whose it is.
+		// None of our codes fits. -32603 is JSON-RPC's "Internal error"; the data says
+		// that the error is ours.
 		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server,
 	}
 	whose := "a message to it"
@@ -161,8 +159,8 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	return d
 }
 
-// showNonMessage shows what a server printed to its stdout by mistake. It also counts as
-// stderr for a diagnosis: it is often the reason why nothing else follows.
+// showNonMessage writes to stderr what a server wrote to its stdout and is no MCP message.
+// The diagnosis gets the line too: it often says why nothing else follows.
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastJunk) > burst && !f.Blank() {

@@ -4,13 +4,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// maxPendingBytes bounds what waits for a server to read it.
+// maxPendingBytes bounds what sendAsync keeps for a server that does not read.
 const maxPendingBytes = 1 << 20
 
-// sendAsync sends a server a message of ours and does not wait for it: the server may
-// not be reading before we have read on, and of one that hangs the other calls
-// have to time out. One that reads nothing loses what is beyond tellMax. The
-// caller is a task.
+// sendAsync sends a server a message of ours without waiting. The server may not read
+// before we have read what it sends, and the timeouts of other calls must not wait for a
+// server that hangs. What exceeds maxPendingBytes is dropped. Only a task of the session
+// may call it.
 func (s *server) sendAsync(server *mcpproxy.Conn, line []byte) {
 	n := int64(len(line))
 	if waiting := s.pendingBytes.Add(n); server == nil || waiting > maxPendingBytes && waiting > n {

@@ -14,27 +14,27 @@ import (
 // Session says how to run one client session. Only Profile is required.
 type Session struct {
 	Profile  *policy.Profile
-	Launcher Launcher // nil is the strict one: Jail(confine.Launcher{})
+	Launcher Launcher // nil is Jail(confine.Launcher{}), which waives nothing
 
 	// The client: nil is os.Stdin, os.Stdout, os.Stderr. They are not closed.
 	In, Out, Err *os.File
 
 	Warnings []string // printed to Err at the start, a line each, and recorded
 
-	// Sink is given the record of the session whenever a diagnosis was added, and
-	// at the end. It is called by one goroutine at a time. nil keeps no record.
+	// Sink gets the record of the session after each diagnosis and at the end. One
+	// goroutine at a time calls it. nil keeps no record.
 	Sink func(diagnostics.Record)
 
-	// Lost tells why what Sink was given last could not be kept, nil when it was. It is
-	// asked after each Sink, and said on Err once. It may be nil.
+	// Lost returns why the last record that Sink got could not be kept, or nil. It is
+	// called after each Sink. The first error is written to Err. It may be nil.
 	Lost func() error
 
-	// Earlier returns the record of the session before. It is asked at most once, and
-	// only when a host was refused: what the server asks for in every session is told
-	// from what matters. It may be nil.
+	// Earlier returns the record of the session before. It tells which hosts the server
+	// contacts in every session. It is called at most once, and only after a host was
+	// refused. It may be nil.
 	Earlier func() (diagnostics.Record, bool)
 
-	// What only the caller knows of the evidence: see diagnostics.Evidence.
+	// Evidence that only the caller has: see diagnostics.Evidence.
 	InPlace    bool
 	Line       []string
 	Declare    func() []string
@@ -44,39 +44,40 @@ type Session struct {
 	Exists     func(path string) bool
 	Executable func(path string) bool
 
-	// Canonical resolves the symbolic links of a path, for roots that clients name
-	// by other paths than the profile, and as evidence. nil takes paths as they are.
+	// Canonical resolves the symbolic links of a path: of roots, which clients may name
+	// by other paths than the profile, and of paths in evidence. nil leaves paths as
+	// they are.
 	Canonical func(path string) string
 
-	// Linger is how long a session whose start failed waits for the first request
-	// to answer; 0 means 30 s.
+	// Linger is how long a session whose start failed waits for a first request. 0
+	// means 30 s.
 	Linger time.Duration
 
-	// Log is for whoever debugs mcp-jail itself; the zero Logger is off.
+	// Log is for debugging mcp-jail itself. The zero Logger is off.
 	Log zerolog.Logger
 
 	times times // zero: the defaults; tests shorten them
 }
 
-// times are the time-outs that no user needs to set: what clients grant a process
-// before they kill it, and what is left of that.
+// times are the timeouts that users need not set. Most follow from how long clients wait
+// for a process before they kill it.
 type times struct {
 	term         time.Duration // end-of-file to SIGTERM
 	kill         time.Duration // SIGTERM to SIGKILL
-	signal       time.Duration // a signal of the client's to SIGKILL
-	leave        time.Duration // a signal of the client's to our own exit
-	drainIdle    time.Duration // silence on stdout, after the exit, that ends the draining
+	signal       time.Duration // a signal from the client to SIGKILL
+	leave        time.Duration // a signal from the client to our own exit
+	drainIdle    time.Duration // silence after the exit that ends the draining of a pipe
 	drainTotal   time.Duration // all of the draining
-	slowNote     time.Duration // first request to the note that the server is slow
-	slowRepeat   time.Duration // from one such note to the next
-	discover     time.Duration // for which a server may ignore an opening server/discover
-	afterRefusal time.Duration // after the last request that was refused
+	slowNote     time.Duration // first request to the line that says that the server is slow
+	slowRepeat   time.Duration // from one such line to the next
+	discover     time.Duration // how long a server may ignore an opening server/discover
+	afterRefusal time.Duration // from the last refused request to the end of a failed session
 
-	// Where each call has a process of its own:
-	exitGrace     time.Duration // for a process that has answered to end by itself
-	discoveryIdle time.Duration // of silence that ends a discovery process
-	warmIdle      time.Duration // without a call of its tool that ends a spare
-	tick          time.Duration // of the background
+	// Of stateless sessions:
+	exitGrace     time.Duration // how long a worker that has answered may take to end
+	discoveryIdle time.Duration // idle time that ends a discovery worker
+	warmIdle      time.Duration // time without a call of its tool that ends a warm worker
+	tick          time.Duration // interval of the background work
 }
 
 func (s Session) withDefaults() Session {
@@ -102,7 +103,7 @@ func (s Session) withDefaults() Session {
 		{&s.times.term, 5 * time.Second},
 		{&s.times.kill, 2 * time.Second},
 		{&s.times.signal, 600 * time.Millisecond},
-		{&s.times.leave, 800 * time.Millisecond}, // and three times giveUp's moment
+		{&s.times.leave, 800 * time.Millisecond}, // and three times the moment of waitOrInterrupt
 		{&s.times.drainIdle, 250 * time.Millisecond},
 		{&s.times.drainTotal, 3 * time.Second},
 		{&s.times.slowNote, 1500 * time.Millisecond},

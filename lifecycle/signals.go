@@ -5,13 +5,14 @@ import (
 	"os/signal"
 )
 
-// listenForSignals takes SIGPIPE, before anything is written, and the signals that end a session,
-// aside: each is a turn of two threads, and the start need not wait for them. One that
-// comes before ends this process, and the kernel what it has started. An ignored signal
-// would stay ignored in the server.
+// listenForSignals catches SIGPIPE at once, before anything is written. It catches the
+// signals that end a session on a goroutine of its own, since each call costs two thread
+// switches that the start need not wait for. A signal before that ends this process, and
+// the kernel ends what it has started. An ignored signal stays ignored, also in the
+// server.
 func listenForSignals() (ends chan os.Signal, stop func()) {
 	dropped := make(chan os.Signal, 1)
-	if pipe := pipeSignals(); len(pipe) > 0 { // Notify with none would take all
+	if pipe := pipeSignals(); len(pipe) > 0 { // Notify without a signal catches all of them
 		signal.Notify(dropped, pipe...)
 	}
 	ends = make(chan os.Signal, 4)
@@ -19,7 +20,7 @@ func listenForSignals() (ends chan os.Signal, stop func()) {
 	go func() {
 		defer close(taken)
 		for _, sig := range endSignals() {
-			if !signal.Ignored(sig) { // nohup means it
+			if !signal.Ignored(sig) { // as under nohup
 				signal.Notify(ends, sig)
 			}
 		}

@@ -9,10 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// RunStateful runs one client session against one process. It returns how to end: as
-// the server has, by a signal that came before there was one, or with the status 1 when
-// it could not be started or was silent, or 3 when its jail could not be built. The error is that of the launcher; the
-// client, stderr and the record have been told about it already.
+// RunStateful runs one client session against one process. It returns how the program
+// should end: as the server did, by a signal that came before the server ran, with status
+// 1 if the server could not be started or gave no answer, or with status 3 if its jail
+// could not be built. err is the error of the launcher. The client, stderr and the record
+// have it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
 	ends, stop := listenForSignals()
 	defer stop()
@@ -24,9 +25,9 @@ func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) 
 	return r.serve(ctx, ends)
 }
 
-// Refuse answers the requests of a client with a diagnosis, without starting
-// anything: for a configuration that has an error. It prints the diagnosis to
-// stderr, and needs neither a Profile nor a Launcher.
+// Refuse answers each request of a client with a diagnosis and starts nothing. It is for a
+// configuration that has an error. It prints the diagnosis to stderr, and needs neither a
+// Profile nor a Launcher.
 func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 	ends, stop := listenForSignals()
 	defer stop()
@@ -37,8 +38,8 @@ func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
 	r.answerUntilClosed(ctx, ends, d)
 }
 
-// startOrLinger starts a process. When there is none, the session is over and everything
-// was said.
+// startOrLinger starts a process. If that fails, it answers the client with the reason
+// until the session is over; ok is then false.
 func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
 	sig, err := s.start(ctx, ends)
 	switch {
@@ -52,7 +53,7 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 	return confine.Exit{}, true, nil
 }
 
-// start starts the process. A signal that comes meanwhile ends the session.
+// start starts the process. A signal during the start ends the session, and is returned.
 func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
 	if s.server.pipes, err = newPipes(); err != nil {
 		return nil, err
@@ -89,8 +90,8 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	return sig, nil
 }
 
-// serve relays until the process has ended, and returns how it did. One that ends
-// on an opening probe is followed by another.
+// serve relays until the process has ended, and returns its exit. If the server ended on
+// an opening server/discover, serve starts another, once.
 func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
 	for revived := false; ; revived = true {
 		how, exit, drained := s.relay(ctx, ends)

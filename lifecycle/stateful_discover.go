@@ -12,43 +12,43 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// discoverGuard makes a server survive an opening server/discover (2026-07-28,
-// "Discovery": a client that speaks both eras probes with it, and takes any
-// error for a legacy server). A legacy server may end on it, or say nothing. The
-// probe is then answered in its name, and a server that ended is started afresh,
-// once.
+// discoverGuard protects a server from an opening server/discover. A client of both eras
+// sends it first, and takes any error as the answer of a legacy server (2026-07-28,
+// "Discovery"). A legacy server may end on it, or ignore it. Then we answer in its name,
+// and start a server that has ended again, once.
 //
-// Invariant: until over is set, every frame behind the probe is in kept before it
-// is sent, so that a fresh server can be sent what the dead one was; and who
-// sends takes the server under mu, so that no frame reaches the fresh one twice.
+// Invariants. Until disabled is set, every frame after the discover is appended to
+// replayLog before it is sent, so that a restarted server gets what the dead one got. A
+// sender reads the server under mu, so that no frame reaches the restarted server twice.
 type discoverGuard struct {
-	disabled atomic.Bool // nothing to shield (any more)
+	disabled atomic.Bool // there is nothing to protect, or not any more
 
 	mu           sync.Mutex
-	sawFirst     bool   // a frame of the client has come
-	discoverID   []byte // of the probe; nil: the first frame was none
-	discoverSize int    // of the probe as it was sent
-	replayLog    []byte // the frames behind it
-	sent         bool   // the server was sent the probe
+	sawFirst     bool   // the client has sent a frame
+	discoverID   []byte // id of the opening discover; nil: the first frame was something else
+	discoverSize int    // bytes of it as it was sent
+	replayLog    []byte // the frames after it
+	sent         bool   // the server was sent the discover
 	answered     bool   // it was answered, by the server or by us
-	serverEnded  bool   // the server has ended on it: frames wait for another
-	restarted    bool   // the other is there and being sent what was kept: answers wait, too
+	serverEnded  bool   // the server has ended on it: requests wait for the restarted one
+	restarted    bool   // the restarted server is being sent the replayLog: answers wait too
 
-	discoverSent chan struct{} // closed when the probe has been written
-	moreFrames   chan struct{} // a frame came behind the probe
-	ready        event         // frames need not wait for a fresh server (any more)
+	discoverSent chan struct{} // closed when the discover was written
+	moreFrames   chan struct{} // gets a value when a frame follows the discover
+	ready        event         // frames need not wait for a restarted server
 }
 
-// maxReplayLog bounds what is kept behind a probe. Clients wait for its answer: more
-// than a handshake means that it is no probe.
+// maxReplayLog bounds the replayLog. Clients wait for the answer to a probe, so more than
+// a handshake after it means that it is no probe.
 const maxReplayLog = 1 << 20
 
 func (g *discoverGuard) init() {
 	g.discoverSent, g.moreFrames, g.ready.done = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 }
 
-// beforeSend sees each frame of the client before it is sent, while the shield is not
-// over, and returns the server to send it to. probe: the frame is the probe.
+// beforeSend sees each frame of the client before it is sent, until the guard is disabled.
+// It returns the server to send the frame to, and whether the frame is the opening
+// discover.
 func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcpproxy.Conn]) (to *mcpproxy.Conn, probe bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,7 +62,7 @@ func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcp
 		}
 		sent, _ := f.AppendTo(nil)
 		g.discoverID, g.discoverSize, probe = bytes.Clone(f.Messages[0].ID), len(sent), true
-	case isResponse(f) && !g.restarted: // to a request that only this server knows
+	case isResponse(f) && !g.restarted: // only the current server has asked
 	case isResponse(f):
 		g.waitReady()
 	default:
@@ -83,14 +83,14 @@ func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcp
 	return server.Load(), probe
 }
 
-// waitReady waits for the fresh server without mu.
+// waitReady releases mu and waits for the restarted server.
 func (g *discoverGuard) waitReady() {
 	g.mu.Unlock()
 	<-g.ready.done
 	g.mu.Lock()
 }
 
-// markSent notes that the server was sent the probe.
+// markSent notes that the discover was written to the server.
 func (g *discoverGuard) markSent() {
 	g.mu.Lock()
 	g.sent = true
@@ -98,23 +98,23 @@ func (g *discoverGuard) markSent() {
 	close(g.discoverSent)
 }
 
-// markAnswered notes that the probe was answered.
+// markAnswered notes that the discover was answered.
 func (g *discoverGuard) markAnswered() {
 	g.mu.Lock()
 	g.answered = true
 	g.mu.Unlock()
 }
 
-// awaitsAnswer reports whether a probe waits for its answer.
+// awaitsAnswer reports whether the discover was sent and not yet answered.
 func (g *discoverGuard) awaitsAnswer() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.sent && !g.answered
 }
 
-// diedOnDiscover reports whether a server that has ended did so on the probe (unanswered,
-// or answered with an error, and with nothing answered since). From then on
-// frames wait for another.
+// diedOnDiscover reports whether a server that has ended did so on the discover: it did
+// not answer it, or with an error, and has answered nothing since. From then on frames
+// wait for the restarted server.
 func (g *discoverGuard) diedOnDiscover() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,24 +122,24 @@ func (g *discoverGuard) diedOnDiscover() bool {
 	return g.serverEnded
 }
 
-// isDiscover reports whether a request is the probe.
+// isDiscover reports whether a request is the opening discover.
 func (g *discoverGuard) isDiscover(c *mcpproxy.Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.discoverID != nil && bytes.Equal(c.ID, g.discoverID) && string(c.Method) == "server/discover"
 }
 
-// inputUntouched reports whether a server that has left n bytes of its stdin unread
-// has read nothing of what the probe began.
+// inputUntouched reports whether a server that has left n bytes of its stdin unread has
+// read nothing of the discover and what follows it.
 func (g *discoverGuard) inputUntouched(n int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.discoverSize > 0 && n >= g.discoverSize+len(g.replayLog)
 }
 
-// replay makes server the one that the client talks to, sends it what was sent
-// behind the probe, and ends the shield. It does so without mu: a server that is
-// being loaded does not read, and who attends it asks whether a probe is open.
+// replay sends server what followed the discover, makes it the client's server, and
+// disables the guard. It writes without mu: a program that is being loaded does not read,
+// and the goroutine that waits for it calls awaitsAnswer.
 func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
 	g.mu.Lock()
 	kept := g.replayLog
@@ -153,7 +153,7 @@ func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpprox
 	g.ready.set()
 }
 
-// isAnswerableDiscover reports whether a frame is a server/discover that can be answered.
+// isAnswerableDiscover reports whether a frame is a server/discover that we can answer.
 func isAnswerableDiscover(f *mcpproxy.Frame) bool {
 	if f.Batch || len(f.Messages) != 1 || !f.Flaws.IsStrict() || f.Bytes() == nil {
 		return false
@@ -162,7 +162,7 @@ func isAnswerableDiscover(f *mcpproxy.Frame) bool {
 	return e.Kind() == mcpproxy.Request && e.Trackable() && string(e.Method) == "server/discover"
 }
 
-// isResponse reports whether a frame is an answer, or answers, of the client.
+// isResponse reports whether a frame holds answers only.
 func isResponse(f *mcpproxy.Frame) bool {
 	for i := range f.Messages {
 		if f.Messages[i].Kind() != mcpproxy.Response {
@@ -172,9 +172,10 @@ func isResponse(f *mcpproxy.Frame) bool {
 	return len(f.Messages) > 0
 }
 
-// answerDiscover answers the probe in the server's name, unless the server has. No
-// diagnosis is made of it: a legacy server that does not know the method is none.
-// dead: no late answer can come, nor are answers to its requests for another.
+// answerDiscover answers the opening discover in the server's name, unless the server has.
+// It makes no diagnosis: for a legacy server that does not know the method this is no
+// failure. dead says that the server has ended, so that no late answer of it can come, and
+// no other server gets answers to its requests.
 func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard := &s.upstream.guard
 	if dead {
@@ -193,17 +194,17 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard.markAnswered()
 }
 
-// shouldRestart reports whether a server that has ended is to be started afresh. One
-// that was not even reading fails at its start, whatever it was sent; and of a
-// client that has ended something else has to be open.
+// shouldRestart reports whether a server that has ended is to be started again. A server
+// that has read nothing failed at its start, whatever it was sent. If the client has left,
+// something other than the discover has to be open.
 func (s *statefulSession) shouldRestart(how endCause) bool {
 	return !how.signalled && !how.untouched && how.startupTimeout == nil && !s.answered.isSet() && !s.client.gone.isSet() &&
 		(!how.byClient || s.openRequests() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()
 }
 
-// waitForMore waits for what the client says behind a probe that has cost the
-// server its life. Only then is there a reason to start another: clients probe
-// throw-away servers, too.
+// waitForMore waits until the client sends something after a discover that has ended the
+// server. Before that there is no reason for another server: some clients probe a server
+// and throw it away.
 func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
 	guard := &s.upstream.guard
 	select {
@@ -216,7 +217,7 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 		return true
 	case <-s.client.inputEnded:
 		select {
-		case <-guard.moreFrames: // and then it ended
+		case <-guard.moreFrames: // the client sent more before it ended
 			return true
 		default:
 			return false
@@ -228,20 +229,20 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 	return false
 }
 
-// onlyDiscoverOpen reports whether the probe is all that the client has asked.
+// onlyDiscoverOpen reports whether the opening discover is the only open request.
 func (s *statefulSession) onlyDiscoverOpen() bool {
 	return s.upstream.guard.awaitsAnswer() && s.openRequests() == 1
 }
 
-// openRequests counts the requests that nobody has answered.
+// openRequests counts the requests that have no answer.
 func (s *statefulSession) openRequests() (n int) {
 	s.client.proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n
 }
 
-// watchDiscover tells on the channel when the server has ignored a probe for long
-// enough: since it has read it, where that can be seen, because a program that
-// is still being loaded ignores nothing.
+// watchDiscover closes its channel when the server has ignored the discover for
+// times.discover. Where the system tells, the time starts when the server has read it,
+// since a program that is being loaded ignores nothing.
 func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 	guard := &s.upstream.guard
 	ignored := make(chan struct{})

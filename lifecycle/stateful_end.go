@@ -12,21 +12,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// finishRequests answers what is still open and returns how to end.
+// finishRequests answers the open requests after the server's end, and returns how the
+// program should end.
 func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
 	ended := diagnostics.Exit(exit)
 	switch {
 	case how.startupTimeout != nil:
 		s.answerUntilClosed(ctx, ends, *how.startupTimeout)
 		return confine.Exit{Code: statusFailed}
-	case how.signalled, s.client.gone.isSet(): // nobody waits for answers
+	case how.signalled, s.client.gone.isSet(): // no client waits for answers
 		return exit
 	case !s.answered.isSet():
 		if how.byClient && s.client.proxy.Requests.Len() == 0 {
-			return exit // a session without a question
+			return exit // the client has asked nothing
 		}
 		if how.byClient && !how.untouched && s.onlyDiscoverOpen() {
-			// A throw-away server that got only the probe: nobody waits for a reason.
+			// The client has probed the server and thrown it away. It needs no reason.
 			s.answerDiscover("did not answer server/discover", true)
 			return exit
 		}
@@ -41,7 +42,7 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 	d := diagnostics.Diagnose(ev)
 	calls := s.client.claimRequests(anyCall)
 	s.upstream.fail(d)
-	calls = append(calls, s.client.claimRequests(anyCall)...) // came in between
+	calls = append(calls, s.client.claimRequests(anyCall)...) // that came in between
 	if len(calls) == 0 {
 		if !how.byClient && exit.Code != 0 {
 			s.client.announce(d)
@@ -50,8 +51,8 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 	}
 	tell := s.server.diagnose
 	if how.byClient && (exit.Code == 0 || how.killed) {
-		// A client that leaves in the middle of a request (2026-07-28,
-		// subscriptions/listen, always is) gets its answer, but nothing failed.
+		// The client has left during a request, as it always does during a
+		// subscriptions/listen (2026-07-28). It gets an answer, but nothing failed.
 		tell = diagnostics.Diagnose
 	}
 	type request struct{ method, tool string }
@@ -78,36 +79,37 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 
 // endCause is how the life of a process came to its end.
 type endCause struct {
-	byClient       bool // the client closed its end first
-	signalled      bool // the client, or ctx, asked for the end
-	killed         bool // the server did not go by itself when the client had gone
-	untouched      bool // the server has read nothing of what the client sent
-	startupTimeout *diagnostics.Diagnosis
+	byClient       bool                   // the client closed its end first
+	signalled      bool                   // a signal, or ctx, ended the session
+	killed         bool                   // the client had left, and the server ended only by a signal of ours
+	untouched      bool                   // the server has read nothing of what the client sent
+	startupTimeout *diagnostics.Diagnosis // the server gave no first answer in time; else nil
 }
 
-// wait watches over the process until it has ended (protocol, "Ending").
+// wait waits until the process has ended, and ends it when the session is over (package
+// comment, "A stateful server").
 func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc Process, replayed, serverEnded <-chan struct{}) (how endCause) {
 	var term, kill <-chan time.Time
 	boot := startupTimer{session: s}
-	boot.arm() // for what was sent to the one before
+	boot.arm() // for requests that were sent to the server before this one
 	var clientEnded <-chan struct{}
 	answered, cancelled := s.answered.done, ctx.Done()
 	quit := make(chan struct{})
 	defer close(quit)
 	ignored := s.watchDiscover(quit)
-	// A server that does not read keeps us from seeing the end of a client that
-	// has died: nobody would ever signal.
+	// While the server does not read, our reader does not come to the end of the
+	// client's stdin. So look whether a client that has died is the reason.
 	stuck := time.NewTicker(s.client.times.term)
 	defer stuck.Stop()
 	var sent int64
-	look := func() { // while there is something to look at
+	look := func() { // before the pipe is closed
 		if !how.byClient && !how.untouched {
 			how.untouched = s.upstream.guard.inputUntouched(unreadBytes(s.server.pipes.stdin))
 		}
 	}
 	dead, stopHangup := watchHangup(s.client.config.In, s.client.config.Out)
 	defer stopHangup()
-	abandoned := func() { // nobody is left who could grant it time
+	abandoned := func() { // the client has died and grants no time
 		if how.signalled || how.killed {
 			return
 		}
@@ -128,7 +130,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 	for {
 		select {
 		case <-proc.Done():
-			select { // what came first counts, and select does not know
+			select { // a signal that came first counts; select chooses at random
 			case <-ends:
 				how.signalled = true
 				s.client.shortenDeadline()
@@ -140,7 +142,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 			return how
 		case <-replayed:
 			replayed, clientEnded = nil, s.client.inputEnded
-		case <-clientEnded: // everything the client has sent was written
+		case <-clientEnded: // everything that the client sent was written
 			clientEnded, how.byClient = nil, true
 			s.server.pipes.stdin.Close()
 			if !how.signalled && !how.killed {
@@ -149,7 +151,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 			if s.client.gone.isSet() {
 				abandoned()
 			}
-		case <-serverEnded: // nothing can be relayed any more: the same
+		case <-serverEnded: // nothing more can be relayed: as if the client had closed
 			serverEnded = nil
 			look()
 			s.server.pipes.stdin.Close()

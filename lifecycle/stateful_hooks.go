@@ -23,9 +23,9 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 	}
 }
 
-// firstAnswer says which answer ends the start of a server. An error to
-// server/discover does not: it is how a legacy server declines the probe, and it
-// may still hang on what comes next.
+// firstAnswer reports whether an answer ends the startup of a server. An error to
+// server/discover does not: legacy servers decline it so, and may still hang on the next
+// request.
 func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
@@ -39,8 +39,8 @@ func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bo
 	return true
 }
 
-// onResponse looks at an answer on its way to the client. Answers of a server that
-// the jail did not get in the way of keep their bytes.
+// onResponse sees each answer before the client gets it. It changes nothing if the jail
+// did not refuse anything.
 func (s *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
 	if method != "initialize" && !s.checkedStartup {
@@ -61,8 +61,8 @@ func (s *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	}
 }
 
-// reportStartupComplaint tells of what a server that has started says it could not reach. What it
-// wrote before its answer is in the pipe, or has been read.
+// reportStartupComplaint announces what a server that has started says it could not reach.
+// What it wrote before its first answer was read already, or is still in the pipe.
 func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
@@ -75,11 +75,11 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	}
 }
 
-// onOversized answers in place of a message beyond the limit, for its id alone: the
+// onOversized answers the ids of a message that is too large, in place of the message. The
 // session goes on.
 func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	d := s.server.tooLargeDiagnosis(from, f)
-	back := s.client.proxy.Client // where the error goes: to whoever asked
+	back := s.client.proxy.Client // where errors for the client's requests go
 	var call mcpproxy.Call
 	told := false
 	for i := range f.Messages {
@@ -119,13 +119,13 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 			}
 		}
 	}
-	if !told { // nobody waits for it
+	if !told { // it has no id that anything waits for
 		s.client.stderr.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
 	}
 }
 
-// onRequest looks at a request on its way to the server. With the defaults nothing
-// of it is changed.
+// onRequest sees each request before the server gets it. With the default policy it
+// changes nothing.
 func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	s.client.requested.set()
 	if !s.answered.isSet() {
@@ -141,7 +141,7 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	s.server.advertise(f, e)
 }
 
-// tooManyPending answers a request of the server for which there is no more room.
+// tooManyPending answers a request of the server with an error, since too many are open.
 func (s *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))

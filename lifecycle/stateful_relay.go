@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// relay relays until the process has ended. drained: all that it has said has been
-// relayed, and nobody reads it any more.
+// relay relays until the process has ended. drained says that all of its output was
+// relayed and no goroutine reads it any more.
 func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
 	pipes, proc := s.server.pipes, s.server.processes.current
 	server := mcpproxy.NewConn(pipes.stdout, pipes.stdin, s.client.limit())

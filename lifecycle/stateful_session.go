@@ -11,18 +11,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// statefulSession is the session of a stateful server under way.
+// statefulSession is a running session of a stateful server.
 type statefulSession struct {
 	client   *client
 	server   server
 	upstream upstream
 
-	requestSent      chan struct{} // the client has sent a request before the first answer
-	discoverDeclined chan struct{} // the server has answered server/discover with an error
+	requestSent      chan struct{} // gets a value for a request before the first answer
+	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
 	answered         event         // the server has given its first answer
-	refused          chan struct{} // a request was refused
+	refused          chan struct{} // gets a value when a request was refused
 
-	checkedStartup bool // see complaint; of the goroutine that reads the server
+	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
 }
 
 func newStatefulSession(s Session) *statefulSession {
@@ -44,7 +44,7 @@ func newStatefulSession(s Session) *statefulSession {
 	return r
 }
 
-// finish ends the session: see front.finish.
+// finish ends the session: see client.finish.
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.set()
 	s.client.finish(ctx, ends, func() {
@@ -54,9 +54,9 @@ func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	})
 }
 
-// answerUntilClosed answers every request with d until the client has closed its stdin, or
-// has been silent for long enough: errors on server/discover are swallowed by
-// dual-era clients, so the next request needs the same answer.
+// answerUntilClosed answers every request with d until the client has closed its stdin or
+// has been silent for long enough. Clients of both eras hide errors of server/discover, so
+// that the next request needs the same answer.
 func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
 	s.upstream.fail(d)
 	if s.client.inputEnded == nil {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// startupTimer times a server that has been asked and has not given its first
-// answer: from the first request and not from the start, since a server may be
-// silent until it is asked. An error to server/discover is no first answer, but
-// the clock stands still until the next request.
+// startupTimer measures how long a server takes to its first answer. It starts with the
+// first request and not with the process, since a server may be silent until it is asked.
+// An error to server/discover is no first answer, but stops the timer until the next
+// request.
 type startupTimer struct {
 	session      *statefulSession
 	slow, silent <-chan time.Time
 	since        time.Time
-	held         int // notes held back because of the probe
+	held         int // how often sayWaiting has waited for the discover
 }
 
 func (t *startupTimer) arm() {
@@ -29,14 +29,14 @@ func (t *startupTimer) arm() {
 
 func (t *startupTimer) disarm() { t.slow, t.silent = nil, nil }
 
-// restart starts the clock anew for what else was asked.
+// restart starts the timer again for requests that are still open.
 func (t *startupTimer) restart() {
 	t.disarm()
 	t.arm()
 }
 
-// sayWaiting says that the server is slow. Of a probe it says so later, when the server
-// can no longer be one that ignores it.
+// sayWaiting says on stderr that the server has not answered yet. While a server/discover
+// is open, it waits until the server can no longer be one that ignores it.
 func (t *startupTimer) sayWaiting() {
 	s := t.session
 	if t.held < 2 && s.upstream.guard.awaitsAnswer() {

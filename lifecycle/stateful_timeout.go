@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// watchCallTimes answers calls that take too long. The function it returns ends that.
+// watchCallTimes answers calls that take too long, until stop is called.
 func (s *statefulSession) watchCallTimes() (stop func()) {
 	limit := s.server.profile.Call
 	if limit <= 0 {
@@ -31,7 +31,7 @@ func (s *statefulSession) watchCallTimes() (stop func()) {
 	return func() { close(quit) }
 }
 
-// warnSlow says once of a call that half of its time has passed.
+// warnSlow says once of each call that half of its time has passed.
 func (s *statefulSession) warnSlow(now time.Time) {
 	limit := s.server.profile.Call
 	s.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
@@ -42,8 +42,8 @@ func (s *statefulSession) warnSlow(now time.Time) {
 	})
 }
 
-// answerTimedOut answers the calls that have waited longer than the profile allows,
-// and asks the server to stop working on them (MCP, "Cancellation").
+// answerTimedOut answers the calls that have waited longer than the profile allows, and
+// asks the server to stop working on them (MCP, "Cancellation").
 func (s *statefulSession) answerTimedOut(now time.Time) {
 	limit := s.server.profile.Call
 	calls := s.client.claimRequests(func(c *mcpproxy.Call) bool {

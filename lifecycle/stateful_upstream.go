@@ -7,23 +7,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// upstream is the Upstream of a session: the server's process while there is one,
-// then a diagnosis with which every request is answered.
+// upstream is where the client's frames go: to the server while there is one, and after a
+// failure into a diagnosis that answers every request.
 //
-// Invariant: a request is in the table before it is sent, and fail sets failed
-// before the table is emptied. So each request is answered exactly once,
-// whichever comes first.
+// Invariant: a request is in the table before it is sent, and fail sets failed before the
+// table is emptied. So each request is answered exactly once.
 type upstream struct {
 	server    atomic.Pointer[mcpproxy.Conn]
 	guard     discoverGuard
 	failed    atomic.Pointer[diagnostics.Diagnosis]
-	onRefused func(diagnostics.Diagnosis) // after a frame that came when failed was set
+	onRefused func(diagnostics.Diagnosis) // called for each frame after failed is set
 
-	sendsBegun, sendsDone atomic.Int64 // frames for the server: see stuck
+	sendsBegun, sendsDone atomic.Int64 // frames for the server: see sendStalled
 }
 
-// sendStalled reports whether the frame that is being sent is still the one of the
-// last time, in which *last says how many had been begun.
+// sendStalled reports whether the same frame is being sent as at the last call. *last is
+// how many had been begun then.
 func (u *upstream) sendStalled(last *int64) bool {
 	begun := u.sendsBegun.Load()
 	same := begun == *last
@@ -31,13 +30,14 @@ func (u *upstream) sendStalled(last *int64) bool {
 	return same && u.sendsDone.Load() != begun
 }
 
+// fail makes d the answer to every request. The first diagnosis counts.
 func (u *upstream) fail(d diagnostics.Diagnosis) {
 	u.failed.CompareAndSwap(nil, &d)
 	u.guard.ready.set()
 }
 
-// Send implements mcpproxy.Upstream. It never fails: a server that no longer
-// reads is about to end, or to be ended, and then everything open is answered.
+// Send implements mcpproxy.Upstream. It never fails: a server that no longer reads is
+// about to end, and then every open request is answered.
 func (u *upstream) Send(f *mcpproxy.Frame) error {
 	if d := u.failed.Load(); d != nil {
 		u.onRefused(*d)

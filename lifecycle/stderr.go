@@ -10,23 +10,22 @@ import (
 
 const (
 	maxServerStderr = 256 << 10 // of the server's stderr
-	maxOwnStderr    = 64 << 10  // on top of that, for what we say ourselves
+	maxOwnStderr    = 64 << 10  // on top of that, for lines of mcp-jail
 	maxKeptLine     = 4 << 10   // a longer line may be cut
 )
 
-// stderrQueue forwards to the client's stderr without ever blocking who writes to
-// it: there are clients that do not read theirs, and the server must not hang.
-// What does not fit is dropped in whole lines, and the drop is noted where it
-// happened.
+// stderrQueue forwards to the client's stderr and never blocks its writers: some clients
+// do not read their stderr, and the server must not hang. It drops whole lines that do not
+// fit, and says so at the place where they are missing.
 type stderrQueue struct {
 	dst *os.File
 
 	mu       sync.Mutex
 	filled   sync.Cond
 	buf      []byte
-	midline  bool // the last byte accepted was no newline
-	skipping bool // in the middle of a line that is being dropped
-	dropped  int  // lines, not noted yet
+	midline  bool // the last byte that was queued is no newline
+	skipping bool // the rest of the current line is dropped
+	dropped  int  // lines that noteDropped has not reported yet
 	closed   bool
 
 	done chan struct{} // closed when the forwarding goroutine has ended
@@ -56,7 +55,7 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	if room := max(maxServerStderr-len(q.buf), 0); len(p) > room {
 		keep := bytes.LastIndexByte(p[:room], '\n') + 1
 		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < maxKeptLine {
-			keep = end // the end of a line that has been begun
+			keep = end // the rest of a line whose start was queued
 		}
 		p, rest = p[:keep], p[keep:]
 	}
@@ -74,7 +73,7 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Say queues lines of our own.
+// Say queues lines of mcp-jail.
 func (q *stderrQueue) Say(text string) {
 	if text == "" {
 		return
@@ -91,7 +90,7 @@ func (q *stderrQueue) Say(text string) {
 	q.append([]byte(text))
 }
 
-// noteDropped tells of lines that were dropped before this one.
+// noteDropped queues a line that counts the lines dropped before this point.
 func (q *stderrQueue) noteDropped() {
 	if q.dropped == 0 {
 		return
@@ -113,8 +112,8 @@ func (q *stderrQueue) append(p []byte) {
 	q.filled.Signal()
 }
 
-// forward writes what is queued until the queue is closed and empty, or nobody
-// can be written to any more.
+// forward writes what is queued until the queue is closed and empty. After a failed write
+// it discards the rest.
 func (q *stderrQueue) forward() {
 	defer close(q.done)
 	var out []byte
@@ -137,7 +136,7 @@ func (q *stderrQueue) forward() {
 	}
 }
 
-// close writes what is left, for at most wait.
+// close writes the rest of the queue, for at most wait.
 func (q *stderrQueue) close(wait time.Duration) {
 	q.mu.Lock()
 	q.noteDropped()

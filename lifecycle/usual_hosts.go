@@ -9,18 +9,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// usualHosts are the hosts that a server asks for whatever it does: telemetry, a newer
-// version of itself. That they are refused is not why a call fails.
+// usualHosts are the hosts that a server contacts whatever it does, for telemetry or to
+// look for updates. Their refusal is not the reason why a call fails.
 type usualHosts struct {
 	mu      sync.Mutex
 	known   map[string]bool
-	tool    map[string]string // in whose process a host was refused first
+	tool    map[string]string // the tool in whose process a host was first refused
 	earlier func() (diagnostics.Record, bool)
 }
 
-// classify finds out which denials are of habits: those of the session before, those of a
-// process before its first call, and what the processes of several tools have in
-// common. first is nil before that call.
+// classify sets Usual in the denials of usual hosts: those of the session before, those
+// that a process contacts before its first call, and those that processes of several tools
+// contact. first is the time of the first call, or nil before it.
 func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
 	if !slices.ContainsFunc(denials, isHostDenial) {
 		return
@@ -52,7 +52,7 @@ func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
 	}
 }
 
-// learn makes habits of what was refused during a call that went well.
+// learn makes hosts usual that were refused during a call that succeeded.
 func (h *usualHosts) learn(denials []diagnostics.Denial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,4 +63,5 @@ func (h *usualHosts) learn(denials []diagnostics.Denial) {
 	}
 }
 
+// isHostDenial reports whether a denial is of a host.
 func isHostDenial(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
