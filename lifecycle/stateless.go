@@ -19,41 +19,42 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Stateless is what a session needs beyond its Session when each call has a process
-// of its own. Only Tool is required.
+// Stateless holds what a session needs beyond its Session if each call has a process of
+// its own. Only Tool is required.
 type Stateless struct {
-	// Tool resolves the policy of a tool on the host as it is now, and that of the
-	// discovery for "". It is asked for each process, on several goroutines.
+	// Tool resolves the policy of a tool on the host as it is now; "" is the discovery
+	// worker. It is called for each process, by several goroutines.
 	Tool func(name string) (Tool, error)
 	// Declared are the tools that the configuration names.
 	Declared []string
-	// Warm is how many spare processes of a tool to keep ready; nil is none.
+	// Warm returns how many warm workers of a tool to keep ready. nil means none.
 	Warm func(tool string) int
 	// MaxCalls is how many calls run at once; 0 means policy.DefaultMaxConcurrentCalls.
 	MaxCalls int
-	// Catalog keeps what the server lists from session to session; nil is a session
-	// that keeps it for itself.
+	// Catalog keeps the server's lists between sessions. With nil the session keeps
+	// them for itself.
 	Catalog *catalog.Catalog
-	// Version is that of the program: what another one has kept is not used.
+	// Version is the version of the program. What another version has kept is not used.
 	Version string
 }
 
-// Tool is what one tool's processes run under.
+// Tool is what the processes of one tool run under.
 type Tool struct {
 	Profile  *policy.Profile
 	Warnings []string
-	Unset    []string // granted and not set: see diagnostics.Evidence
+	Unset    []string // variables that are granted and not set: see diagnostics.Evidence
 }
 
-// RunStateless runs one client session in which each tools/call has a process of
-// its own, under the policy of its tool, and everything else is answered from the
-// catalogue or by a discovery process under s.Profile. It returns how to end: with 0
-// when the client has left, by the signal that ended it, and, when no process could be
-// started at all, with 1 or 3 as RunStateful does.
+// RunStateless runs one client session in which each tools/call has a process of its own,
+// under the policy of its tool. Everything else is answered from the catalog or by a
+// discovery worker under s.Profile. It returns how the program should end: with 0 when the
+// client has left; by the signal that ended it; and with 1 or 3, as RunStateful does, if
+// no process could be started at all.
 func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
 	return newStatelessSession(s, o).run(ctx)
 }
 
+// run runs the session to its end.
 func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	ends, stop := listenForSignals()
 	defer stop()
@@ -65,44 +66,44 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	return s.wait(ctx, ends)
 }
 
-// statelessSession is the session of a stateless server under way.
+// statelessSession is a running session of a stateless server.
 //
-// Invariant: a request of the client is in requests until somebody claims it, and
-// only who has claimed it answers. So each is answered once, or, when the client has
-// cancelled it, not at all.
+// Invariant: a request of the client is in requests until a goroutine claims it, and only
+// the goroutine that has claimed it answers it. So each request is answered once, or, if
+// the client has cancelled it, not at all.
 type statelessSession struct {
 	client     *client
 	options    Stateless
-	serverName string // of the server
-	idPrefix   string // how the ids of our own requests begin
+	serverName string
+	idPrefix   string // of the ids of our own requests
 
 	mu                  sync.Mutex
 	idle                sync.Cond // requests and answering have become empty
 	requests            map[string]*clientRequest
-	answering           int                      // requests that somebody has claimed and not answered yet
+	answering           int                      // requests that were claimed and are not answered yet
 	queue               []queuedCall             // calls that wait for a slot
-	queuedBytes         int64                    // bytes of theirs
-	running             int                      // calls that have one
-	ended               bool                     // the session is: requests that still come are dropped
-	serverRequests      map[int64]*serverRequest // of processes, by the ids that the client sees
+	queuedBytes         int64                    // their bytes
+	running             int                      // calls that have a slot
+	ended               bool                     // the session is over: requests that still come are dropped
+	serverRequests      map[int64]*serverRequest // of workers, by the ids that the client sees
 	lastServerRequest   int64
 	lastInternalRequest int64
-	latestInfo          *clientInfo          // of the two below, that which was seen last
-	legacyInfo          *clientInfo          // the client's handshake; nil before it
-	modernInfo          *clientInfo          // what its requests say of it in 2026-07-28
-	logLevel            []byte               // of the last logging/setLevel
-	pastDenials         []diagnostics.Denial // of processes that are gone
-	pastRemedies        []diagnostics.Hint   // for those
+	latestInfo          *clientInfo          // the one of the two below that came last
+	legacyInfo          *clientInfo          // of the client's initialize; nil before it
+	modernInfo          *clientInfo          // of the client's modern requests; nil before them
+	logLevel            []byte               // params of the last logging/setLevel
+	pastDenials         []diagnostics.Denial // of workers that are gone
+	pastRemedies        []diagnostics.Hint   // for pastDenials
 	workers             map[*worker]bool
-	anyReady            bool         // a process has become ready
-	startingCalls       atomic.Int32 // calls whose process is being started
-	failureStatus       int          // to exit with when none has
+	anyReady            bool         // a worker has become ready
+	startingCalls       atomic.Int32 // calls whose worker is being started
+	failureStatus       int          // exit status if no worker becomes ready
 
 	wakeup      chan struct{}
 	discoveries [2]discovery
 	cache       listCache
 	pool        pool
-	exiting     chan struct{} // a place for each process that is on its way out
+	exiting     chan struct{} // a place for each worker that is ending
 }
 
 func newStatelessSession(s Session, o Stateless) *statelessSession {
@@ -125,8 +126,8 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	return p
 }
 
-// wait waits for the end of the session. Calls under way when the client has closed
-// its end have the time that a server would have.
+// wait waits for the end of the session. When the client closes its end, open calls get
+// the time that a stateful server would get.
 func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
 	dead, stopHangup := watchHangup(s.client.config.In, s.client.config.Out)
@@ -179,8 +180,8 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 	return confine.Exit{Code: s.failureStatus}
 }
 
-// goTask starts a task for who reads the client, and is no task itself. When the
-// session is over nobody waits for one any more.
+// goTask starts a task of the session. It is for the goroutine that reads the client,
+// which is no task itself. When the session is over it does nothing.
 func (s *statelessSession) goTask(task func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,8 +190,8 @@ func (s *statelessSession) goTask(task func()) {
 	}
 }
 
-// waitAnswered waits until every request of the client is answered, and the answers
-// are sent.
+// waitAnswered waits until every request of the client is answered and every answer was
+// written.
 func (s *statelessSession) waitAnswered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +200,8 @@ func (s *statelessSession) waitAnswered() {
 	}
 }
 
-// abandonRequests ends what is open when the session is over: with d, or without an answer
-// where there is none. Only finish may wait for a client that does not read it.
+// abandonRequests ends what is open at the end of the session: with d, or without an
+// answer if d is nil. It does not wait for a client that does not read; finish does.
 func (s *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
 	s.mu.Lock()
 	s.ended = true
@@ -217,6 +218,7 @@ func (s *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
 	})
 }
 
+// openRequests returns the requests that are not claimed.
 func (s *statelessSession) openRequests() (all []*clientRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +228,8 @@ func (s *statelessSession) openRequests() (all []*clientRequest) {
 	return all
 }
 
-// warnWaived tells, once, which gaps the user has accepted.
+// warnWaived says which gaps of a plan the user has waived. It says each line once in a
+// session.
 func (s *statelessSession) warnWaived(plan *confine.Plan) {
 	for _, line := range waivedWarnings(plan) {
 		s.client.recordMu.Lock()
@@ -238,23 +241,24 @@ func (s *statelessSession) warnWaived(plan *confine.Plan) {
 	}
 }
 
-// maxDenials bounds what is remembered of the jails that are gone.
+// maxDenials bounds the denials that are kept of workers that are gone.
 const maxDenials = 1000
 
-// allDenials are those of all processes, for the record.
+// allDenials returns the denials of all workers, and the rules that would grant them, for
+// the record.
 func (s *statelessSession) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
 	s.mu.Lock()
 	all, remedies := s.pastDenials[:len(s.pastDenials):len(s.pastDenials)], s.pastRemedies[:len(s.pastRemedies):len(s.pastRemedies)]
 	children := slices.Collect(maps.Keys(s.workers))
 	s.mu.Unlock()
-	for _, w := range children { // a jail may take its time to tell
+	for _, w := range children { // without mu: a jail may take a while to answer
 		denials, more := w.server.recordedDenials()
 		all, remedies = append(all, denials...), appendHints(remedies, more)
 	}
 	return all, remedies
 }
 
-// removeWorker takes out a process.
+// removeWorker removes a worker that has ended, and keeps its denials.
 func (s *statelessSession) removeWorker(w *worker) {
 	denials, remedies := w.server.recordedDenials()
 	s.mu.Lock()
@@ -266,7 +270,7 @@ func (s *statelessSession) removeWorker(w *worker) {
 	}
 }
 
-// appendHints appends what is not there yet: each process of a tool is refused the same.
+// appendHints appends the hints that are new. Workers of one tool are refused the same.
 func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 	for _, h := range more {
 		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }

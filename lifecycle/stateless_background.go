@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// wake has background look.
+// wake makes background run a round now.
 func (s *statelessSession) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
@@ -15,8 +15,8 @@ func (s *statelessSession) wake() {
 	}
 }
 
-// background does what no request waits for: it keeps spares ready, verifies what the
-// catalogue has answered, and ends what is idle.
+// background does the work that no request waits for: it refills the pool, revalidates
+// cached answers, and stops idle workers.
 func (s *statelessSession) background(ctx context.Context) {
 	ticker := time.NewTicker(s.client.times.tick)
 	defer ticker.Stop()

@@ -14,31 +14,31 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// listCache is what is known of a server: what it has answered to a client's handshake
-// and to requests for lists, in this session or an earlier one.
+// listCache holds what the server has answered to a client's handshake and to requests for
+// lists, in this session or an earlier one.
 type listCache struct {
 	mu           sync.Mutex
 	entries      map[string]*cacheEntry
-	tools        map[string]bool // all that were ever listed: clients remember them
-	partialTools []string        // of a list that is not complete; nil when its first part is not known
-	logging      bool            // the server knows logging levels
-	rechecked    time.Time       // when a change of lists was last looked at, at once
+	tools        map[string]bool // every tool that was ever listed: clients remember them
+	partialTools []string        // tools of the list that is being read; nil without its first page
+	logging      bool            // the server has the capability logging
+	rechecked    time.Time       // when a list_changed last led to a request at once
 }
 
-// cacheEntry are the answers to one client.
+// cacheEntry holds the answers to one client.
 type cacheEntry struct {
-	key   string // "" when nothing can be kept for other sessions
+	key   string // in the catalog; "" if nothing may be kept for other sessions
 	entry *catalog.Entry
-	stale []string // names of answers that are to be verified
+	stale []string // names of answers that are to be revalidated
 
-	unsaved bool // there is something to be put to disk
-	saving  bool // somebody does it
+	unsaved bool // entry has changed since it was last written
+	saving  bool // save is running
 
-	changed   bool      // the server has said so, and nobody has looked yet
-	rechecked time.Time // when somebody has looked for that reason
+	changed   bool      // the server has sent list_changed since rechecked
+	rechecked time.Time // when that last made the answers stale
 }
 
-// cached is an answer from the catalogue.
+// cached is an answer from the cache.
 type cached struct {
 	value   []byte
 	failure bool
@@ -51,7 +51,7 @@ func (a cached) member() string {
 	return "result"
 }
 
-// isCacheable reports whether answers to the method are kept.
+// isCacheable reports whether answers to a method are kept.
 func isCacheable(method string) bool {
 	switch method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -60,14 +60,14 @@ func isCacheable(method string) bool {
 	return false
 }
 
-// markStale has an answer verified.
+// markStale makes background ask for an answer again.
 func (e *cacheEntry) markStale(name string) {
 	if !slices.Contains(e.stale, name) {
 		e.stale = append(e.stale, name)
 	}
 }
 
-// entryFor returns what is known to one client. The caller holds mu.
+// entryFor returns the entry of a client. The caller holds mu.
 func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	id := h.eraName() + string(h.key)
 	if known := l.entries[id]; known != nil {
@@ -83,7 +83,7 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	}
 	print, err := catalog.Fingerprint(p.client.config.Profile)
 	if err != nil {
-		p.client.log.Info().Err(err).Msg("what the server lists is not kept for other sessions")
+		p.client.log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
 		return known
 	}
 	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: p.client.config.Profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
@@ -93,8 +93,8 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	return known
 }
 
-// lookup returns the answer to a request, if it is known. One of an earlier session is
-// verified in the background.
+// lookup returns the cached answer to a request. It marks an answer of an earlier session
+// stale, so that it is revalidated.
 func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
@@ -121,14 +121,14 @@ func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequ
 	return cached{a.Result, false}, true
 }
 
-// withRemainingTTL is a result with what is left of its time: the client counts from when it
-// gets it.
+// withRemainingTTL returns a result whose ttlMs is the time that is left, since the client
+// counts from when it gets the result.
 func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 	left := max(a.TTL-now.Sub(a.Stored), 0).Milliseconds()
 	return replaceMember(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
 }
 
-// store keeps an answer.
+// store keeps an answer, if it may be kept.
 func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
@@ -153,7 +153,7 @@ func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientReque
 	l.set(s, l.entryFor(s, info), name, a)
 }
 
-// invalidate takes nothing for known any more, in this session.
+// invalidate forgets the answers to a client, for this session.
 func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
 	if info == nil {
 		return
@@ -163,15 +163,15 @@ func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
 	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
 }
 
-// isPartial reports whether an answer is part of a list only: what a cursor means,
-// another process may not know.
+// isPartial reports whether an answer is one page of a list. Another process may not know
+// the cursor, so pages are not kept.
 func isPartial(name string, result []byte) bool {
 	part := strings.Contains(name, `"cursor"`)
 	eachMember(result, func(name string, _ int64, _ []byte) { part = part || name == "nextCursor" })
 	return part
 }
 
-// set puts an answer into the catalogue, and that to disk, aside. The caller holds
+// set puts an answer into the cache and starts writing it to the catalog. The caller holds
 // mu.
 func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a catalog.Answer) {
 	entry.entry.Answers[name] = a
@@ -185,8 +185,8 @@ func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a c
 	}
 }
 
-// save puts an entry to disk until there is nothing new of it. There is one at a time,
-// so that what is older never replaces what is newer.
+// save writes an entry to the catalog until it has no changes. Only one save runs for an
+// entry, so that an older state never replaces a newer one.
 func (l *listCache) save(p *statelessSession, known *cacheEntry) {
 	for {
 		l.mu.Lock()
@@ -199,12 +199,13 @@ func (l *listCache) save(p *statelessSession, known *cacheEntry) {
 		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
 		l.mu.Unlock()
 		if err := p.options.Catalog.Put(p.serverName, known.key, entry); err != nil {
-			p.client.log.Info().Err(err).Msg("what the server lists could not be kept for other sessions")
+			p.client.log.Info().Err(err).Msg("the server's lists could not be written to the catalog")
 		}
 	}
 }
 
-// noteLogging notes what an answer to a handshake tells of the server.
+// noteLogging notes from an answer to initialize whether the server has the capability
+// logging.
 func (l *listCache) noteLogging(method string, result []byte) {
 	if method != "initialize" {
 		return
@@ -217,6 +218,7 @@ func (l *listCache) noteLogging(method string, result []byte) {
 	l.logging = json.Unmarshal(result, &r) == nil && r.Capabilities.Logging != nil
 }
 
+// hasLogging reports whether the server has the capability logging.
 func (l *listCache) hasLogging() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// What bounds the calls that wait for a slot.
+// Bounds of the calls that wait for a slot.
 const (
 	maxQueuedCalls = 4096
 	maxQueuedBytes = 64 << 20 // bytes
 )
 
-// queueCall gives a call a slot, or its place in the queue: first in, first out.
+// queueCall gives a call a slot, or puts it at the end of the queue.
 func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
-	// Its time runs while it waits.
+	// The timeout includes the time in the queue.
 	context.AfterFunc(ctx, s.limitCallTime(rq))
 	s.mu.Lock()
 	switch {
@@ -28,7 +28,7 @@ func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 		s.goTask(func() { s.runCall(ctx, rq) })
 		return
 	case len(s.queue) == 0 || len(s.queue) < maxQueuedCalls && s.queuedBytes+rq.frame.Size <= maxQueuedBytes:
-		if s.requests[rq.key()] == rq { // not cancelled meanwhile, nor out of time
+		if s.requests[rq.key()] == rq { // not cancelled or timed out meanwhile
 			s.queue = append(s.queue, queuedCall{ctx, rq})
 			s.queuedBytes += rq.frame.Size
 		}
@@ -49,7 +49,7 @@ type queuedCall struct {
 	rq  *clientRequest
 }
 
-// dequeue takes out a request that no longer waits for a slot. The caller holds mu.
+// dequeue removes a request from the queue, if it is there. The caller holds mu.
 func (s *statelessSession) dequeue(rq *clientRequest) {
 	i := slices.IndexFunc(s.queue, func(w queuedCall) bool { return w.rq == rq })
 	if i >= 0 {
@@ -58,7 +58,7 @@ func (s *statelessSession) dequeue(rq *clientRequest) {
 	}
 }
 
-// startNext gives a slot that has become free to the call that has waited longest.
+// startNext passes a free slot to the call that has waited longest.
 func (s *statelessSession) startNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,11 +71,11 @@ func (s *statelessSession) startNext() {
 	s.client.tasks.Go(func() { s.runCall(w.ctx, w.rq) })
 }
 
-// runCall runs one call in a process of its own.
+// runCall runs one call in a worker of its own.
 func (s *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
 	defer s.startNext()
-	for spare := true; ; spare = false {
-		w, d := s.workerFor(ctx, rq, spare)
+	for warm := true; ; warm = false {
+		w, d := s.workerFor(ctx, rq, warm)
 		if d == nil {
 			w.waitLogLevel(ctx)
 		} else {
@@ -87,7 +87,7 @@ func (s *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
 			return
 		}
 		again := s.serveCall(ctx, w, rq)
-		s.exiting <- struct{}{} // there are never more on their way out than may run
+		s.exiting <- struct{}{} // never more workers are ending than calls may run
 		s.client.tasks.Go(func() {
 			w.waitForLateMessages()
 			w.stop()
@@ -100,10 +100,10 @@ func (s *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
 	}
 }
 
-// workerFor returns a process for a call: a spare if there is one and it may be one,
-// else a new one, past its handshake.
-func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, spare bool) (*worker, *diagnostics.Diagnosis) {
-	if rq.tool == "" { // which stands for the discovery and its policy
+// workerFor returns a worker for a call, past its handshake: a warm one, if there is one
+// and warm is set, else a new one.
+func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
+	if rq.tool == "" { // "" is the discovery worker, with a policy of its own
 		d := s.client.announce(diagnostics.Diagnosis{
 			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
 			What: fmt.Sprintf("server %q: a call of a tool without a name", s.serverName),
@@ -119,7 +119,7 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, spa
 	if d != nil {
 		return nil, d
 	}
-	if spare {
+	if warm {
 		if w := s.takeWarm(rq.tool, info, t.Profile); w != nil {
 			return w, nil
 		}
@@ -140,7 +140,7 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, spa
 	return w, nil
 }
 
-// resolveTool finds the policy of a tool on the host as it is now.
+// resolveTool resolves the policy of a tool on the host as it is now.
 func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
 	t, err := s.options.Tool(tool)
 	if err == nil {
@@ -152,8 +152,8 @@ func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosi
 	return t, &d
 }
 
-// serveCall has a process do a call. again: a spare has ended before it had read any of
-// it, which is no failure of the call.
+// serveCall passes a call to a worker and waits for its end. again says that a warm worker
+// has ended before it read any of the call; that is no failure of the call.
 func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientRequest) (again bool) {
 	at := w.assign(ctx, rq)
 	if at == nil {
@@ -162,7 +162,7 @@ func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientR
 	select {
 	case <-rq.done:
 		return false
-	case <-ctx.Done(): // the session ends
+	case <-ctx.Done(): // the session is over
 		s.dropRequest(rq)
 		return false
 	case <-w.ended:
@@ -178,8 +178,7 @@ func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientR
 	return false
 }
 
-// limitCallTime answers a call when it has taken longer than it may. The function that it
-// returns ends that.
+// limitCallTime answers a call when it has taken too long, until stop is called.
 func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 	limit := s.client.config.Profile.Call
 	if limit <= 0 {
@@ -196,8 +195,8 @@ func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 	return func() { late.Stop(); slow.Stop() }
 }
 
-// callTimedOut is the diagnosis of a call that takes too long; its process is asked to stop
-// working on it (MCP, "Cancellation").
+// callTimedOut returns the diagnosis of a call that has taken too long, and asks its
+// worker to stop working on it (MCP, "Cancellation").
 func (s *statelessSession) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
 	s.mu.Lock()
 	c := rq.worker

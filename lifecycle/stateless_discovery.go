@@ -10,18 +10,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// discovery is the process, under the default policy, that is asked what is no call of
-// a tool: one for each era, since a server may settle for the era of what it hears
-// first. It is started when it is needed, and ends when it no longer is.
+// discovery is a worker under the default policy that answers requests that are no calls
+// of tools. There is one for each era, since a server may settle for the era of its first
+// message. It is started when it is needed and stopped when it is idle.
 type discovery struct {
 	mu              sync.Mutex
 	worker          *worker
-	initializeReply *mcpproxy.Frame // its answer to the handshake; nil in the modern era
+	initializeReply *mcpproxy.Frame // its answer to initialize; nil in the modern era
 	failed          failedStart
 }
 
-// failedStart is a start that failed: those who waited for it need not wait for
-// another.
+// failedStart is a start that failed. Requests that waited for it share the failure and
+// start no other worker.
 type failedStart struct {
 	at     time.Time
 	info   *clientInfo
@@ -29,15 +29,15 @@ type failedStart struct {
 	why    *diagnostics.Diagnosis
 }
 
-// discoveryWorker returns the running discovery process of an era, and its answer to the
-// client's handshake.
+// discoveryWorker returns the discovery worker of an era and its answer to the client's
+// initialize. It starts the worker if there is none.
 func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	d := &s.discoveries[eraIndex(era)]
 	since := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if w := d.worker; w != nil {
-		// In the modern era each request says for itself who asks.
+		// In the modern era each request describes its client.
 		if !isClosed(w.proc.Done()) && (era == mcpproxy.Modern || w.info.matches(info)) {
 			w.touch()
 			return w, d.initializeReply, nil
@@ -51,14 +51,14 @@ func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era
 	w, greeting, why := s.startDiscovery(ctx, info)
 	if why == nil {
 		d.worker, d.initializeReply = w, greeting
-	} else if ctx.Err() == nil { // not only that nobody waits
+	} else if ctx.Err() == nil { // the request was not just cancelled
 		d.failed = failedStart{time.Now(), info, greeting, why}
-		s.cache.invalidate(s, info) // before anybody hears of it: a server that does not start offers nothing
+		s.cache.invalidate(s, info) // before the failure is answered: a server that does not start offers nothing
 	}
 	return w, greeting, why
 }
 
-// startDiscovery starts a discovery process and takes it through the handshake.
+// startDiscovery starts a discovery worker and takes it through the handshake.
 func (s *statelessSession) startDiscovery(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	t, why := s.resolveTool("")
 	if why != nil {
@@ -77,6 +77,7 @@ func (s *statelessSession) startDiscovery(ctx context.Context, info *clientInfo)
 	return w, greeting, nil
 }
 
+// eraIndex returns the place of an era in discoveries.
 func eraIndex(era mcpproxy.Era) int {
 	if era == mcpproxy.Modern {
 		return 1
@@ -84,7 +85,7 @@ func eraIndex(era mcpproxy.Era) int {
 	return 0
 }
 
-// removeDiscovery takes out a discovery process: what comes now is for another one.
+// removeDiscovery makes the next request start another discovery worker.
 func (s *statelessSession) removeDiscovery(w *worker) {
 	for i := range s.discoveries {
 		d := &s.discoveries[i]
@@ -96,7 +97,7 @@ func (s *statelessSession) removeDiscovery(w *worker) {
 	}
 }
 
-// stopIdleDiscovery ends discovery processes that nobody has asked anything for a while.
+// stopIdleDiscovery stops discovery workers that have been idle for times.discoveryIdle.
 func (s *statelessSession) stopIdleDiscovery(now time.Time) {
 	for i := range s.discoveries {
 		d := &s.discoveries[i]
@@ -111,7 +112,7 @@ func (s *statelessSession) stopIdleDiscovery(now time.Time) {
 	}
 }
 
-// stopWhenIdle ends a process when nobody waits for an answer of it any more.
+// stopWhenIdle stops a worker when it has answered all of its requests.
 func (w *worker) stopWhenIdle() {
 	w.mu.Lock()
 	for len(w.requests)+len(w.waiters) > 0 && !w.removed {
@@ -121,7 +122,7 @@ func (w *worker) stopWhenIdle() {
 	w.stop()
 }
 
-// stopDiscovery ends them all.
+// stopDiscovery stops the discovery workers.
 func (s *statelessSession) stopDiscovery() {
 	for i := range s.discoveries {
 		d := &s.discoveries[i]
@@ -137,14 +138,14 @@ func (s *statelessSession) stopDiscovery() {
 	}
 }
 
-// touch notes that the process is of use.
+// touch makes the idle time of a worker start again.
 func (w *worker) touch() {
 	w.mu.Lock()
 	w.lastUsed = time.Now()
 	w.mu.Unlock()
 }
 
-// idleTime is how long nothing has been asked of the process.
+// idleTime returns for how long the worker has had no request.
 func (w *worker) idleTime(now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +155,8 @@ func (w *worker) idleTime(now time.Time) time.Duration {
 	return now.Sub(w.lastUsed)
 }
 
-// answerInitialize answers a client's handshake: from the catalogue, or with what the
-// discovery process has answered to the same.
+// answerInitialize answers the client's initialize: from the cache, or with what the
+// discovery worker has answered to the same request.
 func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if info == nil {
@@ -180,8 +181,9 @@ func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientReque
 	s.respondWith(rq, "result", stripCapabilities(greeting.Slice(e.Result), false))
 }
 
-// answerDiscover answers server/discover, in the name of a server that ends on it or
-// ignores it, too: see shield.
+// answerDiscover answers server/discover: from the cache, or with the discovery worker's
+// answer. If the worker ends on it or ignores it, the session answers in its name: see
+// discoverGuard.
 func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if a, ok := s.cache.lookup(s, info, rq); ok {
@@ -240,14 +242,15 @@ func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest
 	}
 }
 
-// declineDiscover answers the probe in the server's name.
+// declineDiscover answers server/discover in the server's name.
 func (s *statelessSession) declineDiscover(rq *clientRequest, why string) {
 	s.client.log.Info().Str("server", s.serverName).Str("why", why).Msg("answered server/discover in the server's name")
 	text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", s.serverName, why)
 	s.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, jsonString(text), jsonString(s.serverName)))
 }
 
-// answerFromDiscovery has the discovery process answer, unless the catalogue knows.
+// answerFromDiscovery answers a request from the cache, or has the discovery worker answer
+// it.
 func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if isCacheable(rq.method) {
@@ -284,7 +287,7 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 		if isClosed(rq.done) {
 			return
 		}
-		if !again && w.notRead(at) { // it was on its way out
+		if !again && w.notRead(at) { // it was ending when the request came
 			continue
 		}
 		stage := diagnostics.StageCall
@@ -298,16 +301,16 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 	}
 }
 
-// stripCapabilities is what a server says it can, without what needs a process that lives on:
-// to tell of changes, and to work on tasks. In the legacy era we tell ourselves when
-// the lists of tools or prompts have changed.
+// stripCapabilities removes from an answer to a handshake the capabilities that need a
+// process that lives on: notifications of changes, and tasks. listChanged of tools and
+// prompts stays in the legacy era, since we send those notifications ourselves.
 func stripCapabilities(result []byte, modern bool) []byte {
 	return replaceMember(result, "capabilities", func(capabilities []byte) []byte {
 		capabilities = filterMembers(capabilities, func(name string) bool { return name != "tasks" })
 		capabilities = replaceMember(capabilities, "resources", func(r []byte) []byte {
 			return filterMembers(r, func(name string) bool { return name != "subscribe" && name != "listChanged" })
 		})
-		if modern { // subscriptions/listen is acknowledged with the empty filter
+		if modern { // acknowledgeSubscription honours no filter
 			for _, kind := range []string{"tools", "prompts"} {
 				capabilities = replaceMember(capabilities, kind, func(r []byte) []byte {
 					return filterMembers(r, func(name string) bool { return name != "listChanged" })

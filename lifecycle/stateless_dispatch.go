@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// readClient reads the client until it ends, which is no error.
+// readClient reads the client until its end, which is no error.
 func (s *statelessSession) readClient(ctx context.Context) error {
 	for {
 		f, err := s.client.proxy.Client.Next()
@@ -26,8 +26,8 @@ func (s *statelessSession) readClient(ctx context.Context) error {
 	}
 }
 
-// dispatch takes a frame of the client to where it belongs. It does not wait for any
-// process: what cancels a call must not stand behind it.
+// dispatch passes on a frame of the client. It waits for no process: a cancellation must
+// not wait behind the call that it cancels.
 func (s *statelessSession) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
@@ -55,9 +55,9 @@ func (s *statelessSession) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	}
 }
 
-// dispatchMessage takes one message, whose frame is ours now.
+// dispatchMessage passes on one message. It owns the frame.
 func (s *statelessSession) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) {
-	if f.Oversized { // a part of a batch that could not be read again
+	if f.Oversized { // a message of a batch that could not be read back
 		s.rejectOversized(f)
 		return
 	}
@@ -90,7 +90,8 @@ func (s *statelessSession) dispatchMessage(ctx context.Context, f *mcpproxy.Fram
 	f.Close()
 }
 
-// dispatchRequest begins the work on a request, in the order in which they came.
+// dispatchRequest begins the work on a request. Requests are begun in the order in which
+// they came.
 func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	switch {
@@ -98,7 +99,7 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 		rq.era, rq.info = mcpproxy.Legacy, s.recordInitialize(rq.frame, e)
 	case rq.era == mcpproxy.Modern:
 		rq.info = s.recordModern(rq.frame, e)
-	default: // it says nothing of the client, which then has said it before
+	default: // the request does not describe the client; an earlier one did
 		rq.era, rq.info = s.currentClient()
 	}
 	switch rq.method {
@@ -121,16 +122,15 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 	}
 }
 
-// acknowledgeSubscription acknowledges a subscription to nothing (2026-07-28, "Subscriptions": the
-// acknowledgement names what of the filter is honoured). It ends with the session, or
-// when the client cancels it.
+// acknowledgeSubscription acknowledges a subscription to nothing: the acknowledgement
+// names the part of the filter that is honoured (2026-07-28, "Subscriptions"). The
+// subscription ends with the session, or when the client cancels it.
 func (s *statelessSession) acknowledgeSubscription(rq *clientRequest) {
 	ack := append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`), rq.id...)
 	s.noteSendError(s.client.proxy.Client.Inject(append(ack, `},"notifications":{}}}`...)))
 }
 
-// endSubscriptions ends the subscriptions when the client has closed its end: it waits for
-// nothing else.
+// endSubscriptions ends the subscriptions when the client has closed its end.
 func (s *statelessSession) endSubscriptions() {
 	for _, rq := range s.openRequests() {
 		if rq.method == "subscriptions/listen" {
@@ -139,10 +139,10 @@ func (s *statelessSession) endSubscriptions() {
 	}
 }
 
-// onNotification takes a notification of the client.
+// onNotification handles a notification of the client.
 func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	switch string(e.Method) {
-	case "notifications/initialized": // each process gets its own
+	case "notifications/initialized": // each worker gets one of ours
 		f.Close()
 	case "notifications/cancelled":
 		s.onCancelled(f, e)
@@ -152,7 +152,7 @@ func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelop
 			return
 		}
 		f.Close()
-	default: // such as that the roots have changed: to everybody whom it may concern
+	default: // such as that the roots have changed: it goes to every worker
 		if !strings.HasPrefix(string(e.Method), "notifications/") { // a call without an id, say
 			s.client.sayOnce(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered; it was dropped", e.Method))
 			f.Close()
@@ -169,8 +169,8 @@ func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelop
 	}
 }
 
-// onCancelled takes the client's word that it no longer waits for a request. The
-// process that works on it is told, and then ended: it works on nothing else.
+// onCancelled handles the cancellation of a request. The worker of the request is told and
+// then stopped, since it works on nothing else.
 func (s *statelessSession) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	s.mu.Lock()
 	rq := s.requests[mcpproxy.IDKey(e.Cancels)]
@@ -184,14 +184,14 @@ func (s *statelessSession) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 		return
 	}
 	if w != nil {
-		w.queue.tryEnqueue(f) // it is ended in any case
+		w.queue.tryEnqueue(f) // if the queue is full it is lost; the worker is stopped anyway
 	} else {
 		f.Close()
 	}
 	s.dropRequest(rq)
 }
 
-// readyWorkers are the processes that run and are past their handshake.
+// readyWorkers returns the workers that are past their handshake.
 func (s *statelessSession) readyWorkers() (all []*worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,19 +11,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// clientInfo is what the client has said of itself: the handshake that each process gets.
+// clientInfo is what the client has said of itself. Each worker is given it in a
+// handshake.
 type clientInfo struct {
 	era  mcpproxy.Era
-	key  []byte // of what a server's answers may depend on
-	line []byte // legacy: the client's initialize; modern: a server/discover of ours in its name
+	key  []byte // the parts of it that a server's answers may depend on
+	line []byte // legacy: the client's initialize; modern: a server/discover of ours
 }
 
-// matches reports whether a process that was greeted with one can serve who says the
-// other.
+// matches reports whether a worker with one clientInfo can serve a client with the other.
 func (i *clientInfo) matches(other *clientInfo) bool {
 	return i == other || i != nil && other != nil && i.era == other.era && bytes.Equal(i.key, other.key)
 }
 
+// eraOrLegacy returns the era, or Legacy if i is nil.
 func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
 	if i == nil {
 		return mcpproxy.Legacy
@@ -31,6 +32,7 @@ func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
 	return i.era
 }
 
+// eraName returns the era as the catalog names it.
 func (i *clientInfo) eraName() string {
 	if i.era == mcpproxy.Modern {
 		return "modern"
@@ -38,8 +40,8 @@ func (i *clientInfo) eraName() string {
 	return "legacy"
 }
 
-// requestFor is a request of ours in the client's name: that which catalog.Request
-// calls so.
+// requestFor returns a request of ours in the client's name. name is what catalog.Request
+// returns.
 func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
 	if params == nil {
@@ -55,8 +57,8 @@ func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s,"params":%s}`+"\n", jsonString(string(method)), params))
 }
 
-// recordInitialize remembers the client's initialize, to be replayed to each process.
-// One that is not held in memory cannot be: nil.
+// recordInitialize keeps the client's initialize, to replay it to each worker. It returns
+// nil if the frame is not held in memory.
 func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	line, whole := f.AppendTo(nil)
 	if !whole {
@@ -72,8 +74,8 @@ func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envel
 	return info
 }
 
-// recordModern remembers what a modern request says of the client (2026-07-28,
-// "Request metadata").
+// recordModern keeps what a modern request says of the client (2026-07-28, "Request
+// metadata").
 func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	const prefix = "io.modelcontextprotocol/"
 	key := filterMembers(f.Slice(e.ParamsMeta), func(name string) bool {
@@ -91,15 +93,15 @@ func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	return s.modernInfo
 }
 
-// latestClientInfo is how the client has introduced itself last.
+// latestClientInfo returns the clientInfo that came last.
 func (s *statelessSession) latestClientInfo() *clientInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latestInfo
 }
 
-// infoFor is what a process for requests of that era has to go through; nil when
-// the client has not introduced itself, which is then the server's to refuse.
+// infoFor returns the clientInfo for workers of an era, or nil if the client has sent
+// none. A request without it goes to the server, which may refuse it.
 func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +111,8 @@ func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
 	return s.legacyInfo
 }
 
-// currentClient is how the client has said who it is, for a request that does not say it:
-// by its handshake, else with its requests of 2026-07-28.
+// currentClient returns the clientInfo for a request that does not carry it: that of the
+// client's initialize, else that of its modern requests.
 func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +122,8 @@ func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
 	return mcpproxy.Legacy, s.legacyInfo
 }
 
-// handshake takes a process through the client's handshake and returns the answer to it.
-// A modern one needs none.
+// handshake takes a worker through the client's handshake and returns the answer to
+// initialize. Modern workers need no handshake.
 func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
 	info := w.info
 	if info == nil || info.era == mcpproxy.Modern {
@@ -152,8 +154,8 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 	return answer, nil
 }
 
-// markReady notes that a process works. From then on it hears what the client says to
-// everybody, and first what it has said already.
+// markReady makes a worker receive what the client sends to all workers, and first the log
+// level that the client has set.
 func (w *worker) markReady() {
 	s, room := w.session, true
 	s.mu.Lock()
@@ -167,6 +169,7 @@ func (w *worker) markReady() {
 	}
 }
 
+// forTool returns " for tool NAME", or nothing for a discovery worker.
 func (w *worker) forTool() string {
 	if w.tool == "" {
 		return ""
@@ -174,7 +177,7 @@ func (w *worker) forTool() string {
 	return fmt.Sprintf(" for tool %q", w.tool)
 }
 
-// startupFailure is the diagnosis of a process that gave no first answer.
+// startupFailure returns the diagnosis of a worker that gave no first answer.
 func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer reply
 	if errors.As(err, &answer) {

@@ -17,8 +17,8 @@ var (
 	errTimeout = errors.New("the process is silent")
 )
 
-// reply is what has become of a request of our own: an answer that is held in memory,
-// or why it cannot be used.
+// reply is the outcome of a request of ours: an answer that is held in memory, or the
+// reason why it cannot be used.
 type reply struct {
 	frame    *mcpproxy.Frame
 	rejected *diagnostics.Diagnosis
@@ -27,7 +27,7 @@ type reply struct {
 // Error implements error.
 func (r reply) Error() string { return r.rejected.What }
 
-// result returns the answer, if it is one.
+// result returns the answer, or the reason as an error.
 func (r reply) result() (*mcpproxy.Frame, error) {
 	if r.rejected != nil {
 		return nil, r
@@ -35,7 +35,8 @@ func (r reply) result() (*mcpproxy.Frame, error) {
 	return r.frame, nil
 }
 
-// tooLargeToBuffer is the diagnosis of an answer to us that is beyond what is held in memory.
+// tooLargeToBuffer returns the diagnosis of an answer to a request of ours that is too
+// large to be held in memory.
 func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
 		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
@@ -44,7 +45,8 @@ func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	}
 }
 
-// request sends a request of our own and waits for the answer.
+// request sends a request of ours and waits for the answer. limit bounds the wait; 0 means
+// no bound.
 func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
 	s := w.session
 	s.mu.Lock()
@@ -92,7 +94,7 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	}
 }
 
-// waiter removes the place where the answer to a request of our own is waited for.
+// waiter removes and returns the channel on which request waits for an answer, or nil.
 func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// setLogLevel answers for the server, if it has said that it knows levels, and has each
-// process told from then on.
+// setLogLevel answers logging/setLevel in the server's name, if the server has the
+// capability logging, and passes the level to each worker that runs or is started later.
 func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
@@ -34,8 +34,8 @@ func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	s.respondWith(rq, "result", []byte("{}"))
 }
 
-// logLevelRequest is the client's logging/setLevel with an id of ours, for one process. The
-// caller holds mu.
+// logLevelRequest returns the client's logging/setLevel for one worker, with an id of
+// ours. The caller holds mu.
 func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
 	s.lastInternalRequest++
 	id := jsonString(fmt.Sprintf("%s%d", s.idPrefix, s.lastInternalRequest))
@@ -43,9 +43,9 @@ func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
 	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, s.logLevel))
 }
 
-// waitLogLevel waits until the process has answered the last logging/setLevel: servers may
-// work on requests in any order, and the client has had its answer before it went on.
-// One that does not answer within times.probe is not waited for.
+// waitLogLevel waits until the worker has answered the last logging/setLevel, or
+// times.discover has passed. Servers may work on requests in any order, and the client had
+// its answer before it sent the call.
 func (w *worker) waitLogLevel(ctx context.Context) {
 	soon := time.NewTimer(w.client.times.discover)
 	defer soon.Stop()
@@ -57,13 +57,15 @@ func (w *worker) waitLogLevel(ctx context.Context) {
 	}
 }
 
-// logLevelUpdate is a logging/setLevel under way. The zero one is none.
+// logLevelUpdate is a logging/setLevel that a worker has been sent. The zero value is
+// none.
 type logLevelUpdate struct {
 	mu   sync.Mutex
 	key  string
 	over chan struct{}
 }
 
+// sent notes the id of a logging/setLevel.
 func (l *logLevelUpdate) sent(id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +75,7 @@ func (l *logLevelUpdate) sent(id []byte) {
 	l.key = mcpproxy.IDKey(id)
 }
 
-// answered reports whether a message is the answer.
+// answered reports whether a message is the answer to it.
 func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,6 +87,7 @@ func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	return true
 }
 
+// done returns a channel that is closed when there is no open logging/setLevel.
 func (l *logLevelUpdate) done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

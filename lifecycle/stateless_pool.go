@@ -10,21 +10,21 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pool are processes that were started ahead: jailed under the policy of a tool,
-// past the client's handshake, and given to one call each. They are for the tools
-// that were called last, and there are never more of them, ready or on their way, than
-// calls may run at once.
+// pool holds warm workers. A warm worker was started before there was a call for it, under
+// the policy of its tool. It is past the client's handshake and gets one call. The tools
+// that were called last have precedence. Warm workers, those that are being started
+// included, are never more than calls may run at once.
 type pool struct {
 	mu          sync.Mutex
 	ready       []*worker
 	tools       map[string]*warmTool
-	order       []string // the tools, the one called last first
-	starting    int      // workers that are being started, of all tools
-	maxStarting int      // bounds them: calls come first
-	closed      bool     // the session is
+	order       []string // the tools; the one called last comes first
+	starting    int      // warm workers that are being started, of all tools
+	maxStarting int      // bounds starting, so that calls come first
+	closed      bool     // no worker is added any more
 }
 
-// warmTool is what is known of a tool's spares.
+// warmTool is the state of one tool in the pool.
 type warmTool struct {
 	starting int
 	failures int       // in a row
@@ -32,7 +32,8 @@ type warmTool struct {
 	used     time.Time
 }
 
-// registerTools tells which tools there are.
+// registerTools adds the tools that the server lists to the pool, if they are to have warm
+// workers.
 func (s *statelessSession) registerTools(tools []string) {
 	pool := &s.pool
 	pool.mu.Lock()
@@ -47,7 +48,7 @@ func (s *statelessSession) registerTools(tools []string) {
 	s.wake()
 }
 
-// touchTool notes a call: the tool comes first from now on.
+// touchTool puts a tool that was called first in the pool's order.
 func (s *statelessSession) touchTool(tool string) {
 	pool := &s.pool
 	pool.mu.Lock()
@@ -60,16 +61,16 @@ func (s *statelessSession) touchTool(tool string) {
 	s.wake()
 }
 
-// takeWarm hands out a spare of a tool that lives, went through that handshake, and is
-// held by what the policy means now: a file may have come that is to be hidden. Those
-// that are held by something else are ended.
-func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *policy.Profile) (spare *worker) {
+// takeWarm takes a warm worker for a call, or returns nil. The worker has to be alive,
+// past the same handshake, and jailed by what the policy means now: files that have to be
+// hidden may have appeared since. It kills workers under an older meaning of the policy.
+func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *policy.Profile) (found *worker) {
 	pool := &s.pool
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	key := ""
 	pool.ready = slices.DeleteFunc(pool.ready, func(w *worker) bool {
-		if spare != nil || w.tool != tool || !w.info.matches(info) || isClosed(w.proc.Done()) {
+		if found != nil || w.tool != tool || !w.info.matches(info) || isClosed(w.proc.Done()) {
 			return false
 		}
 		if key == "" && w.server.profile != profile {
@@ -79,16 +80,16 @@ func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *poli
 			s.client.tasks.Go(w.kill)
 			return true
 		}
-		spare = w
+		found = w
 		return true
 	})
-	return spare
+	return found
 }
 
-// refillPool ends the spares that are of no use any more and starts those that are
-// wanted.
+// refillPool kills warm workers that are of no use any more and starts those that are
+// missing.
 func (s *statelessSession) refillPool(ctx context.Context, now time.Time) {
-	if s.options.Warm == nil || s.startingCalls.Load() > 0 { // what somebody waits for comes first
+	if s.options.Warm == nil || s.startingCalls.Load() > 0 { // calls that wait for a worker come first
 		return
 	}
 	useless, wanted := s.pool.plan(now, s.options.MaxCalls, s.client.times.warmIdle, s.options.Warm, func(w *worker) bool {
@@ -102,8 +103,8 @@ func (s *statelessSession) refillPool(ctx context.Context, now time.Time) {
 	}
 }
 
-// plan takes out the spares that are useless, and names the tools to start one for,
-// which count as being started from then on.
+// plan removes the workers that are of no use, and names the tools to start workers for.
+// It counts these as being started.
 func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(string) int, fits func(*worker) bool) (useless []*worker, wanted []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +140,8 @@ func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(strin
 	return useless, wanted
 }
 
-// startWarm starts a spare and makes it ready. One that fails is nobody's failure
-// but its own: the next call starts its process itself and is told what is wrong.
+// startWarm starts a warm worker and adds it to the pool. Its failure is not announced:
+// the next call starts a worker itself and gets the reason.
 func (s *statelessSession) startWarm(ctx context.Context, tool string) {
 	w := s.newWarmWorker(ctx, tool)
 	pool := &s.pool
@@ -157,7 +158,7 @@ func (s *statelessSession) startWarm(ctx context.Context, tool string) {
 		old = append(old, w)
 	default:
 		t.failures = 0
-		// What the policy means on this host may have changed since the others.
+		// What the policy means on this host may have changed since the others started.
 		pool.ready = slices.DeleteFunc(pool.ready, func(other *worker) bool {
 			if other.tool == tool && other.server.profile.Key() != w.server.profile.Key() {
 				old = append(old, other)
@@ -174,8 +175,8 @@ func (s *statelessSession) startWarm(ctx context.Context, tool string) {
 	s.wake()
 }
 
-// newWarmWorker starts a process and waits until it is ready for a call; nil when it
-// cannot be.
+// newWarmWorker starts a worker and waits until it is ready for a call. It returns nil if
+// that fails.
 func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *worker {
 	info := s.latestClientInfo()
 	t, err := s.options.Tool(tool)
@@ -187,7 +188,7 @@ func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *work
 		return nil
 	}
 	if _, d = w.handshake(ctx); d == nil && info.era == mcpproxy.Modern {
-		// There is no handshake to be past. That it answers shows that it is loaded.
+		// The modern era has no handshake. An answer shows that the program is loaded.
 		f := mcpproxy.Parse(info.line)
 		w.server.advertise(f, &f.Messages[0])
 		_, err = w.request(ctx, f, w.server.profile.Startup)
@@ -199,7 +200,7 @@ func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *work
 	return w
 }
 
-// stopPool ends all of them, for good.
+// stopPool kills all warm workers and closes the pool.
 func (s *statelessSession) stopPool() {
 	pool := &s.pool
 	pool.mu.Lock()

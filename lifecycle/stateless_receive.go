@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// read takes what the process says to where it belongs.
+// read reads what the worker writes, and passes it on.
 func (w *worker) read() {
 	hooks := mcpproxy.Hooks{
 		Junk: w.onNonMessage,
@@ -20,7 +20,7 @@ func (w *worker) read() {
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
 		switch {
 		case f.Flaws.Ambiguous():
-			// Who asked must not be decided by which of two readings is taken.
+			// Two readings of the message may name different requests.
 			w.rejectReply(f, diagnostics.Diagnosis{
 				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
 				What: fmt.Sprintf("server %q: a message of it can be read in more than one way", w.session.serverName),
@@ -38,16 +38,16 @@ func (w *worker) read() {
 	})
 }
 
-// showsStderr reports whether the client is to see what the process writes to its stderr:
-// not what each says alike while it starts. That is told when something fails.
+// showsStderr reports whether the user sees the worker's stderr now. What workers write
+// while they start is the same for each, and is shown only when something fails.
 func (w *worker) showsStderr() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.active || w.tool == ""
 }
 
-// onNonMessage takes a line of the process's stdout that is no message. What each prints
-// alike while it starts is told once.
+// onNonMessage handles a line of the worker's stdout that is no message. A line that
+// workers write while they start is reported once.
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	if w.showsStderr() {
 		w.server.showNonMessage(f)
@@ -59,7 +59,7 @@ func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	}
 }
 
-// rejectReply answers in place of an answer that cannot be passed on.
+// rejectReply answers requests with d, in place of an answer that cannot be passed on.
 func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	said := false
 	for i := range f.Messages {
@@ -88,8 +88,8 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 }
 
-// takeRequest removes the request that a message answers, if it is one of this process: no
-// process can answer what another was asked.
+// takeRequest removes and returns the request that a message answers, or nil. A worker can
+// only answer its own requests.
 func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil
@@ -102,9 +102,9 @@ func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
 	return rq
 }
 
-// onMessage takes one message of the process.
+// onMessage handles one message of the worker.
 func (w *worker) onMessage(f *mcpproxy.Frame) {
-	if f.Oversized { // a part of a batch that could not be read again
+	if f.Oversized { // a message of a batch that could not be read back
 		w.rejectReply(f, w.server.tooLargeDiagnosis(mcpproxy.FromServer, f))
 		return
 	}
@@ -133,11 +133,11 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 	}
 }
 
-// onResponse takes an answer of the process.
+// onResponse handles an answer of the worker.
 func (w *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if len(e.Reserved) > 0 {
 		stripReserved(f, e)
-		if line, whole := f.AppendTo(nil); whole { // nor is it to be kept
+		if line, whole := f.AppendTo(nil); whole { // so that the cache does not keep it either
 			f = mcpproxy.Parse(line)
 			e = &f.Messages[0]
 		}
@@ -173,10 +173,10 @@ func (w *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	w.session.forwardResponse(rq, f)
 }
 
-// forwards reports whether a notification of the process is for the client: what a
-// process says before it has a request to work on is not. What it logs behind its
-// answer is: some libraries send notifications on the side. That lists have changed is
-// said by us, when they have.
+// forwards reports whether the client gets a notification of the worker. It gets none from
+// before the worker has a request. It does get log messages after the answer, which some
+// libraries send concurrently. We send list_changed ourselves, after the lists were
+// compared.
 func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":
@@ -199,29 +199,29 @@ func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	return w.isWorking()
 }
 
-// isWorking reports whether the process works on a request of the client, or may.
+// isWorking reports whether the worker has an open request of the client. A discovery
+// worker that has had one counts as working.
 func (w *worker) isWorking() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.requests) > 0 || w.active && w.tool == ""
 }
 
-// mayRequest reports whether a request of the process is for the client: a question is
-// taken for one of the call that the client sees. A spare has none, and who has
-// answered has none any more. The roots are asked for ahead by many, and show nobody
-// anything.
+// mayRequest reports whether the worker may send this request to the client. The client
+// takes a question for a part of the call that it has sent, so a worker without an open
+// request may not ask. Many servers list the roots before their first request; that shows
+// the user nothing.
 func (w *worker) mayRequest(method string) bool {
 	return method == "roots/list" || method == "ping" || w.isWorking()
 }
 
-// refuseRequest answers a request of the process.
+// refuseRequest answers a request of the worker with an error.
 func (w *worker) refuseRequest(e *mcpproxy.Envelope, why string) {
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	w.trySend(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: `+why+`"}}`...)))
 }
 
-// ownsToken reports whether a progress token is that of a request which the process works
-// on: of others' it has nothing to say.
+// ownsToken reports whether a progress token belongs to a request of this worker.
 func (w *worker) ownsToken(token []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

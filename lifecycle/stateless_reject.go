@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// rejectAmbiguous refuses a frame that two readers of JSON could understand
-// differently: the jail has to be that of the tool which the server will run.
+// rejectAmbiguous refuses a frame that two JSON readers could read differently: the jail
+// has to be that of the tool that the server will run.
 func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
 	s.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
@@ -19,16 +19,16 @@ func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
 	})
 }
 
-// rejectOversized refuses a message of the client beyond the limit.
+// rejectOversized refuses a message of the client that exceeds message_mb.
 func (s *statelessSession) rejectOversized(f *mcpproxy.Frame) {
 	var i server
 	i.init(s.client, s.client.config.Profile)
 	s.reject(f, i.tooLargeDiagnosis(mcpproxy.FromClient, f))
 }
 
-// reject answers every request in a frame with d, as a batch where it is one, and
-// tells it the processes that wait for one of its answers. Nothing is said to an id
-// that may be another one, or that a request under way has.
+// reject answers every request in a frame with d, in a batch if the frame is one. It tells
+// workers that wait for an answer in the frame. It does not answer an id that readers
+// could read differently, or that an open request has.
 func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	var answers [][]byte
 	told := false
@@ -60,8 +60,8 @@ func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	s.client.announce(d)
 }
 
-// idsOf are the ids that readers could see in a message, as raw tokens. Of a message
-// that is not held in memory it is the one that the envelope says.
+// idsOf returns the ids that readers could see in a message, as JSON tokens. If the
+// message is not held in memory, it returns the id of the envelope.
 func idsOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
 	object := f.Slice(e.Self)
 	if object == nil {
@@ -75,14 +75,14 @@ func idsOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
 	return ids
 }
 
-// isOpen reports whether a request with that id is under way.
+// isOpen reports whether an open request has that id.
 func (s *statelessSession) isOpen(id []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[mcpproxy.IDKey(id)] != nil
 }
 
-// rejectOther answers what is neither a request nor an answer nor a notification.
+// rejectOther refuses a message that is no request, no answer and no notification.
 func (s *statelessSession) rejectOther(f *mcpproxy.Frame) {
 	s.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,

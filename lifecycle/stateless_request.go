@@ -18,34 +18,35 @@ type clientRequest struct {
 	era          mcpproxy.Era
 	frame        *mcpproxy.Frame
 	start        time.Time
-	batch        *mcpproxy.Batch // of the batch that it came in; nil outside of one
-	info         *clientInfo     // how the client had introduced itself when it came; nil: not yet
+	batch        *mcpproxy.Batch // the batch that it came in, or nil
+	info         *clientInfo     // what the client had said of itself by then, or nil
 
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
-	worker     *worker // who works on it; under perCall.mu
+	worker     *worker // that works on it; under statelessSession.mu
 	cancel     context.CancelFunc
 }
 
-// key is what requests are known by.
+// key returns the key of the request in tables.
 func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
 
-// call is the request as diagnoses want it.
+// call returns the request in the form that diagnoses take.
 func (r *clientRequest) call() *mcpproxy.Call {
 	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start}
 }
 
-// cacheName is what the answer is kept under; ok is false for what must not be.
+// cacheName returns the name under which the answer is cached. ok is false if it must not
+// be cached.
 func (r *clientRequest) cacheName() (name string, ok bool) {
 	e := &r.frame.Messages[0]
 	if r.method == "initialize" || r.method == "server/discover" {
-		return r.method, true // what they say of the client is known already
+		return r.method, true // what they say of the client is part of the entry's key
 	}
 	return catalog.Request(r.method, r.frame.Slice(e.Params))
 }
 
-// addRequest remembers a request. It reports false when its id is in use: an answer could
-// not say which of the two it is for.
+// addRequest enters a request into the table. ok is false if its id is in use: an answer
+// could not say which of the two requests it is for.
 func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
 	e := &f.Messages[0]
 	rq := &clientRequest{
@@ -65,7 +66,7 @@ func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, ba
 	return rq, ctx, true
 }
 
-// claim gives the right to answer a request to the first who asks.
+// claim gives the first caller, and only that one, the right to answer a request.
 func (s *statelessSession) claim(rq *clientRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,7 @@ func (s *statelessSession) claim(rq *clientRequest) bool {
 	return true
 }
 
-// closeRequest ends what was begun for a request that has been claimed.
+// closeRequest ends everything that was begun for a claimed request.
 func (s *statelessSession) closeRequest(rq *clientRequest) {
 	close(rq.done)
 	rq.cancel()
@@ -94,7 +95,8 @@ func (s *statelessSession) closeRequest(rq *clientRequest) {
 	rq.frame.Close()
 }
 
-// forwardResponse sends the answer of a process: the frame, with the edits that were made.
+// forwardResponse sends the client a worker's answer, with the edits that were made in the
+// frame.
 func (s *statelessSession) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 	if !s.claim(rq) {
 		return
@@ -120,7 +122,7 @@ func (s *statelessSession) respond(rq *clientRequest, line []byte) {
 	}
 }
 
-// respondClaimed is reply, for who has claimed the request.
+// respondClaimed sends an answer of ours to a request that the caller has claimed.
 func (s *statelessSession) respondClaimed(rq *clientRequest, line []byte) {
 	defer s.closeRequest(rq)
 	if rq.batch == nil {
@@ -130,14 +132,14 @@ func (s *statelessSession) respondClaimed(rq *clientRequest, line []byte) {
 	s.noteSendError(rq.batch.Inject(line))
 }
 
-// dropRequest forgets a request that gets no answer.
+// dropRequest closes a request that gets no answer.
 func (s *statelessSession) dropRequest(rq *clientRequest) {
 	if s.claim(rq) {
 		s.dropClaimed(rq)
 	}
 }
 
-// dropClaimed is drop, for who has claimed the request.
+// dropClaimed closes a request that gets no answer and that the caller has claimed.
 func (s *statelessSession) dropClaimed(rq *clientRequest) {
 	if rq.batch != nil {
 		s.noteSendError(rq.batch.Drop())
@@ -150,28 +152,28 @@ func (s *statelessSession) fail(rq *clientRequest, d diagnostics.Diagnosis) {
 	s.respond(rq, d.ErrorFrame(rq.id))
 }
 
-// respondWith answers with a result that we have kept, or made.
+// respondWith answers with a "result" or an "error" from the cache or of our own.
 func (s *statelessSession) respondWith(rq *clientRequest, name string, value []byte) {
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), rq.id...)
 	line = append(append(append(line, `,"`...), name...), `":`...)
 	s.respond(rq, append(append(line, value...), "}\n"...))
 }
 
-// sendToClient sends the client a frame of a process. It ends in a line end even if that was
-// the last of the process: the session goes on.
+// sendToClient sends the client a frame of a worker. It adds a missing line end, since the
+// session goes on.
 func (s *statelessSession) sendToClient(f *mcpproxy.Frame) {
 	s.noteSendError(s.client.proxy.Client.Send(f))
 	s.noteSendError(s.client.proxy.Client.EndLine())
 }
 
-// noteSendError notices a client that no longer reads.
+// noteSendError ends the session if err says that the client no longer reads.
 func (s *statelessSession) noteSendError(err error) {
-	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // which is about the frame
+	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // ErrGone is about the frame
 		s.client.gone.set()
 	}
 }
 
-// decline answers in our own name that a method is not to be had here.
+// decline answers that a method is not available in a stateless session.
 func (s *statelessSession) decline(rq *clientRequest, why string) {
 	s.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}}`,
 		jsonString("mcp-jail: "+why), jsonString(s.serverName), jsonString(rq.method)))

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// revalidate asks the server again for what the client was given of an earlier session,
-// and tells the client when it is something else by now.
+// revalidate asks the server again for stale answers, which the client was given from an
+// earlier session, and tells the client which lists have changed.
 func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 	info := s.infoFor(era)
 	if info == nil {
@@ -34,7 +34,7 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 	for _, name := range todo {
 		answer := greeting
 		if name != "initialize" {
-			// Without an answer nothing is known to be true.
+			// Without an answer the cached one is dropped.
 			answer, _ = w.request(ctx, info.requestFor(name), w.server.profile.Startup)
 		}
 		if ctx.Err() != nil {
@@ -44,15 +44,15 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 			changed[listKind(name)] = true
 		}
 	}
-	for _, kind := range []string{"tools", "prompts"} { // that is what is offered: see pruned
+	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves these two
 		if changed[kind] && era != mcpproxy.Modern {
 			s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 		}
 	}
 }
 
-// applyAnswer takes the server's answer of now, nil for none, in the place of a kept one,
-// and reports whether it is another.
+// applyAnswer replaces a cached answer by the server's answer of now, or removes it if
+// that is nil. It reports whether they differ.
 func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name str
 	}
 	switch {
 	case ok && keep && bytes.Equal(before.Result, a.Result):
-		entry.entry.Answers[name] = a // on disk it keeps its age: it is not kept for ever
+		entry.entry.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
 		return false
 	case keep:
 		l.set(s, entry, name, a)
@@ -78,14 +78,14 @@ func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name str
 	return !ok || !bytes.Equal(before.Result, a.Result)
 }
 
-// listKind is what a kept answer lists.
+// listKind returns what a cached answer lists, such as "tools".
 func listKind(name string) string {
 	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
 	return string(kind)
 }
 
-// onListChanged has lists that a server says have changed asked for anew. A server may say
-// so whenever it is asked, or without end: it is taken at its word once a tick.
+// onListChanged handles a list_changed of the server. A server may send it after each
+// request, or without end, so the lists are asked for once a tick.
 func (s *statelessSession) onListChanged(era mcpproxy.Era) {
 	info := s.infoFor(era)
 	if info == nil {
@@ -102,7 +102,8 @@ func (s *statelessSession) onListChanged(era mcpproxy.Era) {
 	}
 }
 
-// markAllStale doubts every list when the server has said that they have changed.
+// markAllStale marks every list stale if the server has sent list_changed, at most once in
+// pause.
 func (e *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
 	if !e.changed || now.Sub(e.rechecked) < pause {
 		return

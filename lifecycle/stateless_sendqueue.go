@@ -8,14 +8,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// maxSendQueue bounds what waits for a process that does not read. Then who sends
-// waits, as for any server.
+// maxSendQueue bounds the bytes that wait for a worker that does not read. Beyond it,
+// enqueue waits.
 const maxSendQueue = 64 << 20
 
-// sendQueue are the frames that wait for a process, so that nobody else waits while one
-// of them is being read.
+// sendQueue holds the frames for a worker, so that the senders do not wait while the
+// worker reads one of them.
 type sendQueue struct {
-	written *countingWriter // to the process
+	written *countingWriter // the worker's stdin
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  []queuedFrame
@@ -23,16 +23,17 @@ type sendQueue struct {
 	closed  bool
 }
 
-// queuedFrame is a frame in an outbox.
+// queuedFrame is a frame in a sendQueue.
 type queuedFrame struct {
 	frame    *mcpproxy.Frame
-	delivery *delivery // nil: nobody will ask
+	delivery *delivery // nil if the sender does not ask
 }
 
-// delivery is where in the stream to a process a frame begins, once it has begun.
+// delivery tells where in the stream to a worker a frame begins. It is set when the frame
+// is begun.
 type delivery struct{ startsAfter atomic.Int64 }
 
-// offset tells how many bytes stand before the frame; ok is false when none of it was
+// offset returns how many bytes precede the frame. ok is false if none of the frame was
 // sent.
 func (d *delivery) offset() (at int64, ok bool) {
 	n := d.startsAfter.Load()
@@ -41,8 +42,8 @@ func (d *delivery) offset() (at int64, ok bool) {
 
 func (q *sendQueue) init(written *countingWriter) { q.changed.L, q.written = &q.mu, written }
 
-// enqueue queues a frame, which is the outbox's from then on. It waits for room until ctx
-// is done: a process that reads nothing must not hold who writes to it for ever.
+// enqueue queues a frame, which belongs to the queue from then on. It waits for room until
+// ctx is done: a worker that does not read must not hold its senders for ever.
 func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
@@ -61,7 +62,7 @@ func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery
 	q.append(f, at)
 }
 
-// tryEnqueue is put for who must not wait. It reports false when there is no room.
+// tryEnqueue queues a frame without waiting. It reports false if there is no room.
 func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,6 +74,8 @@ func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	return true
 }
 
+// full reports whether a frame would exceed the bound. A frame that is alone may be
+// larger.
 func (q *sendQueue) full(f *mcpproxy.Frame) bool { return q.size > 0 && q.size+f.Size > maxSendQueue }
 
 // append queues a frame. The caller holds mu.
@@ -86,7 +89,7 @@ func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
 	q.changed.Broadcast()
 }
 
-// close takes nothing more. What waits is still sent.
+// close makes the queue discard further frames. Those in the queue are still sent.
 func (q *sendQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +103,7 @@ func (q *sendQueue) isClosed() bool {
 	return q.closed
 }
 
-// writeTo sends what is queued until the outbox is closed and empty.
+// writeTo sends the queued frames until the queue is closed and empty.
 func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	for {
 		q.mu.Lock()
@@ -118,7 +121,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		if next.delivery != nil {
 			next.delivery.startsAfter.Store(q.written.n.Load() + 1)
 		}
-		to.Send(next.frame) // one that no longer reads is about to end
+		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
 		q.mu.Lock()
 		q.size -= next.frame.Size
@@ -128,7 +131,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	}
 }
 
-// isPending reports whether anything is still to be sent.
+// isPending reports whether a frame is queued or being sent.
 func (q *sendQueue) isPending() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

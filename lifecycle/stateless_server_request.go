@@ -7,24 +7,24 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// serverRequest is a request of a process to the client. Every process counts its own from
-// 0, so the client sees an id of ours, and the process's comes back in the answer.
+// serverRequest is a request of a worker to the client. Each worker counts its requests
+// from 0, so the client gets an id of ours, and the answer gets the worker's id back.
 type serverRequest struct {
 	worker *worker
-	id     []byte // the process's
-	token  []byte // its progress token; nil when it wants to hear of no progress
+	id     []byte // the worker's
+	token  []byte // the worker's progress token, or nil
 	call   mcpproxy.Call
 }
 
-// What bounds what processes can make us remember. A client may never answer.
+// Bounds of what workers can make us keep. A client may never answer.
 const (
-	maxServerRequests = 10000 // requests
-	maxWorkerRequests = 1000  // of one process: the others have theirs
-	maxRequestIDLen   = 4096  // bytes of the id and the progress token of one
+	maxServerRequests = 10000 // requests of all workers
+	maxWorkerRequests = 1000  // requests of one worker
+	maxRequestIDLen   = 4096  // bytes of a request's id and progress token
 )
 
-// forwardServerRequest gives a request of a process its id for the client. It reports false when too
-// many wait for the client already.
+// forwardServerRequest gives a worker's request an id for the client. It reports false if
+// too many requests wait for the client.
 func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	s.mu.Lock()
@@ -45,19 +45,20 @@ func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e 
 	return true
 }
 
-// onClientResponse takes the client's answer to the process that has asked.
+// onClientResponse passes the client's answer to the worker that has asked.
 func (s *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	r := s.takeServerRequest(e.ID)
-	if r == nil { // nobody waits (any more)
+	if r == nil { // no request has this id, or not any more
 		f.Close()
 		return
 	}
 	r.worker.server.onReply(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
-	r.worker.trySend(f) // it would wait for this, and we for it
+	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read
 }
 
-// takeServerRequest removes the request of a process that the client knows by an id.
+// takeServerRequest removes and returns the request that the client knows by an id, or
+// nil.
 func (s *statelessSession) takeServerRequest(id []byte) *serverRequest {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *statelessSession) takeServerRequest(id []byte) *serverRequest {
 	return r
 }
 
-// dropPending takes out a request of a process, if it is there. The caller holds mu.
+// dropPending removes a worker's request, if it is there. The caller holds mu.
 func (s *statelessSession) dropPending(n int64) {
 	if r := s.serverRequests[n]; r != nil {
 		r.worker.openRequests--
@@ -78,7 +79,8 @@ func (s *statelessSession) dropPending(n int64) {
 	}
 }
 
-// tokenOwner finds the process whose progress token this is, and puts its own back.
+// tokenOwner returns the worker that has set a progress token, and restores its own token
+// in the frame.
 func (s *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
 	n, err := strconv.ParseInt(string(token), 10, 64)
 	s.mu.Lock()
@@ -91,8 +93,8 @@ func (s *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcppro
 	return r.worker
 }
 
-// cancelServerRequest takes a process's word that it no longer waits for one of its requests,
-// and puts our id into it. It reports false when the client has heard of none.
+// cancelServerRequest handles a worker's cancellation of its own request, and puts our id
+// into it. It reports false if the client has no such request.
 func (s *statelessSession) cancelServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +108,8 @@ func (s *statelessSession) cancelServerRequest(w *worker, f *mcpproxy.Frame, e *
 	return false
 }
 
-// cancelServerRequests tells the client that a process which is gone waits for nothing any
-// more: the client may be showing a question of its to somebody.
+// cancelServerRequests tells the client that the requests of a worker that is gone need no
+// answer. The client may be showing one to a person.
 func (s *statelessSession) cancelServerRequests(w *worker) {
 	s.mu.Lock()
 	var open []int64

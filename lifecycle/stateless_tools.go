@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// toolsPage is what of an answer to tools/list is looked at.
+// toolsPage is the part of an answer to tools/list that we read.
 type toolsPage struct {
 	Tools []struct {
 		Name string `json:"name"`
@@ -18,8 +18,7 @@ type toolsPage struct {
 	NextCursor string `json:"nextCursor"`
 }
 
-// onToolsList notes which tools there are, when the list is complete: spares are started
-// for them, and tables for others are told.
+// onToolsList registers the tools of an answer to tools/list.
 func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
 	if rq.method != "tools/list" {
 		return
@@ -31,8 +30,9 @@ func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
 	s.addToolsPage(result, from.Cursor == "")
 }
 
-// addToolsPage takes one part of the list of tools, and returns the cursor of the next;
-// "" behind the last.
+// addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
+// After the last page it registers the tools in the pool, and warns of tables for tools
+// that the server does not have.
 func (s *statelessSession) addToolsPage(result []byte, first bool) (next string) {
 	var part toolsPage
 	if json.Unmarshal(result, &part) != nil {
@@ -68,16 +68,16 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 	return ""
 }
 
-// maxTools bounds the tools that are known by name: a server may list others each
-// time. What is beyond is not listed.
+// maxTools bounds the tools that are known by name, since a server may list others each
+// time. Those beyond count as not listed.
 const maxTools = 10000
 
-// maxPages bounds a list of tools: a server may page for ever.
+// maxPages bounds the pages of a list of tools, since a server may page without end.
 const maxPages = 100
 
-// refuseUnlisted refuses the call of a tool that neither the server lists nor the
-// configuration names. Some servers take "READ " for "read", and the jail has to be
-// that of the tool which the server will run. Before that the list is asked for anew.
+// refuseUnlisted returns a diagnosis for a call of a tool that neither the server lists
+// nor the configuration names, after it has asked for the list again. Some servers take
+// "READ " for "read", and the jail has to be that of the tool that the server will run.
 func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
 	known := func() bool {
 		s.cache.mu.Lock()
@@ -115,8 +115,8 @@ func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 	if known() {
 		return nil
 	}
-	// Not even a process that would only say so: one that reads names loosely would run
-	// a tool that has a policy of its own under this one.
+	// No worker is asked either: a server that reads names loosely would run another
+	// tool, which has a policy of its own, under the default policy.
 	unknown := s.client.announce(diagnostics.Diagnosis{
 		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
 		What: fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),

@@ -20,41 +20,41 @@ type worker struct {
 	proc         Process
 	conn         *mcpproxy.Conn
 	startedAt    time.Time
-	info         *clientInfo // the handshake that it goes through; nil: none
-	tool         string      // "" for the discovery
+	info         *clientInfo // the client that its handshake is for; nil: no handshake
+	tool         string      // "" for a discovery worker
 	warm         bool        // it was started before there was a call for it
-	ready        bool        // it is past its handshake; under perCall.mu
-	openRequests int         // requests of its to the client that are open; under perCall.mu
+	ready        bool        // past its handshake; under statelessSession.mu
+	openRequests int         // its open requests to the client; under statelessSession.mu
 
 	mu       sync.Mutex
-	requests map[string]*clientRequest // by id
-	waiters  map[string]chan reply
-	active   bool           // a request of the client has been sent to it
-	logLevel logLevelUpdate // the last logging/setLevel that it was sent
-	lastUsed time.Time      // when something was asked last, or answered
-	freed    sync.Cond      // work or own has lost one
-	removed  bool           // for who waits for that
+	requests map[string]*clientRequest // the client's, by id
+	waiters  map[string]chan reply     // for answers to ours, by id
+	active   bool                      // it has been sent a request of the client
+	logLevel logLevelUpdate            // the last logging/setLevel that it was sent
+	lastUsed time.Time                 // the last request or answer
+	freed    sync.Cond                 // requests or waiters has lost one, or removed is set
+	removed  bool                      // the process is gone
 
 	queue       sendQueue
-	ended       chan struct{} // it is gone, and all it said was read
+	ended       chan struct{} // closed when the process is gone and all of its output was read
 	exit        confine.Exit
 	unreadInput int // bytes of its stdin that it has not read
 }
 
-// startWorker starts a process. When it cannot be started the client is to be told d.
-func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, h *clientInfo, spare bool) (c *worker, d *diagnostics.Diagnosis) {
-	c = &worker{session: s, client: s.client, tool: tool, info: h, warm: spare, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
-	c.server.init(s.client, t.Profile)
-	c.freed.L = &c.mu
-	c.server.stateless, c.server.unset = true, t.Unset
-	c.server.quiet.Store(spare)
-	for _, w := range t.Warnings {
-		s.client.warn(w)
+// startWorker starts a worker. If that fails, d is what the client is to be told.
+func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
+	w = &worker{session: s, client: s.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
+	w.server.init(s.client, t.Profile)
+	w.freed.L = &w.mu
+	w.server.stateless, w.server.unset = true, t.Unset
+	w.server.quiet.Store(warm)
+	for _, line := range t.Warnings {
+		s.client.warn(line)
 	}
 	pipes, err := newPipes()
 	if err == nil {
-		c.server.pipes = pipes
-		c.proc, err = c.server.launch(ctx)
+		w.server.pipes = pipes
+		w.proc, err = w.server.launch(ctx)
 		pipes.closeServerEnds()
 		if err != nil {
 			pipes.closeOwnEnds()
@@ -63,31 +63,31 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 	switch {
 	case ctx.Err() != nil:
 		if err == nil {
-			c.proc.Kill()
-			c.proc.Wait()
+			w.proc.Kill()
+			w.proc.Wait()
 			pipes.closeOwnEnds()
 		}
 		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, What: "nobody waits for it any more"}
 	case err != nil:
-		failed, status := c.server.startFailure(err)
+		failed, status := w.server.startFailure(err)
 		s.mu.Lock()
 		s.failureStatus = status
 		s.mu.Unlock()
 		return nil, &failed
 	}
-	c.server.adopt(c.proc)
-	s.warnWaived(c.proc.Plan())
+	w.server.adopt(w.proc)
+	s.warnWaived(w.proc.Plan())
 	written := &countingWriter{dst: pipes.stdin}
-	c.conn = mcpproxy.NewConn(pipes.stdout, written, s.client.limit())
-	c.queue.init(written)
+	w.conn = mcpproxy.NewConn(pipes.stdout, written, s.client.limit())
+	w.queue.init(written)
 	s.mu.Lock()
-	s.workers[c] = true
+	s.workers[w] = true
 	s.mu.Unlock()
-	s.client.tasks.Go(c.run)
-	return c, nil
+	s.client.tasks.Go(w.run)
+	return w, nil
 }
 
-// run reads what the process says until it has ended.
+// run reads what the process writes, until it has ended.
 func (w *worker) run() {
 	s := w.session
 	var pumps sync.WaitGroup
@@ -119,8 +119,8 @@ func (w *worker) run() {
 	close(w.ended)
 }
 
-// waitExit waits until the process has ended. One that has closed its stdout, and lives,
-// can answer nothing any more: it is ended.
+// waitExit waits until the process has ended. It stops a process that has closed its
+// stdout and goes on, since that can answer nothing any more.
 func (w *worker) waitExit(said <-chan struct{}) {
 	select {
 	case <-w.proc.Done():
@@ -134,7 +134,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 		return
 	case <-soon.C:
 	}
-	if !w.queue.isClosed() { // else it is being ended
+	if !w.queue.isClosed() { // else it is being stopped
 		if !w.server.quiet.Load() {
 			w.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", w.session.serverName, w.forTool()))
 		}
@@ -143,22 +143,22 @@ func (w *worker) waitExit(said <-chan struct{}) {
 	<-w.proc.Done()
 }
 
-// trySend sends the process a message of ours, behind what waits already. It does not
-// wait: who sends may hold what others need.
+// trySend sends the worker a message of ours, after what is queued. It does not wait,
+// since the caller may hold locks that others need.
 func (w *worker) trySend(f *mcpproxy.Frame) {
 	if !w.queue.tryEnqueue(f) {
 		w.onQueueFull()
 	}
 }
 
-// onQueueFull ends a process that has asked for more than it takes.
+// onQueueFull kills a worker that has asked for more than it reads.
 func (w *worker) onQueueFull() {
 	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", w.session.serverName, w.forTool()))
 	w.proc.Kill()
 }
 
-// assign makes a request the process's, and sends it: at tells where. It is nil when
-// the request has been answered or cancelled meanwhile.
+// assign gives a request to the worker and sends it. It returns nil if the request was
+// answered or cancelled meanwhile.
 func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	s := w.session
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 		return nil
 	}
 	rq.worker = w
-	f := rq.frame.Clone() // while nobody can close it
+	f := rq.frame.Clone() // under mu, since closeRequest closes it
 	w.mu.Lock()
 	w.requests[rq.key()] = rq
 	w.active = true
@@ -181,7 +181,7 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	return at
 }
 
-// release forgets a request that somebody else has answered, or that was cancelled.
+// release removes a request that was answered otherwise or cancelled.
 func (w *worker) release(rq *clientRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,8 +192,8 @@ func (w *worker) release(rq *clientRequest) {
 	w.lastUsed = time.Now()
 }
 
-// waitForLateMessages waits a moment for what the process of a call has still to say of it: some
-// libraries send notifications on the side, and forget them when their input ends.
+// waitForLateMessages waits a moment for notifications after the answer. Some libraries
+// send them concurrently, and drop them when their input ends.
 func (w *worker) waitForLateMessages() {
 	soon := time.NewTimer(w.client.times.exitGrace / 25)
 	defer soon.Stop()
@@ -204,8 +204,8 @@ func (w *worker) waitForLateMessages() {
 	}
 }
 
-// stop sees to it that the process ends, and returns when it is gone: by itself now
-// that its stdin is closed, if it does so soon, or by force.
+// stop closes the worker's stdin, ends it by force if it does not end soon, and returns
+// when it is gone.
 func (w *worker) stop() {
 	s := w.session
 	w.queue.close()
@@ -226,22 +226,22 @@ func (w *worker) stop() {
 	}
 }
 
-// kill ends the process at once.
+// kill ends the process at once, and returns when it is gone.
 func (w *worker) kill() {
 	w.proc.Kill()
 	<-w.ended
 }
 
-// notRead reports whether a process that has ended has read nothing of what it was
-// sent there. What it has read a byte of may have been done.
+// notRead reports whether a worker that has ended has read nothing of a frame. If it has
+// read one byte, it may have acted on it.
 func (w *worker) notRead(at *delivery) bool {
 	before, begun := at.offset()
 	return !begun || w.queue.written.n.Load()-int64(w.unreadInput) <= before
 }
 
-// watchIgnored tells when the process has read what it was sent and has been silent
-// for so long that it must have ignored it. One that is still being loaded ignores
-// nothing.
+// watchIgnored closes its channel when the worker has read everything that it was sent and
+// has been silent for times.discover after that. A program that is being loaded reads
+// nothing, and so ignores nothing.
 func (w *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
 	limit := w.client.times.discover
 	ignored := make(chan struct{})
