@@ -164,7 +164,7 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastJunk) > burst && !f.Blank() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes to its stdout what is no MCP message; it is shown here instead:\n", s.profile.Server))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are no MCP messages; they are shown here instead:\n", s.profile.Server))
 	}
 	if !f.Blank() {
 		s.lastJunk = now

@@ -160,7 +160,7 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("stderr lacks %q: %q", want, stderr)
 		}
 	}
-	if n := strings.Count(stderr, "no MCP message"); n != 1 {
+	if n := strings.Count(stderr, "no MCP messages"); n != 1 {
 		t.Errorf("%d notes: %q", n, stderr)
 	}
 }

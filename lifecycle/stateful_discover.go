@@ -183,7 +183,7 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 	}
 	for _, c := range s.client.claimRequests(guard.isDiscover) {
 		s.client.log.Info().Str("server", s.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
-		text := fmt.Sprintf("mcp-jail: server %q %s; taken for one that does not know it", s.server.profile.Server, why)
+		text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", s.server.profile.Server, why)
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
 			c.ID, jsonString(text), jsonString(s.server.profile.Server))
 		if dead {

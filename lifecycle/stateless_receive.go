@@ -23,7 +23,7 @@ func (w *worker) read() {
 			// Two readings of the message may name different requests.
 			w.rejectReply(f, diagnostics.Diagnosis{
 				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
-				What: fmt.Sprintf("server %q: a message of it can be read in more than one way", w.session.serverName),
+				What: fmt.Sprintf("server %q: two JSON readers could read one of its messages differently", w.session.serverName),
 			})
 		case f.Batch:
 			parts, _ := f.Split()
@@ -55,7 +55,7 @@ func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	}
 	if line := f.Bytes(); !f.Blank() && line != nil {
 		w.server.tail.Write(line)
-		w.session.client.sayOnce(fmt.Sprintf("server %q writes to its stdout what is no MCP message, such as %s", w.session.serverName, w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
+		w.session.client.sayOnce(fmt.Sprintf("server %q writes lines to its stdout that are no MCP messages, such as %s", w.session.serverName, w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 		}
 		switch {
 		case !w.mayRequest(string(e.Method)):
-			w.refuseRequest(e, "no call is under way that the client could take this for a part of")
+			w.refuseRequest(e, "no call is running that this request could belong to")
 		case len(e.ID)+len(e.Token) > maxRequestIDLen:
 			w.refuseRequest(e, "the id or the progress token is too long")
 		case !w.session.forwardServerRequest(w, f, e):
@@ -155,7 +155,7 @@ func (w *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	rq := w.takeRequest(e)
 	if rq == nil || isClosed(rq.done) {
-		w.client.log.Debug().Str("id", string(e.ID)).Msg("an answer that nobody waits for")
+		w.client.log.Debug().Str("id", string(e.ID)).Msg("an answer without an open request")
 		return
 	}
 	if rq.onResponse != nil {

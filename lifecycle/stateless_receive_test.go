@@ -38,7 +38,7 @@ func TestAmbiguousAnswer(t *testing.T) {
 	if got := failureOf(t, p.answer("5").line).String(); got != "5 -32603 call ambiguous" {
 		t.Error(got)
 	}
-	has(t, p.nothing(), "can be read in more than one way")
+	has(t, p.nothing(), "two JSON readers could read one of its messages differently")
 }
 
 // TestLateAnswers: what a process says to a call that is over is nobody's business,
@@ -92,7 +92,7 @@ func TestAsksUncalled(t *testing.T) {
 	p.send(legacy("1", "tools/list", "{}"))
 	p.answer("1")
 	eventually(t, "the refusal", func() bool {
-		return strings.Contains(f.saw("echo", 0), `"id":"early","error":{"code":-32603,"message":"mcp-jail: no call is under way`)
+		return strings.Contains(f.saw("echo", 0), `"id":"early","error":{"code":-32603,"message":"mcp-jail: no call is running`)
 	})
 	p.send(callOf("2", "behind", "{}"))
 	p.answer("2")

@@ -14,7 +14,7 @@ import (
 func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
 	s.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
-		What: fmt.Sprintf("server %q: the message can be read in more than one way, and each call gets the jail of its tool", s.serverName),
+		What: fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", s.serverName),
 		Fix:  "have the client send each name once, in its own spelling, as valid UTF-8",
 	})
 }

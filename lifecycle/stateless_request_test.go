@@ -66,7 +66,7 @@ func TestDuplicateID(t *testing.T) {
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, ask.ID))
 	has(t, p.answer(`"é"`).line, "id=0 result={}")
 	stderr := p.nothing()
-	has(t, stderr, "for a second request before the first was answered", "can be read in more than one way", "; it was dropped")
+	has(t, stderr, "for a second request before the first was answered", "two JSON readers could read the message differently", "; it was dropped")
 	if f.started("crash") != 0 {
 		t.Error("the second was run")
 	}

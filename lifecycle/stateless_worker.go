@@ -67,7 +67,7 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 			w.proc.Wait()
 			pipes.closeOwnEnds()
 		}
-		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, What: "nobody waits for it any more"}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, What: "no request waits for it any more"}
 	case err != nil:
 		failed, status := w.server.startFailure(err)
 		s.mu.Lock()
@@ -136,7 +136,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 	}
 	if !w.queue.isClosed() { // else it is being stopped
 		if !w.server.quiet.Load() {
-			w.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout, and is ended: it could answer nothing any more\n", w.session.serverName, w.forTool()))
+			w.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout and can answer nothing any more; it was ended\n", w.session.serverName, w.forTool()))
 		}
 		w.client.tasks.Go(w.stop)
 	}
@@ -153,7 +153,7 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 
 // onQueueFull kills a worker that has asked for more than it reads.
 func (w *worker) onQueueFull() {
-	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read what it has asked for; it was ended", w.session.serverName, w.forTool()))
+	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
 	w.proc.Kill()
 }
 

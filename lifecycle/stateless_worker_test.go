@@ -39,7 +39,7 @@ func TestStuffed(t *testing.T) {
 		t.Error("no failure")
 	}
 	has(t, p.answer("2").line, "tool=echo")
-	has(t, p.nothing(), `tool "never" does not read what it has asked for; it was ended`)
+	has(t, p.nothing(), `tool "never" does not read the answers to its requests; it was ended`)
 }
 
 // TestNoLineEnd: a last line without an end reaches a process that waits for one, and

@@ -100,7 +100,7 @@ func (q *stderrQueue) noteDropped() {
 	if q.midline {
 		q.append([]byte{'\n'})
 	}
-	q.append(fmt.Appendf(nil, "mcp-jail: %d lines of the server's stderr were dropped here, because nobody read them\n", n))
+	q.append(fmt.Appendf(nil, "mcp-jail: %d lines of the server's stderr were dropped here, because the client did not read them\n", n))
 }
 
 func (q *stderrQueue) append(p []byte) {
