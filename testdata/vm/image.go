@@ -10,24 +10,25 @@ import (
 	"strings"
 )
 
-// programs of this host that the tests start, with the libraries that they need.
+// programs are the programs of this host that the tests start. They are copied with the
+// libraries that they need.
 var programs = []string{
 	"bash", "sh", "cat", "chmod", "chown", "cp", "date", "dd", "echo", "env", "find", "grep", "head", "id", "ln", "ls", "mkdir", "mkfifo", "mount", "mv", "printf",
 	"ps", "rm", "sed", "setpriv", "sleep", "stat", "sysctl", "tail", "touch", "true", "umount", "uname", "unshare",
 }
 
-// optional ones are taken along where the host has them.
+// optional programs are copied if the host has them.
 var optional = []string{"apparmor_parser", "git", "python3", "strace"}
 
-// packages hold the same programs, for a machine of another architecture than this one's.
-// Their suite is the first without a file in /bin or /lib, which are links on the disk.
+// packages hold the same programs, for a machine of another architecture. They come from
+// the first Debian suite that has no file in /bin or /lib, which are links on the disk.
 var packages = []string{
 	"bash", "dash", "coreutils", "findutils", "git", "grep", "mount", "procps", "python3-minimal", "sed", "strace", "util-linux",
 }
 
 const suiteOfPackages = "trixie"
 
-// built are the binaries of this repository, by their name on the disk.
+// built are the binaries of this repository, each with its name on the disk.
 var built = []struct {
 	name string
 	args []string
@@ -39,7 +40,7 @@ var built = []struct {
 	{"vm/cmd/tests", []string{"test", "-c", "./cmd/mcp-jail"}},
 }
 
-// makeDisk makes the image of a root filesystem that all machines start from.
+// makeDisk makes the image of the root filesystem that all machines start from.
 func makeDisk(work, cache string, o options) (disk string, err error) {
 	root := filepath.Join(work, "root")
 	for _, d := range []string{"dev", "proc", "sys", "run", "tmp", "var/tmp", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "home/user", "root", "vm"} {
@@ -101,8 +102,8 @@ func makeDisk(work, cache string, o options) (disk string, err error) {
 	return disk, os.RemoveAll(root)
 }
 
-// buildInto builds for the machine. Test binaries run in a directory beside their
-// testdata, as go test does it.
+// buildInto builds the binaries for the machine. Each test binary gets a directory with
+// its testdata, as go test runs it.
 func buildInto(root, arch string) error {
 	for _, b := range built {
 		to := filepath.Join(root, b.name)
@@ -144,8 +145,8 @@ func hostPrograms() (found []string, err error) {
 
 var library = regexp.MustCompile(`(/\S+) \(0x`)
 
-// copyProgram copies a file and the libraries that it is linked with, each to the
-// place where this host has it.
+// copyProgram copies a file and the libraries that it is linked with, each to the path
+// that it has on this host.
 func copyProgram(root, file string) error {
 	if err := copyFile(root, file); err != nil {
 		return err

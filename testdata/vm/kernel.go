@@ -18,10 +18,11 @@ type kernel struct {
 	release string
 }
 
-// flavour is the metapackage of its newest image.
+// flavour returns the metapackage of the newest image for an architecture.
 func flavour(arch string) string { return "linux-image-cloud-" + arch }
 
-// findKernel downloads what is not in the cache yet.
+// findKernel returns a kernel from the cache. It downloads the kernel first if the cache
+// does not have it.
 func findKernel(cache, name, arch string) (kernel, error) {
 	if strings.HasSuffix(name, ".deb") {
 		return unpack(filepath.Join(cache, "unpacked", filepath.Base(strings.Split(name, ",")[0])), name, strings.Split(name, ","))
@@ -30,7 +31,7 @@ func findKernel(cache, name, arch string) (kernel, error) {
 	if err != nil {
 		return kernel{}, err
 	}
-	// The metapackage names the image, which in newer releases names others.
+	// The metapackage depends on the image, and in newer releases the image depends on others.
 	var debs []string
 	todo := []string{flavour(arch)}
 	for len(todo) > 0 {
@@ -86,12 +87,12 @@ func unpack(dir, name string, debs []string) (kernel, error) {
 	return kernel{}, fmt.Errorf("%s: there is no vmlinuz in %s", name, strings.Join(debs, ", "))
 }
 
-// debianKeys is where the package debian-archive-keyring has them; apt's own are
-// asked without it.
+// debianKeys is the key ring of the package debian-archive-keyring. Without that package
+// apt uses its own keys.
 const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// apt is a configuration of its own, with one suite, one architecture and nothing
-// installed. The machine's is only asked which mirror it uses.
+// apt is an apt configuration with one suite, one architecture and nothing installed. The
+// configuration of this machine only says which mirror to use.
 type apt struct{ dir, suite string }
 
 func newApt(cache, suite, arch string) (*apt, error) {
@@ -175,8 +176,8 @@ func (a *apt) download(pkg string) (deb string, err error) {
 	return found[0], nil
 }
 
-// install unpacks packages, and all that they depend on, below root. Nothing of them is
-// run: they need not be of this machine's architecture.
+// install unpacks packages, and all that they depend on, below root. It runs nothing of
+// them, so they may be of another architecture.
 func (a *apt) install(root string, packages []string) error {
 	args := append([]string{"install", "-qq", "-y", "--no-install-recommends", "--download-only"}, packages...)
 	if _, err := a.command("apt-get", args...); err != nil {

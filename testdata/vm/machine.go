@@ -19,7 +19,7 @@ type boot struct {
 	cmdline string
 }
 
-// allBoots, of which the first is the kernel as the distribution configured it.
+// allBoots are the boots. The first is the kernel as the distribution configured it.
 var allBoots = []boot{
 	{"default", ""},
 	{"no-landlock", "lsm=yama,apparmor"},
@@ -38,16 +38,16 @@ type board struct {
 var boards = map[string]board{
 	"amd64": {
 		qemu: "qemu-system-x86_64", install: "qemu-system-x86 seabios", machine: "q35",
-		tcg:     "max,-cx16", // the software of QEMU 7 gets cmpxchg16b wrong, and Linux can do without
+		tcg:     "max,-cx16", // QEMU 7 emulates cmpxchg16b wrongly; Linux does not need it
 		console: "ttyS0", report: "ttyS1",
-		// A software processor is slow, and a kernel that waits for it is not stuck. Its
-		// TSC is measured at boot, wrongly where this host is busy: in such a machine a
-		// minute has passed as half an hour, and the test of its timer fails.
+		// An emulated processor is slow, so the kernel's test of its timer may fail. If this
+		// host is busy, the kernel also measures a wrong TSC at boot: a minute has passed as
+		// half an hour. So the test is off and the clock is not the TSC.
 		clock: []string{"no_timer_check", "clocksource=hpet", "tsc=unstable"},
 	},
 	"arm64": {
 		qemu: "qemu-system-aarch64", install: "qemu-system-arm", machine: "virt,gic-version=3",
-		tcg:     "max,pauth-impdef=on", // signing pointers as the standard says takes half of the time
+		tcg:     "max,pauth-impdef=on", // the standard algorithm for pointer signatures takes half of the time
 		console: "ttyAMA0", report: "ttyS0", second: "pci-serial",
 	},
 }
@@ -60,8 +60,7 @@ type machine struct {
 	options
 }
 
-// result is what came back over the second serial line, where the guest writes
-// nothing but its report (guest/report.go).
+// result is what the guest reported over the second serial line (guest/report.go).
 type result struct {
 	passed, skipped int
 	failures        []string
@@ -124,7 +123,7 @@ func (m machine) run(ctx context.Context, work string) (r result) {
 }
 
 func (m machine) arguments(console, report string) []string {
-	// Tests end a little before the machine, to tell what they have come to.
+	// Tests time out a little before the machine does, so that they still report.
 	command := "only " + base64.RawURLEncoding.EncodeToString([]byte(m.only)) + " " + (m.timeout * 5 / 6).String()
 	if m.command != "" {
 		command = "exec " + base64.RawURLEncoding.EncodeToString([]byte(m.command))
@@ -153,7 +152,7 @@ func (m machine) arguments(console, report string) []string {
 	return append(args, "-serial", "file:"+report)
 }
 
-// follow reads the report while it is being written, until the machine is gone.
+// follow reads the report while the guest writes it, until the machine ends.
 func (r *result) follow(in *bufio.Reader, done <-chan error) {
 	var partial string
 	gone := false

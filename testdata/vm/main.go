@@ -6,21 +6,21 @@
 // A KERNEL is a suite of the Debian mirror that this machine's apt already uses
 // (bookworm, trixie-backports, ...), whose current kernel is downloaded with apt, or
 // a list of .deb files with commas between them. Without any, it is one kernel of each
-// age that Debian still serves, the oldest of which has no Landlock at all.
+// age that Debian still serves. The oldest has no Landlock.
 //
-// The machine is qemu's, its processors software (-kvm changes that). Its disk holds the
-// binaries that this command builds, a few programs of this host, and guest (the init, which
-// is also the list of checks). It has no network card. With -arch it has processors of
-// another kind than this host, and its programs come from Debian's packages.
+// qemu emulates the machine's processors; -kvm uses those of this host. The disk holds the
+// binaries that this command builds, a few programs of this host, and guest, which is the
+// init and the list of checks. The machine has no network card. With -arch its processors
+// are of another architecture, and its programs come from Debian's packages.
 //
 // # To add a check
 //
 // Write a row in the table of guest/checks.go: a name, the boots in which it makes
-// sense, and a function that returns what is wrong. It runs as root, on a machine of
-// its own whose disk is thrown away, with /proc, /sys, a cgroup v2 hierarchy with all
-// of the kernel's controllers on /sys/fs/cgroup, and an ordinary user, 1000. What it
-// needs beyond the programs listed in image.go goes into that list. Kernel tests of
-// package confine need no row: all of TestJail* run, as root and as that user.
+// sense, and a function that returns an error. The function runs as root on a machine
+// whose disk is thrown away afterwards. The machine has /proc, /sys, a cgroup v2 hierarchy
+// on /sys/fs/cgroup with all controllers of the kernel, and an ordinary user, 1000. If the
+// check needs other programs, add them to the lists in image.go. Kernel tests of package
+// confine need no row: all of them run, as root and as that user.
 //
 // To look around on an old kernel, give a command instead:
 //
@@ -41,10 +41,10 @@ import (
 	"time"
 )
 
-// hostArch is where this command itself runs.
+// hostArch is the architecture of this host.
 const hostArch = runtime.GOARCH
 
-// suites are Debian's that differ in what Landlock can do.
+// suites are the Debian suites whose kernels differ in their Landlock ABI.
 var suites = []string{"bullseye", "bookworm", "trixie", "trixie-backports"}
 
 func main() {

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// cgroupOfUser gives the user a part of the cgroups, as a container or a service
-// with Delegate= does, and runs what is about limits in a leaf of it. (Root is in
-// the hierarchy's root in all checks, and so has cgroups for its jails anyway.)
-func (k *thisKernel) cgroupOfUser() (string, error) {
+// cgroupOfUser delegates a cgroup to the user, as a container or a service with Delegate=
+// does, and runs the tests of limits in a leaf of it. Root needs no such check: all checks
+// run in the root of the hierarchy, where root can make cgroups.
+func (k *runningKernel) cgroupOfUser() (string, error) {
 	if !k.holds() {
 		return "", errNotHere("no jail can be built here")
 	}

@@ -9,49 +9,52 @@ import (
 	"strings"
 )
 
-// A check returns a few words on what it saw, or what is wrong. With a boot it
-// runs in that one only.
+// A check is a function that returns what it saw, or an error. If boot is set, the check
+// runs in that boot only.
 type check struct {
 	name string
 	boot string
-	run  func(*thisKernel) (said string, err error)
+	run  func(*runningKernel) (said string, err error)
 }
 
 var checks = []check{
-	{"doctor/root", "", func(k *thisKernel) (string, error) { return k.doctor(root) }},
-	{"doctor/user", "", func(k *thisKernel) (string, error) { return k.doctor(user) }},
-	{"plan", "", (*thisKernel).plan},
-	{"session/root", "", func(k *thisKernel) (string, error) { return k.session(root) }},
-	{"session/user", "", func(k *thisKernel) (string, error) { return k.session(user) }},
-	{"confine/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", confineTests, notHere) }},
-	{"confine/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", confineTests, notHere) }},
-	{"attacks/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/confine", attackTests, "^$") }},
-	{"attacks/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/confine", attackTests, "^$") }},
-	{"scripts/root", "default", func(k *thisKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", notHere) }},
-	{"scripts/user", "default", func(k *thisKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", notHere) }},
-	{"cgroup/user", "default", (*thisKernel).cgroupOfUser},
-	{"namespaces/limit", "default", (*thisKernel).withoutNamespaces},
-	{"namespaces/unprivileged", "default", (*thisKernel).withoutUnprivilegedNamespaces},
+	{"doctor/root", "", func(k *runningKernel) (string, error) { return k.doctor(root) }},
+	{"doctor/user", "", func(k *runningKernel) (string, error) { return k.doctor(user) }},
+	{"plan", "", (*runningKernel).plan},
+	{"session/root", "", func(k *runningKernel) (string, error) { return k.session(root) }},
+	{"session/user", "", func(k *runningKernel) (string, error) { return k.session(user) }},
+	{"confine/root", "default", func(k *runningKernel) (string, error) {
+		return k.tests(root, "/vm/confine", confineTests, skippedTests)
+	}},
+	{"confine/user", "default", func(k *runningKernel) (string, error) {
+		return k.tests(user, "/vm/confine", confineTests, skippedTests)
+	}},
+	{"attacks/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/confine", attackTests, "^$") }},
+	{"attacks/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/confine", attackTests, "^$") }},
+	{"scripts/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", skippedTests) }},
+	{"scripts/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", skippedTests) }},
+	{"cgroup/user", "default", (*runningKernel).cgroupOfUser},
+	{"namespaces/limit", "default", (*runningKernel).withoutNamespaces},
+	{"namespaces/unprivileged", "default", (*runningKernel).withoutUnprivilegedNamespaces},
 }
 
 const (
 	confineTests = "."
-	attackTests  = "^TestAttackTable$" // which takes as long as all the others
-	// TestSeccompNumbers reads Go's sources; the two runs as two users are two checks
-	// here.
-	notHere = "^(TestSeccompNumbers|TestOrdinaryUser|TestAttackTable)$"
+	attackTests  = "^TestAttackTable$" // it takes as long as all the others
+	// TestSeccompNumbers reads the sources of Go modules. Two rows run the attacks.
+	skippedTests = "^(TestSeccompNumbers|TestOrdinaryUser|TestAttackTable)$"
 )
 
-// holds tells whether this kernel can hold a jail at all.
-func (k *thisKernel) holds() bool { return k.landlock > 0 }
+// holds reports whether this kernel can hold a jail at all.
+func (k *runningKernel) holds() bool { return k.landlock > 0 }
 
-// holdsAll tells whether it can hold the default policy with nothing waived: also
-// root's limit of processes, which a cgroup holds where a PID namespace has no
-// pid_max of its own (before Linux 6.14).
-func (k *thisKernel) holdsAll(who) bool { return k.holds() }
+// holdsAll reports whether this kernel can enforce the default policy with nothing waived.
+// That includes the limit of root's processes: before Linux 6.14 a PID namespace has no
+// pid_max, and a cgroup enforces the limit.
+func (k *runningKernel) holdsAll(account) bool { return k.holds() }
 
-// doctor has to agree with what is known of this version.
-func (k *thisKernel) doctor(u who) (string, error) {
+// doctor compares what mcp-jail doctor says with what is known of this version.
+func (k *runningKernel) doctor(u account) (string, error) {
 	out, status, err := u.run("", "mcp-jail", "doctor", "--format", "json")
 	if err != nil {
 		return "", err
@@ -91,9 +94,9 @@ func (k *thisKernel) doctor(u who) (string, error) {
 	return "refused: " + strings.ReplaceAll(got.Jail, "\n", " "), nil
 }
 
-// waives is what a server that may write takes here: before 5.19 protected names
-// that do not exist yet cannot be watched over.
-func (k *thisKernel) waives(u who) (flags []string) {
+// waiveFlags returns the flags that a server with write access needs here. Before Linux
+// 5.19 mcp-jail cannot protect names that do not exist yet.
+func (k *runningKernel) waiveFlags(u account) (flags []string) {
 	if !k.holdsAll(u) {
 		flags = append(flags, "--waive", "limits")
 	}
@@ -103,7 +106,7 @@ func (k *thisKernel) waives(u who) (flags []string) {
 	return flags
 }
 
-const wide = `version = 1
+const widePolicy = `version = 1
 [servers.wide]
 command = "true"
 [[servers.wide.access.fs]]
@@ -115,15 +118,15 @@ host = "example.org"
 allow = true
 `
 
-// plan names, for a policy that asks for much, as gaps what this version cannot
-// hold, and nothing else.
-func (k *thisKernel) plan() (string, error) {
+// plan checks the gaps that mcp-jail plan prints for a wide policy: exactly what this
+// version cannot enforce.
+func (k *runningKernel) plan() (string, error) {
 	dir, err := os.MkdirTemp("/var/tmp", "plan-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if err := errors.Join(os.Chown(dir, int(user), int(user)), os.WriteFile(dir+"/wide.toml", []byte(wide), 0o644)); err != nil {
+	if err := errors.Join(os.Chown(dir, int(user), int(user)), os.WriteFile(dir+"/wide.toml", []byte(widePolicy), 0o644)); err != nil {
 		return "", err
 	}
 	out, status, err := user.run("", "mcp-jail", "plan", "--format", "json", "--workspace", dir, "--config", dir+"/wide.toml", "wide")
@@ -164,10 +167,10 @@ const session = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"read","arguments":{"name":"key"}}}
 `
 
-// session is a real server that reads and writes its notes, and follows a link
-// to a secret: which it can unconfined, and not in the jail. What this version
-// cannot hold has it refused, and when that is waived by name, it goes on.
-func (k *thisKernel) session(u who) (string, error) {
+// session runs a server that reads and writes notes and follows a link to a secret. It
+// reads the secret without a jail, and not in the jail. If this version cannot enforce the
+// policy, mcp-jail refuses to start it; with the gaps waived by name it starts.
+func (k *runningKernel) session(u account) (string, error) {
 	dir, err := notebook(u)
 	if err != nil {
 		return "", err
@@ -182,7 +185,7 @@ func (k *thisKernel) session(u who) (string, error) {
 	}
 	argv := []string{"mcp-jail", "run", "--write", dir + "/notes", "--", "notes", dir + "/notes"}
 	said := "answered, and denied the secret"
-	if waive := k.waives(u); waive != nil || !k.holds() {
+	if waive := k.waiveFlags(u); waive != nil || !k.holds() {
 		out, status, err := u.converse(session, argv...)
 		if err != nil || status != 3 || strings.Contains(out, "tulips") {
 			return "", fmt.Errorf("it was not refused: status %d, %v\n%s", status, err, out)
@@ -197,11 +200,11 @@ func (k *thisKernel) session(u who) (string, error) {
 	if err != nil || status != 0 {
 		return "", fmt.Errorf("status %d, %v\n%s", status, err, out)
 	}
-	return said, judge(dir, out)
+	return said, checkSession(dir, out)
 }
 
-// judge says what is wrong with a session about a notebook in a jail.
-func judge(dir, out string) error {
+// checkSession returns an error if a session with a notebook in a jail went wrong.
+func checkSession(dir, out string) error {
 	for _, want := range []string{`"id":1,"result"`, "tulips", "made new"} {
 		if !strings.Contains(out, want) {
 			return fmt.Errorf("no %q in\n%s", want, out)
@@ -216,21 +219,21 @@ func judge(dir, out string) error {
 	return nil
 }
 
-// withoutNamespaces forbids them to everybody.
-func (k *thisKernel) withoutNamespaces() (string, error) {
-	return k.refused("user/max_user_namespaces", root, user)
+// withoutNamespaces forbids user namespaces to root and to the user.
+func (k *runningKernel) withoutNamespaces() (string, error) {
+	return k.forbid("user/max_user_namespaces", root, user)
 }
 
-// withoutUnprivilegedNamespaces forbids them to users only, by a setting that
-// Debian adds.
-func (k *thisKernel) withoutUnprivilegedNamespaces() (string, error) {
-	return k.refused("kernel/unprivileged_userns_clone", user)
+// withoutUnprivilegedNamespaces forbids user namespaces to the user only, by a setting
+// that Debian adds.
+func (k *runningKernel) withoutUnprivilegedNamespaces() (string, error) {
+	return k.forbid("kernel/unprivileged_userns_clone", user)
 }
 
-// refused sets a setting to 0 for a while and wants it named as the cause. Then
-// it waives by name what doctor says that does not hold, and has a session without
+// forbid sets a kernel setting to 0 during the check. mcp-jail has to name the setting as
+// the cause. Then forbid waives the axes that doctor names, and runs a session without
 // namespaces.
-func (k *thisKernel) refused(setting string, users ...who) (string, error) {
+func (k *runningKernel) forbid(setting string, users ...account) (string, error) {
 	if !k.holds() {
 		return "", errNotHere("no jail can be built here anyway")
 	}
@@ -251,14 +254,14 @@ func (k *thisKernel) refused(setting string, users ...who) (string, error) {
 				return "", fmt.Errorf("%s: status %d, %v, and %s is to be named:\n%s", strings.Join(argv, " "), status, err, name, out)
 			}
 		}
-		if err := bare(u); err != nil {
+		if err := sessionWithoutNamespaces(u); err != nil {
 			return "", err
 		}
 	}
 	return "refused, and " + name + " named; answered and denied the secret when waived", nil
 }
 
-func bare(u who) error {
+func sessionWithoutNamespaces(u account) error {
 	out, _, err := u.run("", "mcp-jail", "doctor", "--format", "json")
 	var doctor struct{ Waive []string }
 	if err == nil {
@@ -280,5 +283,5 @@ func bare(u who) error {
 	if err != nil || status != 0 {
 		return fmt.Errorf("without namespaces: status %d, %v\n%s", status, err, out)
 	}
-	return judge(dir, out)
+	return checkSession(dir, out)
 }

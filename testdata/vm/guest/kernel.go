@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thisKernel is what must be true of the running kernel by its version alone:
-// what mcp-jail finds out by asking is compared with it.
-type thisKernel struct {
+// runningKernel is what must be true of the running kernel by its version. The checks
+// compare it with what mcp-jail finds out by probing.
+type runningKernel struct {
 	boot         string
 	release      string
 	major, minor int
@@ -20,15 +20,15 @@ type thisKernel struct {
 }
 
 // landlockSince are the versions that brought each ABI (the changelog of
-// landlock(7)), the first of which is ABI 1. From 7.0 on the kernel is only asked.
+// landlock(7)). The first is ABI 1. From 7.0 on the ABI is not known by the version.
 var landlockSince = [][2]int{{5, 13}, {5, 19}, {6, 2}, {6, 7}, {6, 10}, {6, 12}, {6, 15}}
 
-func thisMachine(boot string) (*thisKernel, error) {
+func thisMachine(boot string) (*runningKernel, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return nil, err
 	}
-	k := &thisKernel{boot: boot, release: unix.ByteSliceToString(u.Release[:])}
+	k := &runningKernel{boot: boot, release: unix.ByteSliceToString(u.Release[:])}
 	if n, err := fmt.Sscanf(k.release, "%d.%d", &k.major, &k.minor); n != 2 {
 		return nil, fmt.Errorf("release %q: %w", k.release, err)
 	}
@@ -47,6 +47,6 @@ func thisMachine(boot string) (*thisKernel, error) {
 	return k, nil
 }
 
-func (k *thisKernel) atLeast(major, minor int) bool {
+func (k *runningKernel) atLeast(major, minor int) bool {
 	return k.major > major || k.major == major && k.minor >= minor
 }

@@ -1,7 +1,7 @@
-// Command guest is the init of the virtual machines that testdata/vm boots. It
-// mounts what an ordinary system has, starts itself once more to run the checks, and
-// turns the machine off. Its arguments are those behind -- of the kernel's command
-// line: the name of the boot and what to do.
+// Command guest is the init of the virtual machines that testdata/vm boots. It mounts the
+// filesystems of an ordinary system, starts itself again to run the checks, and turns the
+// machine off. Its arguments come from the kernel's command line, after --: the name of
+// the boot, and the task.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// runAndReap does what the init of a system does beside.
+// runAndReap runs the checks in a child process and reaps all orphans, as an init does.
 func runAndReap() error {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8"}
@@ -81,7 +81,7 @@ func setUp() error {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
-	// Who made the disk may have been anybody.
+	// Any user may have made the disk, so its files may belong to anyone.
 	err := filepath.WalkDir("/", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -113,7 +113,7 @@ func loopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// controllers hands all that the kernel has to the cgroups below the root one.
+// controllers enables all controllers of the kernel in the cgroups below the root.
 func controllers() error {
 	b, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
 	if err != nil {
@@ -127,10 +127,10 @@ func controllers() error {
 	return nil
 }
 
-// work does what the words of the command line say.
+// work runs the task of the command line and reports it.
 func work(args []string) {
 	if len(args) < 3 {
-		fmt.Fprintf(os.Stderr, "what is to be done? %q\n", args)
+		fmt.Fprintf(os.Stderr, "usage: guest BOOT REPORT TASK...; got %q\n", args)
 		os.Exit(1)
 	}
 	r, err := openReport("/dev/" + args[1])
@@ -138,7 +138,7 @@ func work(args []string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// The end is only said by who got there.
+	// The host takes a report without this line for one of a machine that crashed.
 	if err := task(r, args[0], args[2:]); err != nil {
 		fmt.Fprintln(r, "init:", err)
 		return

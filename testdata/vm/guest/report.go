@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A report is the second serial line. Its lines that begin with @ are verdicts,
-// which testdata/vm/machine.go counts; the rest is for people.
+// A report is the second serial line. Lines that begin with @ are verdicts, which
+// testdata/vm/machine.go counts. The other lines are for people.
 type report struct{ *os.File }
 
 func openReport(path string) (*report, error) {
@@ -17,12 +17,12 @@ func openReport(path string) (*report, error) {
 	return &report{f}, err
 }
 
-// errNotHere is what a check returns that says nothing about this kernel.
+// errNotHere is the error of a check that does not apply to this kernel.
 type errNotHere string
 
 func (e errNotHere) Error() string { return string(e) }
 
-func runChecks(r *report, m *thisKernel, only *regexp.Regexp) {
+func runChecks(r *report, m *runningKernel, only *regexp.Regexp) {
 	fmt.Fprintf(r, "Linux %s, Landlock ABI %d expected, security modules %s\n", m.release, m.landlock, m.modules)
 	for _, c := range checks {
 		if !only.MatchString(m.boot+"/"+c.name) || c.boot != "" && c.boot != m.boot {
@@ -31,10 +31,10 @@ func runChecks(r *report, m *thisKernel, only *regexp.Regexp) {
 		began := time.Now()
 		said, err := c.run(m)
 		took := time.Since(began).Round(100 * time.Millisecond)
-		var notHere errNotHere
+		var skippedTests errNotHere
 		switch {
-		case errors.As(err, &notHere):
-			fmt.Fprintf(r, "@skip %s (%s)\n", c.name, notHere)
+		case errors.As(err, &skippedTests):
+			fmt.Fprintf(r, "@skip %s (%s)\n", c.name, skippedTests)
 		case err != nil:
 			fmt.Fprintf(r, "@fail %s (%s): %v\n", c.name, took, err)
 		default:

@@ -13,15 +13,15 @@ import (
 	"syscall"
 )
 
-// who runs something.
-type who int
+// account is the user that runs a program.
+type account int
 
 const (
-	root who = 0
-	user who = 1000
+	root account = 0
+	user account = 1000
 )
 
-func (u who) command(argv ...string) *exec.Cmd {
+func (u account) command(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = "/root"
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8"}
@@ -34,8 +34,8 @@ func (u who) command(argv ...string) *exec.Cmd {
 	return cmd
 }
 
-// run returns all that the program said, and its status.
-func (u who) run(stdin string, argv ...string) (out string, status int, err error) {
+// run returns the output of a program and its exit status.
+func (u account) run(stdin string, argv ...string) (out string, status int, err error) {
 	cmd := u.command(argv...)
 	cmd.Stdin = strings.NewReader(stdin)
 	b, err := cmd.CombinedOutput()
@@ -46,9 +46,9 @@ func (u who) run(stdin string, argv ...string) (out string, status int, err erro
 	return string(b), 0, err
 }
 
-// converse sends one message after the other, each when that before it was
-// answered, then closes stdin, and returns all that was said, with the status.
-func (u who) converse(messages string, argv ...string) (out string, status int, err error) {
+// converse sends the messages in turn, each after the answer to the previous one, then
+// closes stdin. It returns the output and the exit status.
+func (u account) converse(messages string, argv ...string) (out string, status int, err error) {
 	cmd := u.command(argv...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -89,9 +89,9 @@ func (u who) converse(messages string, argv ...string) (out string, status int, 
 	return said.String(), 0, err
 }
 
-// notebook makes what a session is about: notes, and a secret that a link among
-// them leads to.
-func notebook(u who) (dir string, err error) {
+// notebook makes a directory with notes, a secret, and a link among the notes that leads
+// to the secret.
+func notebook(u account) (dir string, err error) {
 	if dir, err = os.MkdirTemp("/var/tmp", "notebook-"); err != nil {
 		return "", err
 	}
@@ -105,9 +105,9 @@ func notebook(u who) (dir string, err error) {
 
 var verdictLine = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
 
-// tests runs a test binary, with all that this version of the kernel is known to
-// have required.
-func (k *thisKernel) tests(u who, dir, run, skip string) (string, error) {
+// tests runs a test binary. It requires every feature that this version of the kernel is
+// known to have.
+func (k *runningKernel) tests(u account, dir, run, skip string) (string, error) {
 	if !k.holds() {
 		return "", errNotHere("no jail can be built here")
 	}
@@ -136,7 +136,7 @@ func (k *thisKernel) tests(u who, dir, run, skip string) (string, error) {
 	return "", fmt.Errorf("%v; %s\n%s", err, said, failures(out))
 }
 
-// failures is what failing tests said, and how it ended.
+// failures returns the output of the failing tests and the end of the log.
 func failures(out []byte) string {
 	said := map[string]*bytes.Buffer{}
 	var failed []string
