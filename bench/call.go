@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// measureCalls times tools/call, one after the other. A value is the median of a
+// measureCalls times calls of a tool, one after the other. A value is the median of a
 // block of calls.
 func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	var rows []row
@@ -27,7 +27,7 @@ func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// block makes calls and returns the median of how long they took, in µs.
+// block makes calls and returns the median of their times, in µs.
 func (c *session) block(bytes, calls int) (float64, error) {
 	took := make([]float64, calls)
 	for i := range took {
@@ -40,10 +40,9 @@ func (c *session) block(bytes, calls int) (float64, error) {
 	return median(took), nil
 }
 
-// bothSides measures with the server in Go, bare and jailed in turns. Every value
-// comes from a server of its own: whether a client and its server end up on one
-// core or on two decides more about a small call than anything else does, and it
-// is decided once, for as long as they live.
+// bothSides measures the server in Go, bare and jailed in turns. Every value comes from a
+// new server: a small call depends most on whether the client and the server share a core,
+// and the scheduler decides that once for their lifetime.
 func (s *site) bothSides(ctx context.Context, measure func(*session) (float64, error)) (p pairs, err error) {
 	without, err := s.bare(s.echo)
 	if err != nil {

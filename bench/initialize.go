@@ -13,8 +13,8 @@ type opening struct {
 	pairs pairs
 }
 
-// measureInitialize times servers from their spawn to the answer to initialize. All
-// ways take turns, so that every round has one bare start that all are compared to.
+// measureInitialize times servers from their spawn to the answer to initialize. All ways
+// take turns: every round has one bare start, and the others are compared with it.
 func measureInitialize(ctx context.Context, s *site) ([]row, error) {
 	var rows []row
 	for _, m := range []struct {
@@ -55,7 +55,7 @@ func measureInitialize(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// openings fills in the pairs. Only the last way, somebody else's, may fail.
+// openings fills in the pairs. Only the last way, another sandbox, may fail.
 func (s *site) openings(ctx context.Context, without start, ways []*opening) error {
 	const warmUp = 1
 	for i := range s.runs + warmUp {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// bwrapArgs is as little as bubblewrap can be asked for: it sees the whole disk,
-// read-only, and neither Landlock nor seccomp stands behind.
+// bwrapArgs ask bubblewrap for little: the whole disk read-only, without Landlock or
+// seccomp.
 var bwrapArgs = []string{"--unshare-all", "--ro-bind", "/", "/"}
 
 // launch is one way to run a program to its end.
@@ -24,8 +24,8 @@ type launch struct {
 	pairs        pairs
 }
 
-// measureLaunch times true from its spawn to its end. All ways take turns, so
-// that every round has one bare spawn that all of them are compared to.
+// measureLaunch times true from its spawn to its end. All ways take turns: every round
+// has one bare spawn, and the others are compared with it.
 func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -81,7 +81,7 @@ func measureLaunch(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// runJailed is the launcher and nothing around it.
+// runJailed runs the profile with the launcher alone, without a proxy.
 func runJailed(ctx context.Context, l confine.Launcher, profile *policy.Profile) error {
 	p, err := l.Start(ctx, profile, confine.Stdio{})
 	if err != nil {
@@ -94,8 +94,8 @@ func runJailed(ctx context.Context, l confine.Launcher, profile *policy.Profile)
 	return err
 }
 
-// spawn runs a program to its end with nothing to read, and without os/exec's
-// goroutines, which would be part of the time.
+// spawn runs a program to its end with an empty stdin. It does not use os/exec, whose
+// goroutines would be part of the time.
 func (s *site) spawn(ctx context.Context, argv []string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

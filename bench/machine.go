@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// machine is what the figures hold for.
+// machine describes the host that the figures were measured on.
 type machine struct {
 	Kernel    string `json:"kernel"`
 	Cores     int    `json:"cores"`
 	CPU       string `json:"cpu"`
 	Go        string `json:"go"`
 	Node      string `json:"node,omitempty"`
-	Autogroup bool   `json:"autogroup"`      // sched(7): a session shares with sessions, where no cgroup has a share
+	Autogroup bool   `json:"autogroup"`      // sched(7): processor time is shared by session where no cgroup shares it
 	Load      string `json:"load,omitempty"` // of the last minute, before the first measure
 	LoadAfter string `json:"load_after,omitempty"`
 }
@@ -53,7 +53,7 @@ func processorName(cpuinfo string) string {
 	return ""
 }
 
-// load is the average of the last minute.
+// load returns the load average of the last minute.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

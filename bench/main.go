@@ -1,5 +1,5 @@
-// Command bench measures what the jail costs, side by side with the same thing
-// done without one, and prints the table of the README.
+// Command bench measures what the jail costs, side by side with the same work without a
+// jail, and prints the table of the README.
 //
 //	go run ./bench
 //	go run ./bench --runs 100 --format json >bench.json
@@ -14,41 +14,38 @@
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles.
-//   - A process for each call (stateful = false): a call whose process has to be
-//     started, against the start, handshake and call of the same program bare; a
-//     call whose process was started ahead, against one of a process for the whole
-//     session in its jail; eight at once; a thousand in a row, and what they leave.
-//   - Network: a host that the policy grants, in a namespace of its own that stands for
-//     the Internet, reached by the same program with and without a jail; where requests
-//     have to be seen (path_prefix) by way of mcp-jail-tls; and once more with user
-//     namespaces forbidden.
+//   - A process for each call (stateful = false): a call with a cold start, against the
+//     start, handshake and call of the same program bare; a call of a warm worker,
+//     against a call in a stateful session in the jail; eight calls at once; a thousand
+//     in a row, and what they leave behind.
+//   - Network: a program reaches a granted host, with and without a jail. The host is a
+//     network namespace that stands for the Internet. One row has a rule on requests
+//     (path_prefix), which mcp-jail-tls inspects; one has user namespaces forbidden.
 //   - Throughput: large answers, requested without waiting for one another.
 //
 // # How
 //
-// The bare and the jailed side of a measure alternate within one run, so that
-// both see the same machine; both servers get the same environment. A cell is the median, with the least and the
-// greatest value in parentheses. "Added" and "ratio" are medians over the pairs,
-// not differences of the medians: what slows both sides of a pair cancels out.
+// The bare and the jailed side of a measure alternate within one run, so that both see
+// the same machine. Both servers get the same environment. A cell is the median, with the
+// least and the greatest value in parentheses. "Added" and "ratio" are medians over the
+// pairs, not differences of the medians, so a slowdown of both sides of a pair cancels out.
 // Budgets are printed next to the figures and never enforced.
 //
-// The program builds mcp-jail and the small server itself. server-filesystem is
-// looked for below --servers, then $MCPJAIL_SERVERS, and is otherwise installed
-// with npm into a directory that goes away with the rest. Standard error shows
-// the progress; standard output carries the table only.
+// The program builds mcp-jail and the small server. It looks for server-filesystem below
+// --servers, then below $MCPJAIL_SERVERS. If it is in neither, the program installs it with
+// npm into a temporary directory. Standard error shows the progress; standard output has
+// the table only.
 //
 // # Limits
 //
-// A call of a few hundred bytes takes one of two times: some 8 µs where the two
-// ends of a pipe happen to share a core, some 40 µs where they do not. So single
-// rounds differ by more than the jail adds, and "added" needs many of them; a
-// negative one says that there were too few.
+// A call of a few hundred bytes takes one of two times: some 8 µs if the two ends of a
+// pipe share a core, some 40 µs if they do not. So single rounds differ by more than the
+// jail adds, and "added" needs many rounds. A negative value means that there were too few.
 //
-// A loaded machine lengthens everything, and the jailed side, which takes more
-// turns on the processor, more than the bare one: see the load in the machine's
-// line. The figures of a launch are worth something below a load of 1 or so.
-// Where the kernel refuses an ordinary user the memory of mcp-jail's processes,
-// the row says so.
+// Load on the machine slows everything. It slows the jailed side more, because that side
+// is scheduled more often. The machine's line shows the load; use the figures of a launch
+// only at a load below about 1. If the kernel does not let an ordinary user read the memory
+// of mcp-jail's processes, the row says so.
 package main
 
 import (
@@ -64,7 +61,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// options are the command line.
+// options are the flags of the command line.
 type options struct {
 	runs    int
 	format  string
@@ -75,7 +72,7 @@ type options struct {
 func main() {
 	confine.ShimMain()
 	runRole()
-	if err := roomForAll(); err != nil {
+	if err := padFDTable(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: room for descriptors:", err)
 		os.Exit(1)
 	}
@@ -107,8 +104,8 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// bench runs every measure and prints one table. A measure that fails costs its
-// own rows only.
+// bench runs every measure and prints one table. If a measure fails, only its rows are
+// missing.
 func bench(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -128,14 +125,14 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		name string
 		run  func(context.Context, *site) ([]row, error)
 	}{
-		// The launch comes first: the launcher forks this process, and what the
-		// other measures allocate would have to be copied.
+		// The launch comes first: the launcher forks this process, and a fork takes
+		// longer once the other measures have allocated memory.
 		{"launch", measureLaunch},
 		{"initialize", measureInitialize},
 		{"call", measureCalls},
 		{"memory", measureMemory},
 		{"throughput", measureThroughput},
-		{"a process for each call", measurePerCall},
+		{"a process for each call", measureStateless},
 		{"network", measureNetwork},
 	} {
 		if o.only != "" && o.only != m.name {
@@ -159,5 +156,5 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// say shows progress.
+// say prints progress to standard error.
 func say(format string, a ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", a...) }

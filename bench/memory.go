@@ -13,10 +13,10 @@ import (
 
 const (
 	memoryRuns = 3           // the figures hardly differ
-	memoryIdle = time.Second // the supervisor comes after a while
+	memoryIdle = time.Second // the supervisor starts after a delay
 )
 
-// measureMemory adds up the processes of mcp-jail around an idle server.
+// measureMemory adds up the memory of the processes of mcp-jail around an idle server.
 func measureMemory(ctx context.Context, s *site) ([]row, error) {
 	r := row{Measure: "memory of the jail, PSS", Unit: "MB", Budget: "≤ 12 MB", Note: s.noNode}
 	if r.Note != "" {
@@ -76,7 +76,7 @@ func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
 	return proxy, init, nil
 }
 
-// pss is the proportional set size of a process (proc(5), smaps_rollup), in MB.
+// pss returns the proportional set size of a process (proc(5), smaps_rollup), in MB.
 func pss(pid int) (float64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -97,7 +97,7 @@ func pssOf(rollup string) (float64, error) {
 	return 0, errors.New("smaps_rollup has no Pss")
 }
 
-// children are the processes that any thread of a process started.
+// children returns the processes that any thread of a process started.
 func children(pid int) (pids []int) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range files {

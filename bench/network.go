@@ -20,22 +20,22 @@ type netFound struct {
 	Requests  float64 `json:"requests"`
 }
 
-// netRun is what the namespace that stands for the host found: rounds of netclient
-// without a jail and in one.
+// netRun is what the program measured in the namespace that stands for the host: rounds
+// of netclient without a jail and in one.
 type netRun struct {
-	Bare       []netFound `json:"bare"`
-	Jail       []netFound `json:"jail"`
-	Terminated []netFound `json:"terminated"` // requests that the launcher's side has to see
-	Alone      []float64  `json:"alone"`      // ms, true by the launcher without a granted host
-	Granted    []float64  `json:"granted"`    // and with one
-	Notes      []string   `json:"notes"`      // why something is missing
+	Bare      []netFound `json:"bare"`
+	Jail      []netFound `json:"jail"`
+	Inspected []netFound `json:"inspected"` // HTTPS requests through mcp-jail-tls
+	Alone     []float64  `json:"alone"`     // ms to run true with the launcher, without a granted host
+	Granted   []float64  `json:"granted"`   // and with one
+	Notes     []string   `json:"notes"`     // why something is missing
 }
 
-// netBudgets are those of a granted host, where there are namespaces.
+// netBudgets are the budgets for a granted host with user namespaces.
 var netBudgets = map[string]string{"connect": "≤ 300 µs", "round": "≤ 100 µs", "one": "≥ 10 Gbit/s"}
 
-// measureNetwork compares a program that reaches a host with the same program in a
-// jail which grants that host. Both hosts are namespaces of their own.
+// measureNetwork compares a program that reaches a host with the same program in a jail
+// that grants the host. This host and the reached one are network namespaces.
 func measureNetwork(ctx context.Context, s *site) ([]row, error) {
 	client, err := s.build(ctx, "bench/netclient")
 	if err != nil {
@@ -60,7 +60,7 @@ func measureNetwork(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// The role that this program takes when it starts itself again.
+// Roles of this program when it starts itself again.
 const (
 	roleEnv  = "MCPJAIL_BENCH_ROLE"
 	roleHost = "host"
@@ -115,11 +115,11 @@ func (r netRun) rows(mode string) (rows []row) {
 	both("four streams", "Gbit/s", "", func(v netFound) float64 { return v.Four })
 	both("lookup of its name", "µs", "", func(v netFound) float64 { return v.Lookup })
 	both("HTTPS requests, passed on unseen", "/s", "", requests)
-	add("HTTPS requests, seen (`path_prefix`)", "/s", "", each(r.Bare, requests), each(r.Terminated, requests))
+	add("HTTPS requests, seen (`path_prefix`)", "/s", "", each(r.Bare, requests), each(r.Inspected, requests))
 	add("`true`, the launcher alone, with a granted host beside without", "ms", "", r.Alone, r.Granted)
 	for i := range rows {
 		if u := rows[i].Unit; u == "Gbit/s" || u == "/s" {
-			rows[i].Added = nil // of two rates the ratio says it all
+			rows[i].Added = nil // the ratio of two rates is enough
 		}
 	}
 	for _, n := range r.Notes {

@@ -23,7 +23,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// inNetwork has a program start in namespaces of its own, where it is root.
+// inNetwork makes a command start as root in new user, network and mount namespaces.
 func inNetwork(cmd *exec.Cmd) error {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return errors.New("the program ip (iproute2) is not installed")
@@ -34,11 +34,12 @@ func inNetwork(cmd *exec.Cmd) error {
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 		Pdeathsig:   syscall.SIGKILL,
 	}
-	runtime.LockOSThread() // whose end would be the other's
+	runtime.LockOSThread() // the end of this thread would kill the command (Pdeathsig)
 	return nil
 }
 
-// runRole is what this program does in those namespaces, and does not return from.
+// runRole runs the role that the environment names, and ends the process. It returns if
+// there is none.
 func runRole() {
 	var err error
 	switch os.Getenv(roleEnv) {
@@ -74,8 +75,8 @@ scheme = "https"
 allow = true
 `
 
-// seenPolicy has somebody look at requests, which is another process.
-const seenPolicy = `version = 1
+// inspectPolicy has a rule on requests, so that mcp-jail-tls inspects them.
+const inspectPolicy = `version = 1
 [servers.bench]
 command = %q
 [[servers.bench.access.net]]
@@ -101,7 +102,7 @@ func runHost(dir, client, internet, rounds string, forbid bool) error {
 	defer end()
 	h := host{client: client}
 	if forbid {
-		// What else does not hold there is not what is measured.
+		// The gaps of the other axes do not matter here.
 		h.launcher.Waive = []policy.Axis{policy.AxisFs, policy.AxisIPC, policy.AxisProcess, policy.AxisLimits}
 		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 			return err
@@ -114,7 +115,7 @@ func runHost(dir, client, internet, rounds string, forbid bool) error {
 	if h.granted, err = profileOf(fmt.Sprintf(hostPolicy, client)); err != nil {
 		return err
 	}
-	if h.seen, err = profileOf(fmt.Sprintf(seenPolicy, client)); err != nil {
+	if h.seen, err = profileOf(fmt.Sprintf(inspectPolicy, client)); err != nil {
 		return err
 	}
 	for range n {
@@ -145,7 +146,7 @@ func profileOf(text string) (*policy.Profile, error) {
 	return profile, err
 }
 
-// round has all sides measure once.
+// round measures every side once.
 func (h *host) round() error {
 	bare, err := h.bare("bench.test")
 	if err != nil {
@@ -164,7 +165,7 @@ func (h *host) round() error {
 		h.run.Notes = append(h.run.Notes, "requests that have to be seen: "+firstLine(err.Error()))
 		return nil
 	}
-	h.run.Terminated = append(h.run.Terminated, seen)
+	h.run.Inspected = append(h.run.Inspected, seen)
 	return nil
 }
 
@@ -231,7 +232,7 @@ func (h *host) launches(n int) error {
 	return nil
 }
 
-// joinInternet makes the other namespace, and the way there.
+// joinInternet makes the namespace that stands for the Internet, and a link to it.
 func joinInternet(dir, internet string) (end func(), err error) {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return nil, err
@@ -268,8 +269,8 @@ func joinInternet(dir, internet string) (end func(), err error) {
 	return end, nil
 }
 
-// coverHostFiles has names looked up in the other namespace, and the certificates of
-// its servers accepted.
+// coverHostFiles mounts files over those of the host, so that names are looked up in the
+// other namespace and its certificates are accepted.
 func coverHostFiles(dir, internet string) error {
 	roots := systemRoots()
 	if roots == "" {

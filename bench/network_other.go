@@ -7,6 +7,6 @@ import (
 	"os/exec"
 )
 
-func inNetwork(*exec.Cmd) error { return errors.New("it takes Linux") }
+func inNetwork(*exec.Cmd) error { return errors.New("it needs Linux") }
 
 func runRole() {}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Time-outs against a server that hangs, generous for a loaded machine.
+// Time limits for a server that hangs, long enough for a loaded machine.
 const (
 	answerTimeout = 60 * time.Second
 	endTimeout    = 10 * time.Second
@@ -27,7 +27,7 @@ type session struct {
 	site    *site
 	cmd     *exec.Cmd
 	cancel  context.CancelFunc
-	overdue *time.Timer // ends a server that keeps an answer to itself
+	overdue *time.Timer // kills a server that does not answer
 	in      io.WriteCloser
 	pipe    io.ReadCloser
 	out     *bufio.Reader
@@ -77,7 +77,7 @@ func (s *site) open(ctx context.Context, how start) (*session, error) {
 	return c, nil
 }
 
-// explain adds what the server said.
+// explain adds what the server wrote to stderr.
 func (c *session) explain(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the server ended")
@@ -88,8 +88,8 @@ func (c *session) explain(err error) error {
 	return err
 }
 
-// answer reads up to the end of the answer to a request, and returns its size.
-// What else the server sends is passed over.
+// answer reads until the end of the answer to a request, and returns its size. It skips
+// other messages.
 func (c *session) answer(id int) (size int, err error) {
 	c.overdue.Reset(answerTimeout)
 	defer c.overdue.Stop()
@@ -110,8 +110,8 @@ func (c *session) answer(id int) (size int, err error) {
 	return size, nil
 }
 
-// names looks for the id where servers put it, at the beginning or the end of
-// the envelope, and not through a megabyte of text.
+// names reports whether a part of a message has the token. Servers put the id at the
+// beginning or the end, so that the text between is not searched.
 func names(part, token []byte) bool {
 	const near = 64
 	for _, p := range [][]byte{part[:min(near, len(part))], part[max(0, len(part)-near):]} {
@@ -122,7 +122,7 @@ func names(part, token []byte) bool {
 	return false
 }
 
-// ask sends the next tools/call for a result of n bytes, without waiting.
+// ask sends a tools/call for a result of n bytes and does not wait for it.
 func (c *session) ask(n int) (id int, err error) {
 	c.lastID++
 	b := append(c.request[:0], `{"jsonrpc":"2.0","id":`...)
@@ -135,7 +135,7 @@ func (c *session) ask(n int) (id int, err error) {
 	return c.lastID, err
 }
 
-// call is one tools/call; it returns how long it took.
+// call makes one tools/call and returns the time that it took.
 func (c *session) call(n int) (time.Duration, error) {
 	began := time.Now()
 	id, err := c.ask(n)
@@ -148,8 +148,8 @@ func (c *session) call(n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// close kills the server and waits until nothing of it is left: of a jail, the
-// kernel ends every process when the first one dies.
+// close kills the server and waits until all of its processes have ended. The kernel ends
+// all processes of a jail when the first one dies.
 func (c *session) close() {
 	defer c.cancel()
 	c.cmd.Process.Kill()

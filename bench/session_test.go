@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestAnswer finds the answer among other frames, wherever its id stands.
+// TestAnswer finds the answer among other messages, with its id in any place.
 func TestAnswer(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct{ name, before, frame string }{

@@ -18,8 +18,7 @@ import (
 
 const module = "github.com/mcp-jail/mcp-jail/"
 
-// site is where a run takes place: the programs, and a directory for everything
-// that they write.
+// site has the programs of a run, and a directory for everything that they write.
 type site struct {
 	runs      int
 	dir       string
@@ -28,8 +27,8 @@ type site struct {
 	echo      string // the server in Go
 	node      string
 	files     string   // server-filesystem's script
-	noNode    string   // why there is no node, or no script
-	stderr    *os.File // of everything that is started
+	noNode    string   // why node or the script is missing
+	stderr    *os.File // of all programs
 }
 
 // newSite builds and finds the programs.
@@ -80,8 +79,8 @@ func (s *site) furnish(ctx context.Context, servers string) (err error) {
 	return ctx.Err()
 }
 
-// scratch is a directory other than /tmp where there is one: a jail has a /tmp of
-// its own, and what lies in the host's is the rarer case.
+// scratch returns a directory outside of /tmp, if there is one: a jail has its own /tmp,
+// and servers rarely use files in that of the host.
 func scratch() string {
 	if fi, err := os.Stat("/var/tmp"); err == nil && fi.IsDir() && os.Getenv("TMPDIR") == "" {
 		return "/var/tmp"
@@ -124,8 +123,8 @@ func serverIn(dir string) (string, error) {
 	return script, nil
 }
 
-// findNode finds node, and installs server-filesystem where nobody said where it
-// is. Without them the other measures still count.
+// findNode finds node, and installs server-filesystem if no option says where it is.
+// Without them the other measures still run.
 func (s *site) findNode(ctx context.Context) (err error) {
 	if s.node, err = exec.LookPath("node"); err != nil {
 		return errors.New("node is not installed")
@@ -154,18 +153,18 @@ func (s *site) findNode(ctx context.Context) (err error) {
 // start is one way to start a server.
 type start struct {
 	argv []string
-	env  []string // nil is our own
+	env  []string // nil: that of this process
 }
 
-// jailed starts a server through mcp-jail, which takes out of our environment
-// what the server may see.
+// jailed starts a server through mcp-jail, which selects the variables that the server
+// sees.
 func (s *site) jailed(argv ...string) start {
 	return start{argv: append([]string{s.jail, "run", "--"}, argv...)}
 }
 
-// bare starts a server without a jail, in the environment that it has in one.
-// Otherwise the jail would seem to win time: a certificate file that
-// NODE_EXTRA_CA_CERTS names, for one, costs node a tenth of its start.
+// bare starts a server without a jail, with the environment that it has in a jail. With
+// the full environment it would be slower: node takes a tenth longer to start if
+// NODE_EXTRA_CA_CERTS names a file.
 func (s *site) bare(argv ...string) (start, error) {
 	profile, err := s.profile(argv)
 	if err != nil {
@@ -178,7 +177,7 @@ func (s *site) bare(argv ...string) (start, error) {
 	return start{argv, env}, nil
 }
 
-// profile is what mcp-jail run resolves for a command in the workspace.
+// profile resolves the default policy for a command in the workspace, as mcp-jail run does.
 func (s *site) profile(argv []string) (*policy.Profile, error) {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *site) profile(argv []string) (*policy.Profile, error) {
 	return profile, err
 }
 
-// complaint is the end of what the programs wrote to standard error.
+// complaint returns the end of what the programs wrote to standard error.
 func (s *site) complaint() string {
 	const most = 600
 	b, _ := os.ReadFile(s.stderr.Name())

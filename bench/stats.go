@@ -12,7 +12,7 @@ type summary struct {
 	Max    float64 `json:"max"`
 }
 
-// summarize returns NaNs for no values.
+// summarize returns NaNs if there are no values.
 func summarize(values []float64) summary {
 	if len(values) == 0 {
 		return summary{math.NaN(), math.NaN(), math.NaN()}
@@ -20,8 +20,8 @@ func summarize(values []float64) summary {
 	return summary{median(values), slices.Min(values), slices.Max(values)}
 }
 
-// median of no values is NaN; of an even number of them, the mean of the two in
-// the middle.
+// median returns NaN for no values, and the mean of the two middle ones for an even number
+// of values.
 func median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -42,12 +42,12 @@ func (p *pairs) add(bare, jailed float64) {
 	p.bare, p.jailed = append(p.bare, bare), append(p.jailed, jailed)
 }
 
-// added is the median of what the jail adds within a round.
+// added returns the median of the differences within a round.
 func (p pairs) added() float64 {
 	return p.each(func(bare, jailed float64) float64 { return jailed - bare })
 }
 
-// ratio is the median of how often the bare value goes into the jailed one.
+// ratio returns the median of the quotients within a round.
 func (p pairs) ratio() float64 {
 	return p.each(func(bare, jailed float64) float64 { return jailed / bare })
 }

@@ -41,8 +41,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestPairs: a machine that becomes slower during the run shifts both sides, and
-// the difference of the medians with them, but not the median of the differences.
+// TestPairs shows that a machine that becomes slower during the run does not change the
+// median of the differences.
 func TestPairs(t *testing.T) {
 	var p pairs
 	for i, jail := range []float64{2, 2, 2, 30, 2} { // one round was disturbed

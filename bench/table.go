@@ -16,7 +16,7 @@ type table struct {
 	Rows    []row   `json:"rows"`
 }
 
-// row is one measure. What could not be measured has no figures but a note.
+// row is one measure. A measure that failed has a note in place of figures.
 type row struct {
 	Measure string   `json:"measure"`
 	Unit    string   `json:"unit,omitempty"`
@@ -41,7 +41,7 @@ func (t table) print(w io.Writer, format string) error {
 
 var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "budget"}
 
-// markdown aligns the columns, so that the source of the table reads well too.
+// markdown returns the table with aligned columns.
 func (t table) markdown() string {
 	lines := [][]string{heads}
 	var notes []string
@@ -67,7 +67,7 @@ func (t table) markdown() string {
 			for i, w := range width {
 				rule := strings.Repeat("-", w+2)
 				if i > 0 && i < len(width)-1 {
-					rule = rule[1:] + ":" // figures stand to the right
+					rule = rule[1:] + ":" // figures are aligned to the right
 				}
 				b.WriteString("|" + rule)
 			}

@@ -19,7 +19,7 @@ func measureThroughput(ctx context.Context, s *site) ([]row, error) {
 		return nil, err
 	}
 	r := p.row(name, "GB/s", "")
-	r.Added = nil // of two rates the ratio says it all
+	r.Added = nil // the ratio of two rates is enough
 	return []row{r}, nil
 }
 
@@ -27,7 +27,7 @@ func measureThroughput(ctx context.Context, s *site) ([]row, error) {
 func (c *session) throughput() (float64, error) {
 	began := time.Now()
 	first := c.lastID + 1
-	for range frames { // small enough, all of them, for the pipe
+	for range frames { // all requests fit into the pipe
 		if _, err := c.ask(frameBytes); err != nil {
 			return 0, c.explain(err)
 		}

@@ -1,9 +1,8 @@
-// Command echo is the smallest MCP server that can be measured: it starts at
-// once, answers at once, and makes results of any size.
+// Command echo is a minimal MCP server for benchmarks: it starts and answers at once, and
+// makes results of any size.
 //
-// Its one tool, echo, takes the argument "bytes" and answers with a result whose
-// text is that long. The text looks like a log: lines of words, with the escapes
-// that their ends need.
+// Its one tool, echo, takes the argument "bytes" and answers with a text of that length.
+// The text looks like a log: lines of words, with escapes at the line ends.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command internet is the host that a granted one is measured with (see bench), in a
-// network namespace of its own. It is a program of its own so that the benchmark,
-// which is what its jails' init is a copy of, stays as small as mcp-jail.
+// Command internet is the host that bench grants and reaches, in a network namespace. It
+// is a separate program so that bench stays as small as mcp-jail: the init of a jail is a
+// copy of bench.
 //
-//	internet certify DIR    write a certificate for its names; standard output: who issued it
+//	internet certify DIR    write a certificate for its names, and print the issuer's
 //	internet serve DIR      join the pair of interfaces, and serve
 package main
 
@@ -48,7 +48,7 @@ func certify(dir string) error {
 	return err
 }
 
-// serveInternet is the other namespace. It ends with the one that started it.
+// serveInternet serves in the namespace until its parent ends.
 func serveInternet(dir string) error {
 	if err := egresstest.Join(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func serveInternet(dir string) error {
 
 func echo(c net.Conn) { io.Copy(c, c) }
 
-// swallow reads everything before it answers.
+// swallow reads to the end and then answers.
 func swallow(c net.Conn) {
 	buf := make([]byte, 1<<20)
 	for {

@@ -1,5 +1,5 @@
-// Command netclient measures the network from where it runs, and prints what it found
-// as one line of JSON: see bench.
+// Command netclient measures the network, without a jail or in one, and prints the result
+// as one line of JSON. bench runs it.
 //
 //	netclient NAME        connections to NAME, ports 7000 and 7001, and HTTPS
 //	netclient NAME tls    HTTPS alone
@@ -57,7 +57,7 @@ func (f *found) measure(name string, onlyTLS bool) (err error) {
 	return nil
 }
 
-// medianOf is the median of n times, in µs.
+// medianOf returns the median of n times, in µs.
 func medianOf(n int, f func() error) (float64, error) {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -78,13 +78,13 @@ func lookup(name string) (float64, error) {
 	})
 }
 
-// What listens where: see bench.
+// Ports of bench/internet.
 const (
 	echoes   = "7000"
 	swallows = "7001"
 )
 
-// address looks a name up once, so that this is not part of what is measured.
+// address looks a name up before the measure, so that the lookup is not part of it.
 func address(name, port string) (string, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip4", name+".")
 	if err != nil {
@@ -134,8 +134,8 @@ func roundTrip(name string) (float64, error) {
 func oneStream(name string) (float64, error)   { return streams(name, 1, 384<<20) }
 func fourStreams(name string) (float64, error) { return streams(name, 4, 128<<20) }
 
-// streams sends so many bytes on each of n connections, and returns Gbit/s up to the
-// moment when the server has them all.
+// streams sends bytes on each of n connections, and returns Gbit/s until the server has
+// read everything.
 func streams(name string, n, bytes int) (float64, error) {
 	addr, err := address(name, swallows)
 	if err != nil {
@@ -180,7 +180,7 @@ func requests(name string) (float64, error) {
 	const n = 500
 	client := &http.Client{Transport: &http.Transport{
 		ForceAttemptHTTP2: false,
-		// Who issued the certificate is not what is measured.
+		// The certificate is not part of the measure.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	get := func() error {

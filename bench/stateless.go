@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A server with stateful = false gets a process for each call. These measures say
-// what that costs, with the default policy for all tools.
+// A server with stateful = false gets a process for each call. The measures of this file
+// say what that costs under the default policy.
 
-// tooled is a server with the call that is measured.
+// tooled is a server with the tool call to measure.
 type tooled struct {
 	name string
 	argv []string
@@ -44,9 +44,9 @@ func (s *site) configured(ctx context.Context, stateful bool, warm int, argv []s
 	return s.listed(ctx, start{argv: []string{s.jail, "run", "--config", file, "bench"}})
 }
 
-// measurePerCall compares calls that have a process of their own with those of one
-// process for the session, and with what the process costs bare.
-func measurePerCall(ctx context.Context, s *site) ([]row, error) {
+// measureStateless compares calls that have a process each with calls of one process for
+// the session, and with the same process without a jail.
+func measureStateless(ctx context.Context, s *site) ([]row, error) {
 	var rows []row
 	for _, server := range s.tooled() {
 		if server.note != "" {
@@ -73,8 +73,8 @@ func measurePerCall(ctx context.Context, s *site) ([]row, error) {
 	return append(rows, long), err
 }
 
-// beside pairs what bare takes, which starts its processes without a jail, with what
-// cold takes in a session each of whose calls has a process of its own.
+// beside pairs the times of bare, which starts processes without a jail, with the times of
+// cold in a session whose calls have a process each.
 func (s *site) beside(ctx context.Context, server tooled, bare func(start) (float64, error), cold func(*session) (float64, error)) (p pairs, err error) {
 	without, err := s.bare(server.argv...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *site) beside(ctx context.Context, server tooled, bare func(start) (floa
 	return p.withoutFirst(), nil
 }
 
-// coldCall pairs a call with what its process costs without a jail: its start, the
+// coldCall pairs a call with the same work without a jail: the start of the process, the
 // handshake and the call.
 func (s *site) coldCall(ctx context.Context, server tooled) (pairs, error) {
 	return s.beside(ctx, server, func(without start) (float64, error) {
@@ -121,7 +121,7 @@ func (s *site) startAndCall(ctx context.Context, how start, call string) (float6
 	return ms(time.Since(began)), err
 }
 
-// eightCalls is coldCall with eight of each at once, up to the last answer.
+// eightCalls is coldCall with eight calls at once, until the last answer.
 func (s *site) eightCalls(ctx context.Context, server tooled) (pairs, error) {
 	const many = 8
 	return s.beside(ctx, server, func(without start) (float64, error) {
@@ -154,15 +154,15 @@ func (s *site) eightCalls(ctx context.Context, server tooled) (pairs, error) {
 	})
 }
 
-// warmCall pairs a call of a process that was started ahead with one of a process
-// for the whole session. Before each, the time of a start passes.
+// warmCall pairs a call of a warm worker with a call of one process for the whole session.
+// It waits for the time of a start before each call.
 func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error) {
 	stateful, err := s.configured(ctx, true, 0, server.argv)
 	if err != nil {
 		return p, err
 	}
 	defer stateful.close()
-	stateless, pause, err := s.withSpare(ctx, server, stateful.started)
+	stateless, pause, err := s.withWarmWorker(ctx, server, stateful.started)
 	if err != nil {
 		return p, err
 	}
@@ -182,21 +182,21 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 	return p.withoutFirst(), nil
 }
 
-// withSpare opens a session whose calls find a process that was started ahead, if pause
-// passes before each. started is how long the server takes: of this session the
-// catalogue may have answered the handshake.
-func (s *site) withSpare(ctx context.Context, server tooled, started time.Duration) (c *session, pause time.Duration, err error) {
+// withWarmWorker opens a session whose calls find a warm worker if pause passes before
+// each call. started is the time that the server takes to start. The session cannot tell:
+// the list cache may have answered its handshake.
+func (s *site) withWarmWorker(ctx context.Context, server tooled, started time.Duration) (c *session, pause time.Duration, err error) {
 	if c, err = s.configured(ctx, false, 1, server.argv); err != nil {
 		return nil, 0, err
 	}
 	pause = max(3*started, 50*time.Millisecond)
-	time.Sleep(8 * pause) // at the beginning all that there may be are started
+	time.Sleep(8 * pause) // at the beginning the whole pool is started
 	return c, pause, nil
 }
 
-// firstCall pairs it with the least that it can be: the first call of a process that
-// was started before, without a jail. A server that compiles what it runs takes longer
-// for its first call than for those that follow.
+// firstCall pairs a warm call with its lower bound: the first call of a process that was
+// started before, without a jail. The first call of a server with a just-in-time compiler
+// takes longer than the following ones.
 func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error) {
 	without, err := s.bare(server.argv...)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 		return p, err
 	}
 	first.close()
-	stateless, pause, err := s.withSpare(ctx, server, first.started)
+	stateless, pause, err := s.withWarmWorker(ctx, server, first.started)
 	if err != nil {
 		return p, err
 	}
@@ -232,7 +232,7 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 	return p.withoutFirst(), nil
 }
 
-// manyCalls makes a thousand calls in a row and looks at what they leave.
+// manyCalls makes a thousand calls in a row and counts what they leave behind.
 func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) {
 	const calls, settle = 1000, 100
 	r = row{Measure: "1000 calls in a row, cold, " + server.name, Unit: "ms"}
@@ -245,7 +245,7 @@ func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) 
 	var before, after residue
 	for i := range calls {
 		if i == settle {
-			time.Sleep(2 * time.Second) // for the last processes to be gone
+			time.Sleep(2 * time.Second) // until the last processes have ended
 			before = s.residue(c.cmd.Process.Pid)
 		}
 		d, err := c.params(server.call)
@@ -262,7 +262,7 @@ func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) 
 	return r, nil
 }
 
-// residue is what a session holds.
+// residue counts what a session holds.
 type residue struct {
 	pss                             float64
 	files, threads, processes, dirs int
@@ -315,7 +315,7 @@ func (c *session) write(method, params string) error {
 	return err
 }
 
-// answers reads as many answers as there are, whatever their order.
+// answers reads n answers in any order.
 func (c *session) answers(n int) error {
 	first := c.lastID - n + 1
 	open := map[int]bool{}
@@ -336,7 +336,7 @@ func (c *session) answers(n int) error {
 	return nil
 }
 
-// params is one tools/call; it returns how long it took.
+// params makes one tools/call and returns the time that it took.
 func (c *session) params(params string) (time.Duration, error) {
 	began := time.Now()
 	err := c.write("tools/call", params)
