@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,11 +45,8 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	// A copy of the package, which an ordinary user may write to.
 	pkg := filepath.Join(w.base, "node_modules")
-	if out, err := w.plain("cp", "-R", filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"), pkg).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	w.copyPackage(t, pkg, memory)
 	program := filepath.Join(pkg, memory, "dist", "index.js")
 	dir := filepath.Dir(program)
 
@@ -74,6 +72,27 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 	s.close()
 	if got := read(t, filepath.Join(w.work, "memory.jsonl")); !strings.Contains(got, "it holds") {
 		t.Errorf("the file holds %q", got)
+	}
+}
+
+// copyPackage copies an installed package and the packages that it depends on to the
+// directory modules, so that an ordinary user may write to them.
+func (w *world) copyPackage(t *testing.T, modules, name string) {
+	t.Helper()
+	to := filepath.Join(modules, name)
+	if pathExists(to) {
+		return
+	}
+	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	if out, err := w.plain("cp", "-R", module(name), to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var manifest struct{ Dependencies map[string]string }
+	must(t, json.Unmarshal([]byte(read(t, filepath.Join(to, "package.json"))), &manifest))
+	for dependency := range manifest.Dependencies {
+		if pathExists(module(dependency)) { // else it is in the package itself
+			w.copyPackage(t, modules, dependency)
+		}
 	}
 }
 
