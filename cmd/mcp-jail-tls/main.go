@@ -1,6 +1,5 @@
-// Command mcp-jail-tls serves the connections of one jail whose requests have to be
-// seen: see package confine/egress/tlsworker. mcp-jail starts it; there is nothing to
-// do with it by hand.
+// Command mcp-jail-tls serves the connections of one jail whose requests have to be read.
+// mcp-jail starts it; it cannot be used by hand. See package confine/egress/tlsworker.
 package main
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http logs what peers sent
+	log.SetOutput(io.Discard) // the messages of net/http contain what peers sent
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})

@@ -10,49 +10,49 @@ import (
 	"syscall"
 )
 
-// CheckResult is what came of trying a host.
+// CheckResult is the result of [Gateway.Check].
 type CheckResult struct {
 	Status Status
-	Addrs  []netip.Addr // that a name has, and that may be dialled
-	Proxy  string       // of the host, through which it goes; "" without one
+	Addrs  []netip.Addr // of a name, as far as they may be dialled
+	Proxy  string       // host and port of the host's proxy, if one is used
 	Detail string       // in words
 }
 
-// Status says in a word how a trial went.
+// Status is the result of a check in one word.
 type Status string
 
 const (
-	StatusConnected  Status = "answers"   // a connection was made, and ended
+	StatusConnected  Status = "answers"   // a connection was made and closed
 	StatusNotFound   Status = "not_found" // the name does not exist
-	StatusRefused    Status = "refuses"   // nobody listens on the port
-	StatusNoAnswer   Status = "no_answer" // neither a name's addresses nor a connection in time, or no way there
-	StatusBadAddress Status = "address"   // no name may lead to the addresses that it has
-	StatusDenied     Status = "denied"    // no rule allows it, or there is no way to do it here
+	StatusRefused    Status = "refuses"   // nothing listens on the port
+	StatusNoAnswer   Status = "no_answer" // no address or no connection in time, or no route
+	StatusBadAddress Status = "address"   // the name leads to an address that names may not have
+	StatusDenied     Status = "denied"    // no rule allows it, or it is not supported here
 )
 
-// Check reaches for a host as for a program that has asked for it, until ctx ends.
-// Nothing is sent to it, and nothing recorded.
-func (g *Gateway) Check(ctx context.Context, host string, port int) (t CheckResult) {
+// Check connects to a host as it would for a program in the jail, and closes the connection.
+// It sends nothing and records nothing. It gives up when ctx ends.
+func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResult) {
 	d := g.destinationOf(host, port)
 	if !d.granted() {
-		t.Status, t.Detail = StatusDenied, d.why.String()
+		r.Status, r.Detail = StatusDenied, d.why.String()
 		if d.detail != "" {
-			t.Status, t.Detail = StatusBadAddress, d.detail
+			r.Status, r.Detail = StatusBadAddress, d.detail
 		}
-		return t
+		return r
 	}
 	proxy, err := g.proxyFor(&d)
 	if err == nil {
 		if proxy != nil {
-			t.Proxy = proxy.Host
+			r.Proxy = proxy.Host
 		}
 		var addrs []netip.AddrPort
 		if addrs, err = g.candidates(ctx, &d, proxy != nil); proxy != nil && !isRefusal(err) {
-			err = nil // the proxy may know better
+			err = nil // the proxy may resolve the name
 		}
 		for _, a := range addrs {
-			if d.named && !slices.Contains(t.Addrs, a.Addr()) {
-				t.Addrs = append(t.Addrs, a.Addr())
+			if d.named && !slices.Contains(r.Addrs, a.Addr()) {
+				r.Addrs = append(r.Addrs, a.Addr())
 			}
 		}
 	}
@@ -62,15 +62,14 @@ func (g *Gateway) Check(ctx context.Context, host string, port int) (t CheckResu
 	}
 	if err == nil {
 		c.Close()
-		t.Status = StatusConnected
-		return t
+		r.Status = StatusConnected
+		return r
 	}
-	t.setError(err)
-	return t
+	r.setError(err)
+	return r
 }
 
-// destinationOf is where a connection to a host would go that a program asked for by
-// its name.
+// destinationOf returns the destination of a connection to a host that a program names.
 func (g *Gateway) destinationOf(host string, port int) destination {
 	if host == "localhost" {
 		host = "127.0.0.1"
@@ -85,21 +84,21 @@ func (g *Gateway) destinationOf(host string, port int) destination {
 	return d
 }
 
-func (t *CheckResult) setError(err error) {
+func (r *CheckResult) setError(err error) {
 	var no *refusal
-	t.Status, t.Detail = StatusNoAnswer, err.Error()
+	r.Status, r.Detail = StatusNoAnswer, err.Error()
 	switch {
 	case errors.As(err, &no):
-		t.Status, t.Detail = StatusDenied, no.detail
+		r.Status, r.Detail = StatusDenied, no.detail
 		if no.why == ReasonAddress {
-			t.Status = StatusBadAddress
+			r.Status = StatusBadAddress
 		}
 	case isNotFound(err):
-		t.Status, t.Detail = StatusNotFound, "the name does not exist"
+		r.Status, r.Detail = StatusNotFound, "the name does not exist"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		t.Detail = "no answer in time"
+		r.Detail = "no answer in time"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		t.Status, t.Detail = StatusRefused, "nobody listens there"
+		r.Status, r.Detail = StatusRefused, "nothing listens on the port"
 	}
 }
 

@@ -42,15 +42,15 @@ func TestTry(t *testing.T) {
 		addrs   int
 	}{
 		{g, "up.example", 443, StatusConnected, "", 1},
-		{g, "up.example", 80, StatusRefused, "nobody listens there", 1},
+		{g, "up.example", 80, StatusRefused, "nothing listens on the port", 1},
 		{g, "mixed.example", 443, StatusConnected, "", 1},
 		{g, "mixed.example", 80, StatusDenied, "not granted", 0},
-		{g, "down.example", 443, StatusRefused, "nobody listens there", 1},
+		{g, "down.example", 443, StatusRefused, "nothing listens on the port", 1},
 		{g, "inside.example", 443, StatusBadAddress, "10.99.0.1 is a private address, fd00:99::1 is a private address", 0},
 		{g, "nowhere.example", 443, StatusNotFound, "the name does not exist", 0},
 		{g, "other.example", 443, StatusDenied, "not granted", 0},
 		{g, "198.51.100.7", 443, StatusConnected, "", 0},
-		{g, "localhost", 9, StatusRefused, "nobody listens there", 0},
+		{g, "localhost", 9, StatusRefused, "nothing listens on the port", 0},
 		{g, "169.254.169.254", 7, StatusBadAddress, "169.254.169.254 is where a cloud serves credentials to its machines", 0},
 		{proxied, "up.example", 443, StatusNoAnswer, "no answer in time", 1},
 	} {

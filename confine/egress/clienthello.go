@@ -8,17 +8,17 @@ const (
 	maxRecordType    = 0x18
 	typeClientHello  = 1
 	extServerName    = 0
-	maxHead          = 32 << 10 // of a handshake or the head of a request, held back until it is understood
+	maxHead          = 32 << 10 // held back until a handshake or request head is complete
 	tlsRecordHeader  = 5
 	tlsMessageHeader = 4
 )
 
-var errClientHello = errors.New("not a TLS handshake that can be read")
+var errClientHello = errors.New("a TLS handshake that cannot be read")
 
-// isSSLv2Hello reports whether b begins with a ClientHello in the format of SSLv2 (RFC 5246
-// E.2), which servers answer with the TLS that it offers. It has no extensions, and so
-// no name. The fourth octet is that of the version: SSLv2's own is 0.2, all later ones
-// are 3 and something. more means that it cannot be told yet.
+// isSSLv2Hello reports whether b begins with a ClientHello in SSLv2 format (RFC 5246 E.2).
+// Servers may answer it with the TLS version that it offers. It has no extensions and so no
+// server name. Byte 3 is the major version: 0 in SSLv2 itself, 3 later. more means that b is
+// too short to decide.
 func isSSLv2Hello(b []byte) (old, more bool) {
 	switch {
 	case b[0]&0x80 == 0, len(b) > 2 && b[2] != typeClientHello, len(b) > 3 && b[3] > 3:
@@ -27,16 +27,15 @@ func isSSLv2Hello(b []byte) (old, more bool) {
 	return len(b) > 3, len(b) <= 3
 }
 
-// clientHello reads the name out of the ClientHello (RFC 8446 4.1.2) that b begins
-// with. more means that it is not there in full yet; name is "" where the handshake
-// has none.
+// clientHello returns the server name of the ClientHello (RFC 8446 4.1.2) at the beginning of
+// b, or "" if there is none. more means that b does not hold all of it.
 func clientHello(b []byte) (name string, more bool, err error) {
 	if len(b) > 0 {
 		if old, more := isSSLv2Hello(b); old || more {
 			return "", more, nil
 		}
 	}
-	var message []byte // of the handshake, which records may cut anywhere
+	var message []byte // the handshake message; records may split it anywhere
 	for {
 		if len(b) < tlsRecordHeader {
 			return "", true, nil
@@ -65,8 +64,8 @@ func clientHello(b []byte) (name string, more bool, err error) {
 	}
 }
 
-// helloName finds the host in the extensions of a ClientHello. One that could be
-// read in two ways is an error: the server might read it in the other.
+// helloName returns the host in the extensions of a ClientHello. It returns an error where
+// the server could read another name.
 func helloName(hello []byte) (string, error) {
 	s := octets(hello)
 	_, ok1 := s.next(2 + 32) // version, random
@@ -104,7 +103,7 @@ func helloName(hello []byte) (string, error) {
 	return name, nil
 }
 
-// octets is what is left to read of a message.
+// octets is the unread rest of a message.
 type octets []byte
 
 func (s *octets) next(n int) (octets, bool) {
@@ -116,7 +115,7 @@ func (s *octets) next(n int) (octets, bool) {
 	return out, true
 }
 
-// vector takes what is preceded by its length, a number of size octets.
+// vector cuts off a vector: a length of size bytes, then that many bytes.
 func (s *octets) vector(size int) (octets, bool) {
 	prefix, ok := s.next(size)
 	if !ok {

@@ -8,32 +8,31 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// verdict is what the rules say of a protocol to a host.
+// verdict is what the rules decide about a protocol to a host.
 type verdict int
 
 const (
 	verdictDeny      verdict = iota
-	verdictPass              // whatever is sent
-	verdictIntercept         // depends on each request
+	verdictPass              // pass on all bytes
+	verdictIntercept         // each request decides
 )
 
-// protocols are those of rules, as protocols have them.
+// protocols are the protocols that rules can grant.
 var protocols = [...]protocol{protoTLS, protoHTTP, protoOther}
 
-// destination is where a connection wants to go, and what the rules say of it.
+// destination is the destination of a connection and what the rules decide about it.
 type destination struct {
 	to      netip.AddrPort
-	host    string // as rules know it: a name, an address, "localhost"
-	named   bool   // host is a name, and its addresses are the resolver's
+	host    string // as rules write it: a name, an address or "localhost"
+	named   bool   // host is a name; the resolver knows its addresses
 	verdict [protoOther + 1]verdict
-	opaque  bool                           // rules of scheme tcp decide: what is sent is nobody's business
-	literal bool                           // the address itself is granted
-	rules   [protoOther + 1]policy.NetRule // that decided
-	why     Reason                         // where nothing is granted
+	opaque  bool                           // only rules with scheme = "tcp" decide, so the bytes do not matter
+	rules   [protoOther + 1]policy.NetRule // the deciding rule of each protocol
+	why     Reason                         // set if nothing is granted
 	detail  string
 }
 
-// decide finds out what an address stands for, and evaluates the rules.
+// decide finds the host that an address stands for and evaluates the rules.
 func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
 	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: ReasonNotGranted}
@@ -46,12 +45,12 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 		d.verdict[p], d.rules[p] = g.evaluate(d.host, p.scheme(), port)
 		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
 	}
-	// No request can be seen in what is not HTTP.
+	// What is not HTTP has no requests to decide about.
 	if d.verdict[protoOther] == verdictIntercept {
 		d.verdict[protoOther] = verdictDeny
 	}
 	if d.named || !d.granted() {
-		return d // the addresses behind a name are checked when it is dialled
+		return d // the addresses of a name are checked when it is dialled
 	}
 	if reason, ok := g.checkAddress(addr, port); !ok {
 		d.verdict, d.opaque, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
@@ -61,16 +60,17 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 
 func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }
 
-// needsInterception reports whether some protocol of the connection would be for a Terminator.
+// needsInterception reports whether an Interceptor has to serve some protocol of d.
 func (d *destination) needsInterception() bool {
 	return d.verdict[protoTLS] == verdictIntercept || d.verdict[protoHTTP] == verdictIntercept
 }
 
-// needsNameCheck reports whether it matters which host is named over a protocol. Whoever
-// grants an address grants whatever is there.
+// needsNameCheck reports whether the name in a handshake or request matters for a protocol.
+// It does not where a rule grants the address itself: that rule grants every name there.
 func (d *destination) needsNameCheck(p protocol) bool { return d.named || d.rules[p].Host == "*" }
 
-// addressName is what rules call an address. The two of localhost have that name too.
+// addressName returns the host by which rules know an address. 127.0.0.1 and ::1 are
+// "localhost" unless a rule names the address.
 func (g *Gateway) addressName(addr netip.Addr, port int) string {
 	name := addr.String()
 	if isLocalhost(addr) && !slices.ContainsFunc(g.o.Rules, func(r policy.NetRule) bool {
@@ -97,7 +97,7 @@ func (g *Gateway) evaluate(host, scheme string, port int) (verdict, policy.NetRu
 	return verdictDeny, rule
 }
 
-// checkAddress is the check of an address that would be dialled.
+// checkAddress decides whether an address may be dialled, and says why not.
 func (g *Gateway) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
 	own, err := g.hostAddrs()
 	if err != nil {
@@ -106,7 +106,7 @@ func (g *Gateway) checkAddress(addr netip.Addr, port int) (reason string, ok boo
 	return policy.CheckAddress(g.o.Rules, addr, port, own)
 }
 
-// grantedPorts are the ports on which some protocol of a host is granted.
+// grantedPorts returns the ports on which some protocol to a host is granted.
 func (g *Gateway) grantedPorts(host string) (ports []int) {
 	for _, port := range g.ports {
 		for _, p := range protocols {
@@ -119,7 +119,8 @@ func (g *Gateway) grantedPorts(host string) (ports []int) {
 	return ports
 }
 
-// checkNames decides about the hosts that the first bytes, or a request, name: "" for none.
+// checkNames decides about the hosts that a handshake or request names. A host of "" means
+// that it names none. The result is 0 if all are fine.
 func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why Reason, detail string) {
 	for _, host := range hosts {
 		name := ""
@@ -132,12 +133,12 @@ func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why Re
 		switch {
 		case name == d.host:
 		case d.named && !g.grantsAddress(d.to, p) && name == "":
-			return ReasonWrongName, "it names none, over " + p.String()
+			return ReasonWrongName, "it names no host, over " + p.String()
 		case d.named && !g.grantsAddress(d.to, p):
 			return ReasonWrongName, "it names " + name
 		case name != "":
-			// Under "*" an address is as good as a name: the name that is asked for
-			// there only has to be granted itself.
+			// The rule "*" grants this address. The name has to be granted as well, so that
+			// a rule that denies the name holds.
 			if v, _ := g.evaluate(name, p.scheme(), int(d.to.Port())); v != verdictPass {
 				return ReasonWrongName, "it names " + name
 			}
@@ -146,7 +147,7 @@ func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why Re
 	return 0, ""
 }
 
-// grantsAddress reports whether a protocol to an address is granted, name or no name.
+// grantsAddress reports whether a protocol to an address is granted, whatever its name.
 func (g *Gateway) grantsAddress(to netip.AddrPort, p protocol) bool {
 	v, _ := g.evaluate(g.addressName(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
 	_, ok := g.checkAddress(to.Addr(), int(to.Port()))

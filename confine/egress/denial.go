@@ -9,45 +9,45 @@ import (
 	"time"
 )
 
-// Denial is a fact: something was tried and refused.
+// Denial is one refusal, or several of the same kind.
 type Denial struct {
-	Host    string // the name, or the address where none is known
+	Host    string // the name, or the address if there is none
 	Port    int    // 0 for dns
 	Network string // "tcp", "udp" or "dns"
 	Why     Reason
-	Detail  string // more, in words: the address that was refused, the name in a handshake
+	Detail  string // in words, for example the refused address
 	Count   int
 	First   time.Time
 	Last    time.Time
 
-	pinned bool // it makes room for no other
+	pinned bool // it is never evicted
 }
 
-// Reason says why something was refused.
+// Reason is the reason of a refusal.
 type Reason int
 
 const (
-	ReasonNotGranted  Reason = iota + 1 // no rule allows the host, or not that port
-	ReasonAddress                       // the name is granted, the address behind it is not
+	ReasonNotGranted  Reason = iota + 1 // no rule allows the host on this port
+	ReasonAddress                       // the name is granted, its address is not
 	ReasonWrongName                     // the first bytes name another host, or none
 	ReasonWrongScheme                   // the rule is for another protocol
-	ReasonAmbiguous                     // what was sent could be read in two ways
-	ReasonRequest                       // path or method (a Terminator's)
+	ReasonAmbiguous                     // servers could read the bytes in two ways
+	ReasonRequest                       // no rule allows the path or method
 	ReasonLimit                         // a limit was reached
-	ReasonSecret                        // a secret's placeholder where none is replaced
-	ReasonUnsupported                   // granted, but there is no way to do it here
+	ReasonSecret                        // a placeholder of a secret in a field where it is not replaced
+	ReasonUnsupported                   // granted, but not supported here
 )
 
 var reasons = [...]string{
 	ReasonNotGranted:  "not granted",
 	ReasonAddress:     "the address behind the name is not granted",
 	ReasonWrongName:   "the connection names another host",
-	ReasonWrongScheme: "not the protocol of the rule",
-	ReasonAmbiguous:   "could be read in two ways",
+	ReasonWrongScheme: "the rule is for another protocol",
+	ReasonAmbiguous:   "servers could read it in two ways",
 	ReasonRequest:     "the request is not granted",
 	ReasonLimit:       "a limit was reached",
-	ReasonSecret:      "no place for a secret",
-	ReasonUnsupported: "there is no way to reach it here",
+	ReasonSecret:      "a secret in the wrong place",
+	ReasonUnsupported: "it cannot be reached from here",
 }
 
 func (r Reason) String() string {
@@ -69,7 +69,7 @@ var codes = [...]string{
 	ReasonUnsupported: "unsupported",
 }
 
-// Code is the reason as programs read it.
+// Code returns the reason as it appears in machine-readable output.
 func (r Reason) Code() string {
 	if r <= 0 || int(r) >= len(codes) {
 		return "refused"
@@ -82,13 +82,14 @@ const (
 	pinnedDenials = maxDenials / 2
 )
 
-// denialLog are kept once for each thing that was tried. When there are too many, the
-// one that was not seen for the longest time makes room. The first ones stay, and that
-// others went is said: a program could try many things to have one forgotten.
+// denialLog keeps one Denial for each thing that was refused. If there are too many, a new
+// one replaces the one that was seen least recently. The first pinnedDenials are never
+// replaced, and lost counts the replaced ones, so a program cannot hide a refusal by causing
+// many others.
 type denialLog struct {
 	mu   sync.Mutex
 	all  map[denialKey]*Denial
-	lost *Denial // stands for those that made room
+	lost *Denial // stands for the replaced ones
 }
 
 type denialKey struct {
@@ -98,7 +99,7 @@ type denialKey struct {
 	why     Reason
 }
 
-// record adds a refusal to those on record.
+// record adds a refusal to the log.
 func (g *Gateway) record(d Denial) {
 	now := time.Now()
 	s := &g.denials
@@ -132,11 +133,11 @@ func (g *Gateway) record(d Denial) {
 	s.all[key] = &d
 }
 
-// countLost counts one that makes room. Its time is that of the first: what came later is
-// closer to whatever fails.
+// countLost counts a replaced Denial. It keeps the time of the first: later refusals are
+// closer to a failure that is being diagnosed.
 func (s *denialLog) countLost(d *Denial) {
 	if s.lost == nil {
-		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: ReasonLimit, Detail: "there was no room for these on record", First: d.First, Last: d.First}
+		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: ReasonLimit, Detail: "too many different refusals to record each", First: d.First, Last: d.First}
 	}
 	s.lost.Count += d.Count
 }
@@ -146,7 +147,7 @@ func (g *Gateway) deny(d *destination, why Reason, detail string) {
 	g.record(Denial{Host: d.host, Port: int(d.to.Port()), Network: "tcp", Why: why, Detail: detail})
 }
 
-// denyIfRefused records an error that is a refusal, and no failure of the network.
+// denyIfRefused records err if it is a refusal, and reports whether it is.
 func (g *Gateway) denyIfRefused(d *destination, err error) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -156,8 +157,8 @@ func (g *Gateway) denyIfRefused(d *destination, err error) bool {
 	return true
 }
 
-// Denials lists what was refused, oldest first: what a program has been told of by
-// now is among it.
+// Denials returns the refusals so far, oldest first. They include every refusal that a
+// program can know of.
 func (g *Gateway) Denials() []Denial {
 	g.readRefusals()
 	if t := g.o.Interceptor; t != nil {

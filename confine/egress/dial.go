@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	dialTimeout = 60 * time.Second       // of all attempts at one destination together
-	dialStagger = 250 * time.Millisecond // before the next address is tried beside the one before (RFC 8305)
+	dialTimeout = 60 * time.Second       // for all attempts at one destination
+	dialStagger = 250 * time.Millisecond // before the next address is tried in parallel (RFC 8305)
 )
 
-// refusal is an error that is no failure of the network: it goes on record.
+// refusal is an error that goes on record, in contrast to a failure of the network.
 type refusal struct {
 	why    Reason
 	detail string
@@ -25,7 +25,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.why.String() + ": " + r.detail }
 
-// dial connects to a destination of which some protocol is granted.
+// dial connects to a destination for which some protocol is granted.
 func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -38,7 +38,7 @@ func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error
 	switch {
 	case errors.As(err, &refused):
 		return nil, err
-	case proxy != nil: // which may know names that this host does not
+	case proxy != nil: // the proxy may resolve names that this host cannot
 		return dialProxy(ctx, proxy, d.host, d.to.Port())
 	case err != nil:
 		return nil, err
@@ -46,12 +46,11 @@ func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error
 	return g.dialParallel(ctx, addrs)
 }
 
-// candidates lists the addresses at which a destination may be reached, those to try
-// first in front.
+// candidates returns the addresses to dial for a destination, in order of preference.
 func (g *Gateway) candidates(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
 	if !d.named {
 		addrs := []netip.AddrPort{d.to}
-		if d.host == "localhost" { // a service may listen on one of the two only
+		if d.host == "localhost" { // a service may listen on only one of the two
 			for _, other := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
 				if _, ok := g.checkAddress(other, int(d.to.Port())); ok && other != d.to.Addr() {
 					addrs = append(addrs, netip.AddrPortFrom(other, d.to.Port()))
@@ -72,14 +71,14 @@ func (g *Gateway) candidates(ctx context.Context, d *destination, proxied bool) 
 	for i, a := range allowed {
 		addrs[i] = netip.AddrPortFrom(a, d.to.Port())
 	}
-	if i := slices.Index(addrs, d.to); i > 0 { // what the program chose
+	if i := slices.Index(addrs, d.to); i > 0 { // the program's choice goes first
 		addrs[0], addrs[i] = addrs[i], addrs[0]
 	}
 	return addrs, nil
 }
 
-// allowedAddrs keeps the addresses that may be dialled on one of the ports; that there is
-// none left is a refusal.
+// allowedAddrs returns the addresses that may be dialled on one of the ports. If there are
+// none, the error is a refusal.
 func (g *Gateway) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
 	var details []string
 	for _, a := range addrs {
@@ -101,8 +100,8 @@ func (g *Gateway) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip
 	return allowed, nil
 }
 
-// dialParallel dials addresses one after the other, without waiting long for one, and
-// keeps the first connection.
+// dialParallel dials the addresses and keeps the first connection. It starts the next attempt
+// when one fails or after dialStagger.
 func (g *Gateway) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
 	if len(addrs) == 1 {
 		return g.dialOne(ctx, addrs[0])
@@ -161,8 +160,8 @@ func (g *Gateway) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPCon
 	return dialer.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
 }
 
-// checkSocket sees every socket just before it is connected: nothing is dialled that was
-// not checked.
+// checkSocket checks the address of every socket directly before it is connected, so that
+// no unchecked address is dialled.
 func (g *Gateway) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {

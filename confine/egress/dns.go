@@ -15,10 +15,10 @@ import (
 
 const (
 	answerTTL  = 30   // seconds
-	answerSize = 1232 // that is promised for UDP (EDNS)
+	answerSize = 1232 // bytes that answers may have over UDP (EDNS)
 
-	// Below a wildcard any name is granted, and a question tells whoever has the
-	// domain what it is. So such names are bounded in length, and new ones in number.
+	// A wildcard grants every name below it, and a query tells the domain's owner the name.
+	// So these names could carry data out. These limits bound their length and rate.
 	maxBelowWildcard = 100
 	newNameBurst     = 200
 	newNameInterval  = 200 * time.Millisecond
@@ -59,7 +59,7 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 		ports = g.grantedPorts(host)
 	}
 	if err != nil {
-		host = strconv.Quote(name) // it may hold anything
+		host = strconv.Quote(name) // it may hold any byte
 	}
 	if len(ports) == 0 {
 		g.denyName(host, ReasonNotGranted, "")
@@ -85,7 +85,7 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
 }
 
-// assignAddress returns the address by which the jail is to know a granted name.
+// assignAddress returns the address of a granted name in the jail.
 func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 	if !g.fakeIPs.has(host) && !g.lookups.has(host) {
 		if err := g.limitNewName(host); err != nil {
@@ -109,7 +109,7 @@ func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 	return addr, nil
 }
 
-// usesProxy reports whether the host would leave it to a proxy to find a name.
+// usesProxy reports whether connections to a name go through the host's proxy.
 func (g *Gateway) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
@@ -121,7 +121,7 @@ func (g *Gateway) usesProxy(host string, ports []int) bool {
 	return false
 }
 
-// limitNewName keeps names below a wildcard from being used as a way out by themselves.
+// limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard.
 func (g *Gateway) limitNewName(host string) error {
 	below := len(host)
 	for _, r := range g.o.Rules {

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-const seqpacketWriteTimeout = time.Second // for a program that does not read
+const seqpacketWriteTimeout = time.Second // if the program does not read
 
-// ServeSeqpacket takes over a connection (of type SOCK_SEQPACKET) each message of which is
-// what a program sent by UDP, and answers DNS questions on it until it ends. It
-// returns at once.
+// ServeSeqpacket takes over a SOCK_SEQPACKET connection, on which each message is what a
+// program sent by UDP. It answers the DNS queries. It returns at once.
 func (g *Gateway) ServeSeqpacket(c *net.UnixConn) {
 	select {
 	case g.seqpacketSlots <- struct{}{}:
@@ -29,8 +28,8 @@ func (g *Gateway) ServeSeqpacket(c *net.UnixConn) {
 	}
 }
 
-// ConnectedMessage is the message for AnswerOn that says where those that follow are meant to
-// go. No question of DNS begins like that.
+// ConnectedMessage returns the message that tells ServeSeqpacket the destination of the
+// messages after it. It cannot be mistaken for a DNS query.
 func ConnectedMessage(to netip.AddrPort) []byte { return []byte(connectedPrefix + to.String()) }
 
 const connectedPrefix = "mcp-jail: connected to "
@@ -49,7 +48,7 @@ func (g *Gateway) serveSeqpacket(c *net.UnixConn) {
 	stop := context.AfterFunc(g.ctx, func() { c.Close() })
 	defer stop()
 	var b [4096]byte
-	var to netip.AddrPort // zero: unknown, or for DNS
+	var to netip.AddrPort // not valid if unknown
 	for {
 		if to.IsValid() && to.Port() != dnsPort {
 			n, err := peekMessage(c, b[:])
@@ -58,7 +57,7 @@ func (g *Gateway) serveSeqpacket(c *net.UnixConn) {
 			}
 			if _, again := parseConnected(b[:n]); !again {
 				g.Refuse("udp", to)
-				return // with something left to be read, which is an error for the program
+				return // the unread message makes the close an error for the program
 			}
 		}
 		n, err := c.Read(b[:])
@@ -79,7 +78,7 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	select {
 	case g.querySlots <- struct{}{}:
 	default:
-		return true // it will be asked again
+		return true // the client will retry
 	}
 	return g.spawn(func() {
 		defer func() { <-g.querySlots }()
@@ -90,7 +89,7 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	})
 }
 
-// peekMessage waits for a message and leaves it where it is.
+// peekMessage waits for a message and leaves it in the queue.
 func peekMessage(c *net.UnixConn, b []byte) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -1,62 +1,60 @@
-// Package egress lets the programs of one jail reach the hosts that its policy
-// grants, and no others. It is the host's side of that; how sockets come out of a
-// jail is package confine's.
+// Package egress is the host's end of a jail's network. It lets the programs of one jail
+// connect to the hosts that the policy grants, and to no others. Package confine opens the
+// sockets inside the jail.
 //
 // # Use
 //
 //	g := egress.New(egress.Options{Rules: profile.Net})
-//	g.Serve(sockets) // opened inside of the jail, in its network
+//	g.Serve(sockets) // opened in the jail's network namespace
 //	...
 //	g.Close()
 //	g.Denials()
 //
-// A [Gate] answers the jail's DNS, accepts its connections, decides, dials and
-// passes on. Where a connection's destination is known some other way there are
-// [Gate.Accept], [Gate.Answer], [Gate.Allowed] and [Gate.Refuse].
+// A [Gateway] answers the jail's DNS queries, accepts its connections, decides, dials and
+// relays. If a jail has no network namespace, confine passes the connections one by one:
+// [Gateway.Accept], [Gateway.ServeSeqpacket], [Gateway.Allowed] and [Gateway.Refuse].
 //
-// # What is decided when
+// # Decisions
 //
-//	a name      is looked up only if some rule allows it on some port; others do not
-//	            exist. It gets one address, which is its own as long as it is used:
-//	            its real IPv4 one, or one of 127.64.0.0/10
-//	a connection  is for the name that has its address, or for the address itself.
-//	            None that could be granted: reset
-//	the dial    goes to an address that [policy.CheckAddress] has passed, asked anew
-//	            for the very socket. Lookups are kept for 30 seconds
-//	first bytes of all but scheme = "tcp" are held back until they are a TLS
-//	            handshake with the granted name, an HTTP/1 request with it, or
-//	            evidently neither; meanwhile what upstream says passes
-//	a request   of HTTP/1 in the open is looked at each time, so that a connection
-//	            for one host does not ask for another. It has to be written strictly
-//	            (RFC 9112 as the narrowest of servers reads it)
+//	name         A name is looked up only if some rule allows it on some port. Other names
+//	             do not exist. Each name gets one address, which identifies it while it is
+//	             in use: its real IPv4 address, or one of 127.64.0.0/10.
+//	connection   A connection is to the name that has its address, or else to the address.
+//	             It is reset if no rule can grant it.
+//	dial         The Gateway dials only addresses that [policy.CheckAddress] accepts. It
+//	             checks each socket again. Lookups are cached for 30 seconds.
+//	first bytes  Except for rules with scheme = "tcp", the first bytes are held back until
+//	             they are a TLS handshake with the granted name, an HTTP/1 request to it, or
+//	             certainly neither. What upstream sends meanwhile is forwarded.
+//	request      Every cleartext HTTP/1 request is checked, because a connection to one host
+//	             can carry requests to another. Requests must be strictly written: as all
+//	             servers read them alike (RFC 9112).
 //
-// Whoever grants an address, or localhost, grants all that is there, whatever it is
-// called. Under "*" a name in the first bytes has to be granted itself.
+// A rule that grants an address or localhost grants every name there. Under the rule "*", a
+// name in the first bytes has to be granted as well.
 //
-// What is refused is on record before the program can know. What fails, because
-// nobody listens or a name does not exist, is not: the program sees it as it is,
-// as far as a connection that was accepted already can show it.
+// A refusal is on record before the program can notice it. Failures are not recorded: a name
+// that does not exist, or a port without a listener. The program sees these as they are, as
+// far as an accepted connection can show them.
 //
 // # The host's proxy
 //
-// Where the host has an HTTPS proxy, connections that may be HTTPS go through it by
-// CONNECT, by name. The name's addresses are checked as far as this host can resolve
-// it; what the proxy makes of it is the proxy's.
+// If the host has an HTTPS proxy, connections that may be HTTPS go through it with CONNECT,
+// by name. The name's addresses are checked as far as this host can resolve them. The proxy
+// may resolve the name to another address.
 //
 // # Limits
 //
-//   - What is inside of TLS is not seen: the Host behind a matching SNI, a name that
-//     is encrypted (ECH; the keys are not handed out, but a program can bring them),
-//     another one in a second ClientHello. Servers that serve several hosts refuse
-//     that, or not.
-//   - Data can leave through any granted host, slowly also by lookups below a
-//     wildcard: at most 100 characters each, and 5 new ones a second after the
-//     first 200.
-//   - TXT, MX, SRV, SVCB and HTTPS records, and IPv6 addresses, do not exist for a
-//     jail. IPv6 hosts are reached all the same.
-//   - A client that closes its side and a server that never does keep a connection,
-//     and its place among Limits.Connections, until one of them ends.
-//   - A line protocol without scheme = "tcp" whose first words could be the beginning
-//     of an HTTP request is held until the end of the line.
-//   - The addresses of the host's interfaces are those of up to five seconds ago.
+//   - The contents of TLS are not visible. These are a Host field other than the server name,
+//     an encrypted server name (ECH; its keys are not handed out, but a program can bring
+//     them), and another name in a second ClientHello. Some servers refuse such requests.
+//   - Data can leave through any granted host, and slowly through lookups below a wildcard:
+//     at most 100 characters each, and 5 new names a second after the first 200.
+//   - TXT, MX, SRV, SVCB and HTTPS records and IPv6 addresses do not exist for a jail. Hosts
+//     with only IPv6 addresses can still be reached.
+//   - A connection whose client has closed its side, and whose server does not, keeps its
+//     place among Limits.Connections until one of them ends it.
+//   - A line protocol without scheme = "tcp" is held back until the end of its first line if
+//     that line could begin an HTTP request.
+//   - The addresses of the host's interfaces are up to five seconds old.
 package egress

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// What the jail's programs have sent when they end is passed on. Without a Gate that is
-// the kernel's business, which has no limit.
+// Limits for draining connections after the jail has ended. Programs expect that the kernel
+// delivers what they sent before they exit, so the Gateway forwards it. Tests change them.
 var (
-	drainTimeout = time.Second // for all of it
-	// idleTime tells that there is no more: what was sent is in the kernel of this host, and
-	// comes as soon as there is room for it.
+	drainTimeout = time.Second // for all connections together
+	// idleTime without a byte means that a client has nothing more: what it sent is already
+	// in this host's kernel and arrives as soon as there is room.
 	idleTime = 50 * time.Millisecond
-	// maxDrainBytes is more than can be under way on one connection (tcp_rmem and tcp_wmem
-	// in tcp(7)): who sends more is no program of the jail, or has survived it.
+	// maxDrainBytes is more than one connection can hold in flight (tcp_rmem and tcp_wmem in
+	// tcp(7)). A client that sends more is still alive.
 	maxDrainBytes int64 = 32 << 20
 )
 
-var errNotDrained = errors.New("the jail has ended, and the connection has not")
+var errNotDrained = errors.New("the jail has ended and its connection still sends")
 
-// drainAll lets the connections come to their ends.
+// drainAll lets the connections deliver what was sent, then ends them.
 func (g *Gateway) drainAll() {
 	g.endJail()
 	late := time.AfterFunc(drainTimeout, g.cancel)
@@ -32,7 +32,7 @@ func (g *Gateway) drainAll() {
 	g.cancel()
 }
 
-// dial connects upstream. A connection that nobody has sent anything on ends with the jail.
+// dial connects upstream. When the jail ends, it gives up if the client has sent nothing.
 func (r *relay) dial() (*net.TCPConn, error) {
 	ctx, cancel := context.WithCancel(r.g.ctx)
 	defer cancel()
@@ -44,19 +44,18 @@ func (r *relay) dial() (*net.TCPConn, error) {
 	return r.g.dial(ctx, r.d)
 }
 
-// stopReading is for when the jail has ended: nobody is there to read what comes back.
+// stopReading ends reading from upstream. Once the jail has ended, nothing reads it.
 func (r *relay) stopReading() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
 
-// setIdleDeadline is for when the jail has ended, and ends reading from the client for a look
-// at whether there is more (lastWords).
+// setIdleDeadline ends the pending read from the client. drain then tests for more data.
 func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(idleTime)) }
 
-// isShutdown tells whether reading from the client ended because the jail has.
+// isShutdown reports whether err ended a read from the client because the jail has ended.
 func (r *relay) isShutdown(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.jailCtx.Err() != nil
 }
 
-// drain passes on what is left of what the client sent.
+// drain forwards what the client has sent, until nothing arrives for idleTime.
 func (r *relay) drain() error {
 	left := &io.LimitedReader{R: r.client, N: maxDrainBytes}
 	for {

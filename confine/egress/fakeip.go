@@ -8,18 +8,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// fakeIPPool are the names that a jail has been told an address for. Each has one
-// address, no two have the same, and a name keeps its own: the address is how a
-// connection says which name it is for, whatever the name leads to by then.
+// fakeIPPool assigns an address to each name that a jail has resolved. Each name has one
+// address, and no two names share one. A name keeps its address while it is in use, so the
+// address of a connection identifies the name, whatever the name resolves to by then.
 //
-// That is the name's real IPv4 address where it can be, since some programs refuse to
-// connect to what looks like their own host, and one of 127.64.0.0/10 otherwise.
+// The address is the name's real IPv4 address where possible, because some programs refuse
+// to connect to an address that looks like their own host. Otherwise the pool allocates an
+// address of 127.64.0.0/10.
 type fakeIPPool struct {
 	mu      sync.Mutex
 	byHost  map[string]*fakeIP
 	byAddr  map[netip.Addr]*fakeIP
 	inRules map[netip.Addr]bool // addresses that rules name
-	last    uint32              // of 127.64.0.0/10, so far
+	last    uint32              // offset in 127.64.0.0/10 of the last allocated address
 	max     int
 }
 
@@ -30,12 +31,12 @@ type fakeIP struct {
 }
 
 const (
-	fakeIPBits  = 22               // of 127.64.0.0/10
-	minNameIdle = 10 * time.Minute // unused, before another may have its place
+	fakeIPBits  = 22               // size of 127.64.0.0/10
+	minNameIdle = 10 * time.Minute // unused for this long, a name may be evicted
 	fakeIPBase  = 127<<24 | 64<<16 // 127.64.0.0
 )
 
-// reservedPrefixes are addresses that no name can have: they mean something in the jail.
+// reservedPrefixes are addresses with a meaning of their own in the jail. No name gets one.
 var reservedPrefixes = [...]netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("127.0.0.0/8"),
@@ -53,8 +54,8 @@ func newFakeIPPool(rules []policy.NetRule, max int) *fakeIPPool {
 	return n
 }
 
-// assign returns the address of a name, choosing one of real if it has none yet.
-// ok is false when too many names are in use.
+// assign returns the address of a name. A new name gets one of real, or an allocated one.
+// ok is false if too many names are in use.
 func (n *fakeIPPool) assign(host string, real []netip.Addr) (addr netip.Addr, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,8 +93,8 @@ func (n *fakeIPPool) isFree(a netip.Addr) bool {
 	return true
 }
 
-// allocate returns an address of 127.64.0.0/10 that no name has: there are more of
-// them than names may be.
+// allocate returns an address of 127.64.0.0/10 that no name has. There are more of these
+// addresses than names, so the loop ends.
 func (n *fakeIPPool) allocate() netip.Addr {
 	for {
 		n.last = n.last%(1<<fakeIPBits-2) + 1
@@ -105,7 +106,7 @@ func (n *fakeIPPool) allocate() netip.Addr {
 	}
 }
 
-// evict forgets the name that was not used for the longest time, if that is long.
+// evict removes the name that was unused longest, if that is at least minNameIdle.
 func (n *fakeIPPool) evict(now time.Time) bool {
 	var oldest *fakeIP
 	for _, e := range n.byHost {
@@ -121,7 +122,7 @@ func (n *fakeIPPool) evict(now time.Time) bool {
 	return true
 }
 
-// host returns the name that has an address.
+// host returns the name that has address a.
 func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,7 +134,7 @@ func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
 	return e.host, true
 }
 
-// has reports whether a name has an address already.
+// has reports whether a name has an address.
 func (n *fakeIPPool) has(host string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -18,21 +18,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Options are what a Gate needs to know. The zero value of an optional field is
-// what the host has.
+// Options configure a [Gateway]. An optional field that is not set gets the host's value.
 type Options struct {
-	Rules  []policy.NetRule // of the profile: normalised
+	Rules  []policy.NetRule // the profile's rules, normalised
 	Limits Limits
 
-	// Upstream looks names up on the host. Names come without a final dot.
+	// Upstream resolves names on the host. Names come without the final dot. Optional.
 	Upstream Resolver
-	// Proxy tells which proxy the host uses for a URL, nil for none, like
-	// http.Transport.Proxy. It is asked for connections of scheme https.
+	// Proxy returns the proxy that the host uses for a URL, or nil, like
+	// http.Transport.Proxy. The Gateway only asks about https URLs. Optional.
 	Proxy func(*url.URL) (*url.URL, error)
-	// OwnAddrs lists the addresses of the host's interfaces.
+	// OwnAddrs lists the addresses of the host's interfaces. Optional.
 	OwnAddrs func() ([]netip.Addr, error)
-	// Terminator serves connections whose requests have to be seen. Without one
-	// they are refused.
+	// Interceptor serves the connections whose requests the rules tell apart. Without an
+	// Interceptor, the Gateway refuses these connections.
 	Interceptor Interceptor
 }
 
@@ -41,11 +40,11 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Limits bound what one jail uses of the network.
+// Limits bound the network use of one jail.
 type Limits struct {
-	Connections int   // open at once; 0: 256. What comes on top waits
-	OutBytes    int64 // sent to hosts in the life of the Gate; 0: no limit
-	Names       int   // known at once; 0: 4096
+	Connections int   // open at once; 0 means 256. Further connections wait
+	OutBytes    int64 // sent to hosts in the life of the Gateway; 0 means no limit
+	Names       int   // with an address at once; 0 means 4096
 }
 
 const (
@@ -53,57 +52,59 @@ const (
 	dnsPort      = 53
 )
 
-// Sockets are descriptors that were opened inside of the jail.
+// Sockets are descriptors that were opened inside the jail.
 type Sockets struct {
 	DNS    *net.UDPConn       // [::]:53, with IPV6_RECVPKTINFO
 	DNSTCP *net.TCPListener   // [::]:53
-	TCP    []*net.TCPListener // for each of Ports: a connection's local address is what the program asked for
-	// Refused is a packet socket (SOCK_DGRAM: packets begin at the IP header) that
-	// shows the kernel's own RST and ICMP unreachable answers; nil where there is
-	// none. It must have been in non-blocking mode when the File was made.
+	TCP    []*net.TCPListener // one for each of Ports; the local address of a connection is its destination
+	// Refused is a packet socket (SOCK_DGRAM, so packets begin at the IP header) that shows
+	// the RST and ICMP unreachable packets that the jail's kernel sends. It may be nil. The
+	// descriptor must have been in non-blocking mode when the File was made.
 	Refused *os.File
 }
 
-// Interceptor sees the requests of connections to hosts with rules about them.
+// Interceptor serves connections to hosts whose rules depend on the request.
 type Interceptor interface {
-	// Serve takes over conn, of which head was read already, and returns when it has
-	// ended. dial reaches the checked upstream and may be called more than once.
+	// Serve takes over conn and returns when the connection has ended. head was already
+	// read from conn. dial connects to the checked upstream; Serve may call it repeatedly.
 	Serve(conn *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error))
-	// FlushDenials returns when Deny was called for each refusal that a program can know of
-	// by now. It may be called at any time.
+	// FlushDenials returns once Target.Deny was called for every refusal that a program can
+	// know of by now. It may be called at any time.
 	FlushDenials()
 }
 
-// Target is where a connection for a Terminator goes.
+// Target is the destination of a connection that an Interceptor serves.
 type Target struct {
-	Name string // as the rules have it
+	Name string // as the rules write it
 	Port int
 	TLS  bool
-	Addr netip.AddrPort // what the program connected to
-	// Sent is told of bytes before they go upstream. It returns false once the session
-	// has sent what it may: the connection has to end. It need not be told of less
-	// than Step on one connection, until that ends; 0: of nothing until then.
+	Addr netip.AddrPort // the address that the program connected to
+	// ReportSent counts bytes before they go upstream. It returns false once the session has
+	// used up its limit; the Interceptor then has to end the connection. While a connection
+	// is open, an Interceptor may hold back reports of less than ReportStep bytes. If
+	// ReportStep is 0, it may hold back everything.
 	ReportSent func(n int64) bool
 	ReportStep int64
-	// Most is what the session may send, for who cannot wait for what Sent says; 0: any.
+	// MaxBytes is the session's limit; 0 means none. An Interceptor that cannot wait for the
+	// result of ReportSent compares with it.
 	MaxBytes int64
-	// Deny records a refusal. Host, Port and Network are filled in where empty.
+	// Deny records a refusal. It fills in Host, Port and Network where they are not set.
 	Deny func(Denial)
-	// Done is closed when the Gate ends. The connection has to end then too.
+	// Done is closed when the Gateway ends. The Interceptor then has to end the connection.
 	Done <-chan struct{}
 }
 
-// A Gate decides for one jail. It lives in the launcher's process.
+// A Gateway is the host's end of one jail's network. It runs in the launcher's process.
 type Gateway struct {
 	o              Options
 	ports          []uint16
 	fakeIPs        *fakeIPPool
 	lookups        lookupCache
-	slots          chan struct{} // one for each connection that is open
-	waiting        atomic.Int64  // for one, of those that Accept took
-	querySlots     chan struct{} // one for each DNS question that is being answered
-	seqpacketSlots chan struct{} // one for each connection of AnswerOn
-	newNames       *rate.Limiter // of names below wildcards that were not asked for before
+	slots          chan struct{} // one element for each open connection
+	waiting        atomic.Int64  // connections from Accept that wait for a slot
+	querySlots     chan struct{} // one element for each DNS query in progress
+	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
+	newNames       *rate.Limiter // names below wildcards that are asked for the first time
 	denials        denialLog
 	sent           atomic.Int64
 
@@ -113,18 +114,17 @@ type Gateway struct {
 
 	jailCtx  context.Context // ends when Close begins
 	endJail  context.CancelFunc
-	ctx      context.Context // ends with Close
+	ctx      context.Context // ends when Close has drained the connections
 	cancel   context.CancelFunc
 	mu       sync.Mutex
 	closed   bool
-	closers  []io.Closer // at Close
+	closers  []io.Closer // closed by Close
 	refusals []*refusalSocket
-	serving  sync.WaitGroup // connections
+	serving  sync.WaitGroup // counts connections
 	wg       sync.WaitGroup
 }
 
-// New makes the Gate of one jail. It does nothing yet, and holds nothing of the
-// system.
+// New returns the Gateway of one jail. It starts nothing and opens nothing.
 func New(o Options) *Gateway {
 	if o.Upstream == nil {
 		o.Upstream = hostResolver{&net.Resolver{PreferGo: true}}
@@ -156,7 +156,7 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// spawn runs f until Close waits for it; false after Close.
+// spawn runs f in a goroutine that Close waits for. It returns false after Close.
 func (g *Gateway) spawn(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,7 +167,7 @@ func (g *Gateway) spawn(f func()) bool {
 	return true
 }
 
-// spawnServing is start for a connection, which Close gives some time to come to its end.
+// spawnServing is spawn for a connection: Close first lets it drain.
 func (g *Gateway) spawnServing(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,7 +182,7 @@ func (g *Gateway) spawnServing(f func()) bool {
 	return true
 }
 
-// closeAtEnd has c closed by Close; at once after it.
+// closeAtEnd makes Close close c. After Close, it closes c at once and returns false.
 func (g *Gateway) closeAtEnd(c io.Closer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,9 +194,9 @@ func (g *Gateway) closeAtEnd(c io.Closer) bool {
 	return true
 }
 
-// Close is for when the jail has ended. It passes on what was sent until then, for a
-// moment, ends the connections that are left with a reset, closes the sockets and waits
-// until nothing of the Gate runs any more. What was refused can still be asked for.
+// Close ends the Gateway after its jail has ended. It forwards what the jail's programs
+// have sent until then, for at most drainTimeout, and resets the connections that are left.
+// It closes the sockets and waits for all goroutines. Denials stays usable.
 func (g *Gateway) Close() {
 	g.readRefusals()
 	g.mu.Lock()
@@ -210,9 +210,9 @@ func (g *Gateway) Close() {
 	g.wg.Wait()
 }
 
-// Allowed reports whether a connection ("tcp") to an address may be tried, as far
-// as that can be told before its first bytes. DNS is the Gate's own, wherever it is
-// asked for; nothing else may. It records nothing.
+// Allowed reports whether a program may try to connect to an address, as far as the address
+// alone decides. Port 53 is always allowed, over TCP and UDP, because the Gateway itself
+// answers there. Otherwise only network "tcp" is allowed. Allowed records nothing.
 func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 	if to.Port() == dnsPort {
 		return true
@@ -224,16 +224,16 @@ func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 	return d.granted()
 }
 
-// Refuse records an attempt that was refused elsewhere.
+// Refuse records a refusal that happened outside the Gateway.
 func (g *Gateway) Refuse(network string, to netip.AddrPort) {
 	d := g.decide(to)
 	if network == "udp" && d.granted() {
-		d.why, d.detail = ReasonUnsupported, "nothing but TCP is passed on"
+		d.why, d.detail = ReasonUnsupported, "only TCP is supported"
 	}
 	g.record(Denial{Host: d.host, Port: int(to.Port()), Network: network, Why: d.why, Detail: d.detail})
 }
 
-// countSent counts bytes that are sent to a host; false where they are too many.
+// countSent counts bytes that are sent to a host. It returns false above the limit.
 func (g *Gateway) countSent(n int64) bool {
 	if g.o.Limits.OutBytes == 0 {
 		return true
@@ -241,15 +241,15 @@ func (g *Gateway) countSent(n int64) bool {
 	return g.sent.Add(n) <= g.o.Limits.OutBytes
 }
 
-// A connection may have sent maxStep bytes that are not counted yet, and all of them
-// together an eighth of what the session may send. So a session makes no more than
-// eight reports for each connection there can be at once, or one for each maxStep.
+// A connection may hold back the report of up to maxReportStep sent bytes. All connections
+// together may hold back an eighth of the session's limit. So a session makes at most eight
+// reports for each possible connection, or one report for each maxReportStep bytes.
 const (
 	maxReportStep  = 256 << 10
 	uncountedShare = 8
 )
 
-// reportStep is that of Target.
+// reportStep returns Target.ReportStep.
 func (g *Gateway) reportStep() int64 {
 	if g.o.Limits.OutBytes == 0 {
 		return 0
@@ -257,13 +257,13 @@ func (g *Gateway) reportStep() int64 {
 	return min(max(g.o.Limits.OutBytes/uncountedShare/int64(g.o.Limits.Connections), 1), maxReportStep)
 }
 
-// isOutSpent reports whether nothing more may be sent.
+// isOutSpent reports whether the session may send nothing more.
 func (g *Gateway) isOutSpent() bool {
 	return g.o.Limits.OutBytes != 0 && g.sent.Load() >= g.o.Limits.OutBytes
 }
 
-// Ports are the TCP ports for which a jail needs a listener: those of the rules that
-// allow something, without 53, on which the Gate itself answers.
+// Ports returns the TCP ports on which a jail needs a listener: the ports of the rules that
+// allow something, without port 53, where the Gateway itself answers.
 func Ports(rules []policy.NetRule) []uint16 {
 	var ports []uint16
 	for _, r := range rules {

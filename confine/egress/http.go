@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// errNotStrict is a request that two servers could read in two ways, or that names
-// its host in a way that is not looked into.
-var errNotStrict = errors.New("an HTTP request that is not written strictly")
+// errNotStrict rejects a request that two servers could read in two ways, or whose host
+// parseRequestHead cannot tell.
+var errNotStrict = errors.New("an HTTP request that is not strictly written")
 
-// request is what has to be known of the head of an HTTP/1 request.
+// request is what the Gateway needs to know of an HTTP/1 request.
 type request struct {
-	hosts     []string // that it names: at most two, its target's and Host
-	length    int64    // of the body that follows
+	hosts     []string // at most two: of the target and of the Host field
+	length    int64    // of the body
 	chunked   bool
-	websocket bool // asks to go on in another protocol
+	websocket bool // asks for an upgrade to WebSocket
 }
 
-// parseRequestHead reads the head that b begins with (RFC 9112). n is its length, 0 where
-// more has to be read. It takes the narrow reading wherever servers differ, and refuses
-// the rest: what it passes must be the same request to each of them. An empty line
-// before a request, which some servers skip, is no request.
+// parseRequestHead parses the request head at the beginning of b (RFC 9112). n is the length
+// of the head, or 0 if b does not hold all of it. Where servers differ, it accepts only the
+// form that all of them read as the same request. So it also rejects an empty line before a
+// request, which some servers skip.
 func parseRequestHead(b []byte) (r request, n int, err error) {
 	line, rest, more, err := cutLine(b)
 	if more || err != nil {
@@ -53,7 +53,7 @@ func parseRequestHead(b []byte) (r request, n int, err error) {
 	return r, len(b) - len(rest), nil
 }
 
-// cutLine cuts a line off. Only CR LF ends one, and neither stands elsewhere.
+// cutLine cuts off the first line. Only CR LF ends a line; neither may occur elsewhere.
 func cutLine(b []byte) (line, rest []byte, more bool, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -100,7 +100,7 @@ func (r *request) parseRequestLine(line string) (version string, err error) {
 
 func (r *request) parseField(line string, seen map[string]bool) error {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || !isToken(name) { // a space before the colon, or a line folded into the next
+	if !ok || !isToken(name) { // a space before the colon, or a folded line
 		return errNotStrict
 	}
 	name, value = strings.ToLower(name), strings.Trim(value, " \t")
@@ -129,7 +129,7 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 		}
 		r.chunked = true
 	case "upgrade":
-		// Cleartext HTTP/2 has hosts that are not seen here.
+		// An upgrade to cleartext HTTP/2 would hide the hosts of later requests.
 		if strings.Contains(strings.ToLower(value), "h2c") {
 			return errNotStrict
 		}
@@ -138,8 +138,8 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 	return nil
 }
 
-// IsFramingField reports whether a header field says to which host a message is, or where it
-// ends. Some servers read "_" in its name as "-".
+// IsFramingField reports whether a header field names the host of a message or determines
+// where the message ends. Some servers read "_" in a name as "-".
 func IsFramingField(name string) bool {
 	switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
 	case "host", "content-length", "transfer-encoding":
@@ -148,7 +148,7 @@ func IsFramingField(name string) bool {
 	return false
 }
 
-// cutPort takes the port off an authority.
+// cutPort returns the host of an authority, without the port.
 func cutPort(authority string) (host string, ok bool) {
 	host = authority
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
@@ -160,7 +160,7 @@ func cutPort(authority string) (host string, ok bool) {
 	return host, !strings.ContainsAny(host, " \t,@/\\") && (host != "" || authority == "")
 }
 
-// isToken reports whether s can be a method or the name of a header (RFC 9110 5.6.2).
+// isToken reports whether s is a token, as methods and field names are (RFC 9110 5.6.2).
 func isToken(s string) bool {
 	for i := range len(s) {
 		if !isTokenByte(s[i]) {

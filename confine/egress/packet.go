@@ -11,9 +11,9 @@ const (
 	protocolICMPv6 = 58
 )
 
-// parseRefusal reads a packet, from its IP header on, by which the kernel of the
-// jail refused something: a reset in answer to a SYN, or ICMP's word that nobody
-// listens. What it quotes may be cut off behind the ports.
+// parseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
+// something: an RST in answer to a SYN, or an ICMP unreachable message. The packet quoted in
+// the latter may be cut off after the ports.
 func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	src, _, protocol, payload, ok := parseIPHeader(b)
 	if !ok {
@@ -22,7 +22,7 @@ func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	switch protocol {
 	case protocolTCP:
 		const ack, rst = 0x10, 0x04
-		// The answer to a SYN has number 0; other resets end what was a connection.
+		// An RST in answer to a SYN has sequence number 0. Others end a connection.
 		if len(payload) < 14 || payload[13]&(ack|rst) != ack|rst || binary.BigEndian.Uint32(payload[4:]) != 0 {
 			return "", to, false
 		}
@@ -50,8 +50,7 @@ func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	return "", netip.AddrPort{}, false
 }
 
-// parseIPHeader takes an IP header off a packet. Extension headers of IPv6 are not
-// followed.
+// parseIPHeader parses an IP header. It does not follow IPv6 extension headers.
 func parseIPHeader(b []byte) (src, dst netip.Addr, protocol byte, payload []byte, ok bool) {
 	if len(b) == 0 {
 		return src, dst, 0, nil, false
@@ -59,7 +58,7 @@ func parseIPHeader(b []byte) (src, dst netip.Addr, protocol byte, payload []byte
 	switch b[0] >> 4 {
 	case 4:
 		n := int(b[0]&0xf) * 4
-		if n < 20 || len(b) < n || binary.BigEndian.Uint16(b[6:])&0x1fff != 0 { // a later fragment
+		if n < 20 || len(b) < n || binary.BigEndian.Uint16(b[6:])&0x1fff != 0 { // not the first fragment
 			return src, dst, 0, nil, false
 		}
 		return netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), b[9], b[n:], true

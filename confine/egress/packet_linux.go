@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// refusalSocket reads the packet socket: when something comes, and before somebody
-// asks what was refused, so that what a program knows of is on record.
+// refusalSocket reads a packet socket that shows the jail's kernel refusing packets. It reads
+// as packets arrive, and before Denials returns, so that Denials includes what a program has
+// noticed.
 type refusalSocket struct {
 	raw syscall.RawConn
 	mu  sync.Mutex
 	buf [2048]byte
 }
 
-// watchRefusals has what the kernel refuses in the jail recorded, until f is closed.
+// watchRefusals records the refusals of the jail's kernel until f is closed.
 func (g *Gateway) watchRefusals(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -39,7 +40,7 @@ func (p *refusalSocket) watch(g *Gateway) {
 		if err != nil {
 			return
 		}
-		if full { // a flood costs the jail its packets, not the host its processor
+		if full { // a flood of packets loses packets instead of using up the processor
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
@@ -47,7 +48,7 @@ func (p *refusalSocket) watch(g *Gateway) {
 
 const maxPacketsPerRead = 64
 
-// read records what is there, without waiting.
+// read records the packets that are there, without waiting.
 func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +68,7 @@ func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 	return n
 }
 
-// readRefusals reads what the packet sockets have got by now.
+// readRefusals reads the packets that have arrived.
 func (g *Gateway) readRefusals() {
 	g.mu.Lock()
 	refused := g.refusals

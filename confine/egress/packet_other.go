@@ -4,7 +4,7 @@ package egress
 
 import "os"
 
-// refusalSocket are Linux's.
+// refusalSocket exists on Linux only.
 type refusalSocket struct{}
 
 func (g *Gateway) watchRefusals(f *os.File) {}

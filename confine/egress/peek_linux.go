@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// hasBuffered reports whether something was sent on c that was not read yet.
+// hasBuffered reports whether c has received bytes that were not read yet.
 func hasBuffered(c *net.TCPConn) (something bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -11,12 +12,11 @@ import (
 	"time"
 )
 
-// maxProxyHead bounds what a proxy answers to CONNECT.
+// maxProxyHead bounds the head of a proxy's response to CONNECT.
 const maxProxyHead = 16 << 10
 
-// proxyFor returns the proxy that the host would use for a destination, nil for
-// none. It is used for what is, or may be, HTTPS; other protocols are what such a
-// proxy refuses.
+// proxyFor returns the host's proxy for a destination, or nil if it has none. Only
+// connections that are or may be HTTPS go through a proxy; proxies refuse other protocols.
 func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
 	if d.verdict[protoTLS] == verdictDeny || d.to.Port() != 443 && d.rules[protoTLS].Scheme != "https" {
 		return nil, nil
@@ -24,15 +24,15 @@ func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
 	u, err := g.o.Proxy(&url.URL{Scheme: "https", Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
 	switch {
 	case err != nil:
-		return nil, &refusal{ReasonUnsupported, "the host's proxy is not set up well: " + err.Error()}
+		return nil, &refusal{ReasonUnsupported, "the host's proxy settings are invalid: " + err.Error()}
 	case u != nil && u.Scheme != "http":
-		return nil, &refusal{ReasonUnsupported, fmt.Sprintf("the host's proxy is one of %s://, and only http:// is spoken", u.Scheme)}
+		return nil, &refusal{ReasonUnsupported, fmt.Sprintf("the host's proxy has a URL with %s://, and only http:// is supported", u.Scheme)}
 	}
 	return u, nil
 }
 
-// dialProxy asks a proxy for a tunnel (RFC 9110 9.3.6). The proxy is the host's, so
-// where it is needs no check.
+// dialProxy connects through a proxy (RFC 9110 9.3.6). The address of the proxy needs no
+// check because the host's user chose it.
 func dialProxy(ctx context.Context, proxy *url.URL, host string, port uint16) (*net.TCPConn, error) {
 	at := proxy.Host
 	if proxy.Port() == "" {
@@ -64,11 +64,11 @@ func sendConnect(c *net.TCPConn, user *url.Userinfo, target string) error {
 	if _, err := c.Write([]byte(ask + "\r\n")); err != nil {
 		return err
 	}
-	// One octet at a time: what comes behind the head is the other side's.
+	// It reads single bytes because those after the head belong to the connection.
 	var head []byte
 	for b := make([]byte, 1); !strings.HasSuffix(string(head), "\r\n\r\n"); head = append(head, b[0]) {
 		if len(head) >= maxProxyHead {
-			return fmt.Errorf("it answered CONNECT at too great a length")
+			return errors.New("its response to CONNECT is too long")
 		}
 		if _, err := c.Read(b); err != nil {
 			return err
@@ -77,7 +77,7 @@ func sendConnect(c *net.TCPConn, user *url.Userinfo, target string) error {
 	line, _, _ := strings.Cut(string(head), "\r\n")
 	version, status, _ := strings.Cut(line, " ")
 	if !strings.HasPrefix(version, "HTTP/1.") || len(status) < 3 || status[0] != '2' {
-		return fmt.Errorf("it answered CONNECT with %.100q", line)
+		return fmt.Errorf("it refused CONNECT: %.100q", line)
 	}
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 
 const (
 	sniffBuffer       = 4 << 10
-	headTimeout       = time.Minute            // for first bytes that have begun
-	lastAnswerTimeout = 100 * time.Millisecond // for what upstream sent before it failed
+	headTimeout       = time.Minute            // after the first byte
+	lastAnswerTimeout = 100 * time.Millisecond // for an answer that upstream sent before it failed
 )
 
-var errOutSpent = &refusal{ReasonLimit, "the session has sent as much as it may (net_out_mb)"}
+var errOutSpent = &refusal{ReasonLimit, "the session has sent all the bytes that net_out_mb allows"}
 
-// serveConn does with one connection what the rules say, until it ends.
+// serveConn serves one connection according to the rules until it ends.
 func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	stop := context.AfterFunc(g.ctx, func() { reset(c) })
@@ -54,26 +54,25 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	r.run()
 }
 
-// reset ends a connection with an RST.
+// reset ends a connection with RST.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
 }
 
-// relay is one connection and what came first on it.
+// relay is one connection.
 type relay struct {
 	g                *Gateway
 	d                *destination
 	client, upstream *net.TCPConn
 	protocol         protocol
-	head             []byte // read and not sent on yet
+	head             []byte // read from the client and not yet sent upstream
 
-	statusLine [len("HTTP/1.1 101")]byte // with which upstream began
-	responded  chan struct{}             // closed when that is known
+	statusLine [len("HTTP/1.1 101")]byte // the first bytes of upstream's response
+	responded  chan struct{}             // closed when statusLine is complete
 }
 
-// run passes on what either side sends, and how it ends: one direction, both, or
-// with a reset.
+// run forwards what each side sends and the way it ends: half-closed, closed or reset.
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()
@@ -85,7 +84,7 @@ func (r *relay) run() {
 		case err == nil:
 			r.client.CloseWrite()
 		case r.g.jailCtx.Err() != nil:
-			err = nil // it was ended
+			err = nil // the jail has ended
 		default:
 			r.abort()
 		}
@@ -97,9 +96,9 @@ func (r *relay) run() {
 		r.upstream.CloseWrite()
 	case r.g.denyIfRefused(r.d, err):
 		r.abort()
-	case r.client.CloseRead() != nil: // ENOTCONN: it was the client that failed
+	case r.client.CloseRead() != nil: // ENOTCONN: the client has failed
 		r.abort()
-	default: // upstream, and there may be an answer before its end
+	default: // upstream has failed, perhaps after a response
 		r.upstream.SetReadDeadline(time.Now().Add(lastAnswerTimeout))
 	}
 	if downErr := <-down; err != nil || downErr != nil {
@@ -115,8 +114,7 @@ func (r *relay) abort() {
 	reset(r.upstream)
 }
 
-// relayDown passes on what upstream sends. How it begins is what a request to leave HTTP
-// waits for.
+// relayDown forwards what upstream sends. It keeps the beginning, for awaitUpgrade.
 func (r *relay) relayDown() error {
 	if !r.d.opaque {
 		b, n := make([]byte, sniffBuffer), 0
@@ -140,7 +138,7 @@ func (r *relay) relayDown() error {
 	return err
 }
 
-// relayUp passes on what the client sends, once its first bytes are in order.
+// relayUp forwards what the client sends, once its first bytes are checked.
 func (r *relay) relayUp() error {
 	if !r.d.opaque && r.protocol == protoUnknown {
 		switch err := r.readHead(); {
@@ -159,17 +157,17 @@ func (r *relay) relayUp() error {
 	return r.relayRest()
 }
 
-// readHead reads the first bytes, until it can be told what they are, and checks
-// them. The error is io.EOF where the client has nothing to say.
+// readHead reads the first bytes of the client until they show a protocol, and checks them.
+// The error is io.EOF if the client sends nothing.
 func (r *relay) readHead() error {
 	defer r.client.SetReadDeadline(time.Time{})
 	ended := false
 	for {
 		p := sniffProtocol(r.head)
 		if ended && p == protoUnknown {
-			p = sniffProtocol(append(r.head, '\n')) // as a server may take it
+			p = sniffProtocol(append(r.head, '\n')) // a server may accept it at the end of input
 		}
-		// A Terminator asks for names itself, in handshakes that it can read.
+		// An Interceptor checks the name of a handshake itself, except in SSLv2 format.
 		if p == protoTLS && r.d.needsNameCheck(p) && (r.d.verdict[p] == verdictPass || r.d.verdict[p] == verdictIntercept && r.head[0]&0x80 != 0) {
 			name, more, err := clientHello(r.head)
 			switch {
@@ -185,12 +183,12 @@ func (r *relay) readHead() error {
 		}
 		switch {
 		case p != protoUnknown && r.d.verdict[p] == verdictDeny:
-			return &refusal{ReasonWrongScheme, "it speaks " + p.String()}
+			return &refusal{ReasonWrongScheme, "the connection speaks " + p.String()}
 		case p != protoUnknown:
 			r.protocol = p
 			return nil
 		case ended || len(r.head) >= maxHead:
-			return &refusal{ReasonAmbiguous, "the first bytes have no end"}
+			return &refusal{ReasonAmbiguous, "the first bytes are neither a complete TLS handshake nor a complete request head"}
 		}
 		err := r.readMore()
 		ended = err == io.EOF && len(r.head) > 0
@@ -200,7 +198,7 @@ func (r *relay) readHead() error {
 	}
 }
 
-// readMore reads something to add to the first bytes.
+// readMore reads more of the first bytes.
 func (r *relay) readMore() error {
 	if len(r.head) == cap(r.head) {
 		r.head = slices.Grow(r.head, max(sniffBuffer, len(r.head)))
@@ -211,23 +209,23 @@ func (r *relay) readMore() error {
 	}
 	r.head = r.head[:len(r.head)+n]
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &refusal{ReasonAmbiguous, "the first bytes stopped in the middle"}
+		return &refusal{ReasonAmbiguous, "the client stopped in the middle of a TLS handshake or request head"}
 	}
 	return err
 }
 
-// intercept has a Terminator serve the connection.
+// intercept hands the connection to the Interceptor.
 func (r *relay) intercept() error {
 	t := r.g.o.Interceptor
 	if t == nil {
-		return &refusal{ReasonUnsupported, "nothing here sees its requests"}
+		return &refusal{ReasonUnsupported, "its rules depend on the request, and nothing here can read requests"}
 	}
 	if r.g.jailCtx.Err() != nil {
 		reset(r.client)
 		return nil
 	}
 	defer context.AfterFunc(r.g.jailCtx, func() { reset(r.client) })()
-	if r.g.isOutSpent() { // it says what it sent when that has gone
+	if r.g.isOutSpent() { // an Interceptor only reports afterwards
 		return errOutSpent
 	}
 	t.Serve(r.client, r.head, Target{
@@ -267,7 +265,7 @@ func (r *relay) intercept() error {
 	return nil
 }
 
-// relayRest passes on all that is left of the client's.
+// relayRest forwards the rest of what the client sends.
 func (r *relay) relayRest() error {
 	defer context.AfterFunc(r.g.jailCtx, r.setIdleDeadline)()
 	err := r.copyUp(r.client)
@@ -287,7 +285,7 @@ func (r *relay) copyUp(src io.Reader) error {
 	return err
 }
 
-// Write sends bytes upstream and counts them.
+// Write counts bytes and sends them upstream.
 func (r *relay) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

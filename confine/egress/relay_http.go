@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// relayRequests passes on HTTP/1 requests, each only if it is to the granted host: a
-// connection that was opened for one could otherwise ask for another. Bodies pass
-// as they are, since their lengths say where the next request begins.
+// relayRequests forwards HTTP/1 requests. It checks the host of each request, because a
+// connection to a granted host can carry requests to others. It forwards bodies unchanged;
+// their length shows where the next request begins.
 func (r *relay) relayRequests() error {
 	b := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.head), r.client), maxHead)
 	for first := true; ; first = false {
@@ -36,22 +36,23 @@ func (r *relay) relayRequests() error {
 		case req.length > 0:
 			_, err = io.CopyN(writerOnly{r}, b, req.length)
 		case req.websocket && !first:
-			return &refusal{ReasonAmbiguous, "it asks for WebSocket behind another request"}
+			return &refusal{ReasonAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
 		case req.websocket:
-			// Only a server that agrees will not read what follows as requests.
+			// Until the server agrees, it reads what follows as requests.
 			agreed := false
 			if agreed, err = r.awaitUpgrade(b); agreed {
 				return r.relayUpgraded(b)
 			}
 		}
-		if err != nil && err != io.EOF { // what ends in the middle is for its server to see
+		if err != nil && err != io.EOF { // the server sees a truncated request as it is
 			return err
 		}
 	}
 }
 
-// awaitUpgrade waits for how upstream begins to answer, and tells whether it leaves HTTP. It
-// may say nothing at all; the client, which may have gone, is read from meanwhile.
+// awaitUpgrade waits for the status line of the response and reports whether the connection
+// leaves HTTP. Meanwhile it reads from the client, to notice that the client has gone; the
+// server may never respond.
 func (r *relay) awaitUpgrade(b *bufio.Reader) (bool, error) {
 	due := make(chan struct{})
 	go func() {
@@ -72,10 +73,10 @@ func (r *relay) awaitUpgrade(b *bufio.Reader) (bool, error) {
 	return string(r.statusLine[:]) == "HTTP/1.1 101", nil
 }
 
-// writerOnly has no method but Write.
+// writerOnly hides all methods of a writer but Write.
 type writerOnly struct{ io.Writer }
 
-// relayUpgraded passes on what is no HTTP any more.
+// relayUpgraded forwards a connection that has left HTTP.
 func (r *relay) relayUpgraded(b *bufio.Reader) error {
 	if _, err := io.CopyN(writerOnly{r}, b, int64(b.Buffered())); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (r *relay) relayUpgraded(b *bufio.Reader) error {
 	return r.relayRest()
 }
 
-// readRequestHead waits for a whole head; it stays in b. The error is io.EOF where the
+// readRequestHead waits for a complete head and leaves it in b. The error is io.EOF if the
 // client has no more requests.
 func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 	for seen := 0; ; {
@@ -107,7 +108,7 @@ func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 		}
 		switch _, err = b.Peek(b.Buffered() + 1); {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, req, &refusal{ReasonAmbiguous, "the head of a request has no end"}
+			return nil, req, &refusal{ReasonAmbiguous, "the head of a request is too long"}
 		case err == io.EOF && len(head) > 0:
 			return nil, req, &refusal{ReasonAmbiguous, "a request ends in the middle of its head"}
 		case err != nil:
@@ -116,7 +117,7 @@ func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 	}
 }
 
-// copyChunks copies a body of chunks (RFC 9112 7.1) and its trailers.
+// copyChunks copies a chunked body (RFC 9112 7.1) and its trailer fields.
 func copyChunks(w io.Writer, b *bufio.Reader) error {
 	for size := int64(-1); size != 0; {
 		line, err := readChunkLine(b)
@@ -150,7 +151,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		// Some servers read trailers as header fields, late.
+		// Some servers treat trailer fields as header fields.
 		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !isToken(string(name)) || IsFramingField(string(name))) {
 			return &refusal{ReasonAmbiguous, errNotStrict.Error()}
 		}
@@ -160,7 +161,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 	}
 }
 
-// readChunkLine reads a line with its end.
+// readChunkLine reads a line, including its end.
 func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
@@ -175,8 +176,8 @@ func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	return line, nil
 }
 
-// parseChunkSize reads the size of a chunk, which nothing may follow: servers differ on where
-// an extension ends, and no client needs one.
+// parseChunkSize parses the size of a chunk. It rejects extensions, because servers differ
+// about their end and clients do not need them.
 func parseChunkSize(line []byte) (int64, error) {
 	digits := strings.TrimSuffix(string(line), "\r\n")
 	var size int64

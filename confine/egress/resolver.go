@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lookupCache ask the host's resolver, once for all who want to know the same within
-// half a minute.
+// lookupCache asks the host's resolver and keeps the results for lookupTTL. Concurrent
+// lookups of one name share a query.
 type lookupCache struct {
 	upstream Resolver
 	mu       sync.Mutex
@@ -20,7 +20,7 @@ type lookupCache struct {
 }
 
 type lookupResult struct {
-	done  chan struct{} // closed when the rest is there
+	done  chan struct{} // closed when the other fields are set
 	addrs []netip.Addr
 	err   error
 	until time.Time
@@ -28,7 +28,7 @@ type lookupResult struct {
 
 const (
 	lookupTTL            = 30 * time.Second
-	missingTTL           = 5 * time.Second // a name that does not exist
+	missingTTL           = 5 * time.Second // of a name that does not exist
 	failedTTL            = time.Second
 	lookupTimeout        = 10 * time.Second
 	proxiedLookupTimeout = 2 * time.Second
@@ -39,8 +39,8 @@ const (
 
 var errTooManyLookups = errors.New("too many lookups at once")
 
-// hostResolver is the host's own view of a name: its files and its servers. A
-// search list is for names of one part only; it would make others of the rest.
+// hostResolver resolves names as the host does, by its files and servers. It appends the
+// final dot to names with several labels, so that the host's search list is not applied.
 type hostResolver struct{ *net.Resolver }
 
 func (r hostResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
@@ -50,8 +50,8 @@ func (r hostResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 	return r.Resolver.LookupNetIP(ctx, network, host)
 }
 
-// lookup returns the addresses of a name. It ends with ctx, the question itself
-// with its own time-out, for the next who asks.
+// lookup returns the addresses of a name. If ctx ends first, the query goes on until its own
+// time-out and serves the next caller.
 func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	l := &g.lookups
 	l.mu.Lock()
@@ -79,7 +79,7 @@ func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error)
 	}
 }
 
-// lookupWithin does not wait long where a proxy will find the name if this host cannot.
+// lookupWithin is lookup with a time-out, which is short if a proxy can resolve the name too.
 func (g *Gateway) lookupWithin(ctx context.Context, host string, proxied bool) ([]netip.Addr, error) {
 	patience := lookupTimeout
 	if proxied {
@@ -99,7 +99,7 @@ func (a *lookupResult) expired(now time.Time) bool {
 	}
 }
 
-// has reports whether nobody would have to be asked.
+// has reports whether a name can be looked up without a query.
 func (l *lookupCache) has(host string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *lookupCache) has(host string) bool {
 	return a != nil && !a.expired(time.Now())
 }
 
-// makeRoom makes room for one more.
+// makeRoom removes results if the cache is full: expired ones first, then any.
 func (l *lookupCache) makeRoom() {
 	if len(l.results) < maxCachedLookups {
 		return
@@ -136,8 +136,8 @@ func (l *lookupCache) resolve(ctx context.Context, host string, a *lookupResult)
 	addrs, err := l.upstream.LookupNetIP(ctx, "ip", host)
 	for _, addr := range addrs {
 		if len(a.addrs) < maxAddrs {
-			// net gives every IPv4 address in the form of an IPv6 one. What came in
-			// that form from the start is judged as the IPv4 address that it stands for.
+			// net.Resolver returns IPv4 addresses in IPv6 form. An address that the DNS had
+			// in that form is checked as the IPv4 address that it contains.
 			a.addrs = append(a.addrs, addr.Unmap())
 		}
 	}
@@ -163,8 +163,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// hostAddrs lists the addresses of the host's interfaces. It is the state of the last
-// few seconds: asking the kernel costs as much as a connection.
+// hostAddrs returns the addresses of the host's interfaces, at most five seconds old. Asking
+// the kernel each time would cost as much as the connection.
 func (g *Gateway) hostAddrs() ([]netip.Addr, error) {
 	g.ownMu.Lock()
 	defer g.ownMu.Unlock()
@@ -178,7 +178,7 @@ func (g *Gateway) hostAddrs() ([]netip.Addr, error) {
 	return g.ownAddrs, nil
 }
 
-// interfaceAddrs is what Options.OwnAddrs is when it is not set.
+// interfaceAddrs is the default of Options.OwnAddrs.
 func interfaceAddrs() ([]netip.Addr, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -15,10 +15,10 @@ const (
 	maxDNSTCP         = 32
 	dnsTCPIdleTimeout = 10 * time.Second
 	maxSeqpacket      = 1024
-	acceptRetry       = 100 * time.Millisecond // after accept failed, say for want of descriptors
+	acceptRetry       = 100 * time.Millisecond // after a failed accept, for example without descriptors
 )
 
-// Serve takes over the sockets and returns at once; they are served until Close.
+// Serve takes over the sockets and returns at once. The Gateway serves them until Close.
 func (g *Gateway) Serve(s Sockets) {
 	if s.DNS != nil && g.closeAtEnd(s.DNS) {
 		g.spawn(func() { g.serveDNSUDP(s.DNS) })
@@ -36,8 +36,8 @@ func (g *Gateway) Serve(s Sockets) {
 	}
 }
 
-// Accept takes over a connection to a destination that is known some other way than
-// from its local address. It returns at once. Port 53 leads to the Gate's own DNS.
+// Accept takes over a connection whose destination is not its local address. It returns at
+// once. The Gateway's own DNS server answers connections to port 53.
 func (g *Gateway) Accept(c *net.TCPConn, to netip.AddrPort) {
 	if !g.spawnServing(func() {
 		switch {
@@ -54,7 +54,7 @@ func (g *Gateway) Accept(c *net.TCPConn, to netip.AddrPort) {
 	}
 }
 
-// queueForSlot waits for room among a number of others that is bounded too.
+// queueForSlot is acquireSlot with a limit on the number of waiting connections.
 func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > int64(cap(g.slots)) {
@@ -65,7 +65,7 @@ func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 	return g.acquireSlot(to)
 }
 
-// acquireSlot waits for room for one more connection; false at the end.
+// acquireSlot waits until another connection may be open. It returns false when the jail ends.
 func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 	select {
 	case g.slots <- struct{}{}:
@@ -73,7 +73,7 @@ func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 	default:
 	}
 	d := g.decide(to)
-	g.deny(&d, ReasonLimit, fmt.Sprintf("it waited: connections = %d are open", g.o.Limits.Connections))
+	g.deny(&d, ReasonLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
 	select {
 	case g.slots <- struct{}{}:
 		return true
@@ -87,7 +87,7 @@ func (g *Gateway) serveInSlot(c *net.TCPConn, to netip.AddrPort) {
 	g.serveConn(c, to)
 }
 
-// acceptLoop accepts connections. Those for which there is no room wait in the kernel.
+// acceptLoop accepts connections. Connections without a slot wait in the kernel's queue.
 func (g *Gateway) acceptLoop(l *net.TCPListener) {
 	for {
 		c, err := l.AcceptTCP()
@@ -105,7 +105,7 @@ func (g *Gateway) acceptLoop(l *net.TCPListener) {
 	}
 }
 
-// waitRetry waits a little after an error; false at the end.
+// waitRetry waits a little after an error. It returns false when the jail ends.
 func (g *Gateway) waitRetry() bool {
 	select {
 	case <-g.jailCtx.Done():
@@ -115,8 +115,8 @@ func (g *Gateway) waitRetry() bool {
 	}
 }
 
-// serveDNSUDP answers DNS questions, each from the address that it was sent to: the
-// control message that says so is sent back as it came.
+// serveDNSUDP answers DNS queries, each from the address that the query was sent to. To do
+// so it sends the control message of the query (IPV6_PKTINFO) back with the answer.
 func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 	var b [4096]byte
 	var control [256]byte
@@ -132,7 +132,7 @@ func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 		select {
 		case g.querySlots <- struct{}{}:
 		default:
-			continue // it will be asked again
+			continue // the client will retry
 		}
 		if !g.spawn(func() {
 			defer func() { <-g.querySlots }()
@@ -171,7 +171,7 @@ func (g *Gateway) serveDNSTCP(l *net.TCPListener) {
 	}
 }
 
-// answerDNSTCP answers one question after the other (RFC 1035 4.2.2).
+// answerDNSTCP answers the queries of a connection one after the other (RFC 1035 4.2.2).
 func (g *Gateway) answerDNSTCP(c *net.TCPConn) {
 	defer c.Close()
 	stop := context.AfterFunc(g.jailCtx, func() { c.Close() })

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isSpace reports whether some server or other takes c for a space in the line of a
-// request: Python's own splits it as text of Latin-1.
+// isSpace reports whether some server takes c for a space in a request line. Python's
+// http.server, for example, splits the line as Latin-1 text.
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c >= 0x1c && c <= 0x1f || c == 0x85 || c == 0xa0
 }
@@ -18,17 +18,17 @@ func skipSpace(b []byte, lines bool) []byte {
 	return b
 }
 
-// protocol is what the first bytes of a connection are.
+// protocol is the kind of protocol that the first bytes of a connection show.
 type protocol int
 
 const (
-	protoUnknown protocol = iota // more has to be read
-	protoTLS                     // a handshake
+	protoUnknown protocol = iota // more bytes are needed
+	protoTLS                     // a TLS handshake
 	protoHTTP
-	protoOther // evidently neither
+	protoOther // certainly neither
 )
 
-// scheme is that of the rules.
+// scheme returns the scheme that rules use for p.
 func (p protocol) scheme() string {
 	switch p {
 	case protoTLS:
@@ -39,17 +39,18 @@ func (p protocol) scheme() string {
 	return "tcp"
 }
 
-// sniffProtocol tells what b, the first bytes that a client sent, are the beginning of.
-// What a lenient server could take for HTTP is HTTP here: requestHead will
-// refuse what is not written strictly. So a client that sends the beginning of what
-// could be a request is waited for; that of a line without a space, or
-// of binary data, is not.
+// sniffProtocol returns the protocol that b, the first bytes of a client, belongs to.
+//
+// It returns protoHTTP for everything that a lenient server could take for HTTP;
+// parseRequestHead then refuses a request that is not strictly written. So sniffProtocol
+// asks for more bytes while they could become a request. It does not wait after binary data
+// or a line without a space.
 func sniffProtocol(b []byte) protocol {
 	if len(b) == 0 {
 		return protoUnknown
 	}
-	// TLS begins with a handshake, and clientHello refuses all else. But there are servers
-	// that read on behind a record of another kind.
+	// TLS begins with a handshake record, and clientHello refuses any other. Some servers
+	// skip a record of another type, so those are TLS too.
 	if b[0] >= minRecordType && b[0] <= maxRecordType {
 		switch {
 		case len(b) == 1:
@@ -67,7 +68,7 @@ func sniffProtocol(b []byte) protocol {
 	}
 	line := skipSpace(b, true)
 	if len(b)-len(line) > 64 {
-		return protoHTTP // some servers skip as many as there are
+		return protoHTTP // some servers skip any number of empty lines
 	}
 	method := 0
 	for method < len(line) && isTokenByte(line[method]) {
@@ -76,7 +77,7 @@ func sniffProtocol(b []byte) protocol {
 	switch {
 	case method == 0 && len(line) > 0:
 		if len(line) < len(b) && line[0] == 0 {
-			return protoHTTP // what a load balancer says before it
+			return protoHTTP // a NUL byte after blanks, as some load balancers send before a request
 		}
 		return protoOther
 	case method == len(line):
@@ -94,7 +95,7 @@ func sniffProtocol(b []byte) protocol {
 	case strings.Contains(strings.ToUpper(first), "HTTP/"), first[:method] == "PROXY":
 		return protoHTTP
 	case path && (line[end] == 0 || strings.EqualFold(first[:method], "GET")):
-		return protoHTTP // GET without a version, as in HTTP's first years
+		return protoHTTP // an HTTP/0.9 request has no version
 	}
 	return protoOther
 }

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// Certify writes a certificate for the hosts of those names, cert.pem, with its key,
-// key.pem, and the certificate of the authority that issued it, ca.pem. They are files
-// because the one who serves is another process than the one who believes.
+// Certify writes files into dir: cert.pem, a certificate for names; key.pem, its key; ca.pem, the
+// certificate of its authority. They are files because clients and servers are other processes.
 func Certify(dir string, names ...string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -24,7 +23,7 @@ func Certify(dir string, names ...string) error {
 	from, until := time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mcp-jail's tests"}, NotBefore: from, NotAfter: until,
-		SubjectKeyId: []byte("mcp-jail's tests"), // some clients ask for who issued a certificate by it
+		SubjectKeyId: []byte("mcp-jail's tests"), // some clients find the authority by it
 		IsCA:         true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	host := &x509.Certificate{

@@ -1,18 +1,16 @@
-// Package egresstest is what network namespaces that stand for the Internet are made
-// of, for tests and for the benchmark, so that what is granted and what is refused is
-// there, and the same, on every machine.
+// Package egresstest builds network namespaces that stand in for the Internet, for tests and for
+// the benchmark. So the same hosts exist on every machine.
 //
-// Who makes such a namespace says which names it has ([Certify], [ServeNames]) and what
-// serves there: HTTPS is [net/http.ServeTLS], with the files of Certify. There are two
-// forms:
+// The caller chooses the names ([Certify], [ServeNames]) and starts the services; HTTPS is
+// [net/http.ServeTLS] with the files of Certify. There are two forms:
 //
-//	apart    a namespace of its own, joined to the host's by a pair of interfaces,
-//	         of which the end there is called "inside" ([Join])
-//	within   the host's namespace, with addresses that only a route makes its own ([IP])
+//	apart    a namespace of its own, joined to the host's by a pair of interfaces. The
+//	         end in that namespace is called "inside" ([Join])
+//	within   the host's namespace, with addresses that a route makes local ([IP])
 //
-// [Start] has a process serve, of which [Run] is the main function. The benchmark does
-// those two by itself: its jails' init is a copy of it, which is to stay as small as
-// mcp-jail's, and crypto/x509 would not let it.
+// [Start] starts a serving process, whose main function is [Run]. The benchmark does not use
+// these two. Its jails' init is a copy of the benchmark's binary, which therefore avoids
+// crypto/x509 to stay as small as mcp-jail.
 package egresstest
 
 import (
@@ -23,11 +21,10 @@ import (
 	"time"
 )
 
-// Resolver is the address of the resolver, one of those that Join takes.
+// Resolver is the address of the DNS server. It is one of the addresses that Join makes local.
 const Resolver = "198.51.100.53"
 
-// Join waits for the end of the pair that the host's side makes, and makes what the
-// host sends to 198.51.100.0/25 arrive here.
+// Join waits for the interface "inside" and makes 198.51.100.0/25 local to this namespace.
 func Join() (err error) {
 	for range 500 {
 		if _, err = net.InterfaceByName("inside"); err == nil {
@@ -38,7 +35,7 @@ func Join() (err error) {
 	return err
 }
 
-// IP runs the program ip (iproute2) with each of some arguments.
+// IP runs the program ip (iproute2) once for each command.
 func IP(commands ...string) error {
 	for _, c := range commands {
 		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
@@ -48,7 +45,7 @@ func IP(commands ...string) error {
 	return nil
 }
 
-// Serve has a function handle every connection, which ends with it.
+// Serve accepts connections, calls handle for each and closes it afterwards.
 func Serve(l net.Listener, handle func(net.Conn)) {
 	for {
 		c, err := l.Accept()

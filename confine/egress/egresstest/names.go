@@ -10,9 +10,9 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// ServeNames answers at Resolver, over UDP and TCP. Lookup lists the addresses of a
-// name, of both families; before them may stand the name that it is an alias of. There
-// is no name of which it lists nothing.
+// ServeNames answers DNS queries at Resolver, over UDP and TCP. lookup returns the addresses of a
+// name, of both families; the name that it is an alias of may precede them. A name without
+// addresses does not exist.
 func ServeNames(lookup func(name string) []string) error {
 	packets, err := net.ListenPacket("udp", Resolver+":53")
 	if err != nil {
@@ -49,7 +49,7 @@ func ServeNames(lookup func(name string) []string) error {
 	return nil
 }
 
-// answer is empty for what is no query.
+// answer returns nil for a message that is not a query.
 func answer(query []byte, lookup func(name string) []string) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {

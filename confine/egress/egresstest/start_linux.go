@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts a process that serves, which ends with this one, whatever programs this
-// one becomes until then. In this one's namespace of mounts, which has to be its own,
-// names are looked up at Resolver from now on; the file for that is in dir. Up waits
-// until it serves.
+// Start starts a process that serves the Internet. It ends with the calling process, even if that
+// executes other programs. In the caller's mount namespace, which must be its own, names are then
+// resolved at Resolver, by the file resolv.conf in dir. up waits until the process serves.
 func Start(dir string, cmd *exec.Cmd) (up func() error, err error) {
 	resolv, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
@@ -35,7 +34,7 @@ func Start(dir string, cmd *exec.Cmd) (up func() error, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	// What this process becomes holds the end of the pipe that keeps the other alive.
+	// The copy of w is inherited by exec(2) and keeps the serving process alive.
 	if _, err := unix.Dup(int(w.Fd())); err != nil {
 		return nil, err
 	}
@@ -47,7 +46,7 @@ func Start(dir string, cmd *exec.Cmd) (up func() error, err error) {
 	}, nil
 }
 
-// Run is what such a process does, and does not return from.
+// Run is the main function of the serving process. It does not return.
 func Run(serve func() error) {
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "internet:", err)

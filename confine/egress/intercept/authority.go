@@ -30,9 +30,8 @@ type authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// newAuthority makes one that is limited to the hosts of the rules for which TLS is
-// terminated (RFC 5280, 4.2.1.10). That a name includes the names below it is how
-// constraints are defined.
+// newAuthority returns an authority limited to the hosts of the rules whose TLS is intercepted
+// (name constraints, RFC 5280, 4.2.1.10). A constraint to a name includes the names below it.
 func newAuthority(rules []policy.NetRule) (*authority, error) {
 	var names []string
 	var addrs []*net.IPNet
@@ -45,7 +44,7 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 			continue
 		}
 		if r.Host == "*" {
-			return nil, fmt.Errorf("%s: no authority is made for every host", r.Where)
+			return nil, fmt.Errorf("%s: TLS cannot be intercepted for every host", r.Where)
 		}
 		names = append(names, strings.TrimPrefix(r.Host, "*."))
 	}
@@ -57,7 +56,7 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
-		// Told apart from that of another session in messages of clients.
+		// The random part tells sessions apart in error messages of clients.
 		Subject:                     pkix.Name{CommonName: "mcp-jail session " + newSerial().Text(36)[:8]},
 		NotBefore:                   now.Add(-clockTolerance),
 		NotAfter:                    now.Add(authorityLife),
@@ -70,14 +69,14 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 		PermittedDNSDomains:         slices.Compact(names),
 		PermittedIPRanges:           addrs,
 	}
-	// A kind of name that is not constrained is permitted in full.
+	// A certificate may contain any name of a kind without constraints. So constrain both kinds.
 	if len(addrs) == 0 {
 		template.ExcludedIPRanges = []*net.IPNet{
 			{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, {IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)},
 		}
 	}
 	if len(names) == 0 {
-		template.PermittedDNSDomains = []string{"invalid"} // a name that nobody has (RFC 6761)
+		template.PermittedDNSDomains = []string{"invalid"} // a name that no host has (RFC 6761)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -96,12 +95,12 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 func newSerial() *big.Int {
 	n := make([]byte, 16)
 	rand.Read(n)
-	n[0] = n[0]&0x7f | 0x40 // positive, and always of one length
+	n[0] = n[0]&0x7f | 0x40 // positive and always of the same length
 	return new(big.Int).SetBytes(n)
 }
 
-// leaf is the certificate for a host, made when it is first asked for and again when
-// half of its time is over. There are no more of them than hosts that were connected to.
+// leaf returns the certificate of a host. It makes one at the first call and again after half
+// of leafLife. There are at most as many certificates as hosts that were connected to.
 func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,5 +140,5 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// maxLeaves bounds what names below a wildcard cost.
+// maxLeaves bounds the certificates of names below a wildcard.
 const maxLeaves = 1024

@@ -16,36 +16,36 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// jailConn is one connection of the jail together with what it has at the upstream.
+// jailConn is one connection of the jail together with its upstream connections.
 type jailConn struct {
-	net.Conn // the jail's
+	net.Conn // the jail's side
 	t        *Interceptor
-	head     []byte // read from the jail's already
+	head     []byte // already read from the jail's side
 	target   egress.Target
 	dial     func(context.Context) (*net.TCPConn, error)
-	// conditional: whether the rules tell requests of this connection apart.
+	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
-	sent        atomic.Int64 // bytes upstream of which nobody was told yet
+	sent        atomic.Int64 // bytes sent upstream and not yet reported
 
 	once   sync.Once
-	closed chan struct{} // closed with the connection
+	closed chan struct{} // closed when the connection has ended
 
-	// What the first handshake with the upstream had for a result: why its certificate
-	// was refused, and the protocol. Set before there are requests.
+	// The results of the first TLS handshake with the upstream: why its certificate was
+	// refused, and the protocol. They are set before the first request.
 	untrusted error
 	protocol  string
 
-	connecting sync.Mutex // held while client is being replaced
+	connecting sync.Mutex // held while client is replaced
 
 	mu        sync.Mutex
-	upstreams map[*upstream]struct{} // that are open
-	firstTLS  *tls.Conn              // the first one over TLS, from the handshake to the first request
+	upstreams map[*upstream]struct{} // the open ones
+	firstTLS  *tls.Conn              // the first TLS connection, until the first request takes it
 	client    *http.ClientConn
 	dials     int
 	idle      bool // between two requests
 }
 
-// jailConnOf finds the link below what a server was given.
+// jailConnOf returns the jailConn below a connection of a server.
 func jailConnOf(c net.Conn) *jailConn {
 	switch c := c.(type) {
 	case *jailConn:
@@ -58,143 +58,143 @@ func jailConnOf(c net.Conn) *jailConn {
 	return nil
 }
 
-func (l *jailConn) scheme() string {
-	if l.target.TLS {
+func (c *jailConn) scheme() string {
+	if c.target.TLS {
 		return "https"
 	}
 	return "http"
 }
 
-func (l *jailConn) Read(p []byte) (int, error) {
-	if len(l.head) > 0 {
-		n := copy(p, l.head)
-		l.head = l.head[n:]
+func (c *jailConn) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
 		return n, nil
 	}
-	return l.Conn.Read(p)
+	return c.Conn.Read(p)
 }
 
-// CloseWrite lets net/http end a connection so that its last answer arrives.
-func (l *jailConn) CloseWrite() error { return l.Conn.(*net.TCPConn).CloseWrite() }
+// CloseWrite lets net/http end the connection without losing the last response.
+func (c *jailConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
 // Close ends both sides.
-func (l *jailConn) Close() error {
-	l.once.Do(func() {
-		l.Conn.Close()
-		l.mu.Lock()
-		open := l.upstreams
-		l.upstreams = nil
-		l.mu.Unlock()
+func (c *jailConn) Close() error {
+	c.once.Do(func() {
+		c.Conn.Close()
+		c.mu.Lock()
+		open := c.upstreams
+		c.upstreams = nil
+		c.mu.Unlock()
 		for u := range open {
 			u.Conn.Close()
 		}
-		l.flushSent()
-		close(l.closed)
+		c.flushSent()
+		close(c.closed)
 	})
 	return nil
 }
 
-// reset ends both sides, the jail's with RST: something went wrong, and not in a
-// way in which HTTP could say so.
-func (l *jailConn) reset() {
-	if c, ok := l.Conn.(*net.TCPConn); ok {
+// reset ends both sides, the jail's side with RST, after a failure that an HTTP response
+// cannot express.
+func (c *jailConn) reset() {
+	if c, ok := c.Conn.(*net.TCPConn); ok {
 		c.SetLinger(0)
 	}
-	l.Close()
+	c.Close()
 }
 
-// handshake does the handshakes, and hands the connection to one of the servers.
-func (l *jailConn) handshake() error {
-	if !l.target.TLS {
-		return l.t.http1.deliver(&headerRecorder{Conn: l, jail: l})
+// handshake performs the TLS handshakes and passes the connection to one of the servers.
+func (c *jailConn) handshake() error {
+	if !c.target.TLS {
+		return c.t.http1.deliver(&headerRecorder{Conn: c, jail: c})
 	}
-	ctx, cancel := context.WithTimeout(l.t.ctx, helloTime)
+	ctx, cancel := context.WithTimeout(c.t.ctx, helloTime)
 	defer cancel()
-	conn := tls.Server(l, &tls.Config{GetConfigForClient: l.configureTLS, MinVersion: tls.VersionTLS12})
+	conn := tls.Server(c, &tls.Config{GetConfigForClient: c.configureTLS, MinVersion: tls.VersionTLS12})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		return l.t.http2.deliver(conn)
+		return c.t.http2.deliver(conn)
 	}
-	return l.t.http1.deliver(&headerRecorder{Conn: conn, jail: l})
+	return c.t.http1.deliver(&headerRecorder{Conn: conn, jail: c})
 }
 
-// configureTLS decides what the jail is shown, from what it said first and from what the
-// upstream says to that.
-func (l *jailConn) configureTLS(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	if !l.isTargetName(hello.ServerName) {
+// configureTLS chooses the certificate and protocol that the jail sees. It decides by the
+// ClientHello and the result of a handshake with the upstream.
+func (c *jailConn) configureTLS(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if !c.isTargetName(hello.ServerName) {
 		detail := "the TLS handshake names " + quote(hello.ServerName)
 		if hello.ServerName == "" {
 			detail = "the TLS handshake names no host"
 		}
-		l.deny(egress.Denial{Why: egress.ReasonWrongName, Detail: detail})
-		l.Conn.Write([]byte{21, 3, 3, 0, 2, 2, 112}) // a fatal alert: unrecognized_name (RFC 6066)
+		c.deny(egress.Denial{Why: egress.ReasonWrongName, Detail: detail})
+		c.Conn.Write([]byte{21, 3, 3, 0, 2, 2, 112}) // a fatal alert: unrecognized_name (RFC 6066)
 		return nil, errRefused
 	}
 	offers := slices.DeleteFunc(slices.Clone(hello.SupportedProtos), func(p string) bool { return p != "h2" && p != "http/1.1" })
 	if len(offers) == 0 && len(hello.SupportedProtos) > 0 {
-		offers = []string{"http/1.1"} // which it did not offer: the handshake fails
+		offers = []string{"http/1.1"} // the client did not offer it, so the handshake fails
 	}
-	l.protocol = "http/1.1"
-	up, err := l.dialTLS(hello.Context(), offers)
+	c.protocol = "http/1.1"
+	up, err := c.dialTLS(hello.Context(), offers)
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		l.untrusted = untrusted.Err
-		l.deny(egress.Denial{Why: egress.ReasonRequest, Detail: "the certificate of the host cannot be verified: " + untrusted.Err.Error()})
+		c.untrusted = untrusted.Err
+		c.deny(egress.Denial{Why: egress.ReasonRequest, Detail: "the certificate of the host cannot be verified: " + untrusted.Err.Error()})
 	case err != nil:
-		l.reset()
+		c.reset()
 		return nil, err
 	default:
 		if p := up.ConnectionState().NegotiatedProtocol; p != "" {
-			l.protocol = p
+			c.protocol = p
 		}
-		l.mu.Lock()
-		l.firstTLS = up
-		l.mu.Unlock()
+		c.mu.Lock()
+		c.firstTLS = up
+		c.mu.Unlock()
 	}
-	leaf, err := l.t.ca.leaf(l.target.Name)
+	leaf, err := c.t.ca.leaf(c.target.Name)
 	if err != nil {
 		return nil, err
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS12,
-		// A ticket would be good for the other hosts as well.
+		// A client could use a session ticket for other hosts.
 		SessionTicketsDisabled: true,
 	}
 	if len(offers) > 0 {
-		config.NextProtos = []string{l.protocol}
+		config.NextProtos = []string{c.protocol}
 	}
 	return config, nil
 }
 
-// isTargetName tells whether a name that the jail's program sent is that of the host. There
-// is no name in a handshake with an address.
-func (l *jailConn) isTargetName(name string) bool {
+// isTargetName reports whether the server name of a handshake is the target's. A handshake
+// with an IP address has no server name.
+func (c *jailConn) isTargetName(name string) bool {
 	if name == "" {
-		return isAddress(l.target.Name)
+		return isAddress(c.target.Name)
 	}
 	normal, err := policy.NormalizeTarget(name)
-	return err == nil && normal == l.target.Name
+	return err == nil && normal == c.target.Name
 }
 
-// deny tells of a refusal. Only what comes after it may show that to the jail.
-func (l *jailConn) deny(d egress.Denial) {
-	d.Host, d.Port, d.Network = l.target.Name, l.target.Port, "tcp"
-	if l.target.Deny != nil {
-		l.target.Deny(d)
+// deny records a refusal. Callers answer the jail only afterwards.
+func (c *jailConn) deny(d egress.Denial) {
+	d.Host, d.Port, d.Network = c.target.Name, c.target.Port, "tcp"
+	if c.target.Deny != nil {
+		c.target.Deny(d)
 	}
 }
 
-// onStateChange is told by the servers what a connection is at.
-func onStateChange(c net.Conn, state http.ConnState) {
-	l := jailConnOf(c)
-	l.mu.Lock()
-	l.idle = state == http.StateIdle
-	l.mu.Unlock()
+// onStateChange notes whether a connection is between two requests.
+func onStateChange(conn net.Conn, state http.ConnState) {
+	c := jailConnOf(conn)
+	c.mu.Lock()
+	c.idle = state == http.StateIdle
+	c.mu.Unlock()
 	if state == http.StateIdle {
-		go l.closeIdle() // who serves the connection is not to wait for an upstream
+		go c.closeIdle() // the server does not wait for an upstream
 	}
 }
 
@@ -203,7 +203,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// quote makes a text of a peer harmless in a message.
+// quote shortens a text from a peer and makes it valid UTF-8.
 func quote(s string) string {
 	if len(s) > 200 {
 		s = s[:200]

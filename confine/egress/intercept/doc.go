@@ -1,47 +1,55 @@
-// Package intercept serves connections of a jail whose requests have to be seen:
-// those to hosts with a path_prefix, methods or a secret in their rules. It is an
-// egress.Terminator.
+// Package intercept decides about the single requests of a jail's connections. It serves the
+// connections to hosts whose rules have a path_prefix, methods or a secret. [Interceptor]
+// implements egress.Interceptor.
 //
-// Each connection of the jail gets a connection to the upstream of its own, which no
-// other ever uses: what confuses one of them confuses nobody else. For TLS the
-// jail's side is shown a certificate of an authority made for this session, whose
-// key never leaves the process and whose certificate is limited to the hosts
-// in question (critical name constraints); the upstream's certificate is verified
-// with the host's roots. Both sides speak the protocol that the upstream chose from
-// what the client offered, HTTP/1.1 or HTTP/2.
+// Each connection of the jail has upstream connections of its own, which no other connection
+// uses. So an upstream that mixes up requests mixes up only those of one connection.
 //
-// # What is refused
+// For TLS, the jail is shown a certificate of an authority that was made for this session.
+// The authority's key never leaves the process. Its certificate is limited to the hosts in
+// question by critical name constraints. The certificate of the upstream is verified with the
+// host's roots. Both sides speak the protocol that the upstream chose from the client's
+// offer: HTTP/1.1 or HTTP/2.
 //
-// A request that the rules do not allow is answered with 403 and a text that names
-// the rule; one with another host in it with 421. Refused with 403 too is what could
-// be read in two ways: an absolute URI as target, CONNECT, both lengths in one header
-// (Transfer-Encoding and Content-Length), header lines that end or continue in an
-// unusual way, an empty line before the first, Transfer_Encoding and its like, an
-// upgrade to anything but WebSocket; and for hosts whose rules look at paths or
-// methods, a path that is not canonical (dot segments and what some take for them,
-// escaped separators, control characters, broken UTF-8), a method that is not written
-// in capitals, and header fields that some servers take for another path or method,
-// however their names are written. A Destination (WebDAV) is decided as the path is.
+// # Refused
 //
-// A TLS handshake that names another host, or none, fails. A certificate of the
-// upstream that cannot be verified is a 502 with its reason. An upstream that cannot
-// be reached, or ends in the middle, looks like just that.
+// A request that the rules do not allow gets status 403 and a text that names the rule. A
+// request that names another host gets 421. A request that two servers could read in two
+// ways also gets 403:
 //
-// # What passes
+//   - an absolute URI as target, CONNECT, or an upgrade to anything but WebSocket
+//   - both Transfer-Encoding and Content-Length, or a name such as Transfer_Encoding
+//   - header lines with an unusual end, folded lines, an empty line before the request
 //
-// Everything else, as it was: header fields (also their absence), paths and queries
-// byte for byte as far as they are valid, trailers that the header announces, 1xx
-// answers, streams, uploads of any size, WebSocket. Redirects are answers, and are not
-// followed. What belongs to one connection only (Connection, Keep-Alive, Proxy-*) is not
-// passed on. The chunks of a body are made anew.
+// If the rules for the host mention paths or methods, these get 403 as well:
+//
+//   - a path that is not canonical: dot segments and similar ones, empty segments, escaped
+//     separators, control characters, broken UTF-8
+//   - a method that is not in capitals
+//   - a header field that some servers take for another path or method, in any spelling
+//
+// A Destination field (WebDAV) is decided like the path.
+//
+// A TLS handshake that names another host or none fails. An upstream whose certificate cannot
+// be verified results in status 502 with the reason. An upstream that cannot be reached, or
+// that ends early, looks like that to the jail.
+//
+// # Forwarded
+//
+// Everything else is forwarded unchanged: header fields (and their absence), valid paths and
+// queries byte for byte, announced trailer fields, 1xx responses, streams, uploads of any
+// size, WebSocket. Redirects are forwarded and not followed. Fields about one connection
+// (Connection, Keep-Alive, Proxy-*) are not forwarded. Chunked bodies are chunked anew.
 //
 // # Secrets
 //
-// A placeholder is replaced by its value in the header fields that carry credentials, or
-// those that the rule names, and inside the credentials of Basic, in requests over TLS that
-// a rule with this secret decides. Not in paths, queries and bodies. A request with the
-// placeholder in another field is refused. Fields that name another host to some servers
-// (X-Forwarded-Host and the like) do not travel with a value, and a Destination has to be
-// allowed. What the upstream answers is not changed: one that shows these fields shows
-// the secret to the jail.
+// In a request over TLS that a rule with a secret allows, the secret's placeholder is
+// replaced by its value. That happens in header fields for credentials or those that the
+// rule names, also inside Basic credentials. It does not happen in paths, queries and bodies.
+// A request with the placeholder in another field is refused. A request with a value loses
+// the fields that name another host to some servers (X-Forwarded-Host and the like), and its
+// Destination has to be allowed.
+//
+// Responses are not changed: an upstream that echoes a header field shows the secret to the
+// jail.
 package intercept

@@ -18,30 +18,31 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// What one peer may take. Streams and uploads have no limit of time: programs wait for
-// answers as long as they like.
+// Limits for peers. Streams and uploads have no time limit, because programs may wait for
+// responses as long as they like.
 const (
-	helloTime      = 30 * time.Second      // for the handshakes of both sides
+	helloTime      = 30 * time.Second      // for the handshakes on both sides
 	headerTime     = time.Minute           // for the header of a request
-	idleTime       = 15 * time.Minute      // between two requests, where the upstream does not end it
-	maxHeader      = 256 << 10             // bytes of a request's header
-	maxAnswer      = 1 << 20               // bytes of an answer's header
+	idleTime       = 15 * time.Minute      // between two requests, unless the upstream closes earlier
+	maxHeader      = 256 << 10             // bytes in the header of a request
+	maxAnswer      = 1 << 20               // bytes in the header of a response
 	maxStreams     = 250                   // at once in an HTTP/2 connection
-	maxDials       = 100                   // connections to the upstream in the life of one of the jail's
-	bodyTime       = 50 * time.Millisecond // for the rest of a body that was answered already
-	continueTime   = time.Second           // until a body is sent without the upstream's word
+	maxDials       = 100                   // upstream connections for one connection of the jail
+	bodyTime       = 50 * time.Millisecond // for the rest of a body after its response
+	continueTime   = time.Second           // before a body is sent without 100 Continue
 	leafLife       = 30 * 24 * time.Hour
 	authorityLife  = 2 * 365 * 24 * time.Hour
 	clockTolerance = 24 * time.Hour
 )
 
-// Options are what a Terminator needs to know.
+// Options configure an [Interceptor].
 type Options struct {
-	Rules []policy.NetRule // of the profile: normalised
-	// Secrets are the values by the variable that holds their placeholder. One that is
-	// missing is not put in.
+	Rules []policy.NetRule // the profile's rules, normalised
+	// Secrets are values by the variable that holds their placeholder. The placeholder of a
+	// secret without a value is not replaced.
 	Secrets map[string]string
-	// Roots verify the upstreams' certificates; nil are the host's, with MoreRoots (PEM).
+	// Roots verify the certificates of upstreams. If nil, the host's roots and those in
+	// MoreRoots (PEM) do.
 	Roots     *x509.CertPool
 	MoreRoots []byte
 }
@@ -52,12 +53,12 @@ type Interceptor struct {
 	secrets secrets
 	roots   *x509.CertPool
 	ca      *authority
-	// sessions are those of upstreams, to be resumed.
+	// sessions holds TLS sessions with upstreams, for resumption.
 	sessions tls.ClientSessionCache
 
 	transport    *http.Transport
 	proxy        *httputil.ReverseProxy
-	http1, http2 connListener // of HTTP/1 and of HTTP/2
+	http1, http2 connListener // for connections that speak HTTP/1 and HTTP/2
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -68,8 +69,8 @@ type Interceptor struct {
 
 var _ egress.Interceptor = (*Interceptor)(nil)
 
-// New makes the authority of a session and starts to serve. It fails when a secret
-// cannot be part of a header field, and names its variable.
+// New creates the session's authority and starts serving. If a secret cannot be part of a
+// header field, the error names its variable.
 func New(o Options) (*Interceptor, error) {
 	ca, err := newAuthority(o.Rules)
 	if err != nil {
@@ -80,39 +81,39 @@ func New(o Options) (*Interceptor, error) {
 			return nil, err
 		}
 		if !o.Roots.AppendCertsFromPEM(o.MoreRoots) {
-			return nil, errors.New("there is no certificate in what should be more authorities")
+			return nil, errors.New("the additional authorities contain no certificate")
 		}
 	}
-	t := &Interceptor{rules: o.Rules, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
-	if err := t.SetSecrets(o.Secrets); err != nil {
+	i := &Interceptor{rules: o.Rules, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
+	if err := i.SetSecrets(o.Secrets); err != nil {
 		return nil, err
 	}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.transport = newTransport()
-	t.proxy = t.newProxy()
-	// Two servers: whether a connection speaks HTTP/2 is known before it gets there.
-	t.http1, t.http2 = newConnListener(t.ctx), newConnListener(t.ctx)
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	i.transport = newTransport()
+	i.proxy = i.newProxy()
+	// There are two servers because the TLS handshake has already chosen the protocol.
+	i.http1, i.http2 = newConnListener(i.ctx), newConnListener(i.ctx)
 	for _, s := range []struct {
 		queue connListener
 		set   func(*http.Protocols, bool)
-	}{{t.http1, (*http.Protocols).SetHTTP1}, {t.http2, (*http.Protocols).SetHTTP2}} {
-		server := t.server(s.set)
-		t.work.Go(func() { server.Serve(s.queue) })
+	}{{i.http1, (*http.Protocols).SetHTTP1}, {i.http2, (*http.Protocols).SetHTTP2}} {
+		server := i.server(s.set)
+		i.work.Go(func() { server.Serve(s.queue) })
 	}
-	return t, nil
+	return i, nil
 }
 
-func (t *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
+func (i *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
 	protocols := new(http.Protocols)
 	set(protocols, true)
 	return &http.Server{
-		Handler:           t,
+		Handler:           i,
 		Protocols:         protocols,
-		BaseContext:       func(net.Listener) context.Context { return t.ctx },
+		BaseContext:       func(net.Listener) context.Context { return i.ctx },
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(io.Discard, "", 0), // what a peer sent is no matter for a log
+		ErrorLog:          log.New(io.Discard, "", 0), // it would contain what peers sent
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnState:         onStateChange,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -121,89 +122,88 @@ func (t *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
 			}
 			return context.WithValue(ctx, jailConnKey{}, jailConnOf(c))
 		},
-		// OPTIONS * is a request like any other.
+		// OPTIONS * goes to the upstream like any other request.
 		DisableGeneralOptionsHandler: true,
 	}
 }
 
-// SetSecrets replaces the secrets, with the error of New. It is called before Serve.
-func (t *Interceptor) SetSecrets(values map[string]string) (err error) {
-	t.secrets, err = checkSecrets(values)
+// SetSecrets replaces the secrets. It fails as New does. It must be called before Serve.
+func (i *Interceptor) SetSecrets(values map[string]string) (err error) {
+	i.secrets, err = checkSecrets(values)
 	return err
 }
 
-// Prepare reads the host's roots, which crypto/x509 keeps, so that no file has to be
-// opened later.
-func (t *Interceptor) Prepare() error {
+// Prepare loads the host's roots into crypto/x509, so that no file has to be opened later.
+func (i *Interceptor) Prepare() error {
 	if _, err := x509.SystemCertPool(); err != nil {
 		return fmt.Errorf("the host's certificate authorities: %w", err)
 	}
 	return nil
 }
 
-// CA is the certificate of the session's authority, in PEM.
-func (t *Interceptor) CA() []byte { return t.ca.pem }
+// CA returns the certificate of the session's authority in PEM.
+func (i *Interceptor) CA() []byte { return i.ca.pem }
 
-// Serve takes over a connection of the jail: see egress.Terminator.
-func (t *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
-	conn.SetDeadline(time.Time{}) // that of who has read head
-	l := &jailConn{Conn: conn, t: t, head: head, target: target, dial: dial, closed: make(chan struct{}), upstreams: map[*upstream]struct{}{}}
-	l.conditional = hasConditions(t.rules, l.scheme(), target)
-	if !t.add(l) {
-		l.Close()
+// Serve takes over a connection of the jail. It implements egress.Interceptor.
+func (i *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	conn.SetDeadline(time.Time{}) // the deadline was for reading head
+	c := &jailConn{Conn: conn, t: i, head: head, target: target, dial: dial, closed: make(chan struct{}), upstreams: map[*upstream]struct{}{}}
+	c.conditional = hasConditions(i.rules, c.scheme(), target)
+	if !i.add(c) {
+		c.Close()
 		return
 	}
-	defer t.remove(l)
+	defer i.remove(c)
 	stop := make(chan struct{})
 	defer close(stop)
-	t.work.Go(func() {
+	i.work.Go(func() {
 		select {
 		case <-target.Done:
-			l.Close()
+			c.Close()
 		case <-stop:
 		}
 	})
-	if err := l.handshake(); err != nil {
-		l.Close()
+	if err := c.handshake(); err != nil {
+		c.Close()
 	}
-	<-l.closed
+	<-c.closed
 }
 
-// FlushDenials has nothing to do: a refusal is told before it is answered.
-func (t *Interceptor) FlushDenials() {}
+// FlushDenials does nothing, since each refusal is recorded before it is answered.
+func (i *Interceptor) FlushDenials() {}
 
-func (t *Interceptor) add(l *jailConn) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.conns == nil {
+func (i *Interceptor) add(c *jailConn) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.conns == nil {
 		return false
 	}
-	t.conns[l] = struct{}{}
-	t.work.Add(1)
+	i.conns[c] = struct{}{}
+	i.work.Add(1)
 	return true
 }
 
-func (t *Interceptor) remove(l *jailConn) {
-	t.mu.Lock()
-	delete(t.conns, l)
-	t.mu.Unlock()
-	t.work.Done()
+func (i *Interceptor) remove(c *jailConn) {
+	i.mu.Lock()
+	delete(i.conns, c)
+	i.mu.Unlock()
+	i.work.Done()
 }
 
-// Close ends all connections and waits for it.
-func (t *Interceptor) Close() {
-	t.cancel()
-	t.mu.Lock()
-	links := t.conns
-	t.conns = nil
-	t.mu.Unlock()
-	for l := range links {
-		l.Close()
+// Close ends all connections and waits for them.
+func (i *Interceptor) Close() {
+	i.cancel()
+	i.mu.Lock()
+	links := i.conns
+	i.conns = nil
+	i.mu.Unlock()
+	for c := range links {
+		c.Close()
 	}
-	t.work.Wait()
+	i.work.Wait()
 }
 
-// connListener is a net.Listener of connections that came some other way.
+// connListener is a net.Listener whose connections come from deliver.
 type connListener struct {
 	conns chan net.Conn
 	done  <-chan struct{}
@@ -234,5 +234,5 @@ func (q connListener) deliver(c net.Conn) error {
 func (q connListener) Close() error   { return nil }
 func (q connListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// errRefused ends a handshake that was recorded as a denial.
+// errRefused ends a handshake whose refusal is already recorded.
 var errRefused = errors.New("refused")

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// overrideHeaders are header fields that some servers take for the path or the method, as
-// plain has their names.
+// overrideHeaders are header fields that some servers take for the path or the method. The
+// names are in the form of canonicalHeader.
 var overrideHeaders = map[string]bool{
 	"x-http-method-override": true, "x-http-method": true, "x-method-override": true, "x-method": true,
 	"x-original-method": true, "x-forwarded-method": true, "x-envoy-original-method": true,
@@ -23,15 +23,15 @@ var overrideHeaders = map[string]bool{
 	"x-copy-from": true, "x-ms-rename-source": true,
 }
 
-// isOverrideHeader tells that of a field. Stores of objects have one, each of its own
-// name, for the object that is copied.
+// isOverrideHeader reports whether some servers take a field for the path or the method. That
+// includes the field that object stores use for the source of a copy.
 func isOverrideHeader(name string) bool {
 	name = canonicalHeader(name)
 	return overrideHeaders[name] || strings.HasSuffix(name, "-copy-source")
 }
 
-// canonicalHeader is a name as its readers may have it: in a variable of CGI (RFC 3875, 4.1.18) or
-// WSGI, "-" and "_" are the same, and with some servers all else that is no letter.
+// canonicalHeader returns the name of a field with every character except letters and digits
+// as "-". In CGI (RFC 3875, 4.1.18) and WSGI, "-" and "_" are the same; some servers go further.
 func canonicalHeader(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -44,14 +44,14 @@ func canonicalHeader(name string) string {
 	}, name)
 }
 
-// checkDestination has the rules say of the second resource that a request names (RFC
-// 4918, 10.3) what they say of the first.
-func (l *jailConn) checkDestination(r *http.Request) *refusal {
+// checkDestination checks the second resource that a request names (RFC 4918, 10.3) like the
+// first.
+func (c *jailConn) checkDestination(r *http.Request) *refusal {
 	values := r.Header.Values("Destination")
 	if len(values) == 0 {
 		return nil
 	}
-	to, ok := l.destination(values[0])
+	to, ok := c.destination(values[0])
 	if len(values) > 1 || !ok {
 		return forbidden(egress.ReasonAmbiguous, "servers read its Destination in different ways")
 	}
@@ -60,25 +60,25 @@ func (l *jailConn) checkDestination(r *http.Request) *refusal {
 		port = map[string]int{"http": 80, "https": 443}[to.Scheme]
 	}
 	path := to.EscapedPath()
-	switch _, ok := policy.MatchNet(l.t.rules, to.Hostname(), to.Scheme, port, path, r.Method); {
+	switch _, ok := policy.MatchNet(c.t.rules, to.Hostname(), to.Scheme, port, path, r.Method); {
 	case ok:
 		return nil
 	case !policy.CleanPath(path):
 		return forbidden(egress.ReasonAmbiguous, "servers read the path of its Destination in different ways")
 	}
-	return forbidden(egress.ReasonRequest, "its Destination, %s, is not allowed; %s", quote(to.String()), l.allowedText())
+	return forbidden(egress.ReasonRequest, "its Destination, %s, is not allowed; %s", quote(to.String()), c.allowedText())
 }
 
-// destination is a path of this host or an absolute URL, made complete. What could be
-// read in two ways is none.
-func (l *jailConn) destination(value string) (*url.URL, bool) {
+// destination parses a path of this host or an absolute URL and returns an absolute URL. It
+// returns false for a value that could be read in two ways.
+func (c *jailConn) destination(value string) (*url.URL, bool) {
 	to, err := url.Parse(value)
 	if err != nil || strings.ContainsAny(value, "?#\\") || to.User != nil || to.Opaque != "" {
 		return nil, false
 	}
 	switch {
 	case to.Scheme == "" && to.Host == "" && strings.HasPrefix(value, "/"):
-		to.Scheme, to.Host = l.scheme(), net.JoinHostPort(l.target.Name, strconv.Itoa(l.target.Port))
+		to.Scheme, to.Host = c.scheme(), net.JoinHostPort(c.target.Name, strconv.Itoa(c.target.Port))
 	case to.Scheme != "http" && to.Scheme != "https", to.Host == "":
 		return nil, false
 	}

@@ -19,56 +19,56 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// In the context of a request there is its link, its wire in HTTP/1, and what is
-// known of it once it may pass.
+// Keys of values in the context of a request: its jailConn, its headerRecorder (HTTP/1 only)
+// and its requestState.
 type (
 	jailConnKey struct{}
 	recorderKey struct{}
 	stateKey    struct{}
 )
 
-// ServeHTTP serves one request of the jail.
-func (t *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	l := r.Context().Value(jailConnKey{}).(*jailConn)
-	rule, no := l.decide(r)
-	if no == nil && l.untrusted != nil {
-		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + l.untrusted.Error()}
+// ServeHTTP decides about one request of the jail and forwards or refuses it.
+func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(jailConnKey{}).(*jailConn)
+	rule, no := c.decide(r)
+	if no == nil && c.untrusted != nil {
+		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + c.untrusted.Error()}
 	}
 	p := &requestState{body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
-	if l.target.TLS {
+	if c.target.TLS {
 		p.secrets = rule.Secrets
 	}
 	if no == nil && len(p.secrets) > 0 {
-		if no = t.secrets.misplaced(r.Header, p.secrets); no == nil {
-			no = l.checkDestination(r)
+		if no = i.secrets.misplaced(r.Header, p.secrets); no == nil {
+			no = c.checkDestination(r)
 		}
 	}
 	if no != nil {
-		l.refuse(w, r, no)
+		c.refuse(w, r, no)
 		return
 	}
-	// An answer may come before the end of a body, and is not kept back until then.
+	// The response may begin before the body has ended.
 	http.NewResponseController(w).EnableFullDuplex()
-	t.proxy.ServeHTTP(&responseWriter{w, r.ProtoMajor, l.isLastRequest(r), &p.body}, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
+	i.proxy.ServeHTTP(&responseWriter{w, r.ProtoMajor, c.isLastRequest(r), &p.body}, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
 }
 
-// requestState is what there is to know about a request on its way.
+// requestState is the state of a request that is being forwarded.
 type requestState struct {
-	secrets []policy.Secret // that the rule puts in
+	secrets []policy.Secret // whose placeholders are replaced
 	body    requestBody
 }
 
-// requestBody is a body that ends with its last byte. A read for nothing but the end could
-// come when the answer has passed and the body is closed: the connection would
-// count as broken.
+// requestBody is a body that reports io.EOF together with its last byte. A separate read for
+// the end could come after the response, when the body is already closed. The connection
+// would then count as broken.
 type requestBody struct {
 	io.ReadCloser
-	length int64         // left; -1 where it is not known
-	done   chan struct{} // closed when it was read to the end
+	length int64         // bytes left; -1 if unknown
+	done   chan struct{} // closed when the body was read to its end
 	once   sync.Once
 
-	trailer   http.Header // net/http adds what stands behind the body
-	announced http.Header // the names that the header had, which were looked at
+	trailer   http.Header // net/http adds the fields after the body
+	announced http.Header // the names in the header, which were checked
 }
 
 func (u *requestBody) Read(p []byte) (int, error) {
@@ -90,42 +90,42 @@ func (u *requestBody) Read(p []byte) (int, error) {
 
 func (u *requestBody) end() { u.once.Do(func() { close(u.done) }) }
 
-// isLastRequest reports whether the connection can have no other request after this one: see
-// wire.header.
-func (l *jailConn) isLastRequest(r *http.Request) bool {
+// isLastRequest reports whether the connection can carry no further request: see
+// headerRecorder.takeHeader.
+func (c *jailConn) isLastRequest(r *http.Request) bool {
 	return r.ProtoMajor == 1 && (r.ContentLength < 0 || r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect)
 }
 
-// refuse answers in the place of the host, and records it. What was in the query is
-// nobody's business.
-func (l *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
+// refuse answers instead of the host and records the refusal, without the query string,
+// which may be confidential.
+func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	what := quote(r.Method) + " " + quote(r.URL.EscapedPath())
 	if no.why != 0 {
-		l.deny(egress.Denial{Why: no.why, Detail: what + ": " + no.text})
+		c.deny(egress.Denial{Why: no.why, Detail: what + ": " + no.text})
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if l.isLastRequest(r) || r.ContentLength != 0 || no.why == egress.ReasonAmbiguous || no.why == egress.ReasonWrongName {
+	if c.isLastRequest(r) || r.ContentLength != 0 || no.why == egress.ReasonAmbiguous || no.why == egress.ReasonWrongName {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
-	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), l.url(r), no.text)
+	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), c.url(r), no.text)
 }
 
-func (l *jailConn) url(r *http.Request) string {
-	authority := l.target.Name
+func (c *jailConn) url(r *http.Request) string {
+	authority := c.target.Name
 	if strings.Contains(authority, ":") {
 		authority = "[" + authority + "]"
 	}
-	if l.target.TLS && l.target.Port != 443 || !l.target.TLS && l.target.Port != 80 {
-		authority += ":" + strconv.Itoa(l.target.Port)
+	if c.target.TLS && c.target.Port != 443 || !c.target.TLS && c.target.Port != 80 {
+		authority += ":" + strconv.Itoa(c.target.Port)
 	}
-	return l.scheme() + "://" + authority + quote(r.URL.EscapedPath())
+	return c.scheme() + "://" + authority + quote(r.URL.EscapedPath())
 }
 
-func (t *Interceptor) newProxy() *httputil.ReverseProxy {
+func (i *Interceptor) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Rewrite: t.rewrite,
+		Rewrite: i.rewrite,
 		Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			return r.Context().Value(jailConnKey{}).(*jailConn).roundTrip(r)
 		}),
@@ -141,23 +141,23 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// rewrite makes the request for the upstream: the same, with the secrets.
-func (t *Interceptor) rewrite(p *httputil.ProxyRequest) {
-	l := p.In.Context().Value(jailConnKey{}).(*jailConn)
-	p.Out.URL.Scheme = l.scheme()
-	p.Out.URL.Host = net.JoinHostPort(l.target.Name, strconv.Itoa(l.target.Port))
+// rewrite prepares the request for the upstream: unchanged except for the secrets.
+func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
+	c := p.In.Context().Value(jailConnKey{}).(*jailConn)
+	p.Out.URL.Scheme = c.scheme()
+	p.Out.URL.Host = net.JoinHostPort(c.target.Name, strconv.Itoa(c.target.Port))
 	p.Out.Host = p.In.Host
-	// What ReverseProxy takes out for servers that believe in it: this one is no proxy
-	// that anybody would know of.
+	// ReverseProxy removes these fields because servers trust proxies about them. To the
+	// upstream, there is no proxy.
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := p.In.Header[name]; ok {
 			p.Out.Header[name] = slices.Clone(v)
 		}
 	}
-	p.Out.Trailer = p.In.Trailer // it is filled in when the body has been read
+	p.Out.Trailer = p.In.Trailer // net/http fills it in when the body was read
 	passing := p.In.Context().Value(stateKey{}).(*requestState)
-	t.secrets.replace(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
+	i.secrets.replace(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
 	if p.Out.Body == nil {
 		passing.body.end()
 		return
@@ -166,7 +166,7 @@ func (t *Interceptor) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Body = &passing.body
 }
 
-// keepClose lets the jail's connection end where the upstream's does.
+// keepClose closes the jail's connection if the upstream closes its own.
 func keepClose(r *http.Response) error {
 	if r.Close && r.ProtoMajor == 1 {
 		r.Header.Set("Connection", "close")
@@ -174,8 +174,8 @@ func keepClose(r *http.Response) error {
 	return nil
 }
 
-// abort ends a request that failed at the upstream, with no answer, as without us; and
-// with it a connection of HTTP/1, whose body would be waited for.
+// abort ends a request after a failure of the upstream without a response, as the upstream
+// did. It also ends an HTTP/1 connection, where the rest of the body would still arrive.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ProtoMajor == 1 {
 		r.Context().Value(jailConnKey{}).(*jailConn).reset()
@@ -183,11 +183,11 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// responseWriter adds nothing to what the upstream sent: net/http would fill in a date and
-// guess the kind of content.
+// responseWriter adds no fields to the upstream's response. net/http would add a date and
+// guess a content type.
 type responseWriter struct {
 	http.ResponseWriter
-	major int // of the version of HTTP
+	major int // major version of HTTP
 	last  bool
 	body  *requestBody
 }
@@ -207,8 +207,8 @@ func (a *responseWriter) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// cutShort reports whether the upstream answers without having taken the body. What is
-// left of it nobody wants, so in HTTP/1 there can be no other request behind it.
+// cutShort reports whether the upstream responds without having read the body. The rest of
+// the body cannot be skipped, so an HTTP/1 connection has to end.
 func (a *responseWriter) cutShort() bool {
 	if a.major != 1 {
 		return false
@@ -224,7 +224,7 @@ func (a *responseWriter) cutShort() bool {
 // Unwrap lets http.ResponseController flush and hijack.
 func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// bufferPool are reused from one answer to the next.
+// bufferPool reuses buffers for copying responses.
 type bufferPool struct{ pool sync.Pool }
 
 func (b *bufferPool) Get() []byte {

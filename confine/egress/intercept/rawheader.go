@@ -10,16 +10,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 )
 
-// headerRecorder is what an HTTP/1 server reads from. It keeps the bytes of the header of the
-// request that comes next: net/http resolves what is ambiguous in it, and does not tell.
+// headerRecorder is the connection that an HTTP/1 server reads from. It records the bytes of
+// the next header, because net/http resolves ambiguities in it silently.
 type headerRecorder struct {
-	net.Conn // the link, or the TLS connection on top of it
+	net.Conn // the jailConn, or the TLS connection on top of it
 	jail     *jailConn
 
 	mu   sync.Mutex
-	raw  []byte // from where a header begins
-	skip int64  // bytes of a body that come before
-	lost bool   // where the next header begins is not known
+	raw  []byte // from the beginning of a header
+	skip int64  // bytes of a body before the header
+	lost bool   // the beginning of the next header is unknown
 }
 
 func (w *headerRecorder) Read(p []byte) (int, error) {
@@ -32,7 +32,7 @@ func (w *headerRecorder) Read(p []byte) (int, error) {
 		w.skip -= over
 		b = b[over:]
 	}
-	if !w.lost && len(w.raw) <= maxHeader+16<<10 { // past that, the server has given up
+	if !w.lost && len(w.raw) <= maxHeader+16<<10 { // with more, net/http has given up
 		w.raw = append(w.raw, b...)
 	}
 	return n, err
@@ -42,8 +42,8 @@ func (w *headerRecorder) CloseWrite() error {
 	return w.Conn.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// takeHeader is that of a request which has just begun to be served. After a body that is
-// chunked there must be no other request: where it would begin is not known.
+// takeHeader returns the header of a request that has just begun to be served. No request may
+// follow a chunked body, because its beginning would be unknown.
 func (w *headerRecorder) takeHeader(r *http.Request) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,9 +66,8 @@ func (w *headerRecorder) takeHeader(r *http.Request) []byte {
 	return head
 }
 
-// ambiguity tells in what way a header could be read as two different ones, "" for none
-// (RFC 9112, sections 2.2, 5.2, 6.1). first is the first line of the request that was
-// read from it.
+// ambiguity describes how a header could be read as two different ones. It returns "" if it
+// cannot (RFC 9112, sections 2.2, 5.2, 6.1). first is the request line as net/http read it.
 func ambiguity(head []byte, first string) string {
 	lines := strings.Split(string(head), "\r\n")
 	var length, encoding bool
@@ -89,8 +88,8 @@ func ambiguity(head []byte, first string) string {
 	}
 	switch {
 	case len(head) == 0:
-		return "the header could not be read as it was sent"
-	case lines[0] != first: // net/http skips some
+		return "its header could not be recorded"
+	case lines[0] != first: // net/http skips empty lines
 		return "an empty line stands before it"
 	case encoding && length:
 		return "it has both Transfer-Encoding and Content-Length"

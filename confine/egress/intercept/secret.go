@@ -11,10 +11,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// secrets are values by the variable that has their placeholder.
+// secrets are values by the variable that holds their placeholder.
 type secrets map[string]string
 
-// checkSecrets refuses values that could be more than the value of one header field.
+// checkSecrets refuses a value that could end its header field.
 func checkSecrets(values map[string]string) (secrets, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if err := policy.CheckSecretValue(name, values[name]); err != nil {
@@ -24,9 +24,9 @@ func checkSecrets(values map[string]string) (secrets, error) {
 	return maps.Clone(values), nil
 }
 
-// replace replaces the placeholders of the named secrets, each in the fields that it may stand
-// in. What could make a host carry the values on to another one goes then, behind the body
-// as well.
+// replace replaces the placeholders of the named secrets in the fields where they may occur.
+// If it replaced one, it removes the fields that could make a host forward the value to
+// another, from the trailers as well.
 func (s secrets) replace(header http.Header, named []policy.Secret, behind ...http.Header) {
 	sent := false
 	for name, values := range header {
@@ -41,7 +41,7 @@ func (s secrets) replace(header http.Header, named []policy.Secret, behind ...ht
 	}
 }
 
-// replacer is for the named secrets that are to be had, and that pass.
+// replacer replaces the placeholders of the named secrets that have a value and that pass.
 func (s secrets) replacer(named []policy.Secret, pass func(policy.Secret) bool) *strings.Replacer {
 	var pairs []string
 	for _, n := range named {
@@ -56,8 +56,8 @@ func isReplacedIn(n policy.Secret, field string) bool {
 	return slices.ContainsFunc(n.Fields(), func(f string) bool { return strings.EqualFold(f, field) })
 }
 
-// misplaced finds a placeholder in a field where it is not replaced. The host would get
-// it as it is, and the server an error that says nothing of the reason.
+// misplaced finds a placeholder in a field where it is not replaced. Otherwise the host would
+// receive the placeholder, and its error would not show the reason.
 func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	for _, n := range named {
 		all := s.replacer([]policy.Secret{n}, func(policy.Secret) bool { return true })
@@ -75,7 +75,7 @@ func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	return nil
 }
 
-// fieldsText says in which fields a secret is put in.
+// fieldsText lists the fields in which a secret is replaced.
 func fieldsText(n policy.Secret) string {
 	if n.Header == nil {
 		return "the fields for credentials (Authorization, X-Api-Key and the like)"
@@ -83,7 +83,7 @@ func fieldsText(n policy.Secret) string {
 	return strings.Join(n.Header, ", ")
 }
 
-// replaceInBasic does it inside of the credentials of Basic (RFC 7617).
+// replaceInBasic applies replacer inside Basic credentials (RFC 7617).
 func replaceInBasic(value string, replacer *strings.Replacer) string {
 	const scheme = "basic "
 	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {

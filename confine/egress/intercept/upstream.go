@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// upstream is one connection to the host of a link, which counts what is sent.
+// upstream is one connection to the host of a jailConn. It counts what is sent.
 type upstream struct {
 	net.Conn
 	jail *jailConn
@@ -16,42 +16,42 @@ type upstream struct {
 
 var (
 	errConnClosed   = errors.New("the connection has ended")
-	errTooManyDials = errors.New("the upstream ends every connection")
+	errTooManyDials = errors.New("too many connections to the upstream, which ends each")
 )
 
-// dialUpstream reaches the upstream's address, which somebody else has checked.
-func (l *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
-	l.mu.Lock()
-	l.dials++
-	tooMany := l.dials > maxDials
-	l.mu.Unlock()
+// dialUpstream connects to the upstream through the jailConn's dial function.
+func (c *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
+	c.mu.Lock()
+	c.dials++
+	tooMany := c.dials > maxDials
+	c.mu.Unlock()
 	if tooMany {
 		return nil, errTooManyDials
 	}
-	conn, err := l.dial(ctx)
+	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{Conn: conn, jail: l}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.upstreams == nil {
+	u := &upstream{Conn: conn, jail: c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.upstreams == nil {
 		conn.Close()
 		return nil, errConnClosed
 	}
-	l.upstreams[u] = struct{}{}
+	c.upstreams[u] = struct{}{}
 	return u, nil
 }
 
-// dialTLS does the handshake as well, and verifies who is there.
-func (l *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) {
-	raw, err := l.dialUpstream(ctx)
+// dialTLS connects to the upstream and performs a verified TLS handshake.
+func (c *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) {
+	raw, err := c.dialUpstream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	conn := tls.Client(raw, &tls.Config{
-		ServerName: l.target.Name, RootCAs: l.t.roots, NextProtos: offers, MinVersion: tls.VersionTLS12,
-		ClientSessionCache: l.t.sessions,
+		ServerName: c.target.Name, RootCAs: c.t.roots, NextProtos: offers, MinVersion: tls.VersionTLS12,
+		ClientSessionCache: c.t.sessions,
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
@@ -60,7 +60,7 @@ func (l *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, err
 	return conn, nil
 }
 
-// Write counts first: of what is cut off nothing is to have gone.
+// Write counts before it sends, so that nothing above the limit is sent.
 func (u *upstream) Write(p []byte) (int, error) {
 	if n, step := u.jail.sent.Add(int64(len(p))), u.jail.target.ReportStep; step > 0 && n >= step && !u.jail.flushSent() {
 		u.jail.Close()
@@ -69,10 +69,10 @@ func (u *upstream) Write(p []byte) (int, error) {
 	return u.Conn.Write(p)
 }
 
-// flushSent tells what is sent, and whether that may be.
-func (l *jailConn) flushSent() bool {
-	n := l.sent.Swap(0)
-	return n == 0 || l.target.ReportSent == nil || l.target.ReportSent(n)
+// flushSent reports what was sent. It returns false if the session has used up its limit.
+func (c *jailConn) flushSent() bool {
+	n := c.sent.Swap(0)
+	return n == 0 || c.target.ReportSent == nil || c.target.ReportSent(n)
 }
 
 func (u *upstream) Close() error {
@@ -83,8 +83,8 @@ func (u *upstream) Close() error {
 	return u.Conn.Close()
 }
 
-// newTransport makes connections to upstreams for the link in the context. It keeps
-// none: a link does that itself.
+// newTransport returns a transport that connects to the upstream of the jailConn in the
+// context. It keeps no idle connections; the jailConn does.
 func newTransport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -97,7 +97,7 @@ func newTransport() *http.Transport {
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(jailConnKey{}).(*jailConn).tlsUpstream(ctx)
 		},
-		DisableCompression:     true, // answers are the client's, as they are
+		DisableCompression:     true, // responses are forwarded unchanged
 		ExpectContinueTimeout:  continueTime,
 		MaxResponseHeaderBytes: maxAnswer,
 		WriteBufferSize:        64 << 10,
@@ -105,63 +105,63 @@ func newTransport() *http.Transport {
 	}
 }
 
-// tlsUpstream is the connection of the first handshake once, then a new one each time, in
-// the same protocol.
-func (l *jailConn) tlsUpstream(ctx context.Context) (net.Conn, error) {
-	l.mu.Lock()
-	ready := l.firstTLS
-	l.firstTLS = nil
-	l.mu.Unlock()
+// tlsUpstream returns the connection of the first handshake, then new ones with the same
+// protocol.
+func (c *jailConn) tlsUpstream(ctx context.Context) (net.Conn, error) {
+	c.mu.Lock()
+	ready := c.firstTLS
+	c.firstTLS = nil
+	c.mu.Unlock()
 	if ready != nil {
 		return ready, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
-	return l.dialTLS(ctx, []string{l.protocol})
+	return c.dialTLS(ctx, []string{c.protocol})
 }
 
-// roundTrip sends one request to the upstream.
-func (l *jailConn) roundTrip(r *http.Request) (*http.Response, error) {
-	client, err := l.clientConn(r.Context())
+// roundTrip forwards one request to the upstream.
+func (c *jailConn) roundTrip(r *http.Request) (*http.Response, error) {
+	client, err := c.clientConn(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	return client.RoundTrip(r)
 }
 
-// clientConn returns the connection for the next request: that of the last one, unless
-// the upstream has ended it.
-func (l *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
-	l.connecting.Lock()
-	defer l.connecting.Unlock()
-	if l.client != nil && l.client.Err() == nil {
-		return l.client, nil
+// clientConn returns the connection of the last request, or a new one if the upstream has
+// ended it.
+func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
+	c.connecting.Lock()
+	defer c.connecting.Unlock()
+	if c.client != nil && c.client.Err() == nil {
+		return c.client, nil
 	}
-	host := net.JoinHostPort(l.target.Name, "0") // for error messages only
-	client, err := l.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, l), l.scheme(), host)
+	host := net.JoinHostPort(c.target.Name, "0") // only for error messages
+	client, err := c.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	l.client = client
-	l.mu.Unlock()
-	client.SetStateHook(func(*http.ClientConn) { l.closeIdle() })
+	c.mu.Lock()
+	c.client = client
+	c.mu.Unlock()
+	client.SetStateHook(func(*http.ClientConn) { c.closeIdle() })
 	return client, nil
 }
 
-// closeIdle ends a connection between two requests, as the upstream has done.
-func (l *jailConn) closeIdle() {
+// closeIdle ends a connection between two requests if the upstream has ended its own.
+func (c *jailConn) closeIdle() {
 	idle := func() *http.ClientConn {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !l.idle {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.idle {
 			return nil
 		}
-		return l.client
+		return c.client
 	}
-	// Without the lock: an upstream can have Go's client stuck for good.
+	// l.mu is not held here, because an upstream can block Go's client forever.
 	client := idle()
 	if client != nil && client.Err() != nil && idle() == client {
-		l.Close()
+		c.Close()
 	}
 }

@@ -40,17 +40,17 @@ func launcher() int {
 // TestAskedBounded: what a process asks for takes no more of the launcher than an honest
 // one could use, also when it reads no answer.
 func TestAskedBounded(t *testing.T) {
-	p := start(t, func(o *tlsworker.Options) {
+	w := start(t, func(o *tlsworker.Options) {
 		o.Rules = []policy.NetRule{{Host: asking, Scheme: "http", Methods: []string{"GET"}, Allow: true}}
 	})
 	waitFor(t, "its end", func() bool {
 		if n := runtime.NumGoroutine(); n > 10_000 {
-			p.Kill()
+			w.Kill()
 			t.Fatalf("%d goroutines", n)
 		}
-		return p.Ready() != nil
+		return w.Ready() != nil
 	})
-	if err := p.Ready(); !strings.Contains(err.Error(), "it asks for more than its work takes") {
+	if err := w.Ready(); !strings.Contains(err.Error(), "it sent more requests than its connections need") {
 		t.Error(err)
 	}
 }

@@ -38,12 +38,12 @@ func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(con
 // a connection of its own each.
 func BenchmarkRequest(b *testing.B) {
 	s, root := upstream(b, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
-	p := start(b, func(o *tlsworker.Options) { o.Roots = root })
+	w := start(b, func(o *tlsworker.Options) { o.Roots = root })
 	for _, way := range []struct {
 		name string
 		via  egress.Interceptor
 		ca   []byte
-	}{{"spliced", spliced{}, root}, {"terminated", p, p.CA()}} {
+	}{{"spliced", spliced{}, root}, {"terminated", w, w.CA()}} {
 		g := newGate(b, way.via, s.Listener.Addr().String())
 		for _, http2 := range []bool{false, true} {
 			name := way.name + map[bool]string{false: "/http1", true: "/http2"}[http2]
@@ -77,15 +77,15 @@ func BenchmarkStart(b *testing.B) {
 	for _, until := range []string{"authority", "ready"} {
 		b.Run(until, func(b *testing.B) {
 			for b.Loop() {
-				p, err := tlsworker.Start(tlsworker.Options{Program: program, Rules: rules()})
+				w, err := tlsworker.Start(tlsworker.Options{Program: program, Rules: rules()})
 				if err == nil && until == "ready" {
-					err = p.Ready()
+					err = w.Ready()
 				}
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				p.Close()
+				w.Close()
 				b.StartTimer()
 			}
 		})

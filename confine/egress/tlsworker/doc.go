@@ -1,33 +1,33 @@
-// Package tlsworker has connections of a jail served by a process of their own,
-// mcp-jail-tls, and joins the two: Program is the launcher's side, an
-// egress.Terminator that starts the process and hands connections over; Run is the
-// side of that process.
+// Package tlsworker runs mcp-jail-tls, a separate process that serves the connections of a
+// jail whose requests have to be read. [Worker] is the launcher's side: it implements
+// egress.Interceptor, starts the process and passes connections to it. [Run] is the main
+// function of the process.
 //
-// There are two reasons for a second program. It holds the secrets, reads HTTP from
-// the jail and from the network, and can do next to nothing else: no files, no new
-// sockets, no programs (see harden). And net/http, crypto/tls and what they bring along
-// would cost every start of mcp-jail, and of its shim, half a millisecond; few
-// sessions have rules for which connections have to be taken apart.
+// There are two reasons for a second program. It holds the secrets and parses HTTP from the
+// jail and from the network, so it gives up everything else: it has no files, no new sockets
+// and no programs (see enterSandbox). And net/http and crypto/tls would slow every start of
+// mcp-jail and of a jail's init, while few sessions have such rules.
 //
-// # The protocol
+// # Protocol
 //
-// A pair of sockets (AF_UNIX, SOCK_SEQPACKET), one message in JSON a packet, some
+// A pair of sockets (AF_UNIX, SOCK_SEQPACKET) carries one JSON message in each packet, some
 // with a descriptor:
 //
 //	launcher                              process
-//	  rules ───────────────────────────>    makes an authority
+//	  rules ───────────────────────────>    creates an authority
 //	    <──────────────────────── its certificate
-//	    <──────────────────────────────── ready: it has given up its rights
+//	    <──────────────────────────────── ready: it has entered its sandbox
 //	  secrets ─────────────────────────>
 //	  serve, with the jail's connection ─>
 //	    <─────────────────────────── dial   for that connection
 //	  upstream, with a connection ──────>
 //	    <──────────── denied, sent, done
 //
-// The process never dials: the launcher does, to the address that it has checked.
-// What it refuses it tells before it answers the jail, and the launcher reads what
-// was told before it says what was refused: see Program.FlushDenials.
-// Nothing secret is in an argument, in the environment or in a file. The end of the
-// socket is the end of the process, and the end of the process that of all its
-// connections; what comes after is refused, since the authority is gone as well.
+// The process never dials. The launcher dials the address that it has checked. The process
+// reports a refusal before it answers the jail, and the launcher receives the reports before
+// it lists refusals (see [Worker.FlushDenials]). No secret is in an argument, in the
+// environment or in a file.
+//
+// When the socket ends, the process ends, and its connections with it. Connections that come
+// later are refused, because the authority is gone as well.
 package tlsworker

@@ -32,10 +32,10 @@ func TestGateEnds(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		<-wait
 	})
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
 	done := make(chan struct{})
-	g := newGate(t, gated{p, done}, s.Listener.Addr().String())
-	res, err := g.client(t, p.CA(), true).Get("https://" + host + "/")
+	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
+	res, err := g.client(t, w.CA(), true).Get("https://" + host + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

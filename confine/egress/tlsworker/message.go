@@ -9,20 +9,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// version is that of the protocol: two programs of different builds do not work
-// together by luck.
+// version is the version of the protocol. Programs of different versions refuse to work together.
 const version = 3
 
-// maxMessage bounds a packet; the kernel's own bound for a socket is a little higher.
+// maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
 
-// message is one packet. One of its parts is there.
+// message is one packet. Exactly one field is set.
 type message struct {
 	Rules    *rulesMessage     `json:"rules,omitempty"`
-	Secrets  map[string][]byte `json:"secrets,omitempty"`  // there even if empty, as {"":…}
+	Secrets  map[string][]byte `json:"secrets,omitempty"`  // not empty: {"":…} if there are none
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
-	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor, or an error
-	End      uint64            `json:"end,omitempty"`      // a connection that is over
+	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
+	End      uint64            `json:"end,omitempty"`      // a connection that has to end
 
 	Hello  *helloMessage  `json:"hello,omitempty"`
 	Ready  bool           `json:"ready,omitempty"`
@@ -36,7 +35,7 @@ type message struct {
 type rulesMessage struct {
 	Version     int              `json:"version"`
 	Rules       []policy.NetRule `json:"rules"`
-	Roots       []byte           `json:"roots,omitempty"` // PEM, besides the host's
+	Roots       []byte           `json:"roots,omitempty"` // PEM, in addition to the host's
 	Connections int              `json:"connections"`     // at once
 }
 
@@ -45,7 +44,7 @@ type helloMessage struct {
 	CA      []byte `json:"ca"`
 }
 
-// serveMessage: a connection of the jail. Its ID stands for it from here on.
+// serveMessage passes a connection of the jail. Later messages refer to it by ID.
 type serveMessage struct {
 	ID         uint64         `json:"id"`
 	Head       []byte         `json:"head"`
@@ -57,10 +56,10 @@ type serveMessage struct {
 	MaxBytes   int64          `json:"most,omitempty"`
 }
 
-// dialMessage asks for a connection to where that of the jail was meant to go.
+// dialMessage asks for an upstream connection for the jail's connection ID.
 type dialMessage struct {
 	ID   uint64 `json:"id"`
-	Dial uint64 `json:"dial"` // the process's number for this one
+	Dial uint64 `json:"dial"` // numbers this request
 }
 
 type upstreamMessage struct {
@@ -87,5 +86,5 @@ func (m message) encode() ([]byte, error) {
 	return b, err
 }
 
-// clip bounds a text that came from a peer.
+// clip bounds the length of a text from a peer.
 func clip(s string) string { return s[:min(len(s), 2000)] }

@@ -13,75 +13,74 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 )
 
-// exitTimeout is how long the process may live without its socket.
+// exitTimeout bounds the life of the process after its socket is closed.
 const exitTimeout = time.Second
 
-// receiveLoop hears what the process says, until it ends.
-func (p *Worker) receiveLoop(secrets map[string][]byte) {
-	err := p.sendSecrets(secrets)
+// receiveLoop receives messages until the process ends.
+func (w *Worker) receiveLoop(secrets map[string][]byte) {
+	err := w.sendSecrets(secrets)
 	if err == nil {
-		err = p.receiveAll()
+		err = w.receiveAll()
 	}
-	p.cancel(err)
-	p.socket.Close() // that is its end
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, h := range p.conns {
-		h.cancel()
+	w.cancel(err)
+	w.socket.Close() // this makes the process end
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		c.cancel()
 	}
 }
 
-// sendSecrets gives the secrets to the process, once it has given up its rights.
-func (p *Worker) sendSecrets(secrets map[string][]byte) error {
-	m, _, err := p.socket.receive()
+// sendSecrets waits until the process has entered its sandbox and sends it the secrets.
+func (w *Worker) sendSecrets(secrets map[string][]byte) error {
+	m, _, err := w.socket.receive()
 	switch {
 	case err != nil:
-		return p.awaitExit()
+		return w.awaitExit()
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	case !m.Ready:
-		return errors.New("it did not say that it is ready")
+		return errors.New("it did not report that it is ready")
 	}
-	p.socket.SetReadDeadline(time.Time{})
-	if err := p.send(message{Secrets: secrets}, nil); err != nil {
+	w.socket.SetReadDeadline(time.Time{})
+	if err := w.send(message{Secrets: secrets}, nil); err != nil {
 		return err
 	}
-	close(p.ready)
+	close(w.ready)
 	return nil
 }
 
-// receiveAll hears the process until there is no more, and says how it ended.
-func (p *Worker) receiveAll() error {
+// receiveAll receives messages until the socket ends, and returns the reason for the end.
+func (w *Worker) receiveAll() error {
 	var err error
 	for err == nil {
-		closed := p.socket.raw.Read(func(fd uintptr) bool {
+		closed := w.socket.raw.Read(func(fd uintptr) bool {
 			var n int
-			n, err = p.receive(int(fd))
+			n, err = w.receive(int(fd))
 			return n > 0 || err != nil
 		})
 		err = cmp.Or(err, closed)
 	}
-	p.receiving.Lock()
-	failed := p.failure
-	p.receiving.Unlock()
-	return cmp.Or(failed, p.awaitExit())
+	w.receiving.Lock()
+	failed := w.failure
+	w.receiving.Unlock()
+	return cmp.Or(failed, w.awaitExit())
 }
 
-// maxReceive is how many messages are heard before others get their turn.
+// maxReceive is the number of messages that are received before others may lock receiving.
 const maxReceive = 64
 
-// receive takes what the process has said by now, without waiting, and tells how many
-// messages that were. Two do it: the listener as soon as there is one, and who wants to
-// know what was said.
-func (p *Worker) receive(fd int) (n int, err error) {
-	p.receiving.Lock()
-	defer p.receiving.Unlock()
+// receive handles the messages that have arrived, without waiting, and returns their number.
+// receiveLoop calls it as messages arrive; FlushDenials calls it to be up to date.
+func (w *Worker) receive(fd int) (n int, err error) {
+	w.receiving.Lock()
+	defer w.receiving.Unlock()
 	for n < maxReceive {
-		if p.ctx.Err() != nil {
+		if w.ctx.Err() != nil {
 			return n, net.ErrClosed
 		}
-		m, c, err := p.socket.tryReceive(fd)
-		if c != nil { // it has none to give, and could have said that closing takes an hour
+		m, c, err := w.socket.tryReceive(fd)
+		if c != nil { // the process has no reason to send one; closing it must not linger
 			c.SetLinger(0)
 			c.Close()
 		}
@@ -90,115 +89,115 @@ func (p *Worker) receive(fd int) (n int, err error) {
 			return n, nil
 		case err == io.EOF:
 			return n, err
-		case err != nil: // it breaks the protocol, and its end is what the listener waits for
-			p.killFor("it sent what is no message: " + err.Error())
+		case err != nil: // a violation of the protocol; receiveLoop waits for the end
+			w.killFor("it sent an invalid message: " + err.Error())
 			return n, err
 		}
 		n++
-		p.handle(m)
+		w.handle(m)
 	}
 	return n, nil
 }
 
-// What is heard before somebody is answered, even of a process that never stops talking:
-// more than the socket holds as systems have it, and what takes no longer than that.
+// Bounds of FlushDenials if the process never stops sending: more messages than fit into the
+// socket by default, and a time in which they can be handled.
 const (
-	maxFlush     = 512 // messages; there is room for some 280
+	maxFlush     = 512 // messages; some 280 fit
 	flushTimeout = time.Second
 )
 
-// FlushDenials hears what the process has said by now: see egress.Terminator. It waits for
-// nothing that the process would have to do.
-func (p *Worker) FlushDenials() {
+// FlushDenials handles the messages that have arrived. It implements egress.Interceptor. It does
+// not wait for the process.
+func (w *Worker) FlushDenials() {
 	select {
-	case <-p.ready:
+	case <-w.ready:
 	default:
-		return // nothing was handed over yet, and the first words are not for us
+		return // no connection was passed yet, and sendSecrets receives the first messages
 	}
 	end := time.Now().Add(flushTimeout)
 	for heard := 0; heard < maxFlush || time.Now().Before(end); heard += maxReceive {
 		n := 0
-		p.socket.raw.Control(func(fd uintptr) { n, _ = p.receive(int(fd)) })
+		w.socket.raw.Control(func(fd uintptr) { n, _ = w.receive(int(fd)) })
 		if n < maxReceive {
 			return
 		}
 	}
 }
 
-// awaitExit waits for the process, which has let go of its socket, and says how it ended.
-func (p *Worker) awaitExit() error {
+// awaitExit waits for the process, whose socket has ended, and returns the reason for its end.
+func (w *Worker) awaitExit() error {
 	select {
-	case <-p.exited:
+	case <-w.exited:
 	case <-time.After(exitTimeout):
-		p.process.Kill()
-		<-p.exited
+		w.process.Kill()
+		<-w.exited
 	}
-	if what := p.killReason.Load(); what != nil {
-		return fmt.Errorf("mcp-jail-tls was ended: %s; start the server again", *what)
+	if what := w.killReason.Load(); what != nil {
+		return fmt.Errorf("mcp-jail-tls was killed because %s; start the server again", *what)
 	}
-	return fmt.Errorf("mcp-jail-tls has ended (%v); start the server again", p.state)
+	return fmt.Errorf("mcp-jail-tls has ended (%v); start the server again", w.state)
 }
 
-// handle takes a message. What it has to answer it does not wait for: a process that
-// hangs does not read.
-func (p *Worker) handle(m message) {
+// handle handles one message. It answers in another goroutine, because the process may hang and
+// not read the answer.
+func (w *Worker) handle(m message) {
 	switch {
 	case m.Failed != "":
-		p.failure = errors.New(m.Failed)
+		w.failure = errors.New(m.Failed)
 	case m.Dial != nil:
-		h := p.conn(m.Dial.ID)
-		if h == nil {
-			p.reply(func() {
-				p.send(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
+		c := w.conn(m.Dial.ID)
+		if c == nil {
+			w.reply(func() {
+				w.send(message{Upstream: &upstreamMessage{m.Dial.Dial, "the connection has ended"}}, nil)
 			})
 			return
 		}
-		p.reply(func() { p.dial(h, m.Dial.Dial) })
+		w.reply(func() { w.dial(c, m.Dial.Dial) })
 	case m.Denied != nil:
-		if h := p.conn(m.Denied.ID); h != nil && h.target.Deny != nil {
-			h.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
+		if c := w.conn(m.Denied.ID); c != nil && c.target.Deny != nil {
+			c.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
 		}
 	case m.Sent != nil:
-		if h := p.conn(m.Sent.ID); h != nil && h.target.ReportSent != nil && !h.target.ReportSent(max(0, m.Sent.Bytes)) && !h.spent {
-			h.spent = true
-			p.reply(func() { p.send(message{End: m.Sent.ID}, nil) })
+		if c := w.conn(m.Sent.ID); c != nil && c.target.ReportSent != nil && !c.target.ReportSent(max(0, m.Sent.Bytes)) && !c.spent {
+			c.spent = true
+			w.reply(func() { w.send(message{End: m.Sent.ID}, nil) })
 		}
 	case m.Done != 0:
-		if h := p.conn(m.Done); h != nil {
-			h.cancel()
+		if c := w.conn(m.Done); c != nil {
+			c.cancel()
 		}
 	}
 }
 
-// Answers that may be underway: for each connection that there may be at once, and for
-// one with many requests whose upstream fails. One that reads none could have any number.
+// Bounds of the answers in progress: some for each possible connection, and more for one with
+// many requests whose upstream fails. A process that reads no answers is killed at this bound.
 const repliesPerConn, extraReplies = 16, 256
 
-// reply has f answer the process, and ends one that asks for more than its work takes.
-func (p *Worker) reply(f func()) {
+// reply runs f, which answers the process. It kills a process that asks for too many answers.
+func (w *Worker) reply(f func()) {
 	select {
-	case p.replies <- struct{}{}:
-		p.work.Go(func() {
-			defer func() { <-p.replies }()
+	case w.replies <- struct{}{}:
+		w.work.Go(func() {
+			defer func() { <-w.replies }()
 			f()
 		})
 	default:
-		p.killFor("it asks for more than its work takes")
+		w.killFor("it sent more requests than its connections need")
 	}
 }
 
-func (p *Worker) conn(id uint64) *workerConn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.conns[id]
+func (w *Worker) conn(id uint64) *workerConn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.conns[id]
 }
 
-func (p *Worker) dial(h *workerConn, number uint64) {
-	c, err := h.dial(h.ctx)
+func (w *Worker) dial(c *workerConn, number uint64) {
+	upstream, err := c.dial(c.ctx)
 	if err != nil {
-		p.send(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
+		w.send(message{Upstream: &upstreamMessage{number, clip(err.Error())}}, nil)
 		return
 	}
-	p.send(message{Upstream: &upstreamMessage{Dial: number}}, c)
-	c.Close()
+	w.send(message{Upstream: &upstreamMessage{Dial: number}}, upstream)
+	upstream.Close()
 }

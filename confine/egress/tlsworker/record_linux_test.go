@@ -41,9 +41,9 @@ func (s slow) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(cont
 var address = netip.MustParseAddrPort("198.51.100.7:80")
 
 // slowGate is a true Gate whose Terminator is a process, and late.
-func slowGate(t *testing.T, p *tlsworker.Worker, rules []policy.NetRule, each time.Duration) *egress.Gateway {
+func slowGate(t *testing.T, w *tlsworker.Worker, rules []policy.NetRule, each time.Duration) *egress.Gateway {
 	t.Helper()
-	g := egress.New(egress.Options{Rules: rules, Interceptor: slow{p, each}})
+	g := egress.New(egress.Options{Rules: rules, Interceptor: slow{w, each}})
 	t.Cleanup(g.Close)
 	return g
 }
@@ -111,23 +111,23 @@ func TestRecord(t *testing.T) {
 	}{
 		{"nothing ends", func(*testing.T, *egress.Gateway, *tlsworker.Worker) {}},
 		{"the gate ends", func(_ *testing.T, g *egress.Gateway, _ *tlsworker.Worker) { g.Close() }},
-		{"all ends", func(_ *testing.T, g *egress.Gateway, p *tlsworker.Worker) { g.Close(); p.Close() }},
-		{"the process dies", func(_ *testing.T, _ *egress.Gateway, p *tlsworker.Worker) { kill(p) }},
-		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gateway, p *tlsworker.Worker) { kill(p); g.Close() }},
+		{"all ends", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { g.Close(); w.Close() }},
+		{"the process dies", func(_ *testing.T, _ *egress.Gateway, w *tlsworker.Worker) { kill(w) }},
+		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { kill(w); g.Close() }},
 		// Its socket has something in it then that it never read, which the kernel tells
 		// before it gives out what the process sent itself.
-		{"the process hangs and dies", func(t *testing.T, g *egress.Gateway, p *tlsworker.Worker) {
-			stop(t, p)
+		{"the process hangs and dies", func(t *testing.T, g *egress.Gateway, w *tlsworker.Worker) {
+			stop(t, w)
 			io.WriteString(connect(t, g), forbidden)
 			time.Sleep(20 * time.Millisecond) // until it was handed over
-			kill(p)
+			kill(w)
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			p := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
-			g := slowGate(t, p, toAddress(), 10*time.Millisecond)
+			w := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
+			g := slowGate(t, w, toAddress(), 10*time.Millisecond)
 			refused(t, connect(t, g), n)
-			c.end(t, g, p)
+			c.end(t, g, w)
 			onRecord(t, g, n)
 			onRecord(t, g, n)
 		})
@@ -135,13 +135,13 @@ func TestRecord(t *testing.T) {
 }
 
 // stop has the process hang, and returns when it does: its threads go on for a moment.
-func stop(t *testing.T, p *tlsworker.Worker) {
+func stop(t *testing.T, w *tlsworker.Worker) {
 	t.Helper()
-	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(w.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "its threads", func() bool {
-		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid()))
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", w.Pid()))
 		for _, name := range stats {
 			if b, _ := os.ReadFile(name); !strings.Contains(string(b), ") T ") {
 				return false
@@ -151,7 +151,7 @@ func stop(t *testing.T, p *tlsworker.Worker) {
 	})
 }
 
-func kill(p *tlsworker.Worker) { syscall.Kill(p.Pid(), syscall.SIGKILL) }
+func kill(w *tlsworker.Worker) { syscall.Kill(w.Pid(), syscall.SIGKILL) }
 
 // flooding is the host of a rule that makes the process tell of refusals without end.
 const flooding = "flood.invalid"
@@ -181,15 +181,15 @@ func TestRecordBounded(t *testing.T) {
 		})
 	})
 	t.Run("it hangs", func(t *testing.T) {
-		p := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
-		g := slowGate(t, p, toAddress(), time.Millisecond)
+		w := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
+		g := slowGate(t, w, toAddress(), time.Millisecond)
 		refused(t, connect(t, g), 3)
-		stop(t, p)
+		stop(t, w)
 		for range 32 { // more than there is room for
 			io.WriteString(connect(t, g), strings.Replace(forbidden, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", 30<<10)+"\r\n\r\n", 1))
 		}
 		onRecord(t, g, 3)
-		kill(p)
+		kill(w)
 		onRecord(t, g, 3)
 	})
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// What the process may use: memory beyond what Go collects at, and descriptors beside
-// those of its connections.
+// Resources of the process: the memory above which Go collects more often, the limit of its
+// memory, and descriptors beside those of its connections.
 const (
 	softMemory  = 256 << 20
 	hardMemory  = 2 << 30
 	descriptors = 64
 )
 
-// enterSandbox gives up, for good and for all threads, what the work does not take: after it
-// there are no files to open, no sockets to make, no programs to start, no processes
-// to look into. There is no network namespace besides: who cannot make a socket has
-// no network, and one costs as much as the rest of the start.
+// enterSandbox gives up, permanently and for all threads, every right that serving does not
+// need. After it the process cannot open files, create sockets, start programs or inspect
+// processes. It has no network namespace of its own: without new sockets there is no network,
+// and creating a namespace takes as long as the rest of the start.
 func enterSandbox(connections int) error {
 	if connections <= 0 {
 		connections = policy.DefaultLimits.Connections
@@ -35,7 +35,7 @@ func enterSandbox(connections int) error {
 		value    uint64
 	}{
 		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_DATA, hardMemory},
-		// Some at once while one of the jail's connections replaces its upstream's.
+		// A connection may briefly have several upstream connections while one replaces another.
 		{unix.RLIMIT_NOFILE, uint64(connections*4 + descriptors)},
 	} {
 		var old syscall.Rlimit
@@ -51,7 +51,7 @@ func enterSandbox(connections int) error {
 	if err := enterLandlockDomain(); err != nil {
 		return err
 	}
-	// The first is the thread's own, and the second asks for it and takes it along.
+	// no_new_privs is a property of the thread; SECCOMP_FILTER_FLAG_TSYNC copies it to all.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -62,7 +62,7 @@ func enterSandbox(connections int) error {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	// All threads, those that Go made before included.
+	// The filter applies to all threads, including those that Go has already started.
 	stuck, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(program)
 	if errno != 0 || stuck != 0 {
@@ -71,8 +71,8 @@ func enterSandbox(connections int) error {
 	return nil
 }
 
-// allowedSyscalls are the system calls of Go's runtime and of its poller, and those of
-// connections that are there.
+// allowedSyscalls are the system calls of Go's runtime and network poller, and those on
+// existing connections.
 var allowedSyscalls = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_SHUTDOWN,
 	unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SPLICE, unix.SYS_PIPE2,
@@ -82,28 +82,28 @@ var allowedSyscalls = []uint32{
 	unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRANDOM, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
-	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, // of a C library, which is there when somebody builds with cgo
+	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, // of a C library, if built with cgo
 }
 
-// A thread of the same process has all of the first flags, and may have the others,
-// which only say where its number and its storage are.
+// clone(2) has to have all of threadFlags, so that it starts a thread of the same process. It
+// may have storageFlags, which set the thread's storage and report its number.
 const (
 	threadFlags  = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_SYSVSEM | unix.CLONE_THREAD
 	storageFlags = unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID
 )
 
-// auditArchs are the numbers by which the kernel knows what system calls are meant.
+// auditArchs are the audit architectures (AUDIT_ARCH_*) by Go's names.
 var auditArchs = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// x32Bit is the bit of the other system calls that amd64 has (seccomp(2)).
+// x32Bit marks the system calls of the x32 ABI, which amd64 kernels also accept (seccomp(2)).
 const x32Bit = 0x40000000
 
-// Where things are in struct seccomp_data: of an argument the low half, which is the
-// first one on these machines. The kernel takes no more of the two that are looked at.
+// Offsets in struct seccomp_data. Those of arguments are of the low half, which comes first on
+// little-endian machines. The kernel uses only the low half of the arguments that are checked.
 const dataNumber, dataArch, dataFirst, dataThird = 0, 4, 16, 32
 
-// seccompFilter allows what is needed. All else is EPERM; a call of another architecture is
-// the end.
+// seccompFilter allows the necessary system calls and fails all others with EPERM. A call of
+// another architecture kills the process.
 func seccompFilter(pid int) ([]unix.SockFilter, error) {
 	audit, ok := auditArchs[runtime.GOARCH]
 	if !ok {
@@ -118,7 +118,8 @@ func seccompFilter(pid int) ([]unix.SockFilter, error) {
 		bpf.LoadAbsolute{Off: dataNumber, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Bit, SkipTrue: 1},
 		refuse,
-		// Threads, and nothing else. What clone3 is asked for cannot be seen.
+		// clone may only start threads. The flags of clone3 are in memory, so it fails with
+		// ENOSYS and Go falls back to clone.
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
 		missing,
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE, SkipTrue: 5},
@@ -126,12 +127,12 @@ func seccompFilter(pid int) ([]unix.SockFilter, error) {
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^uint32(storageFlags)},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: threadFlags, SkipTrue: 1},
 		allow, refuse,
-		// Signals to its own threads, by which Go interrupts them.
+		// Go preempts its threads by signals, so signals to the own process are allowed.
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_TGKILL, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: dataFirst, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(pid), SkipTrue: 1},
 		allow, refuse,
-		// Memory, but none to run.
+		// Memory must not be executable.
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_MMAP, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_MPROTECT, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: dataThird, Size: 4},

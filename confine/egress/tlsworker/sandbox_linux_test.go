@@ -117,12 +117,12 @@ func TestHardened(t *testing.T) {
 		}
 	}
 	self, _ := os.Executable()
-	p, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: probing, Methods: []string{"GET"}, Allow: true}}, Secrets: map[string]string{"T": secret}})
+	w, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: probing, Methods: []string{"GET"}, Allow: true}}, Secrets: map[string]string{"T": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
-	waitFor(t, "the result", func() bool { err = p.Ready(); return err != nil })
+	defer w.Close()
+	waitFor(t, "the result", func() bool { err = w.Ready(); return err != nil })
 	if err.Error() != "worked:what it needs" {
 		t.Errorf("%v", err)
 	}
@@ -131,11 +131,11 @@ func TestHardened(t *testing.T) {
 // TestState: what the kernel says of the process, thread by thread; and that a secret
 // is not where others could read it.
 func TestState(t *testing.T) {
-	p := start(t, func(*tlsworker.Options) {})
-	if err := p.Ready(); err != nil {
+	w := start(t, func(*tlsworker.Options) {})
+	if err := w.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	proc := fmt.Sprintf("/proc/%d/", p.Pid())
+	proc := fmt.Sprintf("/proc/%d/", w.Pid())
 	tasks, err := filepath.Glob(proc + "task/*/status")
 	if err != nil || len(tasks) < 2 {
 		t.Fatalf("%v %v", tasks, err)

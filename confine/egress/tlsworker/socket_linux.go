@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is one end of the pair. Any goroutine may send, one at a time receives.
+// socket is one end of the socket pair. Any goroutine may send; only one at a time may receive.
 type socket struct {
 	*net.UnixConn
 	raw     syscall.RawConn
@@ -40,8 +40,7 @@ func newSocket(f *os.File) (*socket, error) {
 	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), control: make([]byte, unix.CmsgSpace(4*4))}, nil
 }
 
-// send sends a message, and a connection with it where there is one. The caller
-// still has to close that.
+// send sends a message, with a connection if c is not nil. The caller still has to close c.
 func (s *socket) send(m message, c *net.TCPConn) error {
 	b, err := m.encode()
 	if err != nil {
@@ -63,7 +62,8 @@ func (s *socket) send(m message, c *net.TCPConn) error {
 	return err
 }
 
-// receive returns the next message, and its connection; io.EOF at the end.
+// receive waits for a message and returns it with its connection, if any. At the end it
+// returns io.EOF.
 func (s *socket) receive() (m message, c *net.TCPConn, err error) {
 	if over := s.raw.Read(func(fd uintptr) bool {
 		m, c, err = s.tryReceive(int(fd))
@@ -74,11 +74,11 @@ func (s *socket) receive() (m message, c *net.TCPConn, err error) {
 	return m, c, err
 }
 
-// tryReceive is receive without waiting: EAGAIN where there is nothing.
+// tryReceive is receive without waiting. It returns EAGAIN if there is no message.
 func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
 	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	// The second is told once, before what the other side has sent: that it went, and
-	// left something unread.
+	// ECONNRESET is reported once, before the messages that have arrived. It means that the
+	// other side has ended with unread messages.
 	for err == unix.EINTR || err == unix.ECONNRESET {
 		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	}
@@ -94,7 +94,7 @@ func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
 		}
 	}
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = errors.New("a message was cut off")
+		err = errors.New("a message was truncated")
 	} else {
 		err = json.Unmarshal(s.packet[:n], &m)
 	}
@@ -105,7 +105,7 @@ func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
 	return m, c, err
 }
 
-// parseConn makes the one descriptor of a message a connection. Others are closed.
+// parseConn returns the connection in a control message. It closes all other descriptors.
 func parseConn(rights []byte) (*net.TCPConn, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {
@@ -122,10 +122,10 @@ func parseConn(rights []byte) (*net.TCPConn, error) {
 	}
 	if len(fds) != 1 {
 		for _, fd := range fds {
-			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // at once
+			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // close at once
 			unix.Close(fd)
 		}
-		return nil, errors.New("a message has more than one descriptor")
+		return nil, errors.New("a message has other than one descriptor")
 	}
 	f := os.NewFile(uintptr(fds[0]), "connection")
 	defer f.Close()
@@ -136,7 +136,7 @@ func parseConn(rights []byte) (*net.TCPConn, error) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
 		c.Close()
-		return nil, errors.New("a descriptor is no TCP connection")
+		return nil, errors.New("a descriptor is not a TCP connection")
 	}
 	return t, nil
 }

@@ -19,27 +19,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// startTimeout bounds what the process may take to be ready. It takes some milliseconds.
+// startTimeout bounds the start of the process. Normally it takes some milliseconds.
 const startTimeout = 20 * time.Second
 
-// Worker is a running mcp-jail-tls, seen from the launcher.
+// Worker is a running mcp-jail-tls, as the launcher sees it. It implements egress.Interceptor.
 type Worker struct {
 	socket  *socket
 	ca      []byte
-	ready   chan struct{}   // closed when connections can be handed over
+	ready   chan struct{}   // closed when the process can serve connections
 	ctx     context.Context // ends with the process
 	cancel  context.CancelCauseFunc
 	work    sync.WaitGroup
 	process *os.Process
 	exited  chan struct{}
-	state   *os.ProcessState // once it has exited
+	state   *os.ProcessState // set when it has exited
 
-	// hearing is held while a message leaves the socket and is taken: who holds it knows
-	// that there is none in between. Nothing that is done meanwhile waits for the process.
+	// receiving is held from reading a message until it was handled. Nothing that is done
+	// while it is held waits for the process.
 	receiving  sync.Mutex
-	failure    error                  // what the process said of its end
-	replies    chan struct{}          // one for each that is underway
-	killReason atomic.Pointer[string] // what it was ended for
+	failure    error                  // the error that the process reported at its end
+	replies    chan struct{}          // one element for each answer in progress
+	killReason atomic.Pointer[string] // why the launcher killed the process
 
 	mu    sync.Mutex
 	conns map[uint64]*workerConn
@@ -57,9 +57,8 @@ type workerConn struct {
 	spent  bool // the process was told to end it
 }
 
-// Start starts the program and returns when it has made its authority; what it does
-// until it is ready goes on meanwhile: see Ready. Serve waits for it. Every error means
-// that there is no process.
+// Start starts the program and returns when it has created its authority. The process then
+// becomes ready while the caller goes on: see Ready. If Start fails, no process is left.
 func Start(o Options) (*Worker, error) {
 	secrets := map[string][]byte{}
 	for name, value := range o.Secrets {
@@ -69,35 +68,35 @@ func Start(o Options) (*Worker, error) {
 		secrets[name] = []byte(value)
 	}
 	connections := cmp.Or(max(0, o.Connections), policy.DefaultLimits.Connections)
-	p := &Worker{
+	w := &Worker{
 		ready: make(chan struct{}), exited: make(chan struct{}), conns: map[uint64]*workerConn{},
 		replies: make(chan struct{}, repliesPerConn*connections+extraReplies),
 	}
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	if err := p.spawn(o); err != nil {
+	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	if err := w.spawn(o); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", o.Program, err)
 	}
-	if err := p.sendRules(o); err != nil {
-		p.Close()
+	if err := w.sendRules(o); err != nil {
+		w.Close()
 		return nil, fmt.Errorf("%s: %w", o.Program, err)
 	}
-	p.work.Go(func() { p.receiveLoop(secrets) })
-	return p, nil
+	w.work.Go(func() { w.receiveLoop(secrets) })
+	return w, nil
 }
 
-// spawn starts the process on a thread that lives as long as it does: the kernel takes
-// the end of that thread for ours (PR_SET_PDEATHSIG).
-func (p *Worker) spawn(o Options) error {
+// spawn starts the process on a thread that lives as long as the process, because the kernel
+// kills the process when that thread ends (PR_SET_PDEATHSIG).
+func (w *Worker) spawn(o Options) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	// It has no descriptors to give, and the kernel would close for us what we do not take.
-	// Linux 6.16; before, those that are taken are closed at once, and that must do.
+	// The process must not send descriptors: closing one can block. Linux 6.16 can refuse them;
+	// before, the launcher closes received descriptors at once.
 	unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
 	ours, theirs := os.NewFile(uintptr(pair[0]), "mcp-jail-tls"), os.NewFile(uintptr(pair[1]), "launcher")
 	defer theirs.Close()
-	if p.socket, err = newSocket(ours); err != nil {
+	if w.socket, err = newSocket(ours); err != nil {
 		return err
 	}
 	started := make(chan error)
@@ -105,16 +104,16 @@ func (p *Worker) spawn(o Options) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		var err error
-		p.process, err = startProcess(o, theirs)
+		w.process, err = startProcess(o, theirs)
 		started <- err
 		if err != nil {
 			return
 		}
-		p.state, _ = p.process.Wait()
-		close(p.exited)
+		w.state, _ = w.process.Wait()
+		close(w.exited)
 	}()
 	if err := <-started; err != nil {
-		p.socket.Close()
+		w.socket.Close()
 		return err
 	}
 	return nil
@@ -126,15 +125,15 @@ func startProcess(o Options, theirs *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	// What it would say when it dies could have a part of a request in it.
+	// Its stderr is discarded, because a crash report could contain parts of a request.
 	return os.StartProcess(o.Program, []string{Name}, &os.ProcAttr{
 		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 }
 
-// environment is all that the process gets. GOMAXPROCS is set so that the runtime
-// does not look for changes of its cgroup, which it could not read later.
+// environment returns the whole environment of the process. With GOMAXPROCS set, Go's runtime
+// does not read the cgroup's limits, which the sandbox would forbid.
 func environment() []string {
 	env := []string{fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none"}
 	for _, name := range rootsVariables {
@@ -145,105 +144,104 @@ func environment() []string {
 	return env
 }
 
-// sendRules says what is to be done, and hears of the authority.
-func (p *Worker) sendRules(o Options) error {
+// sendRules sends the rules and receives the certificate of the authority.
+func (w *Worker) sendRules(o Options) error {
 	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
-	if err := p.send(message{Rules: rules}, nil); err != nil {
+	if err := w.send(message{Rules: rules}, nil); err != nil {
 		return err
 	}
-	p.socket.SetReadDeadline(time.Now().Add(startTimeout))
-	m, _, err := p.socket.receive()
+	w.socket.SetReadDeadline(time.Now().Add(startTimeout))
+	m, _, err := w.socket.receive()
 	switch {
 	case err != nil:
 		return fmt.Errorf("it did not answer: %w", err)
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	case m.Hello == nil || m.Hello.Version != version:
-		return errors.New("it speaks another version of the protocol: install mcp-jail and mcp-jail-tls from one build")
+		return errors.New("it has another version: install mcp-jail and mcp-jail-tls from one build")
 	}
-	p.ca = m.Hello.CA
+	w.ca = m.Hello.CA
 	return nil
 }
 
-// CA is the certificate of the authority whose certificates the jail will be shown,
-// in PEM.
-func (p *Worker) CA() []byte { return p.ca }
+// CA returns the certificate, in PEM, of the authority that signs what the jail is shown.
+func (w *Worker) CA() []byte { return w.ca }
 
-// Pid is the number of the process.
-func (p *Worker) Pid() int { return p.process.Pid }
+// Pid returns the process's number.
+func (w *Worker) Pid() int { return w.process.Pid }
 
-// Ready returns when connections can be handed over, or the reason why they never can.
-func (p *Worker) Ready() error {
+// Ready waits until the process can serve connections. It returns an error if it never will.
+func (w *Worker) Ready() error {
 	select {
-	case <-p.ready:
-	case <-p.ctx.Done():
+	case <-w.ready:
+	case <-w.ctx.Done():
 	}
-	return context.Cause(p.ctx)
+	return context.Cause(w.ctx)
 }
 
-// sendTimeout is how long the process may leave in its socket what it is told. The socket
-// has room for some hundred messages.
+// sendTimeout bounds the time in which the process has to read a message. Its socket has room
+// for some hundred messages.
 const sendTimeout = 10 * time.Second
 
-// send sends a message, and ends a process that takes none.
-func (p *Worker) send(m message, c *net.TCPConn) error {
-	deaf := time.AfterFunc(sendTimeout, func() { p.killFor(fmt.Sprintf("it read nothing for %v", sendTimeout)) })
+// send sends a message. It kills a process that does not read.
+func (w *Worker) send(m message, c *net.TCPConn) error {
+	deaf := time.AfterFunc(sendTimeout, func() { w.killFor(fmt.Sprintf("it read nothing for %v", sendTimeout)) })
 	defer deaf.Stop()
-	return p.socket.send(m, c)
+	return w.socket.send(m, c)
 }
 
-// killFor ends the process for what is wrong with it.
-func (p *Worker) killFor(what string) {
-	p.killReason.CompareAndSwap(nil, &what)
-	p.Kill()
+// killFor kills the process and keeps the reason.
+func (w *Worker) killFor(what string) {
+	w.killReason.CompareAndSwap(nil, &what)
+	w.Kill()
 }
 
-// Kill ends the process. What it has said is still heard.
-func (p *Worker) Kill() { p.process.Kill() }
+// Kill kills the process. Messages that it has sent are still received.
+func (w *Worker) Kill() { w.process.Kill() }
 
-// Serve hands a connection over: see egress.Terminator.
-func (p *Worker) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
-	defer c.Close()
-	if err := p.Ready(); err != nil {
-		c.SetLinger(0)
+// Serve passes a connection to the process. It implements egress.Interceptor.
+func (w *Worker) Serve(conn *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	defer conn.Close()
+	if err := w.Ready(); err != nil {
+		conn.SetLinger(0)
 		if t.Deny != nil {
 			t.Deny(egress.Denial{Why: egress.ReasonUnsupported, Detail: err.Error()})
 		}
 		return
 	}
-	h := &workerConn{target: t, dial: dial}
-	h.ctx, h.cancel = context.WithCancel(p.ctx)
-	defer h.cancel()
-	p.mu.Lock()
-	p.last++
-	id := p.last
-	p.conns[id] = h
-	p.mu.Unlock()
+	c := &workerConn{target: t, dial: dial}
+	c.ctx, c.cancel = context.WithCancel(w.ctx)
+	defer c.cancel()
+	w.mu.Lock()
+	w.last++
+	id := w.last
+	w.conns[id] = c
+	w.mu.Unlock()
 	defer func() {
-		p.mu.Lock()
-		delete(p.conns, id)
-		p.mu.Unlock()
+		w.mu.Lock()
+		delete(w.conns, id)
+		w.mu.Unlock()
 	}()
-	if p.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.ReportStep, t.MaxBytes}}, c) != nil {
-		c.SetLinger(0)
+	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.ReportStep, t.MaxBytes}}, conn) != nil {
+		conn.SetLinger(0)
 		return
 	}
-	c.Close() // it is the process's now
+	conn.Close() // the process has its own descriptor
 	select {
-	case <-h.ctx.Done():
-	case <-t.Done: // the Gate waits for nobody
-		p.send(message{End: id}, nil)
-		p.FlushDenials() // while it is known whose refusals they are
+	case <-c.ctx.Done():
+	case <-t.Done: // the Gateway does not wait
+		w.send(message{End: id}, nil)
+		w.FlushDenials() // while the connection of each refusal is known
 	}
 }
 
-// Close ends the process and all that it serves, and waits for it.
-func (p *Worker) Close() {
-	p.receiving.Lock() // who hears begins no work after this
-	p.cancel(errors.New("the session is over"))
-	p.receiving.Unlock()
-	p.socket.Close()
-	p.process.Kill()
-	<-p.exited
-	p.work.Wait()
+// Close ends the process and its connections, and waits for it.
+func (w *Worker) Close() {
+	w.receiving.Lock() // no work begins after this
+	w.cancel(errors.New("the session is over"))
+	w.receiving.Unlock()
+	w.socket.Close()
+	w.process.Kill()
+	<-w.exited
+	w.work.Wait()
 }

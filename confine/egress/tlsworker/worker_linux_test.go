@@ -24,10 +24,10 @@ func TestProgram(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprintf(w, "%s %d %s", r.Proto, n, r.Header.Get("Authorization"))
 	})
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, p, s.Listener.Addr().String())
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
 	for _, http2 := range []bool{false, true} {
-		c := g.client(t, p.CA(), http2)
+		c := g.client(t, w.CA(), http2)
 		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 token " + secret
 		if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
 			t.Errorf("%d %s", status, body)
@@ -41,7 +41,7 @@ func TestProgram(t *testing.T) {
 		var all sync.WaitGroup
 		for range 200 {
 			all.Go(func() {
-				c := g.client(t, p.CA(), http2)
+				c := g.client(t, w.CA(), http2)
 				if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
 					t.Errorf("%d %s", status, body)
 				}
@@ -63,11 +63,11 @@ func TestProgram(t *testing.T) {
 // TestLimit: a session that has sent what it may is cut off.
 func TestLimit(t *testing.T) {
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, p, s.Listener.Addr().String())
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
 	g.most, g.step = 1<<20, 64<<10
 	r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", 200<<20)))
-	if res, err := g.client(t, p.CA(), false).Do(r); err == nil {
+	if res, err := g.client(t, w.CA(), false).Do(r); err == nil {
 		t.Errorf("an answer: %s", res.Status)
 	}
 	if n := g.sent.Load(); n > 2<<20 {
@@ -84,8 +84,8 @@ func TestLimitTogether(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		received.Add(n)
 	})
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, p, s.Listener.Addr().String())
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
 	g.most, g.step = limit, step
 	put := func(c *http.Client) error {
 		r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
@@ -95,12 +95,12 @@ func TestLimitTogether(t *testing.T) {
 		}
 		return err
 	}
-	if err := put(g.client(t, p.CA(), false)); err != nil {
+	if err := put(g.client(t, w.CA(), false)); err != nil {
 		t.Errorf("control: %v", err)
 	}
 	var all sync.WaitGroup
 	for range connections - 1 {
-		c := g.client(t, p.CA(), false)
+		c := g.client(t, w.CA(), false)
 		all.Go(func() { put(c) })
 	}
 	all.Wait()
@@ -114,12 +114,12 @@ func TestLimitTogether(t *testing.T) {
 // asked for.
 func TestCount(t *testing.T) {
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, p, s.Listener.Addr().String())
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
 	g.step = 1000
 	const connections, size = 10, 20000
 	for range connections {
-		status, _ := fetch(t, g.client(t, p.CA(), false), "PUT", strings.NewReader(strings.Repeat("x", size)))
+		status, _ := fetch(t, g.client(t, w.CA(), false), "PUT", strings.NewReader(strings.Repeat("x", size)))
 		if status != 200 {
 			t.Fatal(status)
 		}
@@ -143,15 +143,15 @@ func TestDeath(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	p := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, p, s.Listener.Addr().String())
-	c := g.client(t, p.CA(), true)
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
+	c := g.client(t, w.CA(), true)
 	res, err := c.Get("https://" + host + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	syscall.Kill(p.Pid(), syscall.SIGKILL)
+	syscall.Kill(w.Pid(), syscall.SIGKILL)
 	if _, err := io.ReadAll(res.Body); err == nil {
 		t.Error("the answer ended as if it were whole")
 	}
@@ -170,15 +170,15 @@ const launching = "launching"
 
 func launch() {
 	self, _ := os.Executable()
-	p, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
+	w, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
 	if err == nil {
-		err = p.Ready()
+		err = w.Ready()
 	}
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(p.Pid())
+	fmt.Println(w.Pid())
 	select {}
 }
 
@@ -213,9 +213,9 @@ func TestOrphan(t *testing.T) {
 
 // TestUndialled: an upstream that cannot be reached looks like that.
 func TestUndialled(t *testing.T) {
-	p := start(t, func(*tlsworker.Options) {})
-	g := newGate(t, p, "127.0.0.1:1")
-	if res, err := g.client(t, p.CA(), true).Get("https://" + host + "/"); err == nil {
+	w := start(t, func(*tlsworker.Options) {})
+	g := newGate(t, w, "127.0.0.1:1")
+	if res, err := g.client(t, w.CA(), true).Get("https://" + host + "/"); err == nil {
 		t.Errorf("%s", res.Status)
 	}
 	waitFor(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
@@ -229,13 +229,13 @@ func TestUndialled(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	self, _ := os.Executable()
 	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": "bad\r\n" + secret}}
-	if p, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "the secret T contains a line break") || strings.Contains(err.Error(), secret) {
+	if w, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "the secret T contains a line break") || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
-		p.Close()
+		w.Close()
 	}
 	o = tlsworker.Options{Program: "/bin/true", Rules: rules()}
-	if p, err := tlsworker.Start(o); err == nil {
-		p.Close()
+	if w, err := tlsworker.Start(o); err == nil {
+		w.Close()
 		t.Error("/bin/true was taken for the program")
 	}
 	o = tlsworker.Options{Program: self + "-missing", Rules: rules()}
@@ -243,8 +243,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	o = tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: "*", Methods: []string{"GET"}, Allow: true}}}
-	if p, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "every host") {
+	if w, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "every host") {
 		t.Errorf("%v", err)
-		p.Close()
+		w.Close()
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-var errSystem = errors.New("connections can be handed over on Linux only")
+var errSystem = errors.New("mcp-jail-tls runs on Linux only")
 
-// Worker is a running mcp-jail-tls; here there is none.
+// Worker is a running mcp-jail-tls. It exists on Linux only.
 type Worker struct{}
 
 // Start returns an error.

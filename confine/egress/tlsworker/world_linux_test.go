@@ -81,12 +81,12 @@ func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Worker {
 	}
 	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}}
 	edit(&o)
-	p, err := tlsworker.Start(o)
+	w, err := tlsworker.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Close)
-	return p
+	t.Cleanup(w.Close)
+	return w
 }
 
 // gate takes connections in the place of an egress.Gate.
