@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// demo is the transcript in the making.
+// demo prints the transcript while it plays.
 type demo struct {
 	*site
-	paper
-	surprises []string // what did not go as it should
+	transcript
+	surprises []string // calls with an unexpected outcome
 }
 
-// The line that the demonstration falls back on when the jail offers none.
+// ownGrant is the grant to try if the jail proposes none.
 const ownGrant = `[[servers.notes.access.fs]]
 path = "notes"
 read = true
@@ -38,7 +38,7 @@ func (d *demo) expect(ok bool, format string, a ...any) {
 	}
 }
 
-// ask calls a tool, prints what came of it and notes a surprise.
+// ask calls a tool, prints the outcome and records it if it is not the wanted one.
 func (d *demo) ask(ctx context.Context, s *session, wanted bool, asked, tool string, arguments map[string]any) (answer, error) {
 	a, err := s.call(ctx, tool, arguments)
 	if err != nil {
@@ -52,7 +52,8 @@ func (d *demo) ask(ctx context.Context, s *session, wanted bool, asked, tool str
 	return a, nil
 }
 
-// notes is the honest server: it works, it is kept from its own mistake, and what it lacks is named and then granted.
+// notes plays the act of the honest server: it works, its mistake is harmless, and the jail names the missing grant,
+// which is then added.
 func (d *demo) notes(ctx context.Context) error {
 	policy, err := d.policy()
 	if err != nil {
@@ -84,7 +85,7 @@ func (d *demo) notes(ctx context.Context) error {
 	return d.granted(ctx, policy, refused, plan)
 }
 
-// granted adds the line that the jail offered and writes again.
+// granted adds the grant that the jail proposed, and writes again.
 func (d *demo) granted(ctx context.Context, policy string, refused answer, plan map[string]any) error {
 	if why := withoutGrant(refused.jail); why != "" {
 		d.aside(dim, jailMark+" "+why)
@@ -121,7 +122,7 @@ func (d *demo) granted(ctx context.Context, policy string, refused answer, plan 
 // injected is what a planted note tells the model to do.
 var injected = map[string]any{"name": "garden", "text": "sold\n"}
 
-// tools is notes again, each call in a jail of its own: what one tool may, another may not.
+// tools plays notes again with a jail for each call: each tool has a policy of its own.
 func (d *demo) tools(ctx context.Context) error {
 	policy, err := d.toolPolicies()
 	if err != nil {

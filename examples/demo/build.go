@@ -11,10 +11,10 @@ import (
 
 const module = "github.com/mcp-jail/mcp-jail"
 
-// programs are the paths of the three that are shown.
+// programs are the paths of the three programs.
 type programs struct{ jail, notes, thief string }
 
-// build makes those that have no path yet in dir, and answers them all with absolute paths.
+// build builds the programs that have no path yet in dir, and returns the absolute paths of all.
 func (p programs) build(ctx context.Context, dir string) (programs, error) {
 	for _, program := range []struct {
 		path *string

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// In place of mcp-jail stands this test: a proxy that confines nothing. What the demonstration says of that is known.
+// TestMain makes this test binary a proxy in place of mcp-jail. It confines nothing, so the demonstration has to report
+// surprises.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "run" {
 		os.Exit(fake(os.Args[2:]))
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake is `mcp-jail run --config FILE… SERVER`, as far as the demonstration's own files go.
+// fake does what `mcp-jail run --config FILE… SERVER` does, without a jail, for the files of the demonstration.
 func fake(arguments []string) int {
 	server := arguments[len(arguments)-1]
 	text, err := os.ReadFile(arguments[1])
@@ -49,7 +50,7 @@ func fake(arguments []string) int {
 	return 0
 }
 
-// rehearsal is a configuration with the fake, whose output goes to a file and whose site is in a directory of its own.
+// rehearsal returns options that use the fake, write the output to a file and put the site into a temporary directory.
 func rehearsal(t *testing.T) (c options, site string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -61,7 +62,7 @@ func rehearsal(t *testing.T) (c options, site string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close() })
-	// Short, since the name of a socket has to fit.
+	// The path is short because the name of a socket has a limited length.
 	site, err = os.MkdirTemp("", "demo-test-")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func isEmpty(t *testing.T, dir string) {
 	}
 }
 
-func TestWithoutAJailItSaysSo(t *testing.T) {
+func TestReportsAMissingJail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
@@ -164,7 +165,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What is shown of notes is the configuration that lies beside it.
+// TestToolTables shows that the demonstration uses the configuration in examples/servers/notes.
 func TestToolTables(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "servers", "notes", "notes.toml"))
 	if err != nil {

@@ -10,8 +10,8 @@ var (
 	keyLine   = regexp.MustCompile(`^[a-z_]+\s*=\s*\S`)
 )
 
-// grant picks the lines of policy out of what the jail said: tables of a server, each with its keys. "" when it offered
-// none. They can be used as they are, in a file of their own.
+// grant returns the lines of policy in a message of the jail: tables of a server with their keys. They are a valid
+// configuration file. It returns "" if the message has none.
 func grant(said string) string {
 	var lines []string
 	inside := false
@@ -31,7 +31,7 @@ func grant(said string) string {
 	return strings.Join(lines, "\n")
 }
 
-// withoutGrant is the first line of what the jail said that is not policy.
+// withoutGrant returns the first line of a message of the jail that is not policy.
 func withoutGrant(said string) string {
 	for line := range strings.Lines(said) {
 		if line = strings.TrimSpace(line); line != "" && !tableLine.MatchString(line) && !keyLine.MatchString(line) {

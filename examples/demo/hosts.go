@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// hosts is the thief again, with one port of this machine granted: that one is reached, nothing else is, and what it
-// asked for is named.
+// hosts plays the thief again with one port of this machine granted. The thief reaches that port and nothing else, and
+// the jail names the hosts that it asked for.
 func (d *demo) hosts(ctx context.Context) error {
 	policy, err := d.portPolicy()
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *demo) hosts(ctx context.Context) error {
 
 func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// portPolicy writes the configuration in which the thief may reach one local service, and answers its path.
+// portPolicy writes a configuration in which the thief may reach one local service, and returns its path.
 func (s *site) portPolicy() (string, error) {
 	return s.write("port.toml", fmt.Sprintf(`version = 1
 
@@ -60,5 +60,5 @@ allow  = true
 `, quote(s.programs.thief), quote(s.path("project")), portOf(s.tcp)))
 }
 
-// where is how a message names a service on a port that is another one in each run.
+// where returns the address of a service as messages name it.
 func where(l net.Listener) string { return "127.0.0.1:" + strconv.Itoa(portOf(l)) }

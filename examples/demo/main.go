@@ -1,11 +1,12 @@
-// Command demo shows mcp-jail at work: it starts the honest server notes and the dishonest server thief in jails, speaks
-// MCP to them through the proxy as any client would, and prints what worked, what was refused, and by which line it would not be.
+// Command demo shows mcp-jail at work. It starts the honest server notes and the dishonest server thief in jails, speaks
+// MCP to them through the proxy as any client does, and prints what worked, what the jail refused, and the line that
+// would grant it.
 //
 //	go run ./examples/demo
 //
-// Everything happens in a temporary directory with a home, a project and secrets of its own, which is removed at the end.
-// The thief also runs once without a jail, for comparison, and is then only pointed at what was planted there. Root is not
-// needed. The status is 1 when something did not go as it should.
+// Everything happens in a temporary directory with a home, a project and secrets, which the command removes at the end.
+// For comparison the thief also runs once without a jail; its targets are then the planted things only. The command does
+// not need root. The status is 1 if an outcome is not the expected one.
 package main
 
 import (
@@ -21,10 +22,10 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// patience bounds the whole run, so that it ends even where a server hangs.
+// patience bounds the whole run, so that it ends even if a server hangs.
 const patience = 2 * time.Minute
 
-// options is what the flags say. A program without a path is built.
+// options are the flags. The command builds the programs that have no path.
 type options struct {
 	programs programs
 	color    bool
@@ -45,7 +46,7 @@ func main() {
 	c.out = os.Stdout
 	c.color = *color == "always" || *color == "auto" && isatty.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == ""
 
-	// SIGPIPE too: a reader that leaves early, such as head, is a reason to stop and not one to die and leave litter.
+	// SIGPIPE too: if a reader such as head closes the pipe early, stop and clean up.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	err := run(ctx, c)
 	stop()
@@ -55,7 +56,8 @@ func main() {
 	}
 }
 
-// run returns after everything it started has ended and everything it made is removed, also when ctx ends early.
+// run plays the demonstration. When it returns, everything that it started has ended and everything that it made is
+// removed, also if ctx ends early.
 func run(ctx context.Context, c options) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -63,10 +65,10 @@ func run(ctx context.Context, c options) error {
 	if err != nil {
 		return err
 	}
-	d := demo{site: site, paper: paper{out: c.out, color: c.color}}
+	d := demo{site: site, transcript: transcript{out: c.out, color: c.color}}
 	err = d.play(ctx, c.programs)
 	if err != nil && ctx.Err() != nil {
-		// Whatever failed, this is why.
+		// The output of the failed server says why.
 		err = fmt.Errorf("stopped: %w", context.Cause(ctx))
 	}
 	if err := errors.Join(err, site.remove()); err != nil {

@@ -17,27 +17,27 @@ import (
 const (
 	startPatience = 30 * time.Second
 	callPatience  = 15 * time.Second
-	// A cancelled server is asked to end before it is made to, so that a jail can clean up.
+	// A cancelled server gets SIGTERM first, so that the jail can clean up.
 	endPatience = 3 * time.Second
 )
 
-// jailMark begins the text block that mcp-jail adds to a result that says isError.
+// jailMark begins the text block that mcp-jail adds to a result with isError.
 const jailMark = "[mcp-jail]"
 
 // session is an MCP client and the server that it started.
 type session struct {
 	client *client.Client
-	stderr string // path of what the server said there
+	stderr string // path of the server's standard error
 }
 
-// answer is what came of a call.
+// answer is the outcome of a call.
 type answer struct {
 	ok   bool
-	text string // the server's words, or the error's
-	jail string // the jail's, without its mark; "" when it added none
+	text string // of the server, or of the error
+	jail string // of the jail, without jailMark; "" if it added none
 }
 
-// start runs a program in the project and shakes hands with it.
+// start runs a program in the project and initializes the session.
 func (s *site) start(ctx context.Context, program string, arguments ...string) (*session, error) {
 	stderr, err := os.CreateTemp(s.dir, "stderr-")
 	if err != nil {
@@ -70,10 +70,10 @@ func (s *site) start(ctx context.Context, program string, arguments ...string) (
 	return started, nil
 }
 
-// close ends the server. How it ends is not what is being shown, so its status is left alone.
+// close ends the server and ignores its exit status.
 func (s *session) close() { _ = s.client.Close() }
 
-// said is the end of what the server wrote to its standard error.
+// said returns the end of what the server wrote to its standard error.
 func (s *session) said() string {
 	const end = 2000
 	text, _ := os.ReadFile(s.stderr)
@@ -92,8 +92,8 @@ func (s *session) tools(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
-// call answers what the tool said, refusals included. An answer that is none of the tool's is an error: a server that
-// died was not refused anything, and must not look as if it was.
+// call returns the answer of a tool, also if it is a refusal. An answer that does not come from the tool is an error: a
+// dead server must not look like a refused one.
 func (s *session) call(ctx context.Context, tool string, arguments map[string]any) (answer, error) {
 	limited, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()

@@ -16,14 +16,14 @@ const (
 	secretKey   = "-----BEGIN OPENSSH PRIVATE KEY-----\nnot a real key\n-----END OPENSSH PRIVATE KEY-----\n"
 )
 
-// site is the temporary place where the demonstration happens: a home and a project of nobody's, three local services,
-// and the policy. Nothing of the user's is in it, and the programs are told that it is all there is.
+// site is the temporary directory of the demonstration: a home, a project, three local services and the policy. It has
+// no file of the user, and HOME of all programs is in it.
 type site struct {
 	dir      string
 	programs programs
 	tcp      net.Listener
 	other    net.Listener
-	unix     net.Listener // nil where there is no such thing
+	unix     net.Listener // nil on systems without Unix sockets
 }
 
 func newSite() (_ *site, err error) {
@@ -37,7 +37,7 @@ func newSite() (_ *site, err error) {
 			s.remove()
 		}
 	}()
-	// The policy names real paths, and the directory for temporary files may be reached through a link.
+	// The policy names real paths, and the directory for temporary files may be a symbolic link.
 	if s.dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func newSite() (_ *site, err error) {
 			return nil, err
 		}
 	}
-	// What a cloned repository may well bring along.
+	// Files that a cloned repository may contain.
 	if err := os.Symlink(s.path("home/.ssh/id_ed25519"), s.path("project/notes/shared.md")); err != nil {
 		return nil, err
 	}
 	return s, s.listen()
 }
 
-// listen opens what the thief is to connect to.
+// listen opens the services that the thief connects to.
 func (s *site) listen() (err error) {
 	if s.tcp, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *site) listen() (err error) {
 	return nil
 }
 
-// hangUp ends with its listener.
+// hangUp accepts connections and closes them until the listener is closed.
 func hangUp(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -111,8 +111,8 @@ func (s *site) remove() error {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-// environment is the caller's with the site's home in place of the real one, so that neither the jail's state nor a theft
-// reaches the latter, and with a secret in it.
+// environment returns the environment of this process with the home of the site and a planted secret. So neither the
+// jail's state nor a theft reaches the real home.
 func (s *site) environment() []string {
 	var kept []string
 	for _, pair := range os.Environ() {
@@ -124,8 +124,8 @@ func (s *site) environment() []string {
 	return append(kept, "HOME="+s.path("home"), "USERPROFILE="+s.path("home"), secretName+"="+secretValue)
 }
 
-// policy writes the configuration and answers its path. The notes may be read; the thief has no access table, and so the
-// default policy.
+// policy writes the configuration and returns its path. The server notes may read the notes; thief has no access table,
+// so the default policy holds.
 func (s *site) policy() (string, error) {
 	return s.write("jail.toml", fmt.Sprintf(`version = 1
 
@@ -144,8 +144,8 @@ workspace = %[3]s
 `, quote(s.programs.notes), quote(s.programs.thief), quote(s.path("project"))))
 }
 
-// toolPolicies writes the configuration in which each tool of notes has a policy of its own, and answers its path. It is
-// that of examples/servers/notes/notes.toml.
+// toolPolicies writes the configuration in which each tool of notes has a policy, and returns its path. The tables are
+// those of examples/servers/notes/notes.toml.
 func (s *site) toolPolicies() (string, error) {
 	return s.write("tools.toml", fmt.Sprintf(`version = 1
 
@@ -188,11 +188,11 @@ func (s *site) write(name, text string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// quote makes a literal TOML string, in which nothing is escaped. Temporary directories have no quotes in their names;
-// where one has, mcp-jail says so.
+// quote returns a literal TOML string, which has no escapes. If the name of the temporary directory has a quote, mcp-jail
+// reports the error.
 func quote(s string) string { return "'" + s + "'" }
 
-// show shortens the site's paths and addresses to what they stand for, which also makes two runs print the same.
+// show replaces the paths and addresses of the site by short names, so that two runs print the same text.
 func (s *site) show(text string) string {
 	return strings.NewReplacer(
 		s.path("project")+string(filepath.Separator), "",

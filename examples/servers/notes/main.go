@@ -2,9 +2,8 @@
 //
 //	notes DIR
 //
-// It is what most servers are, code that means well. It refuses names that leave DIR, and it follows symlinks, which a
-// lexical check cannot see: a link to a private key inside DIR is read like any note. It is left so on purpose, because
-// this is the kind of mistake that a jail has to make harmless.
+// It refuses names that lead out of DIR, and it follows symbolic links, which its lexical check does not see: a link in
+// DIR to a private key is read like a note. It has this mistake on purpose: a jail has to make such mistakes harmless.
 package main
 
 import (

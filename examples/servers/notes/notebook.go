@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// notebook is a directory of notes. It is opened by each operation and never at the start, so that the server can list
-// its tools even where it may not read the notes.
+// notebook is a directory of notes. Each operation opens it, and the start does not, so that the server can list its
+// tools even if it may not read the notes.
 type notebook struct{ dir string }
 
-// A search stops after this many lines: more would only fill the model's window.
+// maxHits bounds the lines of a search, to save the model's context.
 const maxHits = 50
 
-// path turns the name of a note into the path of its file. The suffix may be left out.
+// path returns the path of a note. The name may lack the suffix.
 func (n notebook) path(name string) (string, error) {
 	if !strings.HasSuffix(name, ".md") {
 		name += ".md"
@@ -37,14 +37,14 @@ func (n notebook) read(name string) (string, error) {
 	return string(text), err
 }
 
-// write makes or replaces a note and answers whether it is new.
+// write makes or replaces a note and reports whether it is new.
 func (n notebook) write(name, text string) (created bool, err error) {
 	path, err := n.path(name)
 	if err != nil {
 		return false, err
 	}
-	// Only a missing directory is made: MkdirAll on one that stands would fail for the wrong reason under a policy
-	// that lets notes be updated but not created.
+	// Make the directory only if it is missing. Otherwise MkdirAll would fail for the wrong reason under a policy that
+	// lets notes be updated but not created.
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return false, err
@@ -55,8 +55,8 @@ func (n notebook) write(name, text string) (created bool, err error) {
 	return created, os.WriteFile(path, []byte(text), 0o644)
 }
 
-// search finds the lines that hold query, whatever their case, as "name:line: text". A note that cannot be read is
-// named among them rather than passed over: "not found" and "not allowed to look" are different answers.
+// search returns the lines that contain query in any case, as "name:line: text". It also lists the notes that it cannot
+// read: "not found" and "not allowed to look" are different answers.
 func (n notebook) search(query string) ([]string, error) {
 	var hits []string
 	query = strings.ToLower(query)
@@ -80,7 +80,7 @@ func (n notebook) search(query string) ([]string, error) {
 	return hits, err
 }
 
-// grep answers the lines of one note that hold query, which is in lower case.
+// grep returns the lines of a note that contain query, which is in lower case.
 func (n notebook) grep(path, query string) (hits []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// open starts a server on dir and answers a way to call its tools.
+// open starts a server on dir and returns a function that calls its tools.
 func open(t *testing.T, dir string) func(tool string, arguments map[string]any) *mcp.CallToolResult {
 	t.Helper()
 	c, err := client.NewInProcessClient(newServer(notebook{dir: dir}))
@@ -129,7 +129,8 @@ func TestNamesThatLeave(t *testing.T) {
 	}
 }
 
-// The system's own words must reach the client: the jail's diagnosis is made from them.
+// TestErrorsKeepTheSystemsWords shows that the client gets the errors of the operating system: the jail's diagnosis
+// needs them.
 func TestErrorsKeepTheSystemsWords(t *testing.T) {
 	dir := notes(t)
 	call := open(t, dir)

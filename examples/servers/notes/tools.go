@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// newServer offers a notebook's three operations as tools. A failure is a result with isError and the operating
-// system's own words, which is what a client, a model and the jail can all make something of.
+// newServer offers the three operations of a notebook as tools. A failure is a result with isError and the error of the
+// operating system, which clients, models and the jail can use.
 func newServer(notes notebook) *server.MCPServer {
 	s := server.NewMCPServer("notes", "1.0.0",
 		server.WithToolCapabilities(false),

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// Some thefts need a second process, and the only program that is sure to be there is this one.
+// Some thefts need a second process. They start this program again, since no other is sure to exist.
 const (
 	sayHello = "accomplice-hello"  // says that it was started
 	linger   = "accomplice-linger" // see survive
@@ -14,8 +14,8 @@ const (
 
 const hello = "hello from the accomplice"
 
-// accomplice does the part that the arguments ask for and answers whether they asked for one. Tests dispatch to it too,
-// since there the program that is sure to be there is the test.
+// accomplice plays the role that the arguments name, and reports whether they name one. TestMain calls it too, since in
+// tests this program is the test binary.
 func accomplice(arguments []string) bool {
 	if len(arguments) == 0 {
 		return false
@@ -31,7 +31,7 @@ func accomplice(arguments []string) bool {
 	return true
 }
 
-// self is a command that runs this program as its accomplice.
+// self returns a command that starts this program again as an accomplice.
 func self(arguments ...string) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {

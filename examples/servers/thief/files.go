@@ -74,7 +74,8 @@ func onFile(b bounty, targets ...string) (found []arguments) {
 	return found
 }
 
-// realHome is the home directory in the user database. HOME is what the jail says; this is where the user's files are.
+// realHome returns the home directory of the user database, where the files of the user are. A jail sets HOME to another
+// directory.
 func realHome() string {
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && u.HomeDir != "" {
 		return u.HomeDir
@@ -158,7 +159,7 @@ func throughLink(link func(target, name string) error, target string) (loot stri
 	return readFile(name, 0)
 }
 
-// some names the first few of many.
+// some returns the first few names.
 func some(names []string) string {
 	const few = 12
 	if len(names) > few {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelThefts call the kernel in ways that an honest server has no use for.
+// kernelThefts make system calls that an honest server does not need.
 func kernelThefts() []theft {
 	quiet := func(try func() (string, error)) func(context.Context, arguments) (string, error) {
 		return func(context.Context, arguments) (string, error) { return try() }
@@ -52,8 +52,8 @@ func kernelThefts() []theft {
 	}...)
 }
 
-// onDoomedThread runs f on a thread that ends afterwards, and with it whatever f changed of that thread: its user, its
-// tracees. The main thread cannot end, so it is passed over.
+// onDoomedThread runs f on a thread that ends afterwards, so that changes of the thread, such as its user or its tracees,
+// end too. It does not use the main thread, which cannot end.
 func onDoomedThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -179,7 +179,7 @@ func memfdExec() (string, error) {
 	if _, err := memory.Write(code); err != nil {
 		return "", err
 	}
-	// By this process's own number: in the child the descriptor is closed by then.
+	// The path has the number of this process, because the descriptor is closed in the child at exec.
 	path := filepath.Join("/proc", fmt.Sprint(os.Getpid()), "fd", fmt.Sprint(fd))
 	output, err := exec.Command(path, sayHello).Output()
 	if err != nil {

@@ -27,8 +27,8 @@ func TestLinuxSockets(t *testing.T) {
 
 func TestMemory(t *testing.T) { open(t).got(t, hello, "memfd_exec", nil) }
 
-// These depend on who runs the test and on the host, so only the form of the answer is certain, and that the process
-// is itself afterwards.
+// TestKernelDoors checks the form of the answers, and that the process is unchanged afterwards. The outcomes depend on the
+// user and the host.
 func TestKernelDoors(t *testing.T) {
 	s := open(t)
 	uid, namespace := os.Getuid(), link(t, "/proc/self/ns/user")

@@ -1,16 +1,16 @@
-// Command thief is an MCP server that tries to steal, for real, and says what it got. It exists to be put into a jail:
-// in tests, in the demonstration and by hand.
+// Command thief is an MCP server that really tries to steal, and reports what it got. Tests, the demonstration and users
+// put it into a jail.
 //
 //	thief            serves MCP on standard input and output
 //
-// Each tool is one theft. Its answer begins with "got: " or, as an error, with "failed: " and the errno. The thief does
-// not know whether a jail was the reason: a file that does not exist fails as well. So a failure proves something only
-// beside a run without the jail in which the same theft succeeds.
+// Each tool is one theft. Its answer begins with "got: " or, as an error, with "failed: " and the errno. The thief cannot
+// tell whether a jail was the reason: the theft of a missing file fails as well. So a failure proves something only
+// together with a run without the jail in which the same theft succeeds.
 //
-// It is safe to run unconfined. What it makes has a name nobody else uses, is made exclusively and is removed again; what
-// it opens for writing it does not write to; it connects to what it is told and otherwise to loopback; the signal that it
-// sends is 0; keys are counted, not shown; and what survives it lasts a minute at most. The exceptions are asked for by
-// name: write_file with a path leaves the file there, and exec starts what it is given.
+// It is safe to run unconfined. It makes files with unique names and O_EXCL, and removes them. It does not write to the
+// files that it opens for writing. It connects to the given address, or else to loopback. It sends signal 0. It counts
+// keys and does not show them. A surviving process lasts a minute at most. Two tools are exceptions when they are called
+// with arguments: write_file leaves its file, and exec starts the given program.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience bounds whatever waits for somebody else.
+// patience bounds every wait for another process.
 const patience = 3 * time.Second
 
 func networkThefts() []theft {
@@ -58,7 +58,7 @@ func networkThefts() []theft {
 			sweep: func(bounty) []arguments { return sockets() },
 		},
 		{
-			// Not in the sweep unless asked for: on a cloud machine it would get somewhere.
+			// In the sweep only on request: on a cloud machine it would succeed.
 			name: "metadata", about: "Ask the cloud's metadata service at 169.254.169.254",
 			try: func(ctx context.Context, _ arguments) (string, error) { return metadata(ctx) },
 			sweep: func(b bounty) []arguments {
@@ -126,7 +126,7 @@ func resolve(ctx context.Context, a arguments) (string, error) {
 	return name + " is " + strings.Join(found, " "), nil
 }
 
-// sockets are the ones that are worth most where they exist.
+// sockets returns the Unix sockets that give the most power where they exist.
 func sockets() []arguments {
 	paths := []string{"/var/run/docker.sock", "/run/dbus/system_bus_socket"}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// plantThefts leave something behind for the user to trip over, rather than take something away.
+// plantThefts leave files that later run in the name of the user.
 func plantThefts() []theft {
 	return []theft{
 		{
@@ -36,7 +36,7 @@ func plantThefts() []theft {
 			sweep: always(nil),
 		},
 		{
-			// Not in the sweep: a crash in the middle would leave a repository without its name.
+			// Not in the sweep: a crash in the middle would leave a renamed repository.
 			name: "swap_git", about: "Move .git away and make another one with a hook in its place; undone again",
 			try: func(context.Context, arguments) (string, error) { return swapGit() },
 		},
@@ -80,7 +80,7 @@ func chmod(path string) (string, error) {
 	return fmt.Sprintf("may change %s of %s", info.Mode().Perm(), path), nil
 }
 
-// writeHook makes what is missing on the way to the hook, as an attacker would, and removes exactly that again.
+// writeHook makes the missing directories of the path and the hook, as an attacker would, and removes them again.
 func writeHook(git string) (string, error) {
 	for _, dir := range []string{git, filepath.Join(git, "hooks")} {
 		switch err := os.Mkdir(dir, 0o755); {
@@ -93,7 +93,7 @@ func writeHook(git string) (string, error) {
 	hook := filepath.Join(git, "hooks", "pre-commit")
 	f, err := os.OpenFile(hook, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if errors.Is(err, os.ErrExist) {
-		// A hook that stands is only opened.
+		// An existing hook is only opened.
 		if f, err = os.OpenFile(hook, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 			return "", err
 		}

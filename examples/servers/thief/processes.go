@@ -52,14 +52,14 @@ func processThefts() []theft {
 	}
 }
 
-// victim is the process that a call names, or else the parent: in a session that is the client, or the jail.
+// victim returns the process that the arguments name, or else the parent: the client or the jail.
 func victim(a arguments) (int, error) {
 	pid := a.number("pid", os.Getppid())
 	if pid <= 1 && a["pid"] == nil {
 		return 0, fmt.Errorf("%w: the parent is an init, of the system or of a jail", errNothing)
 	}
 	if pid <= 0 {
-		// These numbers name groups, and everything.
+		// These numbers mean a process group, or all processes.
 		return 0, fmt.Errorf("%w: %d is not the number of one process", errNothing, pid)
 	}
 	return pid, nil
@@ -118,7 +118,7 @@ func procRoot(a arguments) (string, error) {
 	return fmt.Sprintf("%s of process %d", strings.Join(loot, ", "), pid), nil
 }
 
-// inherited leaves out the three standard descriptors and what Go's runtime opens for itself.
+// inherited lists the open descriptors but for the three standard ones and those of Go's runtime.
 func inherited() (string, error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -128,7 +128,7 @@ func inherited() (string, error) {
 	for _, e := range entries {
 		target, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
 		number, _ := strconv.Atoi(e.Name())
-		// The directory that is being read is in its own list, and gone by now.
+		// The list has the descriptor of the directory itself, which is closed by now.
 		if err != nil || number <= 2 || runtimeOpened(target) {
 			continue
 		}
@@ -140,7 +140,7 @@ func inherited() (string, error) {
 	return strings.Join(found, ", "), nil
 }
 
-// runtimeOpened tells Go's own descriptors: the network poller's and the processor limits of the control group.
+// runtimeOpened reports whether Go's runtime opened a descriptor: the network poller, or the cgroup's processor limits.
 func runtimeOpened(target string) bool {
 	return strings.HasPrefix(target, "anon_inode:[event") || strings.HasPrefix(target, "/proc/") || strings.HasPrefix(target, "/sys/fs/cgroup/")
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A survivor that the jail missed is a nuisance, so it does not live longer than this.
+// longest bounds the life of a survivor.
 const longest = 60 * time.Second
 
 func unixThefts() []theft {
@@ -38,7 +38,7 @@ func unixThefts() []theft {
 			sweep: always(nil),
 		},
 		{
-			// Not in the sweep: what it leaves behind has to be looked for by whoever asked.
+			// Not in the sweep: the caller has to look for the process that it leaves behind.
 			name: "survive", about: "Leave a process behind that outlives the session: forked twice, in a session of its own, deaf to the polite signals, gone after a minute at most",
 			params: []param{
 				{name: "seconds", about: "how long it lives; 20 unless given, 60 at most", kind: number},
@@ -49,7 +49,7 @@ func unixThefts() []theft {
 	}
 }
 
-// survive starts a child in a new session that starts another one and ends, so that nobody is the survivor's parent.
+// survive starts a child in a new session. The child starts another process and ends, so that the survivor is an orphan.
 func survive(a arguments) (string, error) {
 	seconds := max(1, min(a.number("seconds", 20), int(longest/time.Second)))
 	child, err := detached("fork", strconv.Itoa(seconds), a.text("mark", "unmarked"))
@@ -72,7 +72,7 @@ func detached(step, seconds, mark string) (*exec.Cmd, error) {
 	return command, nil
 }
 
-// lingerOn is the part of the accomplice: STEP SECONDS MARK.
+// lingerOn plays the roles of the accomplice in survive. Its arguments are STEP SECONDS MARK.
 func lingerOn(arguments []string) {
 	if len(arguments) != 3 {
 		return

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A kind of socket that goes around a rule on TCP and UDP.
+// socket is a kind of socket that a rule on TCP and UDP does not cover.
 type socket struct{ domain, kind, protocol int }
 
-// udplite has been removed from the newest kernels, and its number from some headers.
+// protocolUDPLite is defined here because some headers lack it. The newest kernels have removed UDP-Lite.
 const protocolUDPLite = 136
 
 func socketKinds() map[string]socket {
@@ -84,7 +84,7 @@ func makeSocket(name string) (string, error) {
 	return "a socket of kind " + name, unix.Close(fd)
 }
 
-// fastOpen lets sendto make the connection: Landlock's rule is on connect.
+// fastOpen connects by sendto. Landlock restricts connect.
 func fastOpen(a arguments) (string, error) {
 	target, err := netip.ParseAddr(a.text("host", "127.0.0.1"))
 	if err != nil || !target.Is4() {

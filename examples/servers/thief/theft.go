@@ -7,13 +7,12 @@ import (
 	"syscall"
 )
 
-// theft is one attempt: a tool of the server and, for those that are harmless without being asked, rows of
-// steal_everything.
+// theft is one attempt: a tool of the server and, if it is harmless, rows of steal_everything.
 type theft struct {
 	name, about string
 	params      []param
 	try         func(context.Context, arguments) (loot string, err error)
-	// sweep answers the targets that steal_everything tries, given what it was told; nil leaves the theft out.
+	// sweep returns the targets that steal_everything tries. If it is nil, steal_everything leaves the theft out.
 	sweep func(bounty) []arguments
 }
 
@@ -31,14 +30,14 @@ const (
 	list // of strings
 )
 
-// bounty is what the caller of steal_everything planted for the thief to find.
+// bounty has the things that the caller of steal_everything has planted.
 type bounty struct {
 	file, variable, host string
 	port                 int
 	metadata             bool
 }
 
-// errNothing says that there was nothing to try the theft on.
+// errNothing is the error of a theft without a target.
 var errNothing = errors.New("nothing to steal")
 
 func thefts() []theft {
@@ -49,12 +48,12 @@ func thefts() []theft {
 	return all
 }
 
-// always sweeps the same targets, whatever the bounty.
+// always returns a sweep with fixed targets.
 func always(targets ...arguments) func(bounty) []arguments {
 	return func(bounty) []arguments { return targets }
 }
 
-// verdict puts the outcome of a theft into words.
+// verdict returns the answer for the outcome of a theft.
 func verdict(loot string, err error) string {
 	if err == nil {
 		return "got: " + loot
@@ -68,7 +67,7 @@ func verdict(loot string, err error) string {
 	return fmt.Sprintf("failed: %v", err)
 }
 
-// arguments are those of a call, as they came out of JSON or out of a sweep.
+// arguments are the arguments of a call, from JSON or from a sweep.
 type arguments map[string]any
 
 func (a arguments) text(name, otherwise string) string {

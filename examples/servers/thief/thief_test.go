@@ -47,7 +47,7 @@ func open(t *testing.T) steal {
 
 func textOf(result *mcp.CallToolResult) string { return mcp.GetTextFromContent(result.Content[0]) }
 
-// got wants the theft to succeed: a thief that cannot steal without a jail proves nothing inside one.
+// got calls a theft that has to succeed: a thief that fails without a jail proves nothing in a jail.
 func (s steal) got(t *testing.T, want, tool string, arguments map[string]any) {
 	t.Helper()
 	result := s(tool, arguments)
@@ -72,7 +72,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// unchanged fails the test when the working directory holds more or less than it did.
+// unchanged fails the test if files were added to the working directory or removed from it.
 func unchanged(t *testing.T) {
 	t.Helper()
 	list := func() string {
@@ -233,13 +233,13 @@ func TestProcesses(t *testing.T) {
 	s.got(t, "processes", "processes", nil)
 	s.got(t, "environ", "proc_root", map[string]any{"pid": os.Getpid()})
 	s.got(t, "takes signal 0", "kill", map[string]any{"pid": os.Getpid()})
-	// Numbers that mean more than one process must never reach the system.
+	// A number that means more than one process must never reach kill.
 	for _, pid := range []int{0, -1, -os.Getpid()} {
 		s.failed(t, "not the number of one process", "kill", map[string]any{"pid": pid})
 	}
 }
 
-// Whoever adds a theft decides whether the sweep may try it; these it must never.
+// TestSweepIsHarmless lists the thefts that the sweep must never try.
 func TestSweepIsHarmless(t *testing.T) {
 	for _, theft := range thefts() {
 		switch theft.name {

@@ -89,7 +89,7 @@ func sweep(ctx context.Context, all []theft, b bounty) (rows []row) {
 	return rows
 }
 
-// target is what the arguments aim at: those that a sweep gives, in the order of the tool's own.
+// target returns the arguments of a sweep in the order of the parameters.
 func (a arguments) target(params []param) string {
 	var parts []string
 	for _, p := range params {
@@ -106,7 +106,7 @@ func table(rows []row) string {
 	got := map[string]bool{}
 	stolen := 0
 	for _, r := range rows {
-		// One line each: joined errors are several.
+		// A row has one line; joined errors have several.
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Theft, r.Target, strings.ReplaceAll(r.Text, "\n", "; "))
 		if r.Got {
 			stolen++

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// paper prints the transcript. Its voice: one line each for what was done and what came of it; colour says again what the
-// words say, and never more.
-type paper struct {
+// transcript prints the demonstration: one line for each step and one for its outcome. Colours repeat what the words say.
+type transcript struct {
 	out   io.Writer
 	color bool
 }
@@ -26,29 +25,29 @@ const (
 	cyan   ink = "36"
 )
 
-// width is what fits into a narrow terminal and a picture.
+// width fits into a narrow terminal and a picture.
 const width = 92
 
-func (p paper) in(i ink, text string) string {
+func (p transcript) in(i ink, text string) string {
 	if !p.color || i == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(i) + "m" + text + "\x1b[0m"
 }
 
-func (p paper) line(format string, a ...any) {
+func (p transcript) line(format string, a ...any) {
 	fmt.Fprintln(p.out, strings.TrimRight(fmt.Sprintf(format, a...), " "))
 }
 
-func (p paper) heading(number int, text, more string) {
+func (p transcript) heading(number int, text, more string) {
 	p.line("")
 	p.line("%s %s%s", p.in(cyan, fmt.Sprint(number)), p.in(bold, text), p.in(dim, more))
 }
 
-func (p paper) command(text string) { p.line("  %s %s", p.in(dim, "$"), p.in(dim, text)) }
+func (p transcript) command(text string) { p.line("  %s %s", p.in(dim, "$"), p.in(dim, text)) }
 
-// step is one call: whether it worked, what was asked, what was said.
-func (p paper) step(ok bool, asked, said string) {
+// step prints a call: whether it worked, the question, the answer.
+func (p transcript) step(ok bool, asked, said string) {
 	const column = 16
 	mark := p.in(green, "✓")
 	if !ok {
@@ -57,13 +56,13 @@ func (p paper) step(ok bool, asked, said string) {
 	p.line("  %s %s %s", mark, pad(asked, column), cut(oneLine(said), width-column-5))
 }
 
-func (p paper) aside(i ink, text string) {
+func (p transcript) aside(i ink, text string) {
 	for line := range strings.Lines(text) {
 		p.line("      %s", p.in(i, cut(strings.TrimRight(line, "\n"), width-6)))
 	}
 }
 
-// oneLine is the first line of text that is not a heading or empty.
+// oneLine returns the first line of text that is neither a heading nor empty.
 func oneLine(text string) string {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {

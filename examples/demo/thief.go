@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// attempt is a row of the second act: a theft of something that was planted.
+// attempt is a row of the second act: the theft of a planted thing.
 type attempt struct {
 	label, tool string
 	arguments   map[string]any
-	// owned thefts are ones that the policy allows: the jail must not be in the way of them.
+	// owned thefts are allowed by the policy, so the jail must not refuse them.
 	owned bool
 }
 
-// outcomes are those of the same attempts, by label, in one session.
+// outcomes are the outcomes of all attempts in one session, by label.
 type outcomes map[string]answer
 
 func (d *demo) attempts() []attempt {
@@ -41,7 +41,7 @@ func (d *demo) attempts() []attempt {
 		attempt{"set up an io_uring", "io_uring", nil, false})
 }
 
-// thief is the dishonest server, without a jail and in one, on the same targets.
+// thief plays the act of the dishonest server, without a jail and in one, with the same targets.
 func (d *demo) thief(ctx context.Context) error {
 	d.heading(3, "thief", ", a server that steals, under the default policy")
 	d.command("mcp-jail run --config jail.toml thief")
@@ -49,7 +49,7 @@ func (d *demo) thief(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The bare thief's report must not stand in the way of the other one's.
+	// Remove the report of the bare thief, so that the other one can write its own.
 	if err := os.Remove(d.path("project/report.txt")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -67,7 +67,7 @@ func (d *demo) thief(ctx context.Context) error {
 		refused := !with.ok && strings.HasPrefix(with.text, "failed: ")
 		d.expect(with.ok && a.owned || refused && !a.owned, "%s in the jail: %s", a.label, oneLine(with.text))
 	}
-	// The bare thief's survivor ends by itself within seconds, and belongs to what is cleaned up.
+	// The survivor of the bare thief ends by itself within seconds. Wait for it: it is part of the clean-up.
 	d.expect(gone(mark("bare"), 10*time.Second), "the survivor of the thief without a jail is still there")
 	return nil
 }
@@ -78,7 +78,7 @@ func (d *demo) row(label string, bare, jailed answer, owned bool) {
 	case owned:
 		without, first = "fine", plain
 	case !bare.ok:
-		// The host itself says no, so this row proves nothing about the jail.
+		// The host refuses the theft without a jail, so this row proves nothing about the jail.
 		without, first = "refused too", dim
 	}
 	with, second := reason(jailed), green
@@ -91,7 +91,7 @@ func (d *demo) row(label string, bare, jailed answer, owned bool) {
 	d.line("    %s %s %s", pad(label, 32), d.in(first, pad(without, 14)), d.in(second, with))
 }
 
-// reason is why a theft failed, in a word or two: the errno, or what the thief said.
+// reason returns why a theft failed: the errno, or the message of the thief.
 func reason(a answer) string {
 	text := strings.TrimPrefix(oneLine(a.text), "failed: ")
 	if errno, _, ok := strings.Cut(text, ":"); ok && errno == strings.ToUpper(errno) {
@@ -103,10 +103,10 @@ func reason(a answer) string {
 	return cut(text, 40)
 }
 
-// outlive is the label of the attempt that is judged from outside, after the session.
+// outlive is the label of the attempt whose outcome shows after the session.
 const outlive = "outlive the session"
 
-// heist runs one session of the thief and answers what it got.
+// heist runs one session of the thief and returns the outcomes.
 func (d *demo) heist(ctx context.Context, name string, seconds int, program string, arguments ...string) (outcomes, error) {
 	s, err := d.start(ctx, program, arguments...)
 	if err != nil {
@@ -132,8 +132,8 @@ func (d *demo) heist(ctx context.Context, name string, seconds int, program stri
 	return got, err
 }
 
-// survive ends the session and answers whether a process of the thief outlives it. That it was there before is part of
-// the proof.
+// survive ends the session and reports whether a process of the thief outlives it. It first checks that the process
+// exists.
 func survive(ctx context.Context, s *session, mark string, seconds int) (answer, error) {
 	left, err := s.call(ctx, "survive", map[string]any{"seconds": seconds, "mark": mark})
 	if err != nil || !left.ok {
@@ -149,11 +149,10 @@ func survive(ctx context.Context, s *session, mark string, seconds int) (answer,
 	return left, nil
 }
 
-// mark is what the survivor of a heist has on its command line.
+// mark returns the word on the command line of the survivor of a heist.
 func mark(heist string) string { return fmt.Sprintf("demo-%d-%s", os.Getpid(), heist) }
 
-// gone waits for the process that has mark on its command line to end: even a killed one takes a
-// moment.
+// gone waits until the process with mark on its command line has ended. A killed process needs a moment.
 func gone(mark string, wait time.Duration) bool {
 	for deadline := time.Now().Add(wait); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if !running(mark) {
