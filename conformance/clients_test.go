@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// A client is a program that plays a plan with an MCP client library and reports
-// what the library told it.
+// A client is a program that plays a plan with an MCP client library and reports what the
+// library returned.
 type client struct {
 	name string // with its mode
 	made string
@@ -25,7 +25,7 @@ type client struct {
 	argv func(*site) []string
 }
 
-// dashed is the name as part of a file's.
+// dashed returns the name in the form that file names have.
 func (c client) dashed() string { return strings.ReplaceAll(c.name, " ", "-") }
 
 func script(name string) func(*site) []string {
@@ -46,7 +46,7 @@ var clients = []client{
 	{"gosdk", "Go SDK", "auto", program("gosdk")},
 }
 
-// plan is what a client reads: see clients/play.
+// plan is the input of a client: see clients/play.
 type plan struct {
 	Mode    string           `json:"mode"`
 	Server  planServer       `json:"server"`
@@ -66,8 +66,8 @@ type planRoot struct {
 	Name string `json:"name"`
 }
 
-// session reads sessions/NAME.json for a client. A member "clients" keeps an action
-// to those whose names begin so, "eras" to one era.
+// session reads sessions/NAME.json for a client. A member "clients" restricts an action to
+// the named libraries, "eras" to one era.
 func session(t *testing.T, s *site, c client, sv server) (actions []map[string]any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("sessions", sv.name+".json"))
@@ -88,13 +88,13 @@ func session(t *testing.T, s *site, c client, sv server) (actions []map[string]a
 	})
 }
 
-// report plays a session on one side.
+// report plays a session on one side and returns the report of the client.
 func report(t *testing.T, s *site, c client, sv server, how side) any {
 	t.Helper()
 	return played(t, s, c, sv, how, session(t, s, c, sv))
 }
 
-// played is what the client reports of doing this on one side.
+// played plays actions on one side and returns the report of the client.
 func played(t *testing.T, s *site, c client, sv server, how side, actions []map[string]any) any {
 	t.Helper()
 	argv := how(s, sv)
@@ -108,7 +108,7 @@ func played(t *testing.T, s *site, c client, sv server, how side, actions []map[
 		Server:  planServer{Command: argv[0], Args: argv[1:], Cwd: s.work, Env: env},
 		Actions: actions,
 	}
-	if sv.name != "filesystem" { // which would serve the roots instead of its argument
+	if sv.name != "filesystem" { // it would serve the roots instead of its argument
 		p.Roots = []planRoot{{"file://" + s.work, "wörk"}}
 	}
 	b, err := json.Marshal(p)
@@ -123,8 +123,8 @@ func played(t *testing.T, s *site, c client, sv server, how side, actions []map[
 	return v
 }
 
-// TestClients has every client talk to every server, bare, in the jail, and with a
-// process and a jail for every call.
+// TestClients compares every client with every server: bare, in the jail, and with a process
+// and a jail for every call. The short form has one server, and one client for the latter.
 func TestClients(t *testing.T) {
 	s := here(t)
 	departed := &departing{seen: map[departure]bool{}}
@@ -137,8 +137,8 @@ func TestClients(t *testing.T) {
 			t.Run(c.name+"/"+sv.name, func(t *testing.T) {
 				t.Parallel()
 				want := report(t, s, c, sv, plain)
-				// Where a client cannot connect there is little to compare: the pinned
-				// client to the servers of before, and nowhere else.
+				// A client that cannot connect compares little. Only the pinned client cannot:
+				// it does not speak the protocol of the older servers.
 				if old := sv.made == "TypeScript SDK 1.x"; connected(want) == (old && c.mode == "2026-07-28") {
 					t.Errorf("connected to the bare server: %v", connected(want))
 				}
@@ -161,16 +161,16 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// closed is how libraries say that a session is over before its end.
+// closed matches the errors of libraries whose session broke off.
 var closed = regexp.MustCompile(`(?i)connection closed|client is closing|transport.{0,10} closed`)
 
-// connected reports whether a client got as far as to call anything.
+// connected reports whether a client could connect.
 func connected(report any) bool {
 	r, _ := report.(map[string]any)
 	return r["server"] != nil
 }
 
-// errorsIn are the errors among the answers.
+// errorsIn returns the errors among the answers.
 func errorsIn(report any) string {
 	r, _ := report.(map[string]any)
 	list, _ := r["answers"].([]any)
@@ -187,7 +187,7 @@ func errorsIn(report any) string {
 	return string(b)
 }
 
-// answers counts what a report holds.
+// answers counts the answers, requests and notifications in a report.
 func answers(report any) (n int) {
 	r, _ := report.(map[string]any)
 	list, _ := r["answers"].([]any)
@@ -202,8 +202,8 @@ func answers(report any) (n int) {
 	return n
 }
 
-// lessAdditions takes what docs/reference.md, "Answers to tool calls", promises out
-// of the results with isError, and counts them.
+// lessAdditions removes from results with isError the block that docs/reference.md, "Answers
+// to tool calls", promises, and counts the blocks.
 func lessAdditions(v any) (out any, n int) {
 	switch v := v.(type) {
 	case []any:
@@ -235,7 +235,7 @@ func lessAdditions(v any) (out any, n int) {
 	return v, n
 }
 
-// differences lists where two values part, as paths.
+// differences lists the paths at which two values differ.
 func differences(at string, want, got any) (faults []string) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -252,8 +252,8 @@ func differences(at string, want, got any) (faults []string) {
 		}
 		for name := range names {
 			a, b := w[name], g[name]
-			// What is missing altogether is told member by member, as what is missing in
-			// part is: that is how departures are listed.
+			// A missing object counts as an empty one, so that the list has a path for each
+			// of its members, as the departures do.
 			if m, ok := b.(map[string]any); ok && a == nil && len(m) > 0 {
 				a = map[string]any{}
 			} else if m, ok := a.(map[string]any); ok && b == nil && len(m) > 0 {

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestComparisonsFail sees every kind of comparison fail for the reason that it is
-// there for: in front of the server stands a relay with one fault. A relay without
-// any has to pass, or the fault would not be the reason.
+// TestComparisonsFail puts a relay with one fault before the server, and expects every kind
+// of comparison to report that fault. A relay without a fault has to pass.
 func TestComparisonsFail(t *testing.T) {
 	s := here(t)
 	odd, goSDK := serverNamed(t, "odd"), serverNamed(t, "go-sdk")
@@ -51,7 +50,7 @@ func TestComparisonsFail(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		compare func(*testing.T) []string
-		want    string // in what is said; nothing is to be said where it is empty
+		want    string // a part of the reported difference; empty: no difference
 	}{
 		{"transcript, in order", transcript("odd-forms", lossy("none")), ""},
 		{"transcript, recoded", transcript("odd-modern", lossy("recode")), "stdout differs"},
@@ -79,8 +78,8 @@ func TestComparisonsFail(t *testing.T) {
 	}
 }
 
-// TestAdditions holds what is taken out of a result to what is promised: one block, at its
-// place, of a result that failed, and no _meta.
+// TestAdditions shows that withoutAdditions removes only what the reference promises: the
+// last block of a result with isError, if the jail refused nothing.
 func TestAdditions(t *testing.T) {
 	const block = `,{"type":"text","text":"\n[mcp-jail] \"x\\\""}`
 	for _, c := range []struct{ in, want string }{

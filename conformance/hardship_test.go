@@ -20,7 +20,7 @@ import (
 
 const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hardship","version":"1"}}}` + "\n"
 
-// crowd is a transcript with so many requests in flight at once.
+// crowd returns a transcript with n requests in flight at once.
 func crowd(n int) *transcript {
 	tr := &transcript{name: "crowd", steps: []step{{send: []byte(handshake), answers: []string{`"i"`}}}}
 	var all step
@@ -123,8 +123,8 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// TestDeathInsideAFrame: half a frame is no message; the client gets an answer in
-// place of it, and nothing but whole messages.
+// TestDeathInsideAFrame ends a server in the middle of a message. The client gets an error
+// for the request, and only whole messages.
 func TestDeathInsideAFrame(t *testing.T) {
 	s := here(t)
 	t.Parallel()
@@ -150,8 +150,8 @@ func TestDeathInsideAFrame(t *testing.T) {
 	}
 }
 
-// TestStdoutClosedWhileStderrFloods ends with the server's status, however much of
-// stderr nobody reads.
+// TestStdoutClosedWhileStderrFloods expects the exit status of a server that closes stdout
+// and writes more to stderr than the client reads.
 func TestStdoutClosedWhileStderrFloods(t *testing.T) {
 	s := here(t)
 	t.Parallel()
@@ -171,8 +171,8 @@ func TestStdoutClosedWhileStderrFloods(t *testing.T) {
 	}
 }
 
-// TestKilled kills the proxy at a hundred moments of its life. The kernel has to
-// end the rest.
+// TestKilled kills the proxy at a hundred moments. The kernel has to end all processes of
+// the jail.
 func TestKilled(t *testing.T) {
 	s := here(t)
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestKilled(t *testing.T) {
 	file := filepath.Join(dir, "odd.py")
 	must(t, os.WriteFile(file, code, 0o644))
 	victim := server{"killed", "Python", func(*site) []string {
-		// A child in a session of its own, which no signal to a group would reach.
+		// A child in another session, which no signal to a process group reaches.
 		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
 	}}
 	most := 0
@@ -211,7 +211,7 @@ func TestKilled(t *testing.T) {
 	t.Errorf("left behind: %q", left)
 }
 
-// processesWith lists the processes that have a word in their command line.
+// processesWith lists the processes with a word in their command line.
 func processesWith(word string) (found []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {

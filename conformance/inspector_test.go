@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// inspections are what the Inspector is asked to do with each server. The servers
-// have different tools to call.
+// inspections are the commands of the Inspector for each server. The servers have different
+// tools.
 var inspections = map[string][][]string{
 	"everything": {{"tools/call", "--tool-name", "echo", "--tool-arg", "message=ünïcode 🙂"}, {"prompts/get", "--prompt-name", "args-prompt", "--prompt-args", "city=Zürich"}},
 	"filesystem": {{"tools/call", "--tool-name", "read_text_file", "--tool-arg", "path=plain.txt"}},
@@ -26,7 +26,7 @@ var inspections = map[string][][]string{
 
 var inspectedAll = [][]string{{"tools/list"}, {"resources/list"}, {"prompts/list"}, {"resources/templates/list"}}
 
-// TestInspector has the Inspector's command line print what servers say.
+// TestInspector compares the output of the Inspector's command line.
 func TestInspector(t *testing.T) {
 	needsAll(t)
 	s := here(t)
@@ -50,8 +50,7 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// inspect is one command of the Inspector. The server stands in a file, as its
-// users have it.
+// inspect runs one command of the Inspector. The server is in a configuration file.
 func inspect(t *testing.T, s *site, sv server, how side, method []string) *replay {
 	t.Helper()
 	argv := how(s, sv)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A tally counts what was compared and found equal.
+// A tally counts comparisons without a difference.
 type tally struct {
 	sessions, lines, bytes, answers, verdicts, additions, departures int
 }
@@ -28,7 +28,7 @@ func (n *tally) add(more tally) {
 	n.departures += more.departures
 }
 
-// ledger collects tallies by kind of comparison and by what was compared.
+// ledger collects tallies by the kind of comparison and by its subject.
 type ledger struct {
 	mu   sync.Mutex
 	rows map[[2]string]tally
@@ -36,7 +36,7 @@ type ledger struct {
 
 var results = ledger{rows: map[[2]string]tally{}}
 
-// add counts a comparison of a test that has not failed.
+// add counts a comparison if the test has not failed.
 func (l *ledger) add(t *testing.T, kind, what string, n tally) {
 	t.Helper()
 	if t.Failed() {
@@ -49,7 +49,7 @@ func (l *ledger) add(t *testing.T, kind, what string, n tally) {
 	l.rows[[2]string{kind, what}] = row
 }
 
-// of are the rows of one kind, by name, and their sum.
+// of returns the rows of one kind, by name, and their sum.
 func (l *ledger) of(kind string) (names []string, rows map[string]tally, sum tally) {
 	rows = map[string]tally{}
 	for key, n := range l.rows {
@@ -101,7 +101,7 @@ func (l *ledger) table() string {
 	return b.String()
 }
 
-// write writes the table, unless some kind of comparison was not made.
+// write writes the table if every kind of comparison was made.
 func (l *ledger) write() error {
 	for _, kind := range []string{"transcripts", "clients", "stateless", "inspector", "suite"} {
 		if _, _, sum := l.of(kind); sum == (tally{}) {

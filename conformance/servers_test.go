@@ -14,12 +14,12 @@ import (
 // A server is a program that speaks MCP on its standard input and output.
 type server struct {
 	name string
-	made string // with what
+	made string // the library
 	argv func(*site) []string
 }
 
-// servers are four implementations: the TypeScript SDK, mcp-go, the Go SDK, and one
-// without any library.
+// servers have four implementations: the TypeScript SDK, mcp-go, the Go SDK, and one
+// without a library.
 var servers = []server{
 	{"everything", "TypeScript SDK 1.x", func(s *site) []string {
 		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-everything/dist/index.js"), "stdio"}
@@ -47,16 +47,16 @@ func serverNamed(t *testing.T, name string) server {
 // A side is a way to start a server.
 type side func(*site, server) []string
 
-// plain is the server itself.
+// plain starts the server itself.
 func plain(s *site, sv server) []string { return sv.argv(s) }
 
-// jailed is the server behind mcp-jail, with the default policy.
+// jailed starts the server behind mcp-jail, with the default policy.
 func jailed(s *site, sv server) []string {
 	return append([]string{s.jail, "run", "--workspace", s.work, "--name", "conformance-" + sv.name, "--"}, sv.argv(s)...)
 }
 
-// stateless is the server behind mcp-jail with a process for every call, each under the
-// default policy, and with so many spares of each tool.
+// stateless starts the server behind mcp-jail with a process for every call, the default
+// policy, and the given number of warm workers for each tool.
 func stateless(warm int) side {
 	return func(s *site, sv server) []string {
 		return []string{s.jail, "run", "--config", filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), "conformance-" + sv.name}
@@ -83,7 +83,7 @@ func (s *site) configure() error {
 	return nil
 }
 
-// lossy is the server behind a relay with a fault.
+// lossy starts the server behind a relay with a fault.
 func lossy(fault string) side {
 	return func(s *site, sv server) []string {
 		return append([]string{filepath.Join(s.bin, "lossy"), fault}, sv.argv(s)...)

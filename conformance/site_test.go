@@ -22,10 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite RESULTS.md")
 
-// patience bounds every wait. It is no measure of anything.
+// patience bounds every wait. No test measures time by it.
 const patience = 3 * time.Minute
 
-// A site is what all tests play on: the programs, and a workspace.
+// A site has the programs and the workspace of all tests.
 type site struct {
 	base, bin, work, home string
 
@@ -59,8 +59,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// here returns the site. A test is skipped where there is nothing to play with, unless
-// MCPJAIL_REQUIRE lists what is missing.
+// here returns the site. If a program is missing, it skips the test, or fails it if
+// MCPJAIL_REQUIRE lists the program.
 func here(t *testing.T) *site {
 	t.Helper()
 	for _, name := range []string{"MCPJAIL_SERVERS", "MCPJAIL_CONFORMANCE"} {
@@ -84,7 +84,7 @@ func here(t *testing.T) *site {
 
 func lacks(t *testing.T, feature, why string) {
 	t.Helper()
-	// npm stands for all that is installed, userns for all that a jail needs.
+	// npm stands for all packages from npm, userns for everything that a jail needs.
 	if slices.Contains(required, feature) {
 		t.Fatalf("MCPJAIL_REQUIRE lists %s: %s", feature, why)
 	}
@@ -103,13 +103,13 @@ func needsAll(t *testing.T) {
 	}
 }
 
-// noJail says why this host cannot build a jail.
+// noJail is the error of a host that cannot build a jail.
 type noJail struct{ doctor string }
 
 func (e *noJail) Error() string { return "mcp-jail doctor: " + e.doctor }
 
 func build() (*site, error) {
-	// Not below /tmp, which is the jail's own inside of it.
+	// Not below /tmp: a jail has its own.
 	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-conformance-")
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *site) compile() error {
 	return nil
 }
 
-// plant makes the workspace, and puts the clients where they find their libraries.
+// plant makes the workspace, and copies the clients beside their libraries.
 func (s *site) plant() error {
 	files := map[string]string{
 		"work/notes/garden.md": "# Garden\nsow the beans in May – ünïcode 🙂\n",
@@ -173,7 +173,7 @@ func (s *site) plant() error {
 		"work/ünï cöde 🙂.txt":  "a name of its own\n",
 		"work/empty/.keep":     "",
 	}
-	for _, c := range clients { // a note to replace: sessions see the same files whenever they are played
+	for _, c := range clients { // a note to replace, so that sessions may run in any order
 		files["work/notes/"+c.dashed()+".md"] = "# Garden\nsow the turnips in June – 🙂\n"
 	}
 	for _, dir := range []string{"clients", "servers"} {
@@ -198,14 +198,14 @@ func (s *site) plant() error {
 	return os.Symlink(s.modules, filepath.Join(s.base, "clients", "node_modules"))
 }
 
-// command is a program of the site with the environment that all of them get.
+// command returns a command with the environment that all programs get.
 func (s *site) command(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = s.work, s.env
 	return cmd
 }
 
-// output runs a command that ends by itself.
+// output runs a command until it ends, and returns its output.
 func (s *site) output(t *testing.T, stdin []byte, argv ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -228,7 +228,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// clip keeps messages short.
+// clip shortens the text of a message.
 func clip(b []byte) []byte {
 	if len(b) > 4000 {
 		return append(b[:4000:4000], "…\n"...)

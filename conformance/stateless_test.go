@@ -15,55 +15,54 @@ import (
 	"time"
 )
 
-// A departure is where a server is not the same with a process for every call. What
-// a call answers is in the list for no other reason than that it needs a process which
-// knows of another call.
+// A departure is a place where a server with a process for every call differs from the bare
+// server. An answer to a call is in the list only if it depends on an earlier call.
 type departure struct {
 	server string // "" is any
-	at     string // begins so, in the report by names
+	at     string // prefix of the path in the report of byNames
 	why    string
-	races  bool // so that it may be seen or not
+	races  bool // it does not show in every session
 }
 
 var departures = []departure{
-	{"", ".heard.notifications/cancelled.{\"reason\":\"the process of the call has ended\"", "a process has ended that the client had not told its roots yet", true},
-	{"", ".server.capabilities.resources.subscribe", "no process lives on that could tell of changes", false},
+	{"", ".heard.notifications/cancelled.{\"reason\":\"the process of the call has ended\"", "a process ended before the client sent its roots", true},
+	{"", ".server.capabilities.resources.subscribe", "no process lives on to report changes", false},
 	{"", ".server.capabilities.resources.listChanged", "the same", false},
 	{"", ".server.capabilities.tools.listChanged", "the same; in the legacy era mcp-jail backs it itself", false},
 	{"", ".server.capabilities.prompts.listChanged", "the same", false},
 	{"everything", ".server.capabilities.tasks", "a task outlives the call that has begun it", false},
-	{"", ".subscribe ", "refused: no process lives on that could tell of changes", false},
+	{"", ".subscribe ", "refused: no process lives on to report changes", false},
 	{"", ".unsubscribe ", "the same", false},
-	{"", ".call no-such-tool", "refused in our name: no policy is known to call it under", false},
+	{"", ".call no-such-tool", "mcp-jail refuses it: there is no policy for it", false},
 	{"everything", ".asked.roots/list", "each process asks the client for its roots once", false},
 	{"filesystem", ".asked.roots/list", "the same", false},
-	{"everything", ".hear notifications/message", "said when the roots are there, and so to nobody's request", false},
-	{"everything", ".heard.notifications/message.{\"data\":\"Roots updated", "the same, and by each process that lives long enough to have got them", false},
-	{"everything", ".heard.notifications/tools/list_changed", "each process says so when it has been greeted; the list is the same", false},
-	{"everything", ".heard.notifications/resources/list_changed", "said by the process of a call about itself, and not believed", false},
+	{"everything", ".hear notifications/message", "sent when the roots arrive, so it belongs to no request", false},
+	{"everything", ".heard.notifications/message.{\"data\":\"Roots updated", "the same; each process that lives long enough sends it", false},
+	{"everything", ".heard.notifications/tools/list_changed", "each process sends it after its handshake; the list is the same", false},
+	{"everything", ".heard.notifications/resources/list_changed", "a process of a call sends it about itself; mcp-jail drops it", false},
 	{"everything", ".call toggle-subscriber-updates #2", "it remembers the call before: state", false},
 	{"everything", ".read demo://resource/session/beans.gz", "a resource that a call has made: state", false},
-	{"odd", ".heard.notifications/message.{\"data\":\"cancelled ", "it has the number of the request: the Go SDK asks for no word of changes where none is offered", false},
-	{"odd", ".heard.notifications/resources/updated", "of a resource that the client was refused to subscribe to", false},
-	{"odd", ".heard.notifications/tools/list_changed", "what a call says of the lists is not believed", false},
+	{"odd", ".heard.notifications/message.{\"data\":\"cancelled ", "it has the id of the request: the Go SDK does not subscribe where that is not offered", false},
+	{"odd", ".heard.notifications/resources/updated", "of a resource to which mcp-jail refused the subscription", false},
+	{"odd", ".heard.notifications/tools/list_changed", "mcp-jail drops what the process of a call sends about lists", false},
 	{"odd", ".heard.notifications/prompts/list_changed", "the same", false},
 	{"odd", ".heard.notifications/resources/list_changed", "the same", false},
 }
 
-// departing collects which departures were seen, by all clients.
+// departing collects the departures that the sessions showed.
 type departing struct {
 	mu       sync.Mutex
 	seen     map[departure]bool
 	sessions int
 }
 
-// stateless compares a session with a bare server with what it is with a process for
-// every call: without spares, and in a second session, which finds the lists in the
-// catalogue, with one of each tool. Everything is the same but for the departures. A
-// call that departs does so in each session.
+// stateless compares a session with a bare server and sessions with a process for every
+// call: one without warm workers, and one with a warm worker for each tool, which finds the
+// lists in the list cache. Everything but the departures is the same. A listed call differs
+// in each session.
 func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want any) {
 	t.Helper()
-	// What nobody has asked for is not waited for.
+	// Do not wait for notifications that these sessions need not send.
 	actions := session(t, s, c, sv)
 	spoken := slices.Clone(actions)
 	for i, a := range spoken {
@@ -102,9 +101,9 @@ func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want
 	all.mu.Unlock()
 }
 
-// waysOf is with how many spares a client meets a server: each library finds the
-// catalogue of a session before, and each server both. The other sessions alternate,
-// and one that is only another version of a library leaves out those that take long.
+// waysOf returns the numbers of warm workers to try. Three clients try both with the fast
+// servers; the other sessions alternate. The second version of a library leaves out the
+// slow servers.
 func waysOf(c client, sv server) []int {
 	slow := sv.made == "TypeScript SDK 1.x"
 	switch c.name {
@@ -122,7 +121,7 @@ func waysOf(c client, sv server) []int {
 	return []int{(of + with) % 2}
 }
 
-// check reports the departures that no session has shown.
+// check reports the departures that no session showed.
 func (all *departing) check(t *testing.T) {
 	t.Helper()
 	if all.sessions < len(clients)*len(servers) {
@@ -135,8 +134,8 @@ func (all *departing) check(t *testing.T) {
 	}
 }
 
-// byNames is a report whose answers stand under the names of what was asked, and in
-// which what was asked and heard is counted: several processes say it, in any order.
+// byNames returns a report with the answers by the name of the action. It counts requests
+// and notifications of the server, since several processes send them in any order.
 func byNames(report any, actions []map[string]any) map[string]any {
 	r, _ := report.(map[string]any)
 	named := map[string]any{"server": r["server"]}
@@ -178,7 +177,7 @@ func nameOf(action map[string]any) string {
 	return name
 }
 
-// long are servers with a tool that takes a minute, under a command line of their own.
+// long are servers with a tool that takes a minute. Their command lines are unique.
 var long = []server{
 	{"long-everything", "TypeScript SDK 1.x", func(s *site) []string {
 		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-everything/dist/index.js"), "stdio", filepath.Join(s.base, "long-everything")}
@@ -188,9 +187,9 @@ var long = []server{
 	}},
 }
 
-// TestStatelessCancelled has eight calls run at once, each in a process of its own, and
-// cancels them: the processes are gone soon, also those of a server that goes on working,
-// nobody is answered, and the session goes on.
+// TestStatelessCancelled cancels eight calls that run at once, each in its process. The
+// processes end, also if the server ignores the cancellation. No call is answered, and the
+// session goes on.
 func TestStatelessCancelled(t *testing.T) {
 	needsAll(t)
 	s := here(t)

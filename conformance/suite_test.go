@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A suite is a version of the official one.
+// A suite is a version of the official conformance suite.
 type suite struct {
 	name    string
 	program string // below node_modules
@@ -24,9 +24,9 @@ type suite struct {
 	servers []string
 }
 
-// suites are the one that is released, and the one for 2026-07-28, which is not yet.
-// The server of the Go SDK is made for them; of the others much is missing, and a
-// verdict of failure has to be the same too.
+// suites are the released version and the one for 2026-07-28, which is not released yet.
+// The server of the Go SDK implements all that they test. The other servers fail many
+// checks, and then the failures have to be the same.
 var suites = []suite{
 	{"released", "@modelcontextprotocol/conformance/dist/index.js", []string{"--suite", "all"}, []string{"go-sdk", "odd", "mcp-go"}},
 	{"2026-07-28", "conformance-2026/dist/index.js", []string{"--suite", "all"}, []string{"go-sdk", "odd"}},
@@ -55,8 +55,7 @@ func TestSuite(t *testing.T) {
 					}
 				}
 				t.Logf("%d of %d verdicts are a success", passed, n)
-				// A suite that fails for a reason of its own, such as a bridge that
-				// is down, gives verdicts too.
+				// A broken bridge gives verdicts too.
 				if name == "go-sdk" && passed*2 < n {
 					t.Error("the suite is not for this server, or the bridge does not work")
 				}
@@ -66,7 +65,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// A verdict is what the suite says of one check.
+// A verdict is the result of one check.
 type verdict struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
@@ -94,7 +93,7 @@ func verdicts(t *testing.T, s *site, su suite, sv server, how side) map[string][
 	stop := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stop.Stop()
 	printed, err := cmd.CombinedOutput()
-	var exit *exec.ExitError // of scenarios that fail
+	var exit *exec.ExitError // if scenarios fail
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
@@ -114,7 +113,7 @@ func verdicts(t *testing.T, s *site, su suite, sv server, how side) map[string][
 	return found
 }
 
-// scenario is the name of a directory of results without the time.
+// scenario returns the name of a directory of results without the time.
 func scenario(dir string) string {
 	if i := len(dir) - len("-2006-01-02T15-04-05-000Z"); i > 0 {
 		return dir[:i]

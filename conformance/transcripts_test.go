@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// A transcript is what a client sends, and when. The lines of its file:
+// A transcript is what a client sends, and in which order. The lines of its file:
 //
 //	# a remark
-//	servers: NAME …   whom it is sent to
+//	servers: NAME …   the servers that get it
 //	> LINE            send a line, and wait for the answers to the requests in it
 //	>> LINE           send a line
 //	>= "BYTES"        send these bytes
@@ -83,7 +83,7 @@ func readTranscript(file, work string) (*transcript, error) {
 		case "<":
 			tr.steps = append(tr.steps, step{hear: rest})
 		default:
-			return nil, fmt.Errorf("%s:%d: what is %q?", file, n+1, word)
+			return nil, fmt.Errorf("%s:%d: unknown word %q", file, n+1, word)
 		}
 	}
 	if len(tr.servers) == 0 || len(tr.steps) == 0 {
@@ -92,7 +92,7 @@ func readTranscript(file, work string) (*transcript, error) {
 	return tr, nil
 }
 
-// envelope is what pacing has to know of a message.
+// envelope has the members of a message that a transcript waits for.
 type envelope struct {
 	ID     json.RawMessage
 	Method string
@@ -110,7 +110,7 @@ func envelopes(line []byte) ([]envelope, error) {
 	return []envelope{one}, err
 }
 
-// requests are the ids of the requests in a line of a client.
+// requests returns the ids of the requests in a line of a client.
 func requests(line []byte) (ids []string, err error) {
 	all, err := envelopes(line)
 	for _, e := range all {
@@ -121,8 +121,8 @@ func requests(line []byte) (ids []string, err error) {
 	return ids, err
 }
 
-// key is the id of a message, whatever the escapes of a string. Numbers are the
-// same in the same form only.
+// key returns the id of a message without escapes in a string. Numbers are equal only in
+// the same form.
 func (e envelope) key() string {
 	var s string
 	if json.Unmarshal(e.ID, &s) == nil {
@@ -131,13 +131,13 @@ func (e envelope) key() string {
 	return string(e.ID)
 }
 
-// A replay is what a server made of a transcript.
+// A replay is the outcome of a transcript.
 type replay struct {
 	stdout []byte
-	status int // as a shell has it: a signal is 128 and its number
+	status int // 128 plus the number after a signal, as in a shell
 }
 
-// listener keeps what a server writes.
+// listener keeps the output of a server.
 type listener struct {
 	mu    sync.Mutex
 	all   []byte
@@ -181,7 +181,7 @@ func (l *listener) listen(r io.Reader) {
 	}
 }
 
-// until waits for a condition on what was heard.
+// until waits for a condition on the output.
 func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
 	for {
 		l.mu.Lock()
@@ -200,13 +200,13 @@ func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
 			}
 			return errors.New("the server's stdout has ended")
 		case <-deadline:
-			return errors.New("it takes too long")
+			return errors.New("timeout")
 		}
 	}
 }
 
-// play sends a transcript to a command. A server that stays after the end of its
-// stdin gets SIGTERM.
+// play sends a transcript to a command. If the server does not exit after the end of its
+// stdin, play sends SIGTERM.
 func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -294,8 +294,8 @@ func replayOn(t *testing.T, s *site, tr *transcript, sv server, how side) *repla
 	return r
 }
 
-// TestTranscripts replays each transcript twice against the bare server, which
-// shows that the server is deterministic, and once through the jail.
+// TestTranscripts replays each transcript twice with the bare server, to show that the
+// server is deterministic, and once through the jail.
 func TestTranscripts(t *testing.T) {
 	s := here(t)
 	files, err := filepath.Glob("transcripts/*.txt")
@@ -336,7 +336,7 @@ func compareReplays(want, got *replay) (faults []string) {
 	return faults
 }
 
-// difference shows where two texts part.
+// difference shows where two texts differ.
 func difference(want, got []byte) string {
 	i := 0
 	for i < min(len(want), len(got)) && want[i] == got[i] {
@@ -347,13 +347,12 @@ func difference(want, got []byte) string {
 		want[from:min(len(want), i+200)], got[from:min(len(got), i+200)])
 }
 
-// addedBlock is the addition that docs/reference.md, "Answers to tool calls", promises,
-// as it stands in a result that failed where the jail has refused nothing. A frame that
-// has it is given back what it was.
+// addedBlock matches the addition that docs/reference.md, "Answers to tool calls", promises
+// for a failed result if the jail refused nothing.
 var addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\\n\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
 
-// withoutAdditions takes the promised addition out of frames, and counts the
-// frames that had it.
+// withoutAdditions removes the promised addition from messages, and counts the messages
+// that had it.
 func withoutAdditions(stdout []byte) (stripped []byte, frames int) {
 	for line := range bytes.Lines(stdout) {
 		if bytes.Contains(line, []byte(`"isError"`)) && !bytes.Contains(line, []byte(`"dev.mcp-jail/denials"`)) && len(addedBlock.FindAll(line, -1)) == 1 {

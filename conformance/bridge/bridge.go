@@ -18,7 +18,7 @@ const (
 	methodListen  = "subscriptions/listen"
 )
 
-// message is what routing has to know of one.
+// message has the members of a message that decide where it goes.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -30,7 +30,7 @@ type message struct {
 
 func (m *message) request() bool { return m.Method != "" && m.ID != nil }
 
-// bridge keeps the processes.
+// bridge has the processes of all sessions.
 type bridge struct {
 	argv []string
 
@@ -40,8 +40,8 @@ type bridge struct {
 }
 
 func (b *bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// A page of another origin must not reach a local server by a name that it
-	// has made point here (2025-11-25, "Transports, Security Warning").
+	// Refuse pages of other origins: DNS rebinding lets them reach a local server
+	// (2025-11-25, "Transports, Security Warning").
 	if !local(r.Host) || r.Header.Get("Origin") != "" && !localOrigin(r.Header.Get("Origin")) {
 		http.Error(w, "not a local host", http.StatusForbidden)
 		return
@@ -139,7 +139,7 @@ func (b *bridge) open() (id string, p *peer, err error) {
 	return id, p, nil
 }
 
-// stateless is the process for everything that has no session.
+// stateless returns the process for requests without a session.
 func (b *bridge) stateless() (p *peer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,15 +1,14 @@
-// Command bridge makes a streamable HTTP server of a stdio one, for the official
+// Command bridge turns a stdio server into a streamable HTTP server for the official
 // conformance suite, which speaks HTTP only.
 //
 //	bridge COMMAND [ARG…]
 //
-// It prints the URL, and ends at the end of its standard input. Every legacy session
-// gets a process of its own. All requests of 2026-07-28, which know no session, go
-// to one more process.
+// It prints the URL, and ends at the end of its standard input. Every legacy session gets a
+// process. All requests of 2026-07-28, which has no sessions, go to one more process.
 //
-// It is no transport to use elsewhere: what belongs to HTTP alone, such as the
-// comparison of headers with bodies, is left out, and what the server says outside
-// of any request goes to whichever stream is likeliest.
+// It is not a transport for other uses: it does not check what belongs to HTTP alone, such
+// as headers against bodies, and it guesses the stream of messages that belong to no
+// request.
 package main
 
 import (

@@ -20,25 +20,24 @@ import (
 type peer struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	shared bool // by clients whose ids may collide: they are replaced
+	shared bool // by several clients: their ids may collide, so they are replaced
 	ended  chan struct{}
 
 	mu    sync.Mutex
 	last  int
-	calls []*call // that wait for an answer, oldest first; the first may be a listener
+	calls []*call // waiting for an answer, oldest first; the first may be a listener
 }
 
-// A call is a stream of messages to a client: up to an answer, or for as long as it
-// listens.
+// A call is a stream of messages to a client, until an answer or while the client listens.
 type call struct {
-	id     json.RawMessage // the client's; nil of a listener
-	sent   json.RawMessage // as the server knows it
+	id     json.RawMessage // the client's; nil for a listener
+	sent   json.RawMessage // the id that the server gets
 	method string
 	token  json.RawMessage
 	lines  chan []byte // closed after the answer
 }
 
-// roomy is more than any scenario sends on one stream.
+// roomy is more than the messages of any scenario on one stream.
 const roomy = 10_000
 
 func start(argv []string, shared bool) (*peer, error) {
@@ -71,7 +70,7 @@ func (p *peer) send(body []byte) error {
 	return err
 }
 
-// ask sends a request, and returns where its answer comes.
+// ask sends a request, and returns the call that gets its answer.
 func (p *peer) ask(m *message, body []byte) (*call, error) {
 	c := &call{id: m.ID, sent: m.ID, method: m.Method, token: m.Params.Meta["progressToken"], lines: make(chan []byte, roomy)}
 	p.mu.Lock()
@@ -89,7 +88,7 @@ func (p *peer) ask(m *message, body []byte) (*call, error) {
 	return c, nil
 }
 
-// listen returns where messages come that belong to no request.
+// listen returns a call that gets the messages that belong to no request.
 func (p *peer) listen() *call {
 	c := &call{lines: make(chan []byte, roomy)}
 	p.mu.Lock()
@@ -113,12 +112,12 @@ func with(object []byte, name string, value json.RawMessage) []byte {
 	members[name] = value
 	b, err := json.Marshal(members)
 	if err != nil {
-		panic(err) // it came from there
+		panic(err) // it was JSON
 	}
 	return b
 }
 
-// read gives out what the process says.
+// read distributes the messages of the process to the calls.
 func (p *peer) read(out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
@@ -171,7 +170,7 @@ func (p *peer) route(m *message, line []byte) {
 	}
 }
 
-// renamed gives a notification of a subscription the id that its client knows.
+// renamed puts the id of the client into a notification of a subscription.
 func (p *peer) renamed(line []byte, m *message, c *call) []byte {
 	if !p.shared {
 		return line
@@ -188,7 +187,7 @@ func (p *peer) renamed(line []byte, m *message, c *call) []byte {
 	return with(line, "params", with(whole.Params, "_meta", meta))
 }
 
-// likeliest is the stream for a message that names no request: that of the same
+// likeliest returns the stream for a message that names no request: that with the same
 // progress token, else of the latest request, else of a listener.
 func (p *peer) likeliest(m *message) *call {
 	for _, c := range slices.Backward(p.calls) {
@@ -204,8 +203,8 @@ func (p *peer) likeliest(m *message) *call {
 	return nil
 }
 
-// stream sends a client what comes on a call, until its answer or until the client
-// leaves, which cancels a request that has no session, unless it is a subscription.
+// stream sends the messages of a call to a client, until the answer or until the client
+// disconnects. That cancels a request without a session, unless it is a subscription.
 func (p *peer) stream(w http.ResponseWriter, r *http.Request, c *call) {
 	started := false
 	begin := func() {
@@ -239,8 +238,8 @@ func (p *peer) stream(w http.ResponseWriter, r *http.Request, c *call) {
 			}
 		case <-r.Context().Done():
 			p.drop(c)
-			// A subscription stays. When its client left is noticed at any time, and
-			// the SDK for Go ends with it what the same session has subscribed to since.
+			// Keep a subscription. The disconnect may be noticed late, and then the Go
+			// SDK would also end later subscriptions of the same session.
 			if p.shared && c.method != methodListen {
 				p.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, c.sent))
 			}
@@ -249,9 +248,8 @@ func (p *peer) stream(w http.ResponseWriter, r *http.Request, c *call) {
 	}
 }
 
-// statusOf is the status of an answer that comes first and alone (2026-07-28,
-// "Streamable HTTP, Protocol Version Header"): errors of the protocol have one of
-// their own.
+// statusOf returns the HTTP status of an answer that is the first and only message
+// (2026-07-28, "Streamable HTTP, Protocol Version Header"): protocol errors have their own.
 func statusOf(line []byte) int {
 	var m struct {
 		Method string
@@ -268,7 +266,7 @@ func statusOf(line []byte) int {
 	return http.StatusOK
 }
 
-// end ends the process, as clients do.
+// end ends the process as clients do.
 func (p *peer) end() {
 	p.in.Close()
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {

@@ -1,4 +1,4 @@
-// Command lossy is a relay with a fault, to see the comparisons fail.
+// Command lossy is a relay with a fault, which the comparisons have to find.
 //
 //	lossy FAULT COMMAND [ARG…]
 //
@@ -8,7 +8,7 @@
 //	drop     notifications of the server are lost
 //	latin    characters that are not ASCII become question marks
 //	status   the exit status is 0
-//	none     nothing: a relay in order
+//	none     a relay without a fault
 package main
 
 import (

@@ -83,7 +83,7 @@ func open(ctx context.Context, plan *play.Plan, log *play.Log) (play.Client, any
 	return session{c}, result, nil
 }
 
-// Fault has the message only: the library keeps neither the code nor the data.
+// Fault has only the message: the library drops the code and the data.
 func (s session) Fault(err error) play.Fault { return play.Fault{Message: err.Error()} }
 
 func (s session) Do(ctx context.Context, a *play.Action, token string) (any, error) {

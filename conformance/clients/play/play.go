@@ -1,5 +1,5 @@
-// Package play is what the clients written in Go have in common: they read a plan
-// from standard input, do what it lists in order, and print what came of it.
+// Package play is the common part of the clients in Go: they read a plan from standard
+// input, do its actions in order, and print a report.
 // ../play.mjs does the same for the clients written in JavaScript.
 package play
 
@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Sample is what every client answers to a request for a sample.
+// Sample is the answer of every client to a request for a sample.
 const Sample = "an answer – ünïcode 🙂"
 
-// A Plan is a session: whom to start, and what to do.
+// A Plan is a session: the server to start, and the actions.
 type Plan struct {
 	Mode    string
 	Server  Server
@@ -25,7 +25,7 @@ type Plan struct {
 	Actions []*Action
 }
 
-// A Server is a command, as clients are given it.
+// A Server is a command with its environment.
 type Server struct {
 	Command string
 	Args    []string
@@ -33,7 +33,7 @@ type Server struct {
 	Env     map[string]string
 }
 
-// Environ is the whole environment of the command.
+// Environ returns the whole environment of the command.
 func (s Server) Environ() []string {
 	env := []string{}
 	for name, value := range s.Env {
@@ -42,10 +42,10 @@ func (s Server) Environ() []string {
 	return env
 }
 
-// A Root is what clients answer to roots/list.
+// A Root is an entry of the answer to roots/list.
 type Root struct{ URI, Name string }
 
-// An Action is one thing to do.
+// An Action is one step of a session.
 type Action struct {
 	Do       string
 	Name     string
@@ -57,12 +57,12 @@ type Action struct {
 	Ref      Ref
 	Argument struct{ Name, Value string }
 	Progress bool
-	First    int  // keep so many of them
-	Cancel   *int // after so many of them; 0: after a while
+	First    int  // keep this many items
+	Cancel   *int // cancel after this many notifications; 0: after a delay
 	Of       []*Action
 }
 
-// A Ref says what to complete.
+// A Ref names the prompt or resource to complete.
 type Ref struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitempty"`
@@ -78,21 +78,21 @@ func (a *Action) Words() map[string]string {
 	return words
 }
 
-// A Fault is an error as the library tells it.
+// A Fault is an error as the library returns it.
 type Fault struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// A Client is a connected one.
+// A Client is a connected client.
 type Client interface {
 	Do(ctx context.Context, a *Action, token string) (any, error)
 	Fault(error) Fault
 	Close() error
 }
 
-// A Log keeps what the server says unasked.
+// A Log keeps the requests and notifications of the server.
 type Log struct {
 	mu       sync.Mutex
 	asked    map[string][]any
@@ -101,21 +101,21 @@ type Log struct {
 	after    map[string]func(int)
 }
 
-// Asked keeps a request of the server.
+// Asked records a request of the server.
 func (l *Log) Asked(method string, params any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked[method] = append(l.asked[method], plain(params))
 }
 
-// Heard keeps a notification.
+// Heard records a notification.
 func (l *Log) Heard(method string, params any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard[method] = append(l.heard[method], plain(params))
 }
 
-// Progress keeps a notification of progress with the call that it is about.
+// Progress records a notification of progress with its call.
 func (l *Log) Progress(params any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *Log) Progress(params any) {
 	}
 }
 
-// plain is a copy of v that does not change any more.
+// plain returns a copy of v, made through JSON.
 func plain(v any) (out any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -141,7 +141,7 @@ func plain(v any) (out any) {
 	return out
 }
 
-// Content is the answer to an elicitation with this schema.
+// Content returns the answer to an elicitation with a schema.
 func Content(schema any) map[string]any {
 	s, _ := plain(schema).(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
@@ -288,8 +288,8 @@ func (p player) act(ctx context.Context, a *Action, token string) any {
 		p.log.mu.Lock()
 		defer p.log.mu.Unlock()
 		progress := p.log.progress[token]
-		// What comes after a cancellation is a race of its own; some servers have one
-		// between their last steps and the end.
+		// Drop what comes after a cancellation: it depends on timing. In some servers the
+		// last steps also race with the end.
 		keep := len(progress)
 		if a.First > 0 {
 			keep = a.First
@@ -303,8 +303,8 @@ func (p player) act(ctx context.Context, a *Action, token string) any {
 	return answer
 }
 
-// settle waits for progress that was sent before the answer, and that the library
-// may still be about to hand out.
+// settle waits for progress that the server sent before the answer and that the library
+// may deliver after it.
 func (p player) settle(token string, wanted int) {
 	for range 500 {
 		p.log.mu.Lock()

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// style is how a piece of text looks; colour is the number of an ANSI colour from 1 to 7, or 0 for the text's own.
+// style is the look of a piece of text. colour is the number of an ANSI colour from 1 to 7, or 0 for the default.
 type style struct {
 	bold, dim bool
 	colour    int
 }
 
-// span is text of one style at a column. No two spaces follow one another in it, because those are places rather than
-// text: a renderer folds them, and a font that is not the expected one would shift what follows.
+// span is text of one style at a column. It has no two adjacent spaces: a renderer folds them, and another font would
+// shift the text after them. So text after several spaces is a span with its own column.
 type span struct {
 	column int
 	text   string
@@ -24,8 +24,8 @@ var escape = regexp.MustCompile("\x1b\\[([0-9;?]*)([@-~])|\x1b.?")
 
 const tab = 8
 
-// parse turns the output of a terminal program into lines of spans. It knows colours, bold and dim; other sequences are
-// left out.
+// parse turns the output of a terminal program into lines of spans. It knows colours, bold and dim, and drops
+// other sequences.
 func parse(text string) (lines [][]span) {
 	var s style
 	for line := range strings.Lines(text) {
@@ -47,7 +47,7 @@ func parse(text string) (lines [][]span) {
 	return lines
 }
 
-// place appends text that begins at column and answers the column after it.
+// place appends text that begins at column and returns the column after it.
 func place(spans []span, column int, text string, s style) ([]span, int) {
 	var word []rune
 	begin, spaces := column, 0
@@ -83,7 +83,7 @@ func place(spans []span, column int, text string, s style) ([]span, int) {
 	return spans, column
 }
 
-// after is the style that follows from the parameters of an SGR sequence.
+// after returns the style after an SGR sequence with the given parameters.
 func (s style) after(parameters string) style {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		number, _ := strconv.Atoi(parameter) // none is 0

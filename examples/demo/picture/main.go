@@ -1,9 +1,9 @@
-// Command picture spans the demonstration and draws what it prints, colours included, as an SVG file.
+// Command picture runs the demonstration and draws its output with the colours as an SVG file.
 //
 //	go run ./examples/demo/picture --out docs/demo.svg [-- FLAGS OF THE DEMO]
 //	some-program | go run ./examples/demo/picture --stdin --out some.svg
 //
-// A demonstration that did not go as it should leaves the file as it was.
+// If the demonstration fails, the file stays as it was.
 package main
 
 import (
@@ -52,7 +52,7 @@ func transcript(ctx context.Context, stdin bool, flags []string) (string, error)
 		return string(text), err
 	}
 	command := exec.CommandContext(ctx, "go", append([]string{"run", demonstration, "--color", "always"}, flags...)...)
-	// The demonstration hears of Ctrl-C itself and cleans up; this only waits for it.
+	// The demonstration also gets the SIGINT of Ctrl-C and cleans up. This process waits for it.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
 	var text bytes.Buffer

@@ -21,7 +21,7 @@ const (
 // The colours of the eight ANSI colours from red on, for a dark window.
 var colours = [8]string{"", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#f0f6fc"}
 
-// draw makes a window with a title that holds the lines. It depends on nothing outside of the file.
+// draw returns a window with a title and the lines. The file refers to no other file.
 func draw(title string, lines [][]span) []byte {
 	for len(lines) > 0 && len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]

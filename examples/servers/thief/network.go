@@ -149,7 +149,7 @@ func metadata(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// No proxy: the question is what this process can reach.
+	// No proxy: the theft tries what this process itself can reach.
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
 		return "", err
