@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Catalog keeps entries in a directory. It may be used by several goroutines, and
-// the directory by several programs: of two that put the same entry the last one
-// wins, whole. A nil Catalog keeps nothing.
+// Catalog keeps entries in a directory. Several goroutines may use it, and several
+// programs may use the directory: of two that put the same entry the last one wins. A nil
+// Catalog keeps nothing.
 type Catalog struct {
-	// Dir is made when something is first put: policy.Host.CacheDir + "/catalog".
-	// "" keeps everything in memory, for the life of the Catalog.
+	// Dir is created by the first Put: policy.Host.CacheDir + "/catalog". "" keeps
+	// everything in memory, for the life of the Catalog.
 	Dir string
 	Now func() time.Time // nil is time.Now
 
@@ -26,8 +26,8 @@ func (c *Catalog) now() time.Time {
 	return time.Now()
 }
 
-// Get returns the answers of a server that are still fresh; ok is false where
-// there are none. A file that cannot be trusted or read counts as none.
+// Get returns the answers of a server that are still fresh. ok is false if there are none.
+// A file that cannot be trusted or read counts as missing.
 func (c *Catalog) Get(server, key string) (e *Entry, ok bool) {
 	if c == nil || !isKey(key) {
 		return nil, false
@@ -39,7 +39,7 @@ func (c *Catalog) Get(server, key string) (e *Entry, ok bool) {
 	if e, err = decode(encodeName(server), key, text); err != nil {
 		return nil, false
 	}
-	now := c.now() // not before: another program may just have written the file
+	now := c.now() // after reading: another program may just have written the file
 	for name, a := range e.Answers {
 		if !a.Fresh(now) {
 			delete(e.Answers, name)
@@ -48,21 +48,22 @@ func (c *Catalog) Get(server, key string) (e *Entry, ok bool) {
 	return e, len(e.Answers) > 0
 }
 
-// Put replaces the entry of a server and a key, and removes files that were not
-// used for MaxAge or are too many. An error leaves what was there before.
+// Put replaces the entry of a server and a key. It removes files that were not used for
+// MaxAge and the least recently used of too many. After an error the old entry is still
+// there.
 func (c *Catalog) Put(server, key string, e *Entry) error {
 	if c == nil {
 		return nil
 	}
 	if !isKey(key) {
-		return fmt.Errorf("the catalogue of server %q: %q is no key", server, key)
+		return fmt.Errorf("the catalog of server %q: %q is no key", server, key)
 	}
 	text, err := encode(encodeName(server), key, e)
 	if err == nil {
 		err = c.store(fileName(server, key), text)
 	}
 	if err != nil {
-		return fmt.Errorf("the catalogue of server %q was not written: %w", server, err)
+		return fmt.Errorf("the catalog of server %q was not written: %w", server, err)
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (c *Catalog) load(name string) ([]byte, error) {
 	if c.Dir == "" {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.memory[name], nil // none does not decode
+		return c.memory[name], nil // a missing file does not decode
 	}
 	d, err := openDir(c.Dir)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// The bounds of a directory. A server has a file for each of its clients, their
-// versions and working directories.
+// Bounds of a directory. A server has a file for each of its clients, their versions and
+// working directories.
 const (
 	maxPerServer = 32
 	maxFiles     = 256
 	maxTotal     = 64 << 20 // bytes
 )
 
-// directory is an open directory of catalogue files. Names are looked up in it,
-// not in what somebody put in its place meanwhile.
+// directory is an open directory of catalog files. Names are looked up in the directory
+// that was opened, even if another one has taken its place.
 type directory struct{ root *os.Root }
 
 func (d directory) close() { d.root.Close() }
 
-// openDir opens a directory that is nobody else's to write.
+// openDir opens a directory that no other user may write.
 func openDir(dir string) (directory, error) {
 	if err := hostfs.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
 		return directory{}, err
@@ -38,7 +38,7 @@ func openDir(dir string) (directory, error) {
 	if err != nil {
 		return directory{}, err
 	}
-	if !named.IsDir() { // nor a symbolic link
+	if !named.IsDir() { // a symbolic link is no directory either
 		return directory{}, fmt.Errorf("%s is not a directory", dir)
 	}
 	if err := checkTrusted(named); err != nil {
@@ -56,9 +56,10 @@ func openDir(dir string) (directory, error) {
 	return directory{root}, nil
 }
 
+// makeDir creates the directory, if it does not exist, and opens it.
 func makeDir(dir string) (directory, error) {
 	if err := hostfs.CheckPrivate(filepath.Dir(dir), filepath.Base(dir)); err != nil {
-		return directory{}, err // before anything is made where another user chose
+		return directory{}, err // before MkdirAll follows a path that another user chose
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return directory{}, err
@@ -66,7 +67,7 @@ func makeDir(dir string) (directory, error) {
 	return openDir(dir)
 }
 
-// checkTrusted is an error for what others own or may write.
+// checkTrusted returns an error for a file that another user owns or may write.
 func checkTrusted(fi os.FileInfo) error {
 	switch {
 	case !owned(fi):
@@ -77,7 +78,7 @@ func checkTrusted(fi os.FileInfo) error {
 	return nil
 }
 
-// read returns a file that is to be trusted, and notes that it was used.
+// read returns the content of a trusted file, and notes that the file was used.
 func (d directory) read(name string, now time.Time) ([]byte, error) {
 	f, fi, err := d.open(name)
 	if err != nil {
@@ -92,13 +93,13 @@ func (d directory) read(name string, now time.Time) ([]byte, error) {
 		return nil, errors.Join(err, errTooLarge)
 	}
 	if age := now.Sub(fi.ModTime()); age > 24*time.Hour || age < 0 {
-		_ = d.root.Chtimes(name, now, now) // prune goes by it; once a day is enough
+		_ = d.root.Chtimes(name, now, now) // prune uses this time; once a day is enough
 	}
 	return text, nil
 }
 
-// open opens a regular file, and no symbolic link to one: os.Root follows those
-// that stay in it. One that a writer replaces meanwhile is looked at again.
+// open opens a regular file and no symbolic link: os.Root follows links that stay inside.
+// If a writer replaces the file meanwhile, open tries again.
 func (d directory) open(name string) (*os.File, os.FileInfo, error) {
 	for range 20 {
 		named, err := d.root.Lstat(name)
@@ -120,8 +121,8 @@ func (d directory) open(name string) (*os.File, os.FileInfo, error) {
 	return nil, nil, errors.New("it is replaced all the time")
 }
 
-// write replaces a file as a whole. There is no fsync: what a power cut tears does
-// not decode, and is discovered again.
+// write replaces a file. It does not call fsync: a file that a power cut has torn does not
+// decode, and the server is asked again.
 func (d directory) write(name string, text []byte, now time.Time) error {
 	tmp := temporary + strings.ToLower(rand.Text())
 	f, err := d.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
@@ -144,9 +145,9 @@ func (d directory) write(name string, text []byte, now time.Time) error {
 	return err
 }
 
-// prune removes files that nobody used for MaxAge, the least recently used of too
-// many, and what writers that were killed left behind. It takes nothing that has
-// not the name of a catalogue's file, and not the one just written.
+// prune removes files that were not used for MaxAge, the least recently used of too many,
+// and temporary files of writers that were killed. It removes only files with names of a
+// catalog, and never the file just written.
 func (d directory) prune(written string, now time.Time) {
 	type file struct {
 		name, server string
@@ -168,7 +169,7 @@ func (d directory) prune(written string, now time.Time) {
 		age := now.Sub(fi.ModTime())
 		switch {
 		case left && age > -time.Hour && age < time.Hour: // may still be written
-		case left, age > MaxAge, age < -24*time.Hour: // the last: under a clock that was wrong
+		case left, age > MaxAge, age < -24*time.Hour: // the last: written while the clock was wrong
 			_ = d.root.Remove(n.Name())
 		default:
 			files = append(files, file{n.Name(), server, fi.Size(), fi.ModTime()})

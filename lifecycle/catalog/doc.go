@@ -1,13 +1,14 @@
-// Package catalog keeps what a server answered to discovery, so that a session
-// with a process for each call need not start one to say which tools there are.
+// Package catalog keeps what a server answered to initialize, server/discover and
+// requests for lists. A session with a process for each call can then list the
+// tools without starting a process.
 //
 // A [Catalog] is a directory with one file for each server and [Key]. The key
-// holds all that such answers may depend on: the version of mcp-jail, the profile
-// of the discovery process with the values of its variables, the [Fingerprint] of
-// the program and its package, the era of the protocol, and what the server knows
-// of the client. What changes one of them leads to another file; nothing has to be
-// invalidated. Within an [Entry], [Request] names an answer by its method and
-// params, and [TTL] says whether and how long a result may be kept.
+// digests everything that such answers may depend on: the version of mcp-jail, the
+// profile of the discovery process with the values of its variables, the
+// [Fingerprint] of the program and its package, the era of the protocol, and what
+// the client says of itself. If one of them changes, another file is used, so no
+// file has to be invalidated. Within an [Entry], [Request] names an answer by its
+// method and params, and [TTL] says whether and how long a result may be kept.
 //
 //	print, err := catalog.Fingerprint(profile) // before the process is started
 //	key := catalog.Key(catalog.Facts{Version: version, Profile: profile, Fingerprint: print, Era: "legacy", Client: params})
@@ -16,12 +17,12 @@
 //
 // # What is trusted
 //
-// A file is used only if it and its directory belong to the user, nobody else may
-// write them, neither is a symbolic link, and the content is to the letter what
-// [Catalog.Put] writes, under the name that it says it has. Everything else is not
-// there, without an error: discovery is then made again. policy.Resolve keeps the
-// directory out of every server's reach. Files are replaced by a rename, so that a
-// reader sees the old or the new one, and of two writers the last one wins.
+// A file is used only if it and its directory belong to the user, no other user may
+// write them, neither is a symbolic link, and the content is exactly what
+// [Catalog.Put] writes for this name. Any other file counts as missing, without an
+// error, and the server is asked again. policy.Resolve keeps the directory out of
+// every server's reach. Files are replaced by a rename, so that a reader sees the
+// old or the new one, and of two writers the last one wins.
 //
 // # Bounds
 //
@@ -29,27 +30,27 @@
 //	files      32 a server, 256 and 64 MiB in all; the least recently used go first
 //	time       a day for what has a TTL, 30 days for what has none; a clock that
 //	           was set back makes everything expire
-//	survey     4096 files and 3 s for a fingerprint
+//	scan       4096 files and 3 s for a fingerprint
 //
-// What is looked at for a fingerprint has names that the server may have chosen. Fifos
-// are not waited for, devices not opened, and neither a line of a Python path file nor a
-// symbolic link leads to what the profile does not let the server read.
+// The server may have chosen the names that a fingerprint is made of. The scan does
+// not wait for fifos and does not open devices. It follows no symbolic link and no
+// line of a Python path file to anything that the server may not read.
 //
 // # Limits
 //
-//   - A fingerprint is of what is on this machine: path, size, times and inode of
-//     each file. The dependencies of a package count by their lock file, or by the
-//     directory and package.json of each: an edit by hand inside of one is not
-//     seen. Nor are libraries that a binary loads, code behind a symbolic link to a
-//     directory, and what a registry would deliver today to npx or uvx.
-//   - What a server reads beside its program (the network, a directory of data,
-//     the workspace) may change its answers too. So what has no TTL is to be used
-//     and verified in the background, by the caller.
-//   - Programs of which it is not known where their code is (shells, containers,
-//     Ruby, deno and others) are not cacheable: [ErrNotCacheable].
-//   - Answers keep their bytes, a ttlMs in them included: a client that gets one
-//     counts it from then on.
-//   - The values of secret variables enter a key. Whoever can read the directory
-//     and knows all the rest can test a guess of one.
+//   - A fingerprint digests what is on this machine: path, size, times and inode of
+//     each file. The dependencies of a package are digested by their lock file, or
+//     by the directory and package.json of each. An edit by hand inside a dependency
+//     is not seen. Neither are libraries that a binary loads, code behind a symbolic
+//     link to a directory, and what a registry would deliver today to npx or uvx.
+//   - What a server reads beside its program (the network, a directory of data, the
+//     workspace) may change its answers too. So the caller has to revalidate answers
+//     without a TTL in the background.
+//   - Programs that load code from an unknown place (shells, containers, Ruby, deno
+//     and others) are not cacheable: [ErrNotCacheable].
+//   - Answers keep their bytes, a ttlMs in them included. A client counts it from
+//     when it gets the answer.
+//   - A key depends on the values of secret variables. A reader of the directory who
+//     knows all other facts can test a guess of such a value.
 //   - On systems other than Linux, macOS and FreeBSD nothing is cacheable.
 package catalog

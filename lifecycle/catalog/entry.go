@@ -10,42 +10,43 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is what a server answered to the discovery of one kind of client.
+// Entry holds the answers of a server to one client.
 type Entry struct {
-	Answers map[string]Answer // by the name that Request gives
+	Answers map[string]Answer // by the name that Request returns
 }
 
-// Answer is one answer, in the bytes that the server sent: a result or an error.
+// Answer is one answer, a result or an error, with the bytes that the server sent.
 type Answer struct {
 	Result json.RawMessage // the value of "result", a JSON object
 	Error  json.RawMessage // or that of "error"
 	Stored time.Time       // when it was received
 	TTL    time.Duration   // how long it may be used, where HasTTL
-	HasTTL bool            // the server said how long; otherwise it has to be verified
+	HasTTL bool            // the server has sent a TTL; an answer without one has to be revalidated
 }
 
-// Fresh tells whether the answer may still be used. One from the future is not:
-// the clock was set back, and nobody knows how old it is.
+// Fresh reports whether the answer may still be used. An answer from the future is not
+// fresh: the clock was set back, and the age is unknown.
 func (a Answer) Fresh(now time.Time) bool {
 	limit := MaxAge
 	if a.HasTTL {
 		limit = min(a.TTL, MaxTTL)
 	}
-	age := now.Round(0).Sub(a.Stored.Round(0)) // by the wall clock: others read it later
+	age := now.Round(0).Sub(a.Stored.Round(0)) // by the wall clock, which other programs share
 	return age >= 0 && age < limit
 }
 
-// MaxAge bounds the life of what has no TTL, and of files that nobody used.
+// MaxAge bounds the age of answers without a TTL, and of files that are not used.
 const MaxAge = 30 * 24 * time.Hour
 
 // MaxFile bounds a file, in bytes.
 const MaxFile = 8 << 20
 
-// format is the version of the form below. A file of another one is not there.
+// format is the version of the file format below. A file of another version counts as
+// missing.
 const format = 1
 
-// content is the form of a file: JSON. Answers are base64 in it, since encoding
-// JSON inside of JSON would not keep their bytes.
+// content is the JSON form of a file. Answers are base64 in it, since JSON inside JSON
+// would not keep their bytes.
 type content struct {
 	Format  int                     `json:"format"`
 	Server  string                  `json:"server"` // as in the file's name
@@ -60,7 +61,7 @@ type storedAnswer struct {
 	TTL    *int64    `json:"ttl_ms,omitempty"`
 }
 
-// encode writes an entry, and refuses one that decode would.
+// encode returns the content of a file. It refuses an entry that decode would refuse.
 func encode(server, key string, e *Entry) ([]byte, error) {
 	c := content{Format: format, Server: server, Key: key, Answers: map[string]storedAnswer{}}
 	size := 0
@@ -113,8 +114,7 @@ func (w storedAnswer) check() error {
 	return nil
 }
 
-// decode reads a file of a server and a key. Whatever is not to the letter what
-// encode writes is an error.
+// decode reads the content of a file. It refuses everything that encode does not write.
 func decode(server, key string, text []byte) (*Entry, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()

@@ -13,9 +13,9 @@ const (
 	maxName   = 120     // bytes of a server's name in that of a file
 )
 
-// encodeName turns any server's name into one for a file, another for each:
-// letters, digits, '-' and '_' as they are, other bytes as %XX, what is too long
-// cut and told apart by a digest. No name has a dot, so that the first one ends it.
+// encodeName returns a file name for a server's name; different names get different file
+// names. Letters, digits, '-' and '_' stay, other bytes become %XX, and a long name is cut
+// and gets a digest. The result has no dot.
 func encodeName(server string) string {
 	var b strings.Builder
 	for i := range len(server) {
@@ -34,16 +34,18 @@ func encodeName(server string) string {
 	return name
 }
 
+// fileName returns the name of the file of a server and a key.
 func fileName(server, key string) string { return encodeName(server) + "." + key + suffix }
 
-// splitName is the inverse of fileName; ok is false for what it never returned.
+// splitName returns the encoded server name of a file name. ok is false for names that
+// fileName does not return.
 func splitName(name string) (server string, ok bool) {
 	rest, is := strings.CutSuffix(name, suffix)
 	server, key, dotted := strings.Cut(rest, ".")
 	return server, is && dotted && isKey(key) && len(server) <= maxName
 }
 
-// isKey tells whether a string is one that Key returns.
+// isKey reports whether a string has the form of a Key.
 func isKey(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }

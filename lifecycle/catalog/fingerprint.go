@@ -10,19 +10,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ErrNotCacheable says that a change of the server's program would not be seen,
-// so that nothing may be kept for another session.
+// ErrNotCacheable says that a change of the server's program would not be seen, so that
+// its answers must not be kept for another session.
 var ErrNotCacheable = errors.New("what the server consists of cannot be told")
 
-// Fingerprint digests what a server's program and its package are right now: the
-// files of the command, the interpreters, the package, project and environment
-// around them, and the files that arguments name; each by path, size, times and
-// inode. It is taken before the process whose answers it stands for is started:
-// what changes in between is then stored under a fingerprint that nothing has.
+// Fingerprint digests the files that a server's program consists of now: the command, the
+// interpreters, the package, project and environment around them, and the files that
+// arguments name. Each is digested by path, size, times and inode. The caller takes the
+// fingerprint before it starts the process whose answers it keeps, so that a change in
+// between leads to a fingerprint that no later session has.
 //
-// The error matches ErrNotCacheable: the program starts what cannot be seen from
-// here (a shell, a container, a language whose packages are not known), or there
-// are too many files to look at.
+// The error matches ErrNotCacheable: the program runs code from an unknown place (a shell,
+// a container, a language whose packages are not known), or there are too many files.
 func Fingerprint(p *policy.Profile) (string, error) {
 	s := newScanner(p)
 	kinds := s.addProgram()
@@ -35,7 +34,7 @@ func Fingerprint(p *policy.Profile) (string, error) {
 	return hex.EncodeToString(s.sum.Sum(nil)), nil
 }
 
-// opaque are programs that run code of which a profile does not say where it is.
+// opaque are programs that run code from a place that the profile does not name.
 var opaque = []string{
 	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "ruby", "perl", "php", "lua", "julia", "Rscript",
 	"deno", "go", "cargo", "dotnet", "make", "pnpm", "yarn", "corepack", "pipx", "poetry", "pdm", "pipenv", "hatch", "rye", "conda", "mamba", "micromamba",
@@ -43,8 +42,8 @@ var opaque = []string{
 	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "xvfb-run", "sudo", "doas", "strace", "bwrap", "firejail",
 }
 
-// runtimeOf tells the kind of a program that brings code from elsewhere; any other, "",
-// is taken for what its own file is.
+// runtimeOf returns the kind of a program that loads code from other files, or "" for a
+// program that consists of its own file.
 func runtimeOf(stem string) string {
 	switch stem {
 	case "node", "nodejs":
@@ -61,10 +60,10 @@ func runtimeOf(stem string) string {
 	return ""
 }
 
-// baseName is the name of a program without its version: python3.11.
+// baseName returns the file name of a program without its version: python3.11 is python.
 func baseName(file string) string { return strings.TrimRight(filepath.Base(file), "0123456789.-") }
 
-// addProgram notes the parts of the program, and returns what kinds they are of.
+// addProgram digests the parts of the program and returns their kinds.
 func (s *scanner) addProgram() (kinds []string) {
 	parts := slices.Clone(s.profile.Parts)
 	if !slices.ContainsFunc(parts, func(p policy.Part) bool { return p.Path == s.profile.Program }) {
@@ -72,7 +71,7 @@ func (s *scanner) addProgram() (kinds []string) {
 	}
 	kind := func(file string) {
 		if slices.Contains(opaque, baseName(file)) {
-			s.fail("%s runs code that cannot be seen from outside", file)
+			s.fail("%s runs code from a place that is not known", file)
 		}
 		if k := runtimeOf(baseName(file)); k != "" && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
@@ -106,9 +105,10 @@ func (s *scanner) addProgram() (kinds []string) {
 	return kinds
 }
 
-// codeSuffixes are those of files that bring the files around them along.
+// codeSuffixes are the suffixes of files that load the files around them.
 var codeSuffixes = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".py", ".pyz", ".jar"}
 
+// isScript reports whether a file is code that loads the files around it.
 func (s *scanner) isScript(file string) bool {
 	if slices.Contains(codeSuffixes, filepath.Ext(file)) {
 		return true
@@ -117,9 +117,8 @@ func (s *scanner) isScript(file string) bool {
 	return err == nil && strings.HasPrefix(string(text), "#!")
 }
 
-// addPackageOf notes the package that a file belongs to, and each node_modules from
-// which it takes others. It looks neither into the home directory as a whole nor
-// above: that holds everything.
+// addPackageOf digests the package that a file belongs to, and each node_modules that the
+// file can import from. It stops below the home directory.
 func (s *scanner) addPackageOf(file string) {
 	if i := strings.LastIndex(file, "/node_modules/"); i >= 0 {
 		modules := file[:i+len("/node_modules")]
@@ -140,7 +139,8 @@ func (s *scanner) addPackageOf(file string) {
 	s.addHoistedModules(filepath.Dir(file))
 }
 
-// parents lists a directory and those above it, up to what is everybody's.
+// parents returns a directory and its parents, up to the home directory or the root, which
+// it leaves out.
 func (s *scanner) parents(dir string) (dirs []string) {
 	for ; len(dirs) < 32 && dir != "/" && dir != "." && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
@@ -148,8 +148,8 @@ func (s *scanner) parents(dir string) (dirs []string) {
 	return dirs
 }
 
-// packageRoot is the nearest directory that is the root of a package, "" without one. A
-// package.json without a name only says how the files beside it are to be read.
+// packageRoot returns the nearest directory that is the root of a package, or "". A
+// package.json without a name only configures the files beside it.
 func (s *scanner) packageRoot(dir string) string {
 	for _, d := range s.parents(dir) {
 		if exists(filepath.Join(d, "pyproject.toml")) || exists(filepath.Join(d, "setup.py")) {
@@ -162,7 +162,7 @@ func (s *scanner) packageRoot(dir string) string {
 	return ""
 }
 
-// addHoistedModules notes every node_modules that code in a directory looks into.
+// addHoistedModules digests every node_modules that code in a directory can import from.
 func (s *scanner) addHoistedModules(dir string) {
 	for _, d := range s.parents(dir) {
 		if filepath.Base(d) == "node_modules" {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Facts are all that the answers of one discovery may depend on.
+// Facts are everything that the answers of one server to one client may depend on.
 type Facts struct {
 	Version     string          // of mcp-jail
 	Profile     *policy.Profile // of the discovery process
@@ -25,12 +25,12 @@ type Facts struct {
 	Client []byte
 }
 
-// Key digests the facts: 64 digits, the same on every run, others as soon as
-// anything differs. Values of secret variables enter it: whoever holds the rest
-// could test a guess of one, so a key is no more for a log than they are.
+// Key returns a digest of the facts: 64 hexadecimal digits. The values of secret variables
+// are part of it. Keys must not be logged: a reader who knows the other facts could test a
+// guess of such a value.
 func Key(f Facts) string {
 	profile := *f.Profile
-	profile.Withheld = nil // names that the server does not get to see
+	profile.Withheld = nil // variables that the server does not get
 	client, ok := canonical(f.Client)
 	form := "json"
 	if !ok {
@@ -38,27 +38,27 @@ func Key(f Facts) string {
 	}
 	sum := sha256.New()
 	field := func(b []byte) {
-		// A length before each field: no two lists of fields have the same bytes.
+		// With a length before each field, no two lists of fields have the same bytes.
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 		sum.Write(b)
 	}
 	for _, s := range []string{"mcp-jail catalogue 1", f.Version, profile.Key(), f.Fingerprint, f.Era, form, string(client)} {
 		field([]byte(s))
 	}
-	for _, v := range profile.Env { // Profile.Key leaves the values of secret ones out
+	for _, v := range profile.Env { // Profile.Key leaves out the values of secret variables
 		field([]byte(v.Name))
 		field([]byte(v.Value))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// maxParams bounds the params of a request that is worth remembering, in bytes.
+// maxParams bounds the params of a request whose answer is kept, in bytes.
 const maxParams = 64 << 10
 
-// Request names a request among the answers of an Entry: its method and those
-// params that its result depends on, which is all but _meta. ok is false for what
-// must not be remembered: another round of a request that asked for input, and
-// params that two readers could take for different ones.
+// Request returns the name of a request in an Entry: its method and the params that the
+// result depends on, which are all but _meta. ok is false for requests whose answers must
+// not be kept: later rounds of a request that asked for input, and params that readers
+// could take for different ones.
 func Request(method string, params []byte) (name string, ok bool) {
 	if len(params) > maxParams || !utf8.ValidString(method) || method == "" {
 		return "", false
@@ -91,8 +91,8 @@ type member struct {
 
 var errAmbiguous = errors.New("a member stands twice")
 
-// membersOf reads the members of an object, in their order. An object with a
-// member twice is an error: readers differ in which one they take.
+// membersOf returns the members of an object in their order. An object with a duplicate
+// member is an error, since readers differ in which one they take.
 func membersOf(object []byte) (members []member, err error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -104,7 +104,7 @@ func membersOf(object []byte) (members []member, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: t.(string)} // the decoder accepts nothing else here
+		m := member{name: t.(string)} // the decoder returns only strings here
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, err
 		}
@@ -123,12 +123,12 @@ func membersOf(object []byte) (members []member, err error) {
 	return members, nil
 }
 
-// canonical writes a JSON value without white space and with sorted members.
-// Numbers keep their digits. It declines what is not plainly one value: members
-// that stand twice, text that is no Unicode.
+// canonical returns a JSON value without white space and with sorted members. Numbers keep
+// their digits. ok is false for values that readers could take for different ones:
+// duplicate members, and text that is no Unicode.
 func canonical(raw []byte) ([]byte, bool) {
 	if !utf8.Valid(raw) || bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) || !json.Valid(raw) {
-		return nil, false // \ud800 alone is read as another character
+		return nil, false // readers replace a lone \ud800 by another character
 	}
 	raw = bytes.TrimSpace(raw)
 	switch raw[0] {

@@ -4,7 +4,7 @@ package catalog
 
 import "os"
 
-// owned is never certain here, so that nothing is kept on disk.
+// owned always returns false, so that nothing is kept on disk.
 func owned(os.FileInfo) bool { return false }
 
 const readFlags, dirFlags, openFlags = 0, 0, 0

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// owned tells whether a file is the user's own. Root's is not: whoever runs as
-// root once must not decide what the user's sessions say.
+// owned reports whether a file belongs to the user. Root's files do not count: a program
+// that has once run as root must not decide what the user's sessions get.
 func owned(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// What is opened by name may be a fifo or a terminal by then: readFlags keep it from
-// being waited for, and from becoming the terminal of this process. dirFlags open
-// directories and nothing else, openFlags no symbolic link.
+// A name may stand for a fifo or a terminal by the time it is opened. readFlags keep
+// open from waiting, and a terminal from becoming that of this process. dirFlags open
+// directories only. openFlags open no symbolic link.
 const (
 	readFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	dirFlags  = readFlags | syscall.O_DIRECTORY

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// checkEnv refuses those that lead programs to other code.
+// checkEnv refuses servers with variables that make programs load other code.
 func (s *scanner) checkEnv() {
 	for _, v := range s.profile.Env {
 		if policy.Dangerous(v.Name) {
@@ -18,10 +18,9 @@ func (s *scanner) checkEnv() {
 	}
 }
 
-// addArguments notes what the arguments name, as the server will read them: from its
-// working directory. A file counts with its content and, if it is code, with the
-// package around it. Of a directory, which is most often data, it counts that it
-// is the same one; those with code in them are Parts.
+// addArguments digests the files that arguments name, relative to the server's working
+// directory. A file of code is digested with the package around it. A directory, which is
+// mostly data, is digested by its identity only; directories with code are Parts.
 func (s *scanner) addArguments(kinds []string) {
 	if len(s.profile.Argv) == 0 {
 		return
@@ -41,13 +40,14 @@ func (s *scanner) addArguments(kinds []string) {
 	}
 }
 
+// addArgument digests the file that one argument names, if there is one.
 func (s *scanner) addArgument(kinds []string, name string) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.profile.Dir, name)
 	}
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil || !s.firstTime("argument", name) {
-		return // names no file that the server could read
+		return // no file has this name, or it was digested already
 	}
 	switch fi, ok := s.addFile(name); {
 	case !ok:
@@ -60,7 +60,8 @@ func (s *scanner) addArgument(kinds []string, name string) {
 	}
 }
 
-// rejectInlineCode refuses code that stands in the arguments: what it loads is not known.
+// rejectInlineCode refuses servers whose arguments contain code, since that may load
+// anything.
 func (s *scanner) rejectInlineCode(kinds, args []string) {
 	is := func(kind string) bool { return slices.Contains(kinds, kind) }
 	var flags []string
@@ -79,7 +80,7 @@ func (s *scanner) rejectInlineCode(kinds, args []string) {
 	}
 	for i, a := range args {
 		if !strings.HasPrefix(a, "-") {
-			break // from here on they are the script's
+			break // the rest are arguments of the script
 		}
 		if slices.Contains(flags, a) {
 			s.fail("the argument %s brings code along", a)
@@ -91,8 +92,8 @@ func (s *scanner) rejectInlineCode(kinds, args []string) {
 	}
 }
 
-// addPythonModule notes a module in the working directory, which python -m searches
-// before its packages.
+// addPythonModule digests a module in the working directory, which python -m searches
+// first.
 func (s *scanner) addPythonModule(name string) {
 	top, _, _ := strings.Cut(name, ".")
 	if strings.ContainsRune(top, '/') || top == "" {
@@ -105,8 +106,8 @@ func (s *scanner) addPythonModule(name string) {
 	}
 }
 
-// addPackageManagers notes what the programs that fetch packages may run: the project that
-// they are started in, and what they have fetched into the server's HOME.
+// addPackageManagers digests what the programs that fetch packages may run: the project of
+// the working directory, and packages that they have fetched into the server's home.
 func (s *scanner) addPackageManagers(kinds []string) {
 	for _, kind := range kinds {
 		switch kind {
@@ -124,6 +125,7 @@ func (s *scanner) addPackageManagers(kinds []string) {
 	}
 }
 
+// addNPM digests what npm and npx may run.
 func (s *scanner) addNPM(runs bool) {
 	s.addProject("package.json", runs)
 	if i := strings.LastIndex(s.profile.Program, "/node_modules/npm/"); i >= 0 {
@@ -136,6 +138,7 @@ func (s *scanner) addNPM(runs bool) {
 	}
 }
 
+// addUV digests what uv and uvx may run.
 func (s *scanner) addUV(runs bool) {
 	if runs {
 		s.addProject("pyproject.toml", true)
@@ -155,8 +158,8 @@ func (s *scanner) addUV(runs bool) {
 	}
 }
 
-// addProject notes the project around the working directory: its manifest and, where
-// its own code is run, its files.
+// addProject digests the manifest of the project around the working directory and, if its
+// own code is run, its files.
 func (s *scanner) addProject(manifest string, runs bool) {
 	for _, dir := range s.parents(s.profile.Dir) {
 		file := filepath.Join(dir, manifest)
@@ -172,8 +175,8 @@ func (s *scanner) addProject(manifest string, runs bool) {
 	s.addHoistedModules(s.profile.Dir)
 }
 
-// packageName is the name of the package that a package.json describes: npx runs the
-// one that it stands in by its name.
+// packageName returns the name in a package.json. npx runs the project around the working
+// directory if it is asked for that name.
 func (s *scanner) packageName(file string) string {
 	var manifest struct{ Name string }
 	if text, err := s.readFile(file); err == nil {
@@ -182,7 +185,8 @@ func (s *scanner) packageName(file string) string {
 	return manifest.Name
 }
 
-// envOr is the value of a variable of the server's that moves a directory.
+// envOr returns the server's variable that moves a directory, or the directory's default
+// place.
 func (s *scanner) envOr(name, preset string) string {
 	for _, v := range s.profile.Env {
 		if strings.EqualFold(v.Name, name) && filepath.IsAbs(v.Value) {

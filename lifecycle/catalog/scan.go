@@ -19,19 +19,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// maxScanFiles bounds the files that are looked at for a fingerprint: some ten
-// milliseconds of them.
+// maxScanFiles bounds the files that are looked at for a fingerprint.
 const maxScanFiles = 4096
 
-// maxScanTime bounds a fingerprint where every look takes long (a filesystem of the
-// network): the client waits for its first answer. A look that never ends is not
-// bounded by it.
+// maxScanTime bounds the time for a fingerprint on slow filesystems, since the client
+// waits for its first answer. It does not bound a single call that never returns.
 const maxScanTime = 3 * time.Second
 
-// maxDirNames bounds a directory in which names are looked for.
+// maxDirNames bounds the names that are read from one directory.
 const maxDirNames = 1 << 16
 
-// scanner digests files by what stat tells of them.
+// scanner digests files by what stat returns.
 type scanner struct {
 	profile  *policy.Profile
 	sum      hash.Hash
@@ -45,13 +43,14 @@ func newScanner(p *policy.Profile) *scanner {
 	return &scanner{profile: p, sum: sha256.New(), budget: maxScanFiles, deadline: time.Now().Add(maxScanTime), seen: map[string]bool{}}
 }
 
+// fail sets the reason why there is no fingerprint. The first reason counts.
 func (s *scanner) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("%w: "+format, append([]any{ErrNotCacheable}, args...)...)
 	}
 }
 
-// digest digests one fact about a path, each field with its length before it.
+// digest adds one fact about a path. A length precedes each field.
 func (s *scanner) digest(what, path string, values ...int64) {
 	b := binary.BigEndian.AppendUint64(nil, uint64(len(what)))
 	b = append(b, what...)
@@ -64,8 +63,8 @@ func (s *scanner) digest(what, path string, values ...int64) {
 	s.sum.Write(b)
 }
 
-// firstTime tells whether something is to be done for the first time, and whether
-// there is still time for it.
+// firstTime reports whether something is to be done for the first time. After a failure it
+// returns false.
 func (s *scanner) firstTime(what, path string) bool {
 	if s.err != nil || s.seen[what+path] {
 		return false
@@ -74,7 +73,7 @@ func (s *scanner) firstTime(what, path string) bool {
 	return true
 }
 
-// checkBudget takes note of one more look at a file, and tells whether it may be made.
+// checkBudget counts one more file, and reports whether it may be looked at.
 func (s *scanner) checkBudget() bool {
 	if s.budget--; s.budget < 0 {
 		s.fail("it has more than %d files", maxScanFiles)
@@ -85,6 +84,8 @@ func (s *scanner) checkBudget() bool {
 	return s.err == nil
 }
 
+// lstat looks at a path without following links. ok is false if there is nothing, or after
+// a failure.
 func (s *scanner) lstat(path string) (os.FileInfo, bool) {
 	if !s.checkBudget() {
 		return nil, false
@@ -100,7 +101,8 @@ func (s *scanner) lstat(path string) (os.FileInfo, bool) {
 	return fi, true
 }
 
-// addFile notes what is at a path, or that nothing is. It returns what a link leads to.
+// addFile digests what is at a path, or that there is nothing. It returns what a link
+// leads to.
 func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	fi, ok := s.lstat(path)
 	if !ok {
@@ -110,7 +112,7 @@ func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	return s.addStat(path, fi)
 }
 
-// addStat notes what lstat said of a path, and where a link leads.
+// addStat digests what lstat returned for a path, and what a link leads to.
 func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	values, known := stamp(fi)
 	if !known {
@@ -118,7 +120,7 @@ func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 		return nil, false
 	}
 	if fi.IsDir() {
-		values = []int64{values[0], values[2], values[3]} // its times change with what is of no interest in it
+		values = []int64{values[0], values[2], values[3]} // the times of a directory also change with files that do not count
 	}
 	s.digest("file", path, values...)
 	if fi.Mode()&fs.ModeSymlink == 0 {
@@ -133,17 +135,18 @@ func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	return s.addFile(real)
 }
 
-// resolve returns where a name leads. The server chooses links: what it cannot read is
-// no part of it, and is not opened for it, either.
+// resolve returns where a path leads. The server chooses links: if it may not read the
+// target, the target is no part of the server, and ok is false.
 func (s *scanner) resolve(path string) (real string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
 	return real, err == nil && (real == path || s.mayRead(real))
 }
 
+// mayRead reports whether the server may read a path.
 func (s *scanner) mayRead(real string) bool { return s.profile.RightsAt(real).Has(policy.Read) }
 
-// readDir lists a directory, sorted; none where there is no directory. Nobody has asked
-// what the name stands for: the server chooses it, and a fifo must not be waited for.
+// readDir returns the names in a directory, sorted, or nothing if there is no directory.
+// The server may have put something else there, such as a fifo, which must not block.
 func (s *scanner) readDir(dir string) []string {
 	if s.err != nil {
 		return nil
@@ -162,7 +165,7 @@ func (s *scanner) readDir(dir string) []string {
 	defer f.Close()
 	names, err := f.Readdirnames(maxDirNames)
 	if err != nil && len(names) == 0 {
-		return nil // empty
+		return nil // the directory is empty
 	}
 	if len(names) == maxDirNames {
 		s.fail("%s has more than %d files", dir, maxDirNames)
@@ -171,11 +174,11 @@ func (s *scanner) readDir(dir string) []string {
 	return names
 }
 
-// skippedDirs are directories that programs leave beside their code.
+// skippedDirs are directories that programs write beside their code.
 var skippedDirs = []string{".git", ".hg", ".svn", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".cache"}
 
-// addTree notes the files of a package: all but those of the packages that it uses,
-// which their own directory stands for.
+// addTree digests the files of a package, without the packages that it imports:
+// addNodeModules and addPythonEnv digest those.
 func (s *scanner) addTree(dir string) {
 	if !s.firstTime("tree", dir) {
 		return
@@ -203,11 +206,11 @@ func (s *scanner) addTree(dir string) {
 	}
 }
 
-// lockFiles are what package managers rewrite when they change a node_modules.
+// lockFiles are the files that package managers rewrite when they change a node_modules.
 var lockFiles = []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"}
 
-// addNodeModules notes a node_modules: its lock file, or else every package in it by its
-// directory and package.json, which whoever installs one replaces.
+// addNodeModules digests a node_modules: its lock file or, without one, the directory and
+// package.json of each package, which package managers replace.
 func (s *scanner) addNodeModules(dir string) {
 	if !s.firstTime("modules", dir) || !exists(dir) {
 		return
@@ -235,6 +238,7 @@ func (s *scanner) addNodeModules(dir string) {
 	}
 }
 
+// addNodeModule digests one package in a node_modules.
 func (s *scanner) addNodeModule(dir string) {
 	s.addFile(dir)
 	if manifest := filepath.Join(dir, "package.json"); exists(manifest) {
@@ -242,7 +246,7 @@ func (s *scanner) addNodeModule(dir string) {
 	}
 }
 
-// addEntries notes what is directly in a directory.
+// addEntries digests what is directly in a directory.
 func (s *scanner) addEntries(dir string) {
 	if !s.firstTime("list", dir) {
 		return
@@ -255,7 +259,7 @@ func (s *scanner) addEntries(dir string) {
 	}
 }
 
-// addPythonEnv notes the packages of a Python installation or virtual environment.
+// addPythonEnv digests the packages of a Python installation or virtual environment.
 func (s *scanner) addPythonEnv(prefix string) {
 	if !s.firstTime("environment", prefix) {
 		return
@@ -276,8 +280,8 @@ func (s *scanner) addPythonEnv(prefix string) {
 	}
 }
 
-// addSitePackages notes a site-packages: whoever installs something makes a directory
-// with its version there. Path files lead to code that is elsewhere.
+// addSitePackages digests a site-packages. Installers create a directory with the version
+// of each package there. Path files (.pth) lead to code elsewhere.
 func (s *scanner) addSitePackages(dir string) {
 	s.addEntries(dir)
 	for _, name := range s.readDir(dir) {
@@ -298,8 +302,8 @@ func (s *scanner) addSitePackages(dir string) {
 	}
 }
 
-// followPth notes the code that a line of a path file leads to, where the server can read
-// that: it may have written the line.
+// followPth digests the code that a line of a path file leads to, if the server may read
+// it: the server may have written the line.
 func (s *scanner) followPth(line string) {
 	if !s.checkBudget() {
 		return
@@ -313,15 +317,16 @@ func (s *scanner) followPth(line string) {
 	}
 }
 
+// exists reports whether there is something at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// maxSmallFile bounds a file whose content is looked at.
+// maxSmallFile bounds the files whose content is read.
 const maxSmallFile = 64 << 10
 
-// readFile reads a small file, through links as far as the server could.
+// readFile reads a small file, through links that the server could follow too.
 func (s *scanner) readFile(path string) ([]byte, error) {
 	real, ok := s.resolve(path)
 	if !ok {
@@ -330,9 +335,9 @@ func (s *scanner) readFile(path string) ([]byte, error) {
 	return readSmall(real)
 }
 
-// readSmall reads a regular file of at most maxSmall bytes. What is no such file is
-// not opened, since that alone can do something; the server may put another one in
-// its place meanwhile, so what was opened is asked again.
+// readSmall reads a regular file of at most maxSmallFile bytes. It does not open other
+// files, since opening alone can have effects. The server may replace the file meanwhile,
+// so readSmall looks again at what it has opened.
 func readSmall(path string) ([]byte, error) {
 	refused := fmt.Errorf("%s is not a small file", path)
 	if fi, err := os.Stat(path); err != nil {

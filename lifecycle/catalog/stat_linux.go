@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// stamp is what changes when a file does: nobody can set the time of the last
-// change of an inode.
+// stamp returns the numbers that change when a file does. No program can set the time of
+// the last inode change.
 func stamp(fi os.FileInfo) ([]int64, bool) {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {

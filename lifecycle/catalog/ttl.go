@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// MaxTTL bounds what a server may ask for: one that says "a year" is asked again
+// MaxTTL bounds the TTL that a server may set. A server that sets a year is asked again
 // the next day.
 const MaxTTL = 24 * time.Hour
 
-// TTL reads for how long a result may be used (MCP 2026-07-28, "Caching"): has
-// tells that the server said so, store that the result may be kept at all. Not
-// kept are results with a ttlMs of 0, less, or none that is a number; those that
-// ask for input; and modern ones (they carry resultType) without a ttlMs, which
-// stands for 0. What has no ttlMs otherwise is of the legacy era: nobody said how
-// long it holds, so it should be used and verified. cacheScope forbids nothing
-// here: the catalogue is one user's, and its keys tell clients apart.
+// TTL returns for how long a result may be used (MCP 2026-07-28, "Caching"). has reports
+// whether the server has set a TTL, store whether the result may be kept at all. Not kept
+// are results with a ttlMs that is less than 1 or no number, results that ask for input,
+// and modern results (with a resultType) without a ttlMs, which means 0. A result of the
+// legacy era has no ttlMs; it may be used and has to be revalidated. cacheScope needs no
+// attention: the catalog belongs to one user, and its keys distinguish clients.
 func TTL(result []byte) (d time.Duration, has, store bool) {
 	members, err := membersOf(result)
 	if err != nil {
@@ -36,15 +35,16 @@ func TTL(result []byte) (d time.Duration, has, store bool) {
 			has = true
 			d = milliseconds(string(m.value))
 		case strings.EqualFold(m.name, "ttlMs"), strings.EqualFold(m.name, "resultType"):
-			return 0, false, false // some readers take it for that
+			return 0, false, false // some readers ignore the case of names
 		}
 	}
 	return d, has, d > 0 || !has && !modern
 }
 
-// milliseconds reads a JSON number, 0 for anything else and for less than one.
+// milliseconds returns the duration of a JSON number, or 0 for anything else and for
+// numbers below 1.
 func milliseconds(number string) time.Duration {
-	ms, err := strconv.ParseFloat(number, 64) // no hexadecimal or Inf: it is JSON
+	ms, err := strconv.ParseFloat(number, 64) // the JSON decoder has excluded hexadecimal numbers and Inf
 	switch {
 	case err != nil && ms == 0, !(ms >= 1):
 		return 0
@@ -54,8 +54,8 @@ func milliseconds(number string) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// KeepError tells whether an error answer is worth keeping: that there is no such
-// method is a property of the server. Other errors may be gone the next time.
+// KeepError reports whether an error answer may be kept. "Method not found" is a property
+// of the server; other errors may be gone the next time.
 func KeepError(err []byte) bool {
 	members, bad := membersOf(err)
 	if bad != nil {
