@@ -12,7 +12,7 @@ import (
 
 // ErrNotCacheable says that a change of the server's program would not be seen, so that
 // its answers must not be kept for another session.
-var ErrNotCacheable = errors.New("what the server consists of cannot be told")
+var ErrNotCacheable = errors.New("no fingerprint can be taken of the program")
 
 // Fingerprint digests the files that a server's program consists of now: the command, the
 // interpreters, the package, project and environment around them, and the files that
