@@ -185,8 +185,11 @@ func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 		return func() {}
 	}
 	late := time.AfterFunc(limit, func() {
-		if !isClosed(rq.done) {
-			s.fail(rq, s.callTimedOut(rq, limit))
+		s.mu.Lock()
+		queued := slices.ContainsFunc(s.queue, func(q queuedCall) bool { return q.rq == rq })
+		s.mu.Unlock()
+		if s.claim(rq) { // before its worker is told, whose answer would come first
+			s.respondClaimed(rq, s.callTimedOut(rq, queued, limit).ErrorFrame(rq.id))
 		}
 	})
 	slow := time.AfterFunc(limit/2, func() {
@@ -196,13 +199,13 @@ func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 }
 
 // callTimedOut returns the diagnosis of a call that has taken too long, and asks its
-// worker to stop working on it (MCP, "Cancellation").
-func (s *statelessSession) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
+// worker to stop working on it (MCP, "Cancellation"). queued says that the call had no
+// slot yet.
+func (s *statelessSession) callTimedOut(rq *clientRequest, queued bool, limit time.Duration) diagnostics.Diagnosis {
 	s.mu.Lock()
-	c := rq.worker
-	queued := slices.ContainsFunc(s.queue, func(w queuedCall) bool { return w.rq == rq })
+	w := rq.worker
 	s.mu.Unlock()
-	if c == nil {
+	if w == nil {
 		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: s.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
 		if queued {
@@ -211,8 +214,8 @@ func (s *statelessSession) callTimedOut(rq *clientRequest, limit time.Duration) 
 		return s.client.announce(d)
 	}
 	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
-	c.queue.tryEnqueue(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
-	ev := c.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
+	w.queue.tryEnqueue(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
+	ev := w.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
-	return c.server.diagnose(ev)
+	return w.server.diagnose(ev)
 }
