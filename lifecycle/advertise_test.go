@@ -16,9 +16,9 @@ import (
 
 func advertising(s *Session) { s.Profile.Advertise = true }
 
-// TestTellLarge: a call too large for memory is told too, and the last line need
-// not end in a newline.
-func TestTellLarge(t *testing.T) {
+// TestAdvertiseLarge: the policy is added to a call that is too large for memory. The last
+// line need not end in a newline.
+func TestAdvertiseLarge(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
@@ -35,8 +35,8 @@ func TestTellLarge(t *testing.T) {
 	}
 }
 
-// TestTellInABatch: each call of a batch is told.
-func TestTellInABatch(t *testing.T) {
+// TestAdvertiseInBatch: the policy is added to each call of a batch.
+func TestAdvertiseInBatch(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
@@ -51,9 +51,9 @@ func TestTellInABatch(t *testing.T) {
 	p.ended()
 }
 
-// FuzzTell: what a server is told stands in the message, once, and everything
-// else of it is what the client wrote.
-func FuzzTell(f *testing.F) {
+// FuzzAdvertise: an advertised message has the policy once, and all other bytes are the
+// client's.
+func FuzzAdvertise(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"method":"initialize"}`, `{"id":1,"method":"initialize","params":{}}`, `{"method":"initialize","id":"x","params":{"capabilities":{"roots":{}},"_meta":{}}}`,
 		`{"id":1,"method":"initialize","params":{"capabilities":{ "experimental" : { "a" : 1 } } , "_meta":{"dev.mcp-jail/policy":1,"b":2}}}`, `{"id":1,"method":"initialize","params":[1]}`,

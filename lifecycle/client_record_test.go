@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// TestSlowRecord: what is written about a failed call does not hold up its answer,
-// nor those behind it.
+// TestSlowRecord: a Sink that is slow delays neither the answer to a failed call nor the
+// answers after it.
 func TestSlowRecord(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
@@ -37,7 +37,7 @@ func TestSlowRecord(t *testing.T) {
 	}
 }
 
-// TestLostRecord: a record that could not be kept is told of once, however often it is
+// TestLostRecord: a record that cannot be kept is reported once, however often it is
 // tried.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()

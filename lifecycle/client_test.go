@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestClientPauses: a client that stands still for longer than the draining takes
-// gets everything all the same, as it would without us.
+// TestClientPauses: a client that does not read for longer than the draining takes gets
+// everything, as it would without us.
 func TestClientPauses(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "parting"}, func(s *Session) { s.times.drainTotal = 50 * time.Millisecond })
@@ -29,8 +29,8 @@ func TestClientPauses(t *testing.T) {
 	}
 }
 
-// TestPauseEnds: a client that stands still can end the session in every way.
-func TestPauseEnds(t *testing.T) {
+// TestPausedClientEnds: a client that does not read can end the session in every way.
+func TestPausedClientEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*play){
 		"stdin":  func(p *play) { p.in.Close() },

@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestRecordedDenials: what a server puts into names does not reach the disk.
+// TestRecordedDenials: control characters that a server puts into names do not reach the
+// record.
 func TestRecordedDenials(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-0123456789abcdef"
@@ -34,8 +35,8 @@ func TestRecordedDenials(t *testing.T) {
 	}
 }
 
-// TestHiddenSecrets: values that the server never had, and that came back to it from
-// somewhere, are shown to nobody either.
+// TestHiddenSecrets: values of secrets that the server does not have, but got back from
+// somewhere, are redacted.
 func TestHiddenSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-0123456789abcdef"

@@ -54,8 +54,8 @@ func endsOf(t *testing.T, kind string) ends {
 	return e
 }
 
-// TestHangup: the server of a client that has died is told to end at once, however long
-// it would have had; that of one which has closed its stdin is not.
+// TestHangup: when the client dies, its server gets SIGTERM at once, whatever the timeouts
+// are. When the client closes stdin only, the server gets its time.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"pipes", "socket pairs", "one socket pair"} {
@@ -99,8 +99,8 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestHangupOfAFile: of input that is a file nobody can tell who held it. A failed write
-// after its end is enough.
+// TestHangupOfAFile: stdin is a regular file, which has no other end. A failed write after
+// the end of stdin ends the session.
 func TestHangupOfAFile(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/requests"
@@ -123,7 +123,7 @@ func TestHangupOfAFile(t *testing.T) {
 	}
 }
 
-// TestHangupOfCalls: the processes of calls under way are ended as well.
+// TestHangupOfCalls: when the client dies, workers with open calls are stopped too.
 func TestHangupOfCalls(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.times.term = time.Hour })

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestMadeNonBlocking: somebody who shares the client's descriptors makes them
-// non-blocking under us.
+// TestMadeNonBlocking: another program that shares the client's descriptors makes them
+// non-blocking during the session.
 func TestMadeNonBlocking(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestRootsOfTools: each process is shown the roots that its own tool may read.
+// TestRootsOfTools: each worker is shown the roots that its tool may read.
 func TestRootsOfTools(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{rootsOff, rootsNarrow, rootsAdvertise} {

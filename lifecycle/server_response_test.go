@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestErrorToCall: a JSON-RPC error to a tool call is diagnosed where the client reads
-// it; one of which nothing is known passes as it is, and so does one to another request.
+// TestErrorToCall: an error answer to a tool call gets a diagnosis where the client reads
+// it. Errors without a known cause, and errors to other requests, pass unchanged.
 func TestErrorToCall(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "erring"}, func(s *Session) {
@@ -56,8 +56,8 @@ func TestErrorToCall(t *testing.T) {
 	p.ended()
 }
 
-// TestForgedDenials: what the jail recorded takes the place of what the server
-// says that it did.
+// TestForgedDenials: the denials that the jail recorded replace those that the server
+// claims.
 func TestForgedDenials(t *testing.T) {
 	t.Parallel()
 	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
@@ -72,9 +72,9 @@ func TestForgedDenials(t *testing.T) {
 	p.ended()
 }
 
-// TestAddToError: a diagnosis goes into the data of an error, and each byte that the
-// server wrote stays, but for what it says in our name.
-func TestAddToError(t *testing.T) {
+// TestAddDiagnosisToError: the diagnosis goes into the data of the error. Every byte of
+// the server stays, except members with our reserved names.
+func TestAddDiagnosisToError(t *testing.T) {
 	t.Parallel()
 	const diagnosis = `{"hint":"h"}`
 	for in, want := range map[string]string{
@@ -107,10 +107,10 @@ func TestAddToError(t *testing.T) {
 	}
 }
 
-// TestNothingToSay: of a failure that is the server's own nothing is said: its answer
-// keeps its bytes, and stderr stays empty. Once the client has answered for its roots,
-// what lies outside of them is told as that.
-func TestNothingToSay(t *testing.T) {
+// TestServerOwnFailure: a failure that the jail did not cause keeps its bytes, and nothing
+// is said on stderr. When the client has named its roots, a path outside of them is
+// reported as that.
+func TestServerOwnFailure(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "guarded"}, nil)
 	if got := p.line(); !strings.Contains(got, "roots/list") {
@@ -143,7 +143,9 @@ func TestNothingToSay(t *testing.T) {
 	}
 }
 
-func TestGarbage(t *testing.T) {
+// TestNonMessages: lines of the server's stdout that are no messages go to stderr, and the
+// client does not get them.
+func TestNonMessages(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "garbage"}, nil)
 	p.send(initialize)
@@ -165,6 +167,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
+// TestErrorResults: a failed result gets the denials and a text block.
 func TestErrorResults(t *testing.T) {
 	t.Parallel()
 	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
@@ -191,7 +194,8 @@ func TestErrorResults(t *testing.T) {
 	}
 }
 
-// TestFailureWithoutDenials: some clients print _meta, so an empty list is not told.
+// TestFailureWithoutDenials: a failed result without denials gets no empty list in _meta,
+// which some clients would print.
 func TestFailureWithoutDenials(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "failing"}, nil)
@@ -204,8 +208,8 @@ func TestFailureWithoutDenials(t *testing.T) {
 	p.ended()
 }
 
-// TestDenialDuringASuccess: the result gains _meta and nothing else.
-func TestDenialDuringASuccess(t *testing.T) {
+// TestDenialDuringSuccess: a successful result gets _meta and nothing else.
+func TestDenialDuringSuccess(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "polite", denials: []confine.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}}}, nil)
 	p.send(callLine)

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// TestJailRemarks: what the jail says of itself is the log's, but for warnings.
+// TestJailRemarks: warnings of the jail go to stderr and the record, other remarks to the
+// log.
 func TestJailRemarks(t *testing.T) {
 	t.Parallel()
 	warning := confine.Remark{Text: "a port leads nowhere", Warning: true}
@@ -18,8 +19,8 @@ func TestJailRemarks(t *testing.T) {
 	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{{Text: "this kernel is odd"}}}, "odd", 0)
 }
 
-// TestSlowBuild: a jail that is not ready is waited for as long as the server's first
-// answer would be, and in words.
+// TestSlowBuild: a jail that is slow to build is waited for until the startup timeout, and
+// stderr says so.
 func TestSlowBuild(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{block: true}, func(s *Session) {

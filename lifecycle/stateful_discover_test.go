@@ -36,8 +36,9 @@ func ownWords(stderr string) string {
 	return b.String()
 }
 
-// TestShieldOnce: the second death is a failure at the start, for every request.
-func TestShieldOnce(t *testing.T) {
+// TestDiscoverGuardOnce: when the restarted server dies too, every request gets a startup
+// failure.
+func TestDiscoverGuardOnce(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "dies-twice"}, nil)
 	p.send(probe)
@@ -58,9 +59,9 @@ func TestShieldOnce(t *testing.T) {
 	}
 }
 
-// TestThrowAway: a client that starts a sibling for the probe alone ends it by
-// end-of-file, by a signal, or by both at once; before or after its answer.
-func TestThrowAway(t *testing.T) {
+// TestThrowAwayProbe: a client starts a server for a server/discover only, and ends it by
+// end-of-file, by a signal or by both, before or after the answer.
+func TestThrowAwayProbe(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"dies", "ignores", "legacy", "scribe"} {
 		for _, how := range []string{"eof", "signal", "both", "pipelined"} {
@@ -92,9 +93,9 @@ func TestThrowAway(t *testing.T) {
 	}
 }
 
-// TestShieldReplays: what came behind the probe reaches the fresh server even
-// when the client has ended meanwhile, without a line end that was not there.
-func TestShieldReplays(t *testing.T) {
+// TestDiscoverGuardReplays: the frames after the discover reach the restarted server, also
+// if the client has ended meanwhile. A missing last line end stays missing.
+func TestDiscoverGuardReplays(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "dies"}, nil)
 	io.WriteString(p.in, probe+"\n"+initialize)
@@ -110,9 +111,9 @@ func TestShieldReplays(t *testing.T) {
 	}
 }
 
-// TestShieldForgets: an answer to a request of the server that died is not for
-// the fresh one.
-func TestShieldForgets(t *testing.T) {
+// TestDiscoverGuardDropsOldAnswers: an answer to a request of the dead server does not
+// reach the restarted one.
+func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "asks-dies"}, nil)
 	p.send(probe)
@@ -134,9 +135,9 @@ func TestShieldForgets(t *testing.T) {
 	}
 }
 
-// TestIgnoredInAPipe: a probe that is ignored is answered also when what came
-// behind it was answered before.
-func TestIgnoredInAPipe(t *testing.T) {
+// TestIgnoredDiscover: an ignored discover is answered, also if later requests were
+// answered before it.
+func TestIgnoredDiscover(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "ignores"}, impatientWithProbes)
 	p.send(probe, initialize)
@@ -151,7 +152,8 @@ func TestIgnoredInAPipe(t *testing.T) {
 	}
 }
 
-// TestIgnoredThenDead: the shield was used up when the server was kept.
+// TestIgnoredThenDead: after an ignored discover, a death of the server is no reason to
+// restart it.
 func TestIgnoredThenDead(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "ignores-dies"}, impatientWithProbes)
@@ -168,9 +170,9 @@ func TestIgnoredThenDead(t *testing.T) {
 	}
 }
 
-// TestNotOnTheProbe: a server that was not even reading is not started twice, and
-// not taken for a legacy one because it takes its time.
-func TestNotOnTheProbe(t *testing.T) {
+// TestNotOnDiscover: a server that read nothing is not restarted, and a slow server does
+// not count as ignoring the discover.
+func TestNotOnDiscover(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("what was read is seen on Linux only")
@@ -194,8 +196,8 @@ func TestNotOnTheProbe(t *testing.T) {
 	}
 }
 
-// TestStartAgainFails: the fresh server cannot be started.
-func TestStartAgainFails(t *testing.T) {
+// TestRestartFails: the server cannot be started again.
+func TestRestartFails(t *testing.T) {
 	t.Parallel()
 	f := &fake{server: "dies"}
 	p := begin(t, f, nil)
@@ -213,8 +215,9 @@ func TestStartAgainFails(t *testing.T) {
 	}
 }
 
-// TestReplayHoldsNobody: a fresh server that does not read yet.
-func TestReplayHoldsNobody(t *testing.T) {
+// TestReplayDoesNotBlock: the session goes on while the restarted server does not read the
+// replay yet.
+func TestReplayDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	var guard discoverGuard
 	guard.init()
@@ -244,8 +247,8 @@ func TestReplayHoldsNobody(t *testing.T) {
 	}
 }
 
-// TestReplayLogIsBounded: the frames behind a server/discover are kept up to maxReplayLog.
-// Beyond that the guard gives up: it keeps nothing, and forwards as if it were not there.
+// TestReplayLogIsBounded: the frames after a server/discover are kept up to maxReplayLog.
+// Beyond that the guard is disabled and keeps nothing.
 func TestReplayLogIsBounded(t *testing.T) {
 	t.Parallel()
 	var guard discoverGuard

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestEOF: the client closes stdin, and the server ends in its own way.
+// TestEOF: the client closes stdin, and the session ends as the server does.
 func TestEOF(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]int{"polite": 7, "deaf": 128 + 15, "stubborn": 128 + 9, "daemon": 4} {
@@ -39,8 +39,8 @@ func TestEOF(t *testing.T) {
 	}
 }
 
-// TestJailGivesUp: where the jail could not go on as promised, its server and its limits
-// are not to blame, and the user, the client and the record are told why.
+// TestJailGivesUp: when the jail has ended the server because it could not go on, the
+// diagnosis blames neither the server nor its limits.
 func TestJailGivesUp(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]string{"step supervision failed": "could no longer enforce the policy and ended the server: step supervision failed", "": "memory_mb"} {
@@ -81,10 +81,11 @@ func saysOnce(t *testing.T, f *fake, what string, times int) {
 	}
 }
 
-// TestNeverAsked: end-of-file at once, as a client's throw-away probe does it, or when
-// the server ends, so that nobody has read it yet.
+// TestNeverAsked: the client closes stdin without a request: at once, as a throw-away
+// probe does, or when the server has ended, so that our reader has not seen it.
+// It does not run beside other tests: a program that those start holds a copy of the pipe
+// until its exec, and hides the end of stdin.
 func TestNeverAsked(t *testing.T) {
-	t.Parallel()
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
 			f := &fake{server: "crash"}
@@ -106,7 +107,7 @@ func TestNeverAsked(t *testing.T) {
 	}
 }
 
-// TestClientStopsReading: EPIPE is an end like end-of-file.
+// TestClientStopsReading: EPIPE ends a session as end-of-file does.
 func TestClientStopsReading(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "chatty"}, impatient)
@@ -117,8 +118,8 @@ func TestClientStopsReading(t *testing.T) {
 	}
 }
 
-// TestClientDies: while the server does not read, so that end-of-file stays
-// behind what was sent before it.
+// TestClientDies: the client dies while the server does not read, so that our reader does
+// not come to the end of stdin.
 func TestClientDies(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -134,8 +135,8 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
-// TestBackPressure: a client that does not read does not make us buffer, and
-// does not keep the session alive.
+// TestBackPressure: a client that does not read makes us buffer nothing, and does not keep
+// the session alive.
 func TestBackPressure(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
@@ -149,6 +150,8 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
+// TestServerClosesItsEnds: a server that closes stdin or stdout gets its request answered
+// with a failure, and the session ends.
 func TestServerClosesItsEnds(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"stdin-closer", "stdout-closer"} {
@@ -165,7 +168,7 @@ func TestServerClosesItsEnds(t *testing.T) {
 	}
 }
 
-// TestCancelled: ctx ends a session as SIGTERM does, also one that starts.
+// TestCancelled: cancelling ctx ends a session as SIGTERM does, also during the start.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -197,8 +200,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSignal: a signal is forwarded as it is. Signals go to whole processes, so
-// the session runs in one of its own.
+// TestSignal: a signal is forwarded. Signals go to whole processes, so the session runs in
+// a process of its own.
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -259,6 +262,7 @@ func session() {
 	os.Exit(exit.Code)
 }
 
+// TestDeathDuringCalls: a call whose server dies gets one failure.
 func TestDeathDuringCalls(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
@@ -281,8 +285,8 @@ func TestDeathDuringCalls(t *testing.T) {
 	}
 }
 
-// TestForgetful: what the server left unanswered at its end is answered.
-func TestForgetful(t *testing.T) {
+// TestUnansweredAtEnd: requests that the server has not answered at its end get a failure.
+func TestUnansweredAtEnd(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "forgetful"}, nil)
 	p.send(initialize)

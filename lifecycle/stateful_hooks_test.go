@@ -16,10 +16,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestComplaint: of a server that starts and complains, stderr and the record have the
-// cause and the lines, once; a later failure is not put down to it. One that says no more
-// than that it runs leaves no word.
-func TestComplaint(t *testing.T) {
+// TestStartupComplaint: when a server starts and complains on stderr about something that
+// was refused, stderr and the record get the cause and the lines, once. A later failure is
+// not explained by it. Harmless lines lead to nothing.
+func TestStartupComplaint(t *testing.T) {
 	t.Parallel()
 	for server, complains := range map[string]bool{"grumbling": true, "polite-aloud": false} {
 		t.Run(server, func(t *testing.T) {
@@ -51,10 +51,9 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-// TestOversizedRequestOfABusyServer: our answer to it cannot be read yet, and
-// what the server says meanwhile is relayed. A notification that is dropped is at
-// least told.
-func TestOversizedRequestOfABusyServer(t *testing.T) {
+// TestOversizedServerRequest: the server cannot read our error yet, and what it writes
+// meanwhile is relayed. A notification that is dropped is reported.
+func TestOversizedServerRequest(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "wordy"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
 	sent := make(chan struct{})
@@ -74,7 +73,9 @@ func TestOversizedRequestOfABusyServer(t *testing.T) {
 	}
 }
 
-func TestOversizedAnswer(t *testing.T) {
+// TestOversizedMessages: answers and requests that exceed message_mb are answered with an
+// error; the session goes on.
+func TestOversizedMessages(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "big"}, func(s *Session) { s.Profile.Limits.MessageMB = 1 })
 	call := func(id, size int) {
@@ -101,7 +102,7 @@ func TestOversizedAnswer(t *testing.T) {
 	p.ended()
 }
 
-// TestMemory: a line of 1 GiB becomes an error for its id, in little memory.
+// TestMemory: a line of 1 GiB becomes an error for its id, and the session stays small.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || raceEnabled {

@@ -20,6 +20,7 @@ func answerTo(id, line string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"echo":%q}}`+"\n", id, line)
 }
 
+// TestRelay: messages pass unchanged in both directions.
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, nil)
@@ -43,7 +44,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestPipelinedThenEOF: what was sent before end-of-file is answered.
+// TestPipelinedThenEOF: requests before the end of stdin are answered.
 func TestPipelinedThenEOF(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, nil)
@@ -64,6 +65,7 @@ func TestPipelinedThenEOF(t *testing.T) {
 	}
 }
 
+// TestNoNewlineAtTheEnd: a last message without a newline passes as it is.
 func TestNoNewlineAtTheEnd(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "no-newline"}, nil)
@@ -76,7 +78,7 @@ func TestNoNewlineAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestBothDirectionsHaveTheirOwnIDs: the server's request 0 is not the client's.
+// TestBothDirectionsHaveTheirOwnIDs: the server's request 0 is not the client's request 0.
 func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "asks"}, nil)
@@ -93,7 +95,7 @@ func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 	p.ended()
 }
 
-// TestStderrIsNeverBlocked: nobody reads our stderr, and the server goes on.
+// TestStderrIsNeverBlocked: the client does not read stderr, and the server goes on.
 func TestStderrIsNeverBlocked(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestDeclinedThenSilent: an error to server/discover is no first answer. What
+// TestDeclinedThenSilent: an error to server/discover is no first answer. A server that
 // hangs or ends on the next request fails at its start.
 func TestDeclinedThenSilent(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestSilentWhateverComesFirst(t *testing.T) {
 	}
 }
 
-// TestSlowNotes: stderr is told that something is waited for.
+// TestSlowNotes: stderr says that a slow server is waited for.
 func TestSlowNotes(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 400 * time.Millisecond })
@@ -78,7 +78,8 @@ func TestSlowNotes(t *testing.T) {
 	}
 }
 
-func TestSilentAtBoot(t *testing.T) {
+// TestSilentAtStartup: a server without a first answer is ended after the startup timeout.
+func TestSilentAtStartup(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "silent"}, func(s *Session) {
 		s.Profile.Startup = 300 * time.Millisecond
@@ -98,7 +99,8 @@ func TestSilentAtBoot(t *testing.T) {
 	}
 }
 
-// TestSilentUnasked: a server need not speak before it is asked.
+// TestSilentUnasked: without a request, a server may be silent for longer than the startup
+// timeout.
 func TestSilentUnasked(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })

@@ -55,8 +55,8 @@ func TestStartFailure(t *testing.T) {
 	}
 }
 
-// TestNobodyAsks: a session that failed does not wait for ever.
-func TestNobodyAsks(t *testing.T) {
+// TestNoRequestAfterFailure: a session whose start failed ends, also without a request.
+func TestNoRequestAfterFailure(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{err: &confine.StartError{Step: confine.StepExec}}, func(s *Session) { s.Linger = 50 * time.Millisecond })
 	if status, _ := p.ended(); status != 1 {
@@ -64,8 +64,8 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// TestCrashAtBoot: with the request there before the crash, and after it.
-func TestCrashAtBoot(t *testing.T) {
+// TestCrashAtStartup: the request comes before the crash, or after it.
+func TestCrashAtStartup(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"crash", "crash-late"} {
 		t.Run(server, func(t *testing.T) {
@@ -106,6 +106,7 @@ func waitFor(p *play) <-chan struct{} {
 	}
 }
 
+// TestRefuse: each request gets the diagnosis, and nothing is started.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	in, w, _ := os.Pipe()

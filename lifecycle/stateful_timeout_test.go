@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestTimeoutsOfAHungServer: the one that cannot be told of a cancellation does
-// not keep the next call from its end.
-func TestTimeoutsOfAHungServer(t *testing.T) {
+// TestTimeoutsOfHungServer: a server that does not read the cancellation of one call does
+// not delay the timeout of the next.
+func TestTimeoutsOfHungServer(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "hung"}, func(s *Session) {
 		impatient(s)
@@ -36,8 +36,8 @@ func TestTimeoutsOfAHungServer(t *testing.T) {
 	p.ended()
 }
 
-// TestCancelledCall: who has cancelled a request gets no error for it, neither of
-// a time-out nor of the server's end.
+// TestCancelledCall: a request that the client has cancelled gets no error, neither for a
+// timeout nor for the server's end.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "scribe"}, func(s *Session) { s.Profile.Call = 300 * time.Millisecond })
@@ -56,8 +56,9 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// TestTimedOutInABatch: the late answer to the batch lacks what was answered.
-func TestTimedOutInABatch(t *testing.T) {
+// TestTimedOutInBatch: the server's late answer to a batch passes without the call that
+// was answered by us.
+func TestTimedOutInBatch(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "batch-late"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })
 	p.send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
@@ -74,8 +75,8 @@ func TestTimedOutInABatch(t *testing.T) {
 	p.ended()
 }
 
-// TestCallTimeout: the call is answered, the server is told, its late answer is
-// dropped, the session lives on.
+// TestCallTimeout: the call is answered, the server is told, its late answer is dropped,
+// and the session goes on.
 func TestCallTimeout(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "slow"}, func(s *Session) { s.Profile.Call = 100 * time.Millisecond })

@@ -24,7 +24,8 @@ func (p *play) opening() string {
 	return p.answer("-1").line
 }
 
-// TestCatalog: what one session was told, the next one knows, and verifies it.
+// TestCatalog: a session answers from what an earlier session has kept, and revalidates
+// it.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	var c catalog.Catalog
@@ -50,7 +51,7 @@ func TestCatalog(t *testing.T) {
 	p.close()
 }
 
-// TestTTL: how long a list may be used is the server's to say.
+// TestTTL: a list is kept for as long as the server says.
 func TestTTL(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -74,8 +75,8 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestOtherClient: what one client was told is not for another one: with other
-// capabilities, another name, of the other era.
+// TestOtherClient: a client with another name, other capabilities or another era gets no
+// answers that were kept for the first client.
 func TestOtherClient(t *testing.T) {
 	t.Parallel()
 	var c catalog.Catalog
@@ -96,7 +97,7 @@ func TestOtherClient(t *testing.T) {
 	}
 }
 
-// TestConcurrentFirstUse: two sessions may fill a catalogue at the same time.
+// TestConcurrentFirstUse: two sessions fill a catalog at the same time.
 func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	c := catalog.Catalog{Dir: t.TempDir() + "/catalog"}
@@ -119,7 +120,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 	p.close()
 }
 
-// TestForgedHandshake: nor does what is kept for other sessions.
+// TestForgedHandshake: members with our reserved names are removed from an answer before
+// it is kept.
 func TestForgedHandshake(t *testing.T) {
 	t.Parallel()
 	f := newShop()

@@ -22,8 +22,8 @@ func cancel(id string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 }
 
-// TestQueue: no more calls run at once than may, the others follow in the order in
-// which they came, and those that are cancelled never run.
+// TestQueue: no more than MaxCalls calls run at once. The others follow in their order,
+// and cancelled ones never run.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -58,8 +58,8 @@ func TestQueue(t *testing.T) {
 	p.nothing()
 }
 
-// TestCancelledCalls: before there is a process, while it starts, and while it works. Each
-// time the place is free for the next one.
+// TestCancelledCalls: calls are cancelled in the queue, while their worker starts, and
+// while it works. Each time the slot is free for the next call.
 func TestCancelledCalls(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -89,7 +89,7 @@ func TestCancelledCalls(t *testing.T) {
 	has(t, f.saw("never", 0), cancel("1"))
 }
 
-// TestCancelledInitialize: it must not be, and is answered.
+// TestCancelledInitialize: an initialize must not be cancelled, and is answered.
 func TestCancelledInitialize(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -98,7 +98,7 @@ func TestCancelledInitialize(t *testing.T) {
 	p.nothing()
 }
 
-// TestCrash: a crash is the failure of its own call.
+// TestCrash: a crash fails the call of that worker and no other.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -116,8 +116,8 @@ func TestCrash(t *testing.T) {
 	has(t, p.nothing(), "panic: out of luck")
 }
 
-// TestStartFails: what cannot be started, or has no policy, fails the calls of that
-// tool and of no other.
+// TestStartFails: a failed start, or a tool without a policy, fails the calls of that tool
+// and no other.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -144,9 +144,9 @@ func TestStartFails(t *testing.T) {
 	p.nothing()
 }
 
-// TestTold: what a tool's process says on stderr while it works is shown, what it says
-// while it starts is not; a failure says which tool, and where its policy stands.
-func TestTold(t *testing.T) {
+// TestWorkerStderr: stderr of a worker is shown while it works, not while it starts. A
+// diagnosis names the tool and the place of its policy.
+func TestWorkerStderr(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "stderr=starting stdout=banner" }
@@ -172,8 +172,9 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestNameless: a call of a tool without a name is not one of the listing process's.
-func TestNameless(t *testing.T) {
+// TestCallWithoutName: a call without a tool's name does not run under the policy of the
+// discovery worker.
+func TestCallWithoutName(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "tools=,echo" }
@@ -190,9 +191,9 @@ func TestNameless(t *testing.T) {
 	}
 }
 
-// The answer to a call that was too late while its process was being started does not
-// blame the number of calls.
-func TestLateBeforeItsProcess(t *testing.T) {
+// TestTimeoutWhileStarting: the answer to a call that times out while its worker starts
+// does not blame the number of calls.
+func TestTimeoutWhileStarting(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.servers["late"] = "silent" // its handshake is never answered
@@ -210,8 +211,8 @@ func TestLateBeforeItsProcess(t *testing.T) {
 	p.ended()
 }
 
-// TestInputRequired: the second round of a call goes to another process, with the bytes
-// that the first one has given.
+// TestInputRequired: the second round of a call goes to another worker, with the bytes
+// that the first one returned.
 func TestInputRequired(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -235,8 +236,9 @@ func TestInputRequired(t *testing.T) {
 	p.nothing()
 }
 
-// TestTimeOut: a call is answered when its time is over, and its process is told.
-func TestTimeOut(t *testing.T) {
+// TestCallTimeoutOfWorker: a call is answered when its time is over, and its worker is
+// told.
+func TestCallTimeoutOfWorker(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
@@ -261,7 +263,7 @@ func TestTimeOut(t *testing.T) {
 }
 
 // TestQueueIsBoundedInBytes: calls that wait for a slot may take maxQueuedBytes together.
-// A first one may be larger; what is beyond is answered with an error.
+// The first one may be larger; calls beyond get an error.
 func TestQueueIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	out, err := os.Create(t.TempDir() + "/out")

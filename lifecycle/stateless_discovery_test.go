@@ -18,7 +18,7 @@ func pidOf(a said) string {
 	return strings.TrimRight(pid, "}\n")
 }
 
-// TestDiscoveryShared: one process answers all that is no call, in any order.
+// TestDiscoveryShared: one worker answers all requests that are no calls, in any order.
 func TestDiscoveryShared(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -38,8 +38,8 @@ func TestDiscoveryShared(t *testing.T) {
 	p.nothing()
 }
 
-// TestDiscoveryIdle: the process ends when nobody has asked it anything for a while,
-// not before it has answered, and another one takes its place.
+// TestDiscoveryIdle: an idle discovery worker is stopped, but not before it has answered,
+// and the next request starts another.
 func TestDiscoveryIdle(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -67,8 +67,8 @@ func TestDiscoveryIdle(t *testing.T) {
 	}
 }
 
-// TestDiscoveryAbandoned: nor is what we have asked it ourselves, for a call that was
-// cancelled.
+// TestDiscoveryAbandoned: a request of ours for a call that was cancelled does not keep a
+// discovery worker alive.
 func TestDiscoveryAbandoned(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -85,7 +85,8 @@ func TestDiscoveryAbandoned(t *testing.T) {
 	p.nothing()
 }
 
-// TestDiscoveryCrash: what was asked then fails, and what comes next has a new process.
+// TestDiscoveryCrash: requests that are open at the crash fail, and the next one starts
+// another worker.
 func TestDiscoveryCrash(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -110,8 +111,7 @@ func TestDiscoveryCrash(t *testing.T) {
 	}
 }
 
-// TestDiscoveryDenials: what the jails of processes that are gone have refused stays in
-// the record.
+// TestDiscoveryDenials: the record keeps the denials of workers that are gone.
 func TestDiscoveryDenials(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -132,9 +132,9 @@ func TestDiscoveryDenials(t *testing.T) {
 	}
 }
 
-// TestDiscover: what becomes of server/discover. Each row is asked twice: none may
-// stop what follows.
-func TestDiscover(t *testing.T) {
+// TestAnswerDiscover: server/discover is answered for every kind of server. Each row asks
+// twice, and the session goes on.
+func TestAnswerDiscover(t *testing.T) {
 	t.Parallel()
 	for option, row := range map[string]struct {
 		want []string
@@ -169,8 +169,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestPruned: what a server cannot do without a process that lives on is not offered.
-func TestPruned(t *testing.T) {
+// TestStripCapabilities: capabilities that need a process that lives on are not offered.
+func TestStripCapabilities(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	for _, id := range []string{"0", "1"} { // from the server, and from the catalogue

@@ -31,7 +31,8 @@ func (p *play) batch() (ids string, answers map[string]string) {
 	return strings.Join(order, " "), answers
 }
 
-// TestBatches: the members of a batch go their ways, and their answers come in one.
+// TestBatches: the members of a batch go to different workers, and their answers form one
+// batch.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -67,7 +68,7 @@ func TestBatches(t *testing.T) {
 	has(t, p.nothing(), "a batch with members that are no MCP messages", "has sent a line that is no MCP message")
 }
 
-// TestBatchDuplicates: of two members with one id the first counts.
+// TestBatchDuplicates: of two members with one id, the first counts.
 func TestBatchDuplicates(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -85,7 +86,8 @@ func TestBatchDuplicates(t *testing.T) {
 	}
 }
 
-// TestLargeMessages: what does not fit into memory goes through unchanged, both ways.
+// TestLargeMessages: messages that do not fit into memory pass unchanged, in both
+// directions.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -111,7 +113,7 @@ func TestLargeMessages(t *testing.T) {
 	p.nothing()
 }
 
-// TestLargeCancelled: a call that is too large for memory may be cancelled at any time.
+// TestLargeCancelled: a call that does not fit into memory may be cancelled at any time.
 func TestLargeCancelled(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), atMost(1))
@@ -129,9 +131,9 @@ func TestLargeCancelled(t *testing.T) {
 	p.close()
 }
 
-// TestListen: a subscription is acknowledged with the empty filter, stays open, and
-// ends with its cancellation or the session. It has no process.
-func TestListen(t *testing.T) {
+// TestSubscriptionsListen: a subscription is acknowledged with the empty filter and stays
+// open until it is cancelled or the session ends. It needs no worker.
+func TestSubscriptionsListen(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -153,8 +155,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestBroadcast: what the client says to everybody reaches each process, and what is
-// no such thing none.
+// TestBroadcast: notifications for all reach each worker; other lines reach none.
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
 	f := newShop()

@@ -17,9 +17,9 @@ import (
 // strange is an initialize whose bytes no decoder and encoder would leave alone.
 const strange = `{"jsonrpc": "2.0","id":"h", "x":1, "method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{ }},"clientInfo":{"name":"\u0063","version":"1"},"n":9007199254740993}}`
 
-// TestReplay: each process gets the client's own handshake, with nothing changed but
-// its id.
-func TestReplay(t *testing.T) {
+// TestHandshakeIsReplayed: each worker gets the client's own initialize, changed in its id
+// only.
+func TestHandshakeIsReplayed(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -40,7 +40,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestStatements: each tool is told what it may use itself.
+// TestStatements: each worker is told the policy of its own tool.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -75,8 +75,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestHelloAgain: after another handshake nobody gets a process of the first one.
-func TestHelloAgain(t *testing.T) {
+// TestSecondInitialize: after another initialize, no call gets a worker of the first one.
+func TestSecondInitialize(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
@@ -102,8 +102,7 @@ func TestHelloAgain(t *testing.T) {
 	}
 }
 
-// TestHandshakeFails: what becomes of a call whose process does not get past its
-// handshake, and of the discovery's.
+// TestHandshakeFails: a worker fails in its handshake: of a call, and of discovery.
 func TestHandshakeFails(t *testing.T) {
 	t.Parallel()
 	for option, want := range map[string]string{
@@ -162,8 +161,8 @@ func TestHandshakeFails(t *testing.T) {
 	}
 }
 
-// TestSometimesDies: a server that dies in the handshake every third time fails every
-// third call, and no other.
+// TestSometimesDies: a server that dies in every third handshake fails every third call
+// and no other.
 func TestSometimesDies(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -193,8 +192,9 @@ func TestSometimesDies(t *testing.T) {
 	p.nothing()
 }
 
-// TestSilentTogether: who waits for a start that fails does not wait for another one.
-func TestSilentTogether(t *testing.T) {
+// TestFailureIsShared: requests that wait for a start share its failure, and do not start
+// another worker each.
+func TestFailureIsShared(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "silent-boot" }
@@ -216,9 +216,9 @@ func TestSilentTogether(t *testing.T) {
 	}
 }
 
-// TestReadyStuffed: what a process is told when it is ready waits for nobody to read,
-// since all of the session would.
-func TestReadyStuffed(t *testing.T) {
+// TestReadyWithFullQueue: markReady does not wait for room in the queue, since it holds
+// the lock of the session.
+func TestReadyWithFullQueue(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	errors, err := os.Create(t.TempDir() + "/stderr")
@@ -246,7 +246,7 @@ type killed struct {
 
 func (k *killed) Kill() error { k.yes = true; return nil }
 
-// TestModern: calls of the modern era have no handshake, and keep their bytes.
+// TestModern: modern calls have no handshake and keep their bytes.
 func TestModern(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -262,8 +262,8 @@ func TestModern(t *testing.T) {
 	p.nothing()
 }
 
-// TestClientsOfModernRequests: each request says who asks, and is answered for that
-// client, whoever else asks at the same time.
+// TestClientsOfModernRequests: each modern request describes its client, and is answered
+// for that one.
 func TestClientsOfModernRequests(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -288,9 +288,9 @@ func TestClientsOfModernRequests(t *testing.T) {
 	p.nothing()
 }
 
-// TestUndated: what does not say who asks is from whom it was before, and for the
-// process that knows it.
-func TestUndated(t *testing.T) {
+// TestRequestsWithoutVersion: a request that does not describe its client is one of the
+// client before, and goes to a worker for that client.
+func TestRequestsWithoutVersion(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)

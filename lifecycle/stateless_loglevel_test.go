@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestLevel: logging/setLevel is said to the processes that live and to those to come,
-// after their handshake, and never the client's id.
-func TestLevel(t *testing.T) {
+// TestLogLevel: logging/setLevel reaches the running workers, and later ones after their
+// handshake, never with the client's id.
+func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -32,10 +32,10 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestLevelFirst: a call is sent when the process has answered what level is wanted, a
-// spare's too, since it may work on both at once. A server that never answers that is
-// not waited for.
-func TestLevelFirst(t *testing.T) {
+// TestLogLevelBeforeCall: a call, also one for a warm worker, is sent after the answer to
+// logging/setLevel, since servers may work on both at once. A server that does not answer
+// it is not waited for.
+func TestLogLevelBeforeCall(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"slow-level", "no-level"} {
 		for _, warm := range []int{0, 1} {
@@ -60,8 +60,8 @@ func TestLevelFirst(t *testing.T) {
 	}
 }
 
-// TestLargeLevel: what is too large to be repeated does no harm.
-func TestLargeLevel(t *testing.T) {
+// TestLargeLogLevel: a logging/setLevel that is too large to be repeated does no harm.
+func TestLargeLogLevel(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)

@@ -57,8 +57,8 @@ func (p *play) spare(f *fleet, tool string, n int) {
 	})
 }
 
-// TestSpares: a spare is for one call, and another one follows.
-func TestSpares(t *testing.T) {
+// TestWarmWorkers: a warm worker gets one call, and another one takes its place.
+func TestWarmWorkers(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
@@ -78,8 +78,8 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// TestSpareOnce: of two calls at once only one is given the spare.
-func TestSpareOnce(t *testing.T) {
+// TestWarmWorkerGetsOneCall: of two calls at once only one gets the warm worker.
+func TestWarmWorkerGetsOneCall(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "ask"))
@@ -97,8 +97,8 @@ func TestSpareOnce(t *testing.T) {
 	}
 }
 
-// TestSparesOfModern: in the modern era a spare has shown that it is loaded.
-func TestSparesOfModern(t *testing.T) {
+// TestWarmModernWorkers: in the modern era a warm worker has answered a server/discover.
+func TestWarmModernWorkers(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
@@ -118,9 +118,9 @@ func TestSparesOfModern(t *testing.T) {
 	p.nothing()
 }
 
-// TestSpareLimits: there are never more spares than calls may run, and they are of the
-// tools that were called last.
-func TestSpareLimits(t *testing.T) {
+// TestWarmLimits: there are never more warm workers than calls may run, and they are of
+// the tools that were called last.
+func TestWarmLimits(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
@@ -157,8 +157,8 @@ func TestSpareLimits(t *testing.T) {
 	p.nothing()
 }
 
-// TestSpareIdle: a spare that nobody calls for ends.
-func TestSpareIdle(t *testing.T) {
+// TestWarmIdle: a warm worker of a tool that is not called is stopped.
+func TestWarmIdle(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, o *Stateless) {
@@ -173,9 +173,9 @@ func TestSpareIdle(t *testing.T) {
 	p.nothing()
 }
 
-// TestDeadSpares: a spare that dies, before it is handed out or just then, is not the
-// failure of a call.
-func TestDeadSpares(t *testing.T) {
+// TestDeadWarmWorkers: a warm worker that dies before it has read its call does not fail
+// the call.
+func TestDeadWarmWorkers(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
@@ -209,9 +209,9 @@ func TestDeadSpares(t *testing.T) {
 	}
 }
 
-// TestNeverTwice: what a spare has read of a call may have been done, so it is not done
-// again, whatever else the spare has not read.
-func TestNeverTwice(t *testing.T) {
+// TestCallsAreNotRepeated: a worker that has read a part of a call may have run it, so the
+// call is not repeated.
+func TestCallsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "deaf", "crash"))
@@ -234,9 +234,9 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// TestFailingSpares: they say nothing, are not tried again at once, and leave the
-// reason to the next call.
-func TestFailingSpares(t *testing.T) {
+// TestFailingWarmWorkers: their failures are not announced, they are not started again at
+// once, and the next call gets the reason.
+func TestFailingWarmWorkers(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"die-boot stderr=x stdout=y", "error-boot", "exec"} {
 		f := newShop()
@@ -283,9 +283,9 @@ func TestFailingSpares(t *testing.T) {
 	}
 }
 
-// TestSpareProfiles: a spare under a policy that means something else by now is not
-// kept.
-func TestSpareProfiles(t *testing.T) {
+// TestWarmProfiles: warm workers under a policy that means something else by now are
+// killed.
+func TestWarmProfiles(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	var changed atomic.Bool
@@ -332,9 +332,9 @@ func TestSpareProfiles(t *testing.T) {
 	p.nothing()
 }
 
-// TestSpareAsks: what a spare asks before there is a call for it goes to the client and
+// TestWarmWorkerAsks: a request of a warm worker for the roots goes to the client and
 // back.
-func TestSpareAsks(t *testing.T) {
+func TestWarmWorkerAsks(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {
@@ -355,10 +355,9 @@ func TestSpareAsks(t *testing.T) {
 	p.close() // the next spare has asked, too
 }
 
-// TestOutdated: when the policy has come to mean something else on the host, no call
-// gets a spare that is held by what it meant before, and no listing process is started
-// under that.
-func TestOutdated(t *testing.T) {
+// TestPolicyChangedOnHost: when the policy means something else on the host, no call gets
+// a worker that was started before, and no discovery worker is used on.
+func TestPolicyChangedOnHost(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	var means atomic.Value

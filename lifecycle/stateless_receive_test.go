@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestForgedID: a process answers for nobody but itself, once, and not in our name.
+// TestForgedID: a worker can answer its own requests only, once, and without our reserved
+// names.
 func TestForgedID(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -29,7 +30,8 @@ func TestForgedID(t *testing.T) {
 	p.nothing()
 }
 
-// TestAmbiguousAnswer: what could be the answer to another request is replaced.
+// TestAmbiguousAnswer: an answer that could be read as one to another request is replaced
+// by an error.
 func TestAmbiguousAnswer(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -41,8 +43,7 @@ func TestAmbiguousAnswer(t *testing.T) {
 	has(t, p.nothing(), "two JSON readers could read one of its messages differently")
 }
 
-// TestLateAnswers: what a process says to a call that is over is nobody's business,
-// and its process ends.
+// TestLateAnswers: an answer to a call that is over is dropped, and the worker ends.
 func TestLateAnswers(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -61,7 +62,7 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
-// TestLateLog: what a process logs behind its answer, before it has ended, is heard.
+// TestLateLog: the client gets what a worker logs between its answer and its end.
 func TestLateLog(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -74,9 +75,9 @@ func TestLateLog(t *testing.T) {
 	p.nothing()
 }
 
-// TestAsksUncalled: a question is for the client only while its process works for it;
-// else it would be taken for part of the call of another.
-func TestAsksUncalled(t *testing.T) {
+// TestRequestWithoutCall: a request of a worker reaches the client only while the worker
+// has a call. The client would take it for a part of another call.
+func TestRequestWithoutCall(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {

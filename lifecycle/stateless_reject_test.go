@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestRefused: what two readers could read differently reaches no process. Who could
-// wait for an answer gets one.
-func TestRefused(t *testing.T) {
+// TestAmbiguousMessages: a message that two readers could read differently reaches no
+// worker. Requests in it are answered with an error.
+func TestAmbiguousMessages(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		line string
@@ -64,9 +64,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOversizedMessages: each request beyond the limit, and each call whose answer is,
-// has an answer of ours; the session goes on.
-func TestOversizedMessages(t *testing.T) {
+// TestOversizedFrames: each request that is too large, and each call with an answer that
+// is too large, gets an error; the session goes on.
+func TestOversizedFrames(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIDs: each answer has the id of its call, byte for byte, whatever an id can be.
+// TestIDs: each answer has the id of its call, byte for byte, whatever JSON value that is.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -53,8 +53,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestDuplicateID: a second request with the id of one under way gets no answer of its
-// own, which nobody could tell from the first one's; and its tool is not run.
+// TestDuplicateID: a second request with the id of an open one gets no answer, since the
+// client could not tell it from the first one's. Its tool is not run.
 func TestDuplicateID(t *testing.T) {
 	t.Parallel()
 	f := newShop()

@@ -11,9 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 )
 
-// TestVerified: the client is told, once, that a list is another one by now, and only
-// then.
-func TestVerified(t *testing.T) {
+// TestRevalidate: the client is told once that a list has changed, and not if it has not.
+func TestRevalidate(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []string{allTools, "echo,other"} {
 		t.Run(tools, func(t *testing.T) {
@@ -58,9 +57,9 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestChangesTold: what the discovery process says of its lists is looked at before the
-// client hears of it.
-func TestChangesTold(t *testing.T) {
+// TestListChanged: a list_changed of the server leads to a request for the list, and the
+// client is told if the list differs.
+func TestListChanged(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []bool{true, false} {
 		f := newShop()
@@ -80,9 +79,9 @@ func TestChangesTold(t *testing.T) {
 	}
 }
 
-// TestAlwaysChanged: a server that says after each list that it has changed is not
-// asked without end.
-func TestAlwaysChanged(t *testing.T) {
+// TestListChangedWithoutEnd: a server that sends list_changed after each list is not asked
+// without end.
+func TestListChangedWithoutEnd(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "list-changed" }

@@ -11,8 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// TestOutbox: who must not wait does not, and who may is let go in the end.
-func TestOutbox(t *testing.T) {
+// TestSendQueue: tryEnqueue does not wait, and enqueue waits until there is room or the
+// queue is closed.
+func TestSendQueue(t *testing.T) {
 	t.Parallel()
 	var o sendQueue
 	o.init(&countingWriter{})
@@ -37,9 +38,9 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestDeafProcess: one that reads nothing keeps nobody else from working, whatever it
-// is sent, and its call ends like any other.
-func TestDeafProcess(t *testing.T) {
+// TestWorkerThatDoesNotRead: a worker that reads nothing delays no other, and its call can
+// be cancelled.
+func TestWorkerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -57,8 +58,8 @@ func TestDeafProcess(t *testing.T) {
 	p.nothing()
 }
 
-// TestOutboxGivenUp: who has given up does not wait for room.
-func TestOutboxGivenUp(t *testing.T) {
+// TestEnqueueCancelled: enqueue returns when its context is done.
+func TestEnqueueCancelled(t *testing.T) {
 	t.Parallel()
 	var o sendQueue
 	o.init(&countingWriter{})

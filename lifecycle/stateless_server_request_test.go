@@ -15,9 +15,9 @@ func replyTo(ask said, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ask.ID, result)
 }
 
-// TestReverse: what processes ask the client, all with one id and one progress token,
-// comes back to who has asked.
-func TestReverse(t *testing.T) {
+// TestServerRequests: requests of several workers to the client, all with one id and one
+// progress token, get their own answers.
+func TestServerRequests(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -51,7 +51,8 @@ func TestReverse(t *testing.T) {
 	}
 }
 
-// TestProgress: a process tells of its own call only, and only while it works on it.
+// TestProgress: a worker can send progress for its own call only, and only while the call
+// is open.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -68,8 +69,8 @@ func TestProgress(t *testing.T) {
 	p.nothing()
 }
 
-// TestWithdrawn: a process may take its question back.
-func TestWithdrawn(t *testing.T) {
+// TestCancelledServerRequest: a worker cancels its request to the client.
+func TestCancelledServerRequest(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
 	p.greet()
@@ -81,9 +82,9 @@ func TestWithdrawn(t *testing.T) {
 	p.nothing()
 }
 
-// TestGoneAsking: the questions of a process that is gone are taken back for it, and
-// answers that still come do nobody harm.
-func TestGoneAsking(t *testing.T) {
+// TestServerRequestOfDeadWorker: open requests of a worker that is gone are cancelled.
+// Late answers to them do no harm.
+func TestServerRequestOfDeadWorker(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, nil)
@@ -109,9 +110,9 @@ func TestGoneAsking(t *testing.T) {
 	}
 }
 
-// TestSpoiltReplies: a process hears of an answer of the client that cannot be passed
-// on.
-func TestSpoiltReplies(t *testing.T) {
+// TestUnusableReplies: a worker gets an error for an answer of the client that cannot be
+// passed on.
+func TestUnusableReplies(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.Profile.Limits.MessageMB = 1 })
 	p.greet()
@@ -126,7 +127,7 @@ func TestSpoiltReplies(t *testing.T) {
 	p.nothing()
 }
 
-// TestLongID: a process cannot have us keep much by what it calls its requests.
+// TestLongID: the ids that a worker gives its requests are bounded.
 func TestLongID(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
@@ -139,9 +140,9 @@ func TestLongID(t *testing.T) {
 	p.nothing()
 }
 
-// TestManyQuestions: a process that asks without end leaves the others room, and has
-// room again when it was answered.
-func TestManyQuestions(t *testing.T) {
+// TestManyServerRequests: a worker that asks without end leaves room for others, and gets
+// room again after answers.
+func TestManyServerRequests(t *testing.T) {
 	t.Parallel()
 	s := idleSession(t, Session{}, Stateless{})
 	pass := func(w *worker, id int) bool {

@@ -16,8 +16,8 @@ import (
 
 func newShop() *fleet { return &fleet{servers: map[string]string{"": "shop"}} }
 
-// Each call has a process that has never seen another, and the answer keeps the
-// client's id and bytes.
+// TestFreshProcessForEachCall: each call has a worker that has seen no other call, and the
+// answer keeps the client's id and bytes.
 func TestFreshProcessForEachCall(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -50,7 +50,7 @@ func TestFreshProcessForEachCall(t *testing.T) {
 	}
 }
 
-// TestNothingStarts: the exit status tells when no process could be started at all.
+// TestNothingStarts: the exit status says that no process could be started at all.
 func TestNothingStarts(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -67,8 +67,9 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-// TestGone: when the client is gone in the middle of 8 calls, so is everything else.
-func TestGone(t *testing.T) {
+// TestClientLeavesDuringCalls: when the client leaves during 8 calls, every process ends.
+// It sends SIGTERM to this process, so it must not run beside other tests.
+func TestClientLeavesDuringCalls(t *testing.T) {
 	for name, leave := range map[string]func(*play){
 		"ctx":     func(p *play) { p.cancel() },
 		"SIGTERM": func(p *play) { syscall.Kill(syscall.Getpid(), syscall.SIGTERM) },
@@ -117,9 +118,9 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneStubborn: a process that has no reason to end is not waited for when the
-// client has left.
-func TestGoneStubborn(t *testing.T) {
+// TestShutdownDoesNotWait: when the client has left, a worker that does not end by itself
+// is not waited for.
+func TestShutdownDoesNotWait(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.exitGrace = time.Hour })
@@ -138,7 +139,7 @@ func TestGoneStubborn(t *testing.T) {
 	}
 }
 
-// TestClosedAtOnce: who writes calls and closes gets all of the answers.
+// TestClosedAtOnce: a client that writes its calls and closes stdin gets all answers.
 func TestClosedAtOnce(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), atMost(3))
@@ -156,9 +157,8 @@ func TestClosedAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnread: a client that does not read what it is sent keeps nobody from leaving,
-// whatever is still to be said to it.
-func TestUnread(t *testing.T) {
+// TestClientLeavesUnread: a client that has not read its answers can leave.
+func TestClientLeavesUnread(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*play){
 		"ctx":   func(p *play) { p.cancel() },
@@ -222,8 +222,8 @@ func (d denying) Denials() (all []confine.Denial) {
 	return all
 }
 
-// TestPastDenialsAreBounded: a session remembers the last 1000 denials of workers that
-// are gone.
+// TestPastDenialsAreBounded: a session keeps the last 1000 denials of workers that are
+// gone.
 func TestPastDenialsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := idleSession(t, Session{}, Stateless{})

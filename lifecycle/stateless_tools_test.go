@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPages: a list in parts is passed as it is, and whole for what depends on it.
+// TestPages: the client gets each page of a list as it is, and the whole list decides
+// about warm workers and warnings.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -34,8 +35,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestUnlisted: a tool that is listed nowhere is asked for once more, and refused then:
-// a server that is less exact about names would run another one.
+// TestUnlisted: a call of a tool that is not listed leads to a request for the list, and
+// is refused if that does not have the tool. A server that reads names loosely would run
+// another one.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -65,7 +67,7 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// TestDieOnList: a server that ends on tools/list is a failure with a reason.
+// TestDieOnList: a server that ends on tools/list leads to a failure with a reason.
 func TestDieOnList(t *testing.T) {
 	t.Parallel()
 	f := newShop()
@@ -81,8 +83,8 @@ func TestDieOnList(t *testing.T) {
 	p.nothing()
 }
 
-// TestManyTools: a server cannot have us remember ever more tools, nor ask for each
-// whether it has spares.
+// TestManyTools: the tools that are remembered are bounded, and so are those with warm
+// workers.
 func TestManyTools(t *testing.T) {
 	t.Parallel()
 	s := idleSession(t, Session{}, Stateless{Warm: func(tool string) int { return strings.Count(tool, "echo") }})

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestMute: a process that has closed its stdout answers nothing any more, and nobody
-// waits for it.
-func TestMute(t *testing.T) {
+// TestWorkerClosesStdout: a worker that has closed its stdout can answer nothing, and its
+// call fails.
+func TestWorkerClosesStdout(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	p := beginStateless(t, f, atMost(1))
@@ -22,8 +22,9 @@ func TestMute(t *testing.T) {
 	has(t, p.nothing(), "has closed its stdout")
 }
 
-// TestStuffed: a process that asks for more than it reads gives back its slot.
-func TestStuffed(t *testing.T) {
+// TestWorkerAsksWithoutReading: a worker that sends requests and reads no answers is
+// killed, and its slot is free again.
+func TestWorkerAsksWithoutReading(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(tool string, _ int) string {
@@ -42,8 +43,8 @@ func TestStuffed(t *testing.T) {
 	has(t, p.nothing(), `tool "never" does not read the answers to its requests; it was ended`)
 }
 
-// TestNoLineEnd: a last line without an end reaches a process that waits for one, and
-// so does its answer the client.
+// TestNoLineEnd: a last line without a newline reaches a worker that waits for one, and
+// the worker's last answer reaches the client.
 func TestNoLineEnd(t *testing.T) {
 	t.Parallel()
 	f := newShop()

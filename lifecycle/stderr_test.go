@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestErrQueue: whatever the sizes of the writes, lines arrive whole or are
-// counted, and nobody waits.
-func TestErrQueue(t *testing.T) {
+// TestStderrQueue: whatever the sizes of the writes are, lines arrive whole or are
+// counted, and no write waits.
+func TestStderrQueue(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {
 		r, w, err := os.Pipe()
@@ -61,8 +61,8 @@ func TestErrQueue(t *testing.T) {
 	}
 }
 
-// TestErrQueueGivesUp: a client that never reads does not keep us.
-func TestErrQueueGivesUp(t *testing.T) {
+// TestStderrQueueGivesUp: close does not wait for a client that does not read.
+func TestStderrQueueGivesUp(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
