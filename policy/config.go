@@ -1,19 +1,9 @@
 package policy
 
 import (
-	"sort"
 	"strconv"
 	"strings"
 )
-
-func SortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
 
 // validName tells whether a server can have this name: it becomes a directory
 // name and a word on command lines.
@@ -37,13 +27,4 @@ func SplitWhere(w string) (file string, line int) {
 		}
 	}
 	return w, 0
-}
-
-// last returns the later of two scalars, the earlier where the later is absent.
-func Last[T comparable](earlier, later T) T {
-	var absent T
-	if later == absent {
-		return earlier
-	}
-	return later
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -224,7 +225,7 @@ func folded(s string) string {
 	}
 	names := strings.Split(s, "/")
 	for i, name := range names {
-		names[i] = Last(name, strings.TrimRight(name, ". "))
+		names[i] = cmp.Or(strings.TrimRight(name, ". "), name)
 	}
 	return strings.Join(names, "/")
 }

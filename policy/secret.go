@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -183,7 +184,7 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 			}
 		}
 	}
-	for _, name := range SortedKeys(at) {
+	for _, name := range slices.Sorted(maps.Keys(at)) {
 		out = append(out, at[name])
 	}
 	return out, ps

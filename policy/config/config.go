@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -98,7 +100,7 @@ const (
 func (s *Server) IsStateful() bool { return s.Stateful == nil || *s.Stateful }
 
 // ServerNames lists the configured servers, sorted.
-func (c *Config) ServerNames() []string { return policy.SortedKeys(c.Servers) }
+func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
 
 // overlay joins a later layer onto c (docs/reference.md "Layers"): single values
 // are replaced, rules append unless a strategy says otherwise.
@@ -107,7 +109,7 @@ func (c *Config) overlay(later *Config) {
 		c.Version = later.Version
 	}
 	c.Files = append(c.Files, later.Files...)
-	for _, name := range policy.SortedKeys(later.Servers) {
+	for _, name := range slices.Sorted(maps.Keys(later.Servers)) {
 		if c.Servers == nil {
 			c.Servers = map[string]*Server{}
 		}
@@ -119,18 +121,18 @@ func (c *Config) overlay(later *Config) {
 }
 
 func (s *Server) overlay(l *Server) {
-	s.Command = policy.Last(s.Command, l.Command)
-	s.Workspace = policy.Last(s.Workspace, l.Workspace)
-	s.Home = policy.Last(s.Home, l.Home)
-	s.Roots = policy.Last(s.Roots, l.Roots)
-	s.Advertise = policy.Last(s.Advertise, l.Advertise)
-	s.Description = policy.Last(s.Description, l.Description)
-	s.Where = policy.Last(s.Where, l.Where)
-	s.Stateful = policy.Last(s.Stateful, l.Stateful)
-	s.StartupTimeoutSecs = policy.Last(s.StartupTimeoutSecs, l.StartupTimeoutSecs)
-	s.CallTimeoutSecs = policy.Last(s.CallTimeoutSecs, l.CallTimeoutSecs)
-	s.Warm = policy.Last(s.Warm, l.Warm)
-	s.MaxConcurrentCalls = policy.Last(s.MaxConcurrentCalls, l.MaxConcurrentCalls)
+	s.Command = cmp.Or(l.Command, s.Command)
+	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
+	s.Home = cmp.Or(l.Home, s.Home)
+	s.Roots = cmp.Or(l.Roots, s.Roots)
+	s.Advertise = cmp.Or(l.Advertise, s.Advertise)
+	s.Description = cmp.Or(l.Description, s.Description)
+	s.Where = cmp.Or(l.Where, s.Where)
+	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
+	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
+	s.CallTimeoutSecs = cmp.Or(l.CallTimeoutSecs, s.CallTimeoutSecs)
+	s.Warm = cmp.Or(l.Warm, s.Warm)
+	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
 	// Arguments belong to a command: appending a second list to the first
 	// would build a command line that nobody wrote.
 	s.Arguments = join(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
@@ -143,7 +145,7 @@ func (s *Server) overlay(l *Server) {
 		}
 		s.Access.overlay(l.Access)
 	}
-	for _, name := range policy.SortedKeys(l.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(l.Tools)) {
 		if s.Tools == nil {
 			s.Tools = map[string]*Tool{}
 		}
@@ -152,8 +154,8 @@ func (s *Server) overlay(l *Server) {
 			t = &Tool{Name: name}
 			s.Tools[name] = t
 		}
-		t.Where = policy.Last(t.Where, lt.Where)
-		t.Warm = policy.Last(t.Warm, lt.Warm)
+		t.Where = cmp.Or(lt.Where, t.Where)
+		t.Warm = cmp.Or(lt.Warm, t.Warm)
 		if lt.Access != nil {
 			if t.Access == nil {
 				t.Access = &Access{}
@@ -164,7 +166,7 @@ func (s *Server) overlay(l *Server) {
 }
 
 func (a *Access) overlay(l *Access) {
-	a.Where, a.onlyRefuses = policy.Last(a.Where, l.Where), l.onlyRefuses
+	a.Where, a.onlyRefuses = cmp.Or(l.Where, a.Where), l.onlyRefuses
 	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = join(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
@@ -180,13 +182,13 @@ func (a *Access) overlay(l *Access) {
 }
 
 func (t *LimitsTable) overlay(l LimitsTable) {
-	t.MemoryMB = policy.Last(t.MemoryMB, l.MemoryMB)
-	t.Processes = policy.Last(t.Processes, l.Processes)
-	t.OpenFiles = policy.Last(t.OpenFiles, l.OpenFiles)
-	t.FileSizeMB = policy.Last(t.FileSizeMB, l.FileSizeMB)
-	t.MessageMB = policy.Last(t.MessageMB, l.MessageMB)
-	t.NetOutMB = policy.Last(t.NetOutMB, l.NetOutMB)
-	t.Connections = policy.Last(t.Connections, l.Connections)
+	t.MemoryMB = cmp.Or(l.MemoryMB, t.MemoryMB)
+	t.Processes = cmp.Or(l.Processes, t.Processes)
+	t.OpenFiles = cmp.Or(l.OpenFiles, t.OpenFiles)
+	t.FileSizeMB = cmp.Or(l.FileSizeMB, t.FileSizeMB)
+	t.MessageMB = cmp.Or(l.MessageMB, t.MessageMB)
+	t.NetOutMB = cmp.Or(l.NetOutMB, t.NetOutMB)
+	t.Connections = cmp.Or(l.Connections, t.Connections)
 }
 
 func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {

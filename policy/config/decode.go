@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -88,10 +90,10 @@ func (d *decoder) table(n *node, key string, known fields) {
 		message := "is not a known key"
 		if instead := foreignKey(key, name, child); instead != "" {
 			message += "; " + instead
-		} else if near := Nearest(name, policy.SortedKeys(known)); near != "" {
+		} else if near := Nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		} else {
-			message += "; known here: " + strings.Join(policy.SortedKeys(known), ", ")
+			message += "; known here: " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 		}
 		d.add(child, full, "%s %s", full, message)
 	}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -17,7 +19,7 @@ func (c *Config) Encode() []byte {
 	if c.Servers != nil && len(c.Servers) == 0 {
 		e.line("[servers]")
 	}
-	for _, name := range policy.SortedKeys(c.Servers) {
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		e.server(c.Servers[name])
 	}
 	return []byte(e.String())
@@ -85,7 +87,7 @@ func (e *encoder) server(s *Server) {
 	if s.Tools != nil && len(s.Tools) == 0 {
 		e.header("[%s]", key+".tools")
 	}
-	for _, name := range policy.SortedKeys(s.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		tool := key + ".tools." + policy.BareOrQuoted(name)
 		e.header("[%s]", tool)
 		e.number("warm", s.Tools[name].Warm)
@@ -135,7 +137,7 @@ func (e *encoder) access(key string, a *Access) {
 	if a.Commands != nil && len(a.Commands) == 0 {
 		e.header("[%s]", key+".commands")
 	}
-	for _, name := range policy.SortedKeys(a.Commands) {
+	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
 		r := a.Commands[name]
 		e.header("[%s]", key+".commands."+policy.BareOrQuoted(name))
 		if r.Args != nil {

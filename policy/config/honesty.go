@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -28,7 +30,7 @@ func (s *Server) validate() policy.Problems {
 // (docs/reference.md "Stateful and stateless").
 func (s *Server) honest(key string) (ps policy.Problems) {
 	if s.IsStateful() {
-		for _, name := range policy.SortedKeys(s.Tools) {
+		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 			a := s.Tools[name].Access
 			if !a.declared() {
 				continue
@@ -45,7 +47,7 @@ func (s *Server) honest(key string) (ps policy.Problems) {
 	if s.Access.declared() {
 		table := key + ".access"
 		tool := "TOOL"
-		if names := policy.SortedKeys(s.Tools); len(names) > 0 {
+		if names := slices.Sorted(maps.Keys(s.Tools)); len(names) > 0 {
 			tool = policy.BareOrQuoted(names[0])
 		}
 		file, line := policy.SplitWhere(s.Access.Where)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 	for _, name := range append([]string{server}, names...) {
 		s := c.Servers[name]
 		processes := []string{""}
-		for _, t := range policy.SortedKeys(s.Tools) {
+		for _, t := range slices.Sorted(maps.Keys(s.Tools)) {
 			if !s.IsStateful() && s.Tools[t].Access.declared() {
 				processes = append(processes, t)
 			}
@@ -99,7 +100,7 @@ func (s *Server) process(tool string) *policy.Policy {
 		p.Sensitive = slices.Clone(access.SensitivePaths)
 		if access.Commands != nil {
 			p.Commands = []policy.CommandRule{}
-			for _, name := range policy.SortedKeys(access.Commands) {
+			for _, name := range slices.Sorted(maps.Keys(access.Commands)) {
 				p.Commands = append(p.Commands, access.Commands[name])
 			}
 		}
@@ -113,7 +114,7 @@ func (c *Config) Declared(server string) []string {
 	if s == nil {
 		return nil
 	}
-	return policy.SortedKeys(s.Tools)
+	return slices.Sorted(maps.Keys(s.Tools))
 }
 
 // policy fills in everything but the access rules.
@@ -175,7 +176,7 @@ func (s *Server) idle() (ws []policy.Warning) {
 	if s.MaxConcurrentCalls != nil {
 		add("max_concurrent_calls", s.Where)
 	}
-	for _, name := range policy.SortedKeys(s.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {
 			add("tools."+policy.BareOrQuoted(name)+".warm", t.Where)
 		}

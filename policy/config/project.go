@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,7 +134,7 @@ func (s *Server) grants() (out []string) {
 		out = append(out, "variable "+v.Name)
 	}
 	out = append(out, s.Access.grants("")...)
-	for _, name := range policy.SortedKeys(s.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		out = append(out, s.Tools[name].Access.grants("tool "+name+": ")...)
 	}
 	for _, l := range s.Limits.each() {
@@ -233,7 +234,7 @@ type LayerGrant struct {
 // LayerGrants lists what the content of one file grants by itself, without other layers.
 func LayerGrants(data []byte, file string) (all []LayerGrant) {
 	layer, _ := decodeLayer(data, file)
-	for _, name := range policy.SortedKeys(layer.Servers) {
+	for _, name := range slices.Sorted(maps.Keys(layer.Servers)) {
 		s := layer.Servers[name]
 		g := LayerGrant{Server: name, Gets: s.grants(), Arguments: s.Arguments}
 		if s.Command != "" {
@@ -244,7 +245,7 @@ func LayerGrants(data []byte, file string) (all []LayerGrant) {
 			g.Gets = append(g.Gets, byDefault)
 		}
 		g.Gets = append(g.Gets, s.Access.outside()...)
-		for _, tool := range policy.SortedKeys(s.Tools) {
+		for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
 			a := s.Tools[tool].Access
 			if a.declared() && !a.replaces() {
 				g.Gets = append(g.Gets, "tool "+tool+": "+byDefault)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -186,7 +188,7 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	}
 	var b strings.Builder
 	b.WriteString("# Written by mcp-jail trust: project files and the SHA-256 that was accepted.\nversion = 1\n\n[trusted]\n")
-	for _, name := range policy.SortedKeys(accepted) {
+	for _, name := range slices.Sorted(maps.Keys(accepted)) {
 		fmt.Fprintf(&b, "%s = %s\n", policy.TomlString(name), policy.TomlString(accepted[name]))
 	}
 	store, err := s.path()

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,7 +70,7 @@ func (b *builder) parts(c *commands) []policy.Part {
 		}
 	}
 	var out []policy.Part
-	for _, p := range policy.SortedKeys(work) {
+	for _, p := range slices.Sorted(maps.Keys(work)) {
 		out = append(out, policy.Part{Path: p, Work: work[p]})
 	}
 	return out

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -114,7 +115,7 @@ func (c *commands) locate(command string) (string, error) {
 		}
 		reason := c.executable(p)
 		if reason != "" {
-			found = policy.Last(p+" "+reason, found) // the first one is what the user means
+			found = cmp.Or(found, p+" "+reason) // the first one is what the user means
 			continue
 		}
 		real, err := c.unshim(p, c.path[i+1:])

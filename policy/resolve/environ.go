@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -41,7 +42,7 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 	}
 	set("PATH", b.visiblePath(out, c), minimal, false)
 
-	names := policy.SortedKeys(host)
+	names := slices.Sorted(maps.Keys(host))
 	for _, name := range names {
 		rule, ok := policy.MatchEnv(b.p.Env, name)
 		switch {
@@ -86,7 +87,7 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 		withoutRegistry(out.Net, env)
 	}
 	set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
-	for _, name := range policy.SortedKeys(env) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
 		out.Env = append(out.Env, env[name])
 	}
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -43,7 +44,7 @@ func (b *builder) folded(unprotected []string) []policy.Folded {
 		add(u)
 	}
 	var out []policy.Folded
-	for _, p := range policy.SortedKeys(found) {
+	for _, p := range slices.Sorted(maps.Keys(found)) {
 		out = append(out, found[p])
 	}
 	return out

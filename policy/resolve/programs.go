@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 func (b *builder) commands(out *policy.Profile) *commands {
-	work := policy.Last(b.h.Dir, out.Workspace)
+	work := cmp.Or(out.Workspace, b.h.Dir)
 	dir := work
 	if b.p.InPlace {
 		dir = b.h.Dir // as a shell reads it

@@ -1,8 +1,11 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -85,7 +88,7 @@ func (b *builder) spaceOf(p *policy.Policy) string {
 	other := &builder{p: p, h: b.h, f: b.f, builtin: b.builtin}
 	space, err := other.workspace()
 	if err != nil {
-		space, _ = b.expand(policy.Last(".", p.Workspace), b.h.Dir)
+		space, _ = b.expand(cmp.Or(p.Workspace, "."), b.h.Dir)
 	}
 	return space
 }
@@ -103,7 +106,7 @@ func (b *builder) writer(path string, rights policy.Rights) (policy.Writer, bool
 // inside finds what may write to a canonical path, or to something in it.
 func (b *builder) inside(dir string, rights policy.Rights) (policy.Writer, bool) {
 	for _, w := range b.reach.Writers {
-		for _, at := range policy.SortedKeys(w.Places) {
+		for _, at := range slices.Sorted(maps.Keys(w.Places)) {
 			if w.Places[at].Rights&rights != 0 && policy.Within(at, dir) {
 				return policy.Writer{Who: w.Who, Rule: w.Places[at].Rule}, true
 			}

@@ -3,6 +3,7 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err := policy.Conflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	for _, u := range policy.SortedKeys(b.absent) {
+	for _, u := range slices.Sorted(maps.Keys(b.absent)) {
 		// What lies in a part that turned out read-only cannot be made anyway.
 		if e, ok := b.find(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
 			out.Unprotected = append(out.Unprotected, u)
@@ -311,7 +312,7 @@ func (b *builder) visibleLinks(out *policy.Profile) []policy.Link {
 		}
 	}
 	links := []policy.Link{}
-	for _, p := range policy.SortedKeys(at) {
+	for _, p := range slices.Sorted(maps.Keys(at)) {
 		links = append(links, policy.Link{Path: p, Target: at[p]})
 	}
 	return links

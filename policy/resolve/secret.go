@@ -2,6 +2,8 @@ package resolve
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -28,7 +30,7 @@ func (b *builder) secrets(out *policy.Profile, host map[string]string, env map[s
 			b.warn("secret-variable", rule.Where, "the variable %s is a secret (%s): the server gets the placeholder in spite of the rule that forwards it", s.Env, s.Where)
 		}
 		value := host[s.Env]
-		for _, name := range policy.SortedKeys(env) {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
 			if s.File == "" && s.Command == nil && env[name].Value == value {
 				b.warn("secret-copy", env[name].Rule, "the variable %s has the same value as the secret %s, and is forwarded", name, s.Env)
 			}

@@ -1,12 +1,12 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -60,7 +60,7 @@ func TestSecretCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			host := func(h *hostfs.Host) {
-				h.Environ = append(h.Environ, "PATH="+policy.Last("/usr/bin:relative", tt.path), "LD_LIBRARY_PATH=/opt:/home/u/grant/lib", "PYTHONPATH=/opt", "EDITOR=/home/u/grant/ed", "PROJECT=/home/u/grant", "AWS_CONFIG_FILE=/home/u/grant/aws")
+				h.Environ = append(h.Environ, "PATH="+cmp.Or(tt.path, "/usr/bin:relative"), "LD_LIBRARY_PATH=/opt:/home/u/grant/lib", "PYTHONPATH=/opt", "EDITOR=/home/u/grant/ed", "PROJECT=/home/u/grant", "AWS_CONFIG_FILE=/home/u/grant/aws")
 			}
 			p, _, err := resolveFake(t, newFake(aSystem, files), api+`{ env = "T", command = [`+tt.command+`] }`+rules, host)
 			var re *RuleError

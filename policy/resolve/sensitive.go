@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func (b *builder) hideCache(dir string) {
 }
 
 func (b *builder) workspaceOrDir() string {
-	abs, _ := b.expand(policy.Last(".", b.p.Workspace), b.h.Dir)
+	abs, _ := b.expand(cmp.Or(b.p.Workspace, "."), b.h.Dir)
 	return abs
 }
 

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -14,7 +15,7 @@ import (
 // without one (docs/policy.md "Default and explicit policy").
 func (b *builder) workspace() (string, error) {
 	written := b.p.Workspace
-	abs, _ := b.expand(policy.Last(".", written), b.h.Dir)
+	abs, _ := b.expand(cmp.Or(written, "."), b.h.Dir)
 	at, err := b.f.Find(abs)
 	which := ""
 	if written != abs {
