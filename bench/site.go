@@ -184,7 +184,7 @@ func (s *site) profile(argv []string) (*policy.Profile, error) {
 		return nil, err
 	}
 	host.Dir, host.Executable = s.workspace, s.jail
-	p, err := config.InPlace(config.InPlaceOptions{Command: argv})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: argv})
 	if err != nil {
 		return nil, err
 	}

@@ -46,14 +46,14 @@ func (p cgroupPlace) by(file string) string {
 // writable tells whether the server, in any of its processes, could write the files of
 // its own cgroup, or talk to its manager. No limit holds then: it would raise it, or leave.
 func (p cgroupPlace) writable(profile *policy.Profile) bool {
-	if p.Manager != "" && (profile.RightsAt(p.Manager) != 0 || profile.Named(p.Manager, policy.AllRights)) {
+	if p.Manager != "" && (profile.RightsAt(p.Manager) != 0 || profile.HasRuleFor(p.Manager, policy.AllRights)) {
 		return true
 	}
 	for _, dir := range []string{p.Parent, p.Root} {
 		if dir == "" {
 			continue
 		}
-		if _, ok := profile.Writer(dir, policy.Write); ok || profile.Named(dir, policy.Write) {
+		if _, ok := profile.Writer(dir, policy.Write); ok || profile.HasRuleFor(dir, policy.Write) {
 			return true
 		}
 	}

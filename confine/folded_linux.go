@@ -14,7 +14,7 @@ type inode struct{ dev, ino uint64 }
 
 // foldedObjects are the objects that are found under several spellings, with the one
 // that the profile has.
-func foldedObjects(names []policy.Folded) map[inode]string {
+func foldedObjects(names []policy.FoldedName) map[inode]string {
 	m := make(map[inode]string, len(names))
 	for _, f := range names {
 		if f.ID.Ino != 0 {
@@ -44,7 +44,7 @@ func (v *supervisor) spelled(full string, fd int) string {
 			return known + full[len(p):]
 		}
 	}
-	return v.profile.Spelled(full)
+	return v.profile.CanonicalSpelling(full)
 }
 
 // where is the path of a place, as it is judged.

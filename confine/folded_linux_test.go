@@ -97,7 +97,7 @@ func runFold(argv []string) {
 // foldedProfile resolves rules for a directory as they are for a real start.
 func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Profile {
 	t.Helper()
-	p, err := config.InPlace(config.InPlaceOptions{Command: []string{testBinary}, Write: []string{dir}})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{testBinary}, Write: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

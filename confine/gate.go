@@ -108,7 +108,7 @@ func (c *compiler) within(path string) bool {
 func gateRules(rules []policy.NetRule) []policy.NetRule {
 	var out []policy.NetRule
 	for _, r := range rules {
-		if r.Terminates() {
+		if r.NeedsInterception() {
 			if !r.Allow {
 				continue
 			}

@@ -104,7 +104,7 @@ func TestJailProtectedNames(t *testing.T) {
 // mounted, so no real jail has one.
 func supervises(p *policy.Profile, name string) error {
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	if p.Guards(policy.OpCreate, name) {
+	if p.Protects(policy.OpCreate, name) {
 		return fmt.Errorf("%s is guarded although a rule names it", name)
 	}
 	return nil

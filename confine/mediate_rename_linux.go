@@ -91,7 +91,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 		if errno := v.keepsRights(to, from); errno != 0 {
 			return errno
 		}
-		if v.profile.Emerges(src, dst) || v.profile.Emerges(dst, src) {
+		if v.profile.EntersProtected(src, dst) || v.profile.EntersProtected(dst, src) {
 			return unix.EXDEV // it could not be taken back: see keepBack
 		}
 	}
@@ -107,7 +107,7 @@ func (v *supervisor) rename(r *request, from, to *place) syscall.Errno {
 // old name is taken by now, a new one is found beside it.
 func (v *supervisor) keepBack(r *request, from, to *place, src string) syscall.Errno {
 	dst, errno := v.where(to)
-	if errno == 0 && to.holds("") && !v.profile.Emerges(src, dst) {
+	if errno == 0 && to.holds("") && !v.profile.EntersProtected(src, dst) {
 		return 0
 	}
 	if errno == 0 && v.profile.MediateRename(src, dst, to.holds) == policy.Granted {
@@ -136,7 +136,7 @@ func (v *supervisor) keepsRights(from, to *place) syscall.Errno {
 		return errno
 	}
 	dst, errno := v.where(to)
-	if errno == 0 && v.profile.Gains(src, dst) {
+	if errno == 0 && v.profile.WidensRights(src, dst) {
 		errno = unix.EXDEV
 	}
 	return errno
@@ -155,7 +155,7 @@ func (v *supervisor) keepsShut(r *request, source int, dst string) syscall.Errno
 		v.ledger.refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if v.alone && v.profile.Gains(src, dst) {
+	if v.alone && v.profile.WidensRights(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

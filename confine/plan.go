@@ -89,7 +89,7 @@ func (c *compiler) holds(axis policy.Axis, by, format string, args ...any) {
 
 func (c *compiler) filesystem(o *order) {
 	var gaps []Gap
-	o.Mounts, gaps = compileMounts(c.p.Distinct(), c.f.Copies.Answer != No)
+	o.Mounts, gaps = compileMounts(c.p.MinimalEntries(), c.f.Copies.Answer != No)
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	if c.f.LandlockABI < 1 {
 		c.gap(Gap{

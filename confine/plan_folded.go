@@ -9,8 +9,8 @@ import (
 )
 
 // passed tells that there are names that another spelling leads past the mount of.
-func passed(names []policy.Folded) bool {
-	return slices.ContainsFunc(names, func(f policy.Folded) bool { return f.Passed })
+func passed(names []policy.FoldedName) bool {
+	return slices.ContainsFunc(names, func(f policy.FoldedName) bool { return f.BypassesMount })
 }
 
 // passedBy says what does not hold where a filesystem finds names under other spellings
@@ -20,13 +20,13 @@ func passed(names []policy.Folded) bool {
 func (c *compiler) passedBy() {
 	var hidden, executable, narrower []string
 	for _, e := range c.p.Entries {
-		i := slices.IndexFunc(c.p.Folded, func(f policy.Folded) bool { return f.Passed && policy.Within(e.Path, f.Path) })
+		i := slices.IndexFunc(c.p.Folded, func(f policy.FoldedName) bool { return f.BypassesMount && policy.Within(e.Path, f.Path) })
 		if i < 0 {
 			continue
 		}
 		what := e.Path
-		if f := c.p.Folded[i]; f.Other != "" {
-			what += " (as " + f.Other + e.Path[len(f.Path):] + ")"
+		if f := c.p.Folded[i]; f.OtherSpelling != "" {
+			what += " (as " + f.OtherSpelling + e.Path[len(f.Path):] + ")"
 		}
 		around, ok := c.p.Find(path.Dir(e.Path))
 		taken := around.Rights &^ e.Rights

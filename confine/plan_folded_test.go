@@ -16,7 +16,7 @@ func TestPlanFolded(t *testing.T) {
 		p := planProfile()
 		entry := func(path string, rights policy.Rights) {
 			p.Entries = append(p.Entries, policy.Entry{Path: path, Named: path, Kind: policy.KindFile, Rights: rights, Origin: policy.OriginRule, Rule: "path = " + path})
-			p.Folded = append(p.Folded, policy.Folded{Path: path, ID: policy.FileID{Dev: 1, Ino: 2}, Other: strings.ToUpper(path), Passed: passed})
+			p.Folded = append(p.Folded, policy.FoldedName{Path: path, ID: policy.FileID{Dev: 1, Ino: 2}, OtherSpelling: strings.ToUpper(path), BypassesMount: passed})
 		}
 		p.Entries = append(p.Entries, policy.Entry{Path: "/fold", Named: "/fold", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule, Rule: "path = /fold"})
 		entry("/fold/hidden", 0)

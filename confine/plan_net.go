@@ -69,7 +69,7 @@ func (c *compiler) unseenRequests(why, fix string) {
 func requestsOf(rules []policy.NetRule) string {
 	var hosts []string
 	for _, r := range rules {
-		if r.Terminates() && !slices.Contains(hosts, r.Host) {
+		if r.NeedsInterception() && !slices.Contains(hosts, r.Host) {
 			hosts = append(hosts, r.Host)
 		}
 	}

@@ -36,7 +36,7 @@ func jailOwn(o *order) []policy.Entry {
 }
 
 func (c *compiler) landlock(o *order) landlockInput {
-	return landlockInput{ABI: c.f.LandlockABI, Entries: c.p.Distinct(), Own: jailOwn(o), Programs: c.p.Programs}
+	return landlockInput{ABI: c.f.LandlockABI, Entries: c.p.MinimalEntries(), Own: jailOwn(o), Programs: c.p.Programs}
 }
 
 // ruleset compiles the profile for Landlock and names, as gaps, the rights that

@@ -38,7 +38,7 @@ var systemBundles = []string{
 // asksForRequests tells whether rules depend on what is asked of a host, and not only
 // on which it is.
 func asksForRequests(rules []policy.NetRule) bool {
-	return slices.ContainsFunc(rules, policy.NetRule.Terminates)
+	return slices.ContainsFunc(rules, policy.NetRule.NeedsInterception)
 }
 
 // terminate compiles for rules about requests.

@@ -30,7 +30,7 @@ type order struct {
 	Hooks       []byte
 	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
 	Unprotected []string
-	Folded      []policy.Folded
+	Folded      []policy.FoldedName
 	Making      landlockRules // of the init's workers, where it is not Landlock
 	Programs    []string
 	AnyProgram  bool // Programs is no list
@@ -233,11 +233,11 @@ func (c *codec) fields(o *order) {
 		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
 	})
 	list(c, &o.Unprotected, c.str)
-	list(c, &o.Folded, func(f *policy.Folded) {
+	list(c, &o.Folded, func(f *policy.FoldedName) {
 		c.str(&f.Path)
 		c.id(&f.ID)
-		c.str(&f.Other)
-		c.bool(&f.Passed)
+		c.str(&f.OtherSpelling)
+		c.bool(&f.BypassesMount)
 	})
 	list(c, &o.Programs, c.str)
 	c.bool(&o.AnyProgram)

@@ -48,7 +48,7 @@ func (a *analyzer) attributeVariable(sure Attribution, name, cause string) findi
 // loaderWarning returns a warning for variables that programs rarely need and that
 // loaders, shells and interpreters obey.
 func loaderWarning(name string) string {
-	if !policy.Dangerous(name) {
+	if !policy.IsDangerousVariable(name) {
 		return ""
 	}
 	return name + " chooses what code programs load or start"

@@ -50,7 +50,7 @@ func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
 	if here == absent && missing == policy.Read && ref.want == 0 && ref.fault == faultRefused && a.allows(policy.OpCreate, path) {
 		missing |= policy.Write // the server creates the file and also opens it for reading
 	}
-	if e, _ := a.profile.Find(path); e.Rule == policy.Unsearched {
+	if e, _ := a.profile.Find(path); e.Rule == policy.UnsearchableRule {
 		return a.notRefused(path) // the host does not let its user in either
 	}
 	if here == absent && (missing&policy.Write == 0 || ref.isConnect || a.isForeignPath(path)) {

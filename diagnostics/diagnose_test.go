@@ -197,7 +197,7 @@ func TestCauseElsewhere(t *testing.T) {
 		{"a directory that the host does not let its user look into", "ls: cannot open directory 'src': Permission denied", func(ev *Evidence) {
 			for i, e := range ev.Profile.Entries {
 				if e.Path == "/home/u/work/src" {
-					ev.Profile.Entries[i] = policy.Entry{Path: e.Path, Origin: policy.OriginSensitive, Rule: policy.Unsearched}
+					ev.Profile.Entries[i] = policy.Entry{Path: e.Path, Origin: policy.OriginSensitive, Rule: policy.UnsearchableRule}
 				}
 			}
 		}, None, ""},

@@ -11,7 +11,7 @@ import (
 // pathGrant returns the rule for a right on a path, and what else the user has to do. A
 // single rule decides about a path, so the new one repeats the rights that it has already.
 func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
-	if (filepath.Base(path) == ".git" || policy.InGitInternals(path) && a.profile.Guards(policy.OpCreate, path)) && a.exists(path) != present {
+	if (filepath.Base(path) == ".git" || policy.InGitInternals(path) && a.profile.Protects(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
 	}
 	if dir, ok := a.gitDir(path); ok && a.exists(dir) == present {
@@ -89,7 +89,7 @@ func (a *analyzer) isTooWide(dir string) bool {
 // isReserved reports whether path is a protected name that does not exist yet, or leads to
 // one.
 func (a *analyzer) isReserved(path string) bool {
-	return a.profile.Guards(policy.OpCreate, path) || a.isUnprotected(path)
+	return a.profile.Protects(policy.OpCreate, path) || a.isUnprotected(path)
 }
 
 func (a *analyzer) isUnprotected(path string) bool {
@@ -100,7 +100,7 @@ func (a *analyzer) isUnprotected(path string) bool {
 // an existing directory that leads to one.
 func (a *analyzer) isReservedFile(path string) bool {
 	if a.exists(path+"/.") == present {
-		return a.profile.Guards(policy.OpMkdir, path) || a.isUnprotected(path)
+		return a.profile.Protects(policy.OpMkdir, path) || a.isUnprotected(path)
 	}
 	return a.isReserved(path)
 }

@@ -133,10 +133,10 @@ func TestRoundTrip(t *testing.T) {
 
 // TestRoundTripFlags is the same for a server given in place.
 func TestRoundTripFlags(t *testing.T) {
-	options := config.InPlaceOptions{Command: []string{"node"}}
-	in := func(o config.InPlaceOptions) *policy.Profile {
+	options := config.CommandLineOptions{Command: []string{"node"}}
+	in := func(o config.CommandLineOptions) *policy.Profile {
 		t.Helper()
-		p, err := config.InPlace(o)
+		p, err := config.FromCommandLine(o)
 		if err != nil {
 			t.Fatal(err)
 		}

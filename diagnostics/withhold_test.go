@@ -74,7 +74,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 }
 
 // withFlags is the profile of a server in place with more flags.
-func withFlags(o config.InPlaceOptions, flags []string, on hostfs.Host) (*policy.Profile, error) {
+func withFlags(o config.CommandLineOptions, flags []string, on hostfs.Host) (*policy.Profile, error) {
 	for i := 0; i+1 < len(flags); i += 2 {
 		switch value := flags[i+1]; flags[i] {
 		case "--read":
@@ -87,7 +87,7 @@ func withFlags(o config.InPlaceOptions, flags []string, on hostfs.Host) (*policy
 			return nil, fmt.Errorf("flag %s", flags[i])
 		}
 	}
-	p, err := config.InPlace(o)
+	p, err := config.FromCommandLine(o)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func TestWriteForbidden(t *testing.T) {
 		}
 		befores = append(befores, before)
 	}
-	inPlace := config.InPlaceOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
+	inPlace := config.CommandLineOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
 	r := rand.New(rand.NewPCG(20, 16))
 	proposed := 0
 	for range 4000 {
@@ -295,7 +295,7 @@ func TestWriteForbidden(t *testing.T) {
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
 		ev.Profile, ev.Exists = befores[i], exists
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
-			p, err := config.InPlace(inPlace)
+			p, err := config.FromCommandLine(inPlace)
 			if err != nil {
 				t.Fatal(err)
 			}

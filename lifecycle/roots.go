@@ -146,7 +146,7 @@ func rootPath(raw []byte) (string, bool) {
 
 // grantedRoots returns the granted directories inside dir as roots.
 func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
-	for _, granted := range p.Granted(dir) {
+	for _, granted := range p.RootsIn(dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()
 		root := append([]byte(`{"uri":`), jsonString(uri)...)
 		root = append(append(root, `,"name":`...), jsonString(path.Base(granted))...)

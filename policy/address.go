@@ -27,7 +27,7 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) 
 	case decided:
 		return "is refused by a rule", false
 	}
-	if reason = special(addr); reason != "" {
+	if reason = specialAddress(addr); reason != "" {
 		return reason, false
 	}
 	if slices.ContainsFunc(own, func(o netip.Addr) bool { return o.Unmap().WithZone("") == addr.WithZone("") }) {
@@ -44,7 +44,7 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
 	best := -1
 	for _, r := range rules {
-		if r.Host != name && !(local && r.Host == "localhost") || !r.onPort(port) {
+		if r.Host != name && !(local && r.Host == "localhost") || !r.coversPort(port) {
 			continue
 		}
 		if !r.Allow && r.conditional() {
@@ -62,13 +62,13 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 var specials = sync.OnceValue(func() []specialBlock {
 	block := netip.MustParsePrefix
 	return []specialBlock{
-		{block("169.254.169.254/32"), Metadata},
-		{block("169.254.170.2/32"), Metadata},
-		{block("100.100.100.200/32"), Metadata},
-		{block("168.63.129.16/32"), Metadata}, // a public address, which only a cloud's machines reach
-		{block("192.0.0.192/32"), Metadata},
-		{block("fd00:ec2::/32"), Metadata},
-		{block("fd20:ce::254/128"), Metadata},
+		{block("169.254.169.254/32"), ReasonMetadata},
+		{block("169.254.170.2/32"), ReasonMetadata},
+		{block("100.100.100.200/32"), ReasonMetadata},
+		{block("168.63.129.16/32"), ReasonMetadata}, // a public address, which only a cloud's machines reach
+		{block("192.0.0.192/32"), ReasonMetadata},
+		{block("fd00:ec2::/32"), ReasonMetadata},
+		{block("fd20:ce::254/128"), ReasonMetadata},
 		{block("0.0.0.0/8"), unspecified},
 		{block("::/128"), unspecified},
 		{block("127.0.0.0/8"), loopback},
@@ -99,30 +99,30 @@ var specials = sync.OnceValue(func() []specialBlock {
 
 type specialBlock struct {
 	netip.Prefix
-	what string
+	reason string
 }
 
 const (
-	Metadata    = "is where a cloud serves credentials to its machines"
-	unspecified = "is the unspecified address, which leads to the host itself"
-	loopback    = "is the host's loopback"
-	private     = "is a private address"
-	linkLocal   = "is a link-local address"
-	carrier     = "is an address of a carrier's own network"
-	multicast   = "is a multicast address"
-	embedded    = "is an IPv4 address in the form of an IPv6 one"
+	ReasonMetadata = "is where a cloud serves credentials to its machines"
+	unspecified    = "is the unspecified address, which leads to the host itself"
+	loopback       = "is the host's loopback"
+	private        = "is a private address"
+	linkLocal      = "is a link-local address"
+	carrier        = "is an address of a carrier's own network"
+	multicast      = "is a multicast address"
+	embedded       = "is an IPv4 address in the form of an IPv6 one"
 )
 
-// special says what an address is that no name stands for, "" of all others.
+// specialAddress says what an address is that no name stands for, "" of all others.
 // Those for documentation, and 198.18.0.0/15, which resolvers of some tunnels give
 // to every name, lead nowhere near and are no such.
-func special(addr netip.Addr) string {
+func specialAddress(addr netip.Addr) string {
 	if addr.Zone() != "" {
 		return linkLocal
 	}
 	for _, s := range specials() {
 		if s.Contains(addr) { // does not mix families: what is mapped is an IPv6 address
-			return s.what
+			return s.reason
 		}
 	}
 	if b := addr.As16(); addr.Is6() && (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {

@@ -17,7 +17,7 @@ func TestSpecialAddresses(t *testing.T) {
 		"0.0.0.0": unspecified, "0.1.2.3": unspecified, "::": unspecified,
 		"10.0.0.1": private, "172.16.0.0": private, "172.31.255.255": private, "192.168.1.1": private, "fc00::1": private, "fdff::1": private, "fec0::1": private,
 		"169.254.1.1": linkLocal, "fe80::1": linkLocal, "febf::1": linkLocal, "fe80::2%eth0": linkLocal, "2606:4700::1111%eth0": linkLocal,
-		"169.254.169.254": Metadata, "169.254.170.2": Metadata, "100.100.100.200": Metadata, "168.63.129.16": Metadata, "192.0.0.192": Metadata, "fd00:ec2::254": Metadata, "fd20:ce::254": Metadata,
+		"169.254.169.254": ReasonMetadata, "169.254.170.2": ReasonMetadata, "100.100.100.200": ReasonMetadata, "168.63.129.16": ReasonMetadata, "192.0.0.192": ReasonMetadata, "fd00:ec2::254": ReasonMetadata, "fd20:ce::254": ReasonMetadata,
 		"100.64.0.0": "carrier", "100.127.255.255": "carrier", "192.0.0.2": "protocol", "192.88.99.1": "6to4 relay",
 		"224.0.0.251": multicast, "239.255.255.250": multicast, "ff02::1": multicast, "255.255.255.255": "broadcast", "240.0.0.1": "reserved",
 		"::ffff:10.0.0.1": embedded, "::ffff:93.184.215.14": embedded, "::ffff:0:10.0.0.1": embedded, "::10.0.0.1": embedded, "::2": embedded,

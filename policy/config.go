@@ -7,7 +7,7 @@ import (
 
 // validName tells whether a server can have this name: it becomes a directory
 // name and a word on command lines.
-func ValidName(name string) bool {
+func ValidServerName(name string) bool {
 	if name == "" || name[0] == '.' || len(name) > 100 {
 		return false
 	}
@@ -17,10 +17,10 @@ func ValidName(name string) bool {
 }
 
 // where writes a place the way rules carry it.
-func Where(file string, line int) string { return file + ":" + strconv.Itoa(line) }
+func Position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
 // splitWhere is the inverse of where; line is 0 for places that are no file.
-func SplitWhere(w string) (file string, line int) {
+func SplitPosition(w string) (file string, line int) {
 	if i := strings.LastIndexByte(w, ':'); i >= 0 {
 		if n, err := strconv.Atoi(w[i+1:]); err == nil {
 			return w[:i], n

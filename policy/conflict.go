@@ -56,11 +56,11 @@ type Grant struct {
 	Path   string
 	Rights Rights
 	Rule   string
-	Many   bool // other grants have the same rule
+	Shared bool // other grants have the same rule
 }
 
 func (g Grant) label() string {
-	if g.Many {
+	if g.Shared {
 		return g.Rule + " at " + g.Path
 	}
 	return g.Rule
@@ -68,7 +68,7 @@ func (g Grant) label() string {
 
 // conflict finds the first pair that cannot be enforced. grants must be sorted
 // by path, without duplicates.
-func Conflict(grants []Grant) error {
+func FindConflict(grants []Grant) error {
 	at := make(map[string]*Grant, len(grants))
 	for i := range grants {
 		at[grants[i].Path] = &grants[i]
@@ -99,10 +99,10 @@ func Conflict(grants []Grant) error {
 	return nil
 }
 
-// lexicalConflict looks at rules as they are written: those of the workspace,
+// findLexicalConflict looks at rules as they are written: those of the workspace,
 // of the home directory and absolute ones are three trees that only the host
 // can join.
-func lexicalConflict(rules []FsRule) error {
+func findLexicalConflict(rules []FsRule) error {
 	at := map[string]Grant{}
 	for _, r := range rules {
 		p := path.Clean(r.Path)
@@ -118,7 +118,7 @@ func lexicalConflict(rules []FsRule) error {
 		}
 		at[p] = Grant{Path: p, Rights: r.Rights(), Rule: r.Label()}
 	}
-	return Conflict(sortedGrants(at))
+	return FindConflict(sortedGrants(at))
 }
 
 func sortedGrants(at map[string]Grant) []Grant {
@@ -146,8 +146,8 @@ func (r FsRule) Rights() (out Rights) {
 // label names the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
 // flag it came from.
 func (r FsRule) Label() string {
-	if _, line := SplitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + TomlString(r.Path)
+	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + QuoteTOML(r.Path)
 }

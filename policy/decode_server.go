@@ -18,11 +18,11 @@ func CheckPath(path string) error {
 	case len(path) >= 4096:
 		return fmt.Errorf("the path is longer than 4095 bytes")
 	case path[0] == '~' && path != "~" && !strings.HasPrefix(path, "~/"):
-		return fmt.Errorf("%q: only ~/ is understood; write the home directory of another user as an absolute path, and a name that begins with ~ as ./%s", Clip(path), Clip(path))
+		return fmt.Errorf("%q: only ~/ is understood; write the home directory of another user as an absolute path, and a name that begins with ~ as ./%s", Abbreviate(path), Abbreviate(path))
 	case variableIn(path) != "":
-		return fmt.Errorf("%q: variables are not expanded; write ~/ for the home directory, %q for the workspace, and a name that begins with $ as ./%s", Clip(path), ".", Clip(path))
+		return fmt.Errorf("%q: variables are not expanded; write ~/ for the home directory, %q for the workspace, and a name that begins with $ as ./%s", Abbreviate(path), ".", Abbreviate(path))
 	case strings.Contains(path, "**") || strings.HasSuffix(path, "/*") || path == "*":
-		return fmt.Errorf("%q: a path is literal, there are no globs; a rule covers everything below its path already", Clip(path))
+		return fmt.Errorf("%q: a path is literal, there are no globs; a rule covers everything below its path already", Abbreviate(path))
 	}
 	return nil
 }

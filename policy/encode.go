@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-func (r FsRule) Fields() []string {
-	out := []string{"path = " + TomlString(r.Path)}
+func (r FsRule) TOMLFields() []string {
+	out := []string{"path = " + QuoteTOML(r.Path)}
 	flag := func(name string, set bool) {
 		if set {
 			out = append(out, name+" = true")
@@ -25,19 +25,19 @@ func (r FsRule) Fields() []string {
 	return out
 }
 
-func (r NetRule) Fields() []string {
-	out := []string{"host = " + TomlString(r.Host)}
+func (r NetRule) TOMLFields() []string {
+	out := []string{"host = " + QuoteTOML(r.Host)}
 	if r.Scheme != "" {
-		out = append(out, "scheme = "+TomlString(r.Scheme))
+		out = append(out, "scheme = "+QuoteTOML(r.Scheme))
 	}
 	if r.Port != 0 {
 		out = append(out, "port = "+strconv.Itoa(r.Port))
 	}
 	if r.PathPrefix != "" {
-		out = append(out, "path_prefix = "+TomlString(r.PathPrefix))
+		out = append(out, "path_prefix = "+QuoteTOML(r.PathPrefix))
 	}
 	if len(r.Methods) > 0 {
-		out = append(out, "methods = "+TomlStrings(r.Methods))
+		out = append(out, "methods = "+QuoteTOMLList(r.Methods))
 	}
 	secrets := make([]string, len(r.Secrets))
 	for i, s := range r.Secrets {
@@ -55,41 +55,41 @@ func (r NetRule) Fields() []string {
 }
 
 func (s Secret) toml() string {
-	out := "{ env = " + TomlString(s.Env)
+	out := "{ env = " + QuoteTOML(s.Env)
 	if s.File != "" {
-		out += ", file = " + TomlString(s.File)
+		out += ", file = " + QuoteTOML(s.File)
 	}
 	if s.Command != nil {
-		out += ", command = " + TomlStrings(s.Command)
+		out += ", command = " + QuoteTOMLList(s.Command)
 	}
 	if len(s.Header) == 1 {
-		out += ", header = " + TomlString(s.Header[0])
+		out += ", header = " + QuoteTOML(s.Header[0])
 	} else if s.Header != nil {
-		out += ", header = " + TomlStrings(s.Header)
+		out += ", header = " + QuoteTOMLList(s.Header)
 	}
 	return out + " }"
 }
 
-func (r InboundRule) Fields() []string { return []string{"port = " + strconv.Itoa(r.Port)} }
+func (r InboundRule) TOMLFields() []string { return []string{"port = " + strconv.Itoa(r.Port)} }
 
-func (r EnvRule) Fields() []string {
-	out := []string{"name = " + TomlString(r.Name)}
+func (r EnvRule) TOMLFields() []string {
+	out := []string{"name = " + QuoteTOML(r.Name)}
 	if r.Read {
 		out = append(out, "read = true")
 	}
 	return out
 }
 
-func TomlStrings(values []string) string {
+func QuoteTOMLList(values []string) string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		out[i] = TomlString(v)
+		out[i] = QuoteTOML(v)
 	}
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
 // tomlString quotes s as a TOML basic string.
-func TomlString(s string) string {
+func QuoteTOML(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {
@@ -113,14 +113,14 @@ func TomlString(s string) string {
 
 // TOML writes the rule as the lines that a configuration would have:
 // what a diagnosis tells the user to add.
-func (r FsRule) TOML(table string) []string { return block(table, "fs", r.Fields()) }
+func (r FsRule) TOML(table string) []string { return tomlTable(table, "fs", r.TOMLFields()) }
 
 // TOML is the same for a network rule.
-func (r NetRule) TOML(table string) []string { return block(table, "net", r.Fields()) }
+func (r NetRule) TOML(table string) []string { return tomlTable(table, "net", r.TOMLFields()) }
 
 // TOML is the same for an env rule.
-func (r EnvRule) TOML(table string) []string { return block(table, "env", r.Fields()) }
+func (r EnvRule) TOML(table string) []string { return tomlTable(table, "env", r.TOMLFields()) }
 
-func block(table, axis string, fields []string) []string {
+func tomlTable(table, axis string, fields []string) []string {
 	return append([]string{"[[" + table + "." + axis + "]]"}, fields...)
 }

@@ -11,9 +11,9 @@ func CheckVariable(name string) error {
 	case name == "":
 		return fmt.Errorf("the name is empty")
 	case strings.ContainsAny(name, "=\x00\r\n"):
-		return fmt.Errorf("%q is not the name of a variable", Clip(name))
+		return fmt.Errorf("%q is not the name of a variable", Abbreviate(name))
 	case strings.Contains(name, "*"):
-		return fmt.Errorf("%q: only access.env takes a prefix; here names are exact", Clip(name))
+		return fmt.Errorf("%q: only access.env takes a prefix; here names are exact", Abbreviate(name))
 	case len(name) > 1024:
 		return fmt.Errorf("the name is longer than 1024 bytes")
 	}
@@ -25,14 +25,14 @@ func CheckVariable(name string) error {
 func CheckEnvName(name string) error {
 	if literal, ok := strings.CutSuffix(name, "*"); ok {
 		if strings.Contains(literal, "*") {
-			return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Clip(name))
+			return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Abbreviate(name))
 		}
 		if literal == "" {
 			return nil
 		}
 		name = literal
 	} else if strings.Contains(name, "*") {
-		return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Clip(name))
+		return fmt.Errorf("%q: the only wildcard is one trailing \"*\"", Abbreviate(name))
 	}
 	return CheckVariable(name)
 }
@@ -49,7 +49,7 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 		switch {
 		case !prefix && literal == name:
 			score++
-		case prefix && strings.HasPrefix(name, literal) && !(r.Read && Dangerous(name)):
+		case prefix && strings.HasPrefix(name, literal) && !(r.Read && IsDangerousVariable(name)):
 		default:
 			continue
 		}
@@ -63,10 +63,10 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	return rules[best], rules[best].Read
 }
 
-// Dangerous reports whether a variable makes a program load or run other code
+// IsDangerousVariable reports whether a variable makes a program load or run other code
 // than it would otherwise. Only an exact rule forwards such a one, with a
 // warning (docs/policy.md "Environment rules").
-func Dangerous(name string) bool {
+func IsDangerousVariable(name string) bool {
 	switch name {
 	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE",
 		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX",
@@ -92,7 +92,7 @@ func Dangerous(name string) bool {
 
 // looksSecret reports whether a variable forwarded by a prefix should be
 // treated as one that was granted by name.
-func LooksSecret(name string) bool {
+func LooksLikeSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {
 		if strings.Contains(upper, part) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-func IsMinimal(name string) bool {
+func IsMinimalVariable(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR":
 		return true
@@ -14,8 +14,8 @@ func IsMinimal(name string) bool {
 
 // label names the rule in messages.
 func (r EnvRule) Label() string {
-	if _, line := SplitWhere(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + TomlString(r.Name)
+	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + QuoteTOML(r.Name)
 }

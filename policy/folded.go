@@ -9,25 +9,25 @@ import (
 // Some filesystems ignore case (vfat, ext4 with casefold, the disk of Windows or of a Mac
 // that is seen from Linux), and then often more than case. So it is the object that has
 // to be looked at, and its spelling only where there is no object.
-type Folded struct {
+type FoldedName struct {
 	Path string
 	ID   FileID // zero where nothing is there
 	// Passed says that for the kernel another spelling is another name: what is mounted
 	// on Path is not found under it.
-	Passed bool
+	BypassesMount bool
 	// Other is one of the other spellings, "" where none is known.
-	Other string
+	OtherSpelling string
 }
 
-// Spelled is a canonical path with the spellings that the profile knows. Where an object
+// CanonicalSpelling is a canonical path with the spellings that the profile knows. Where an object
 // is meant, ask for it by its identity first.
-func (p *Profile) Spelled(name string) string {
+func (p *Profile) CanonicalSpelling(name string) string {
 	best := ""
 	rest := ""
 	for _, f := range p.Folded {
 		n := len(f.Path) - len(strings.ReplaceAll(f.Path, "/", ""))
-		head, tail := firstNames(name, n)
-		if len(f.Path) > len(best) && folded(head) == folded(f.Path) {
+		head, tail := cutComponents(name, n)
+		if len(f.Path) > len(best) && foldCase(head) == foldCase(f.Path) {
 			best, rest = f.Path, tail
 		}
 	}
@@ -37,8 +37,8 @@ func (p *Profile) Spelled(name string) string {
 	return best + rest
 }
 
-// firstNames cuts a path behind its first n names. head is "" where it has fewer.
-func firstNames(name string, n int) (head, tail string) {
+// cutComponents cuts a path behind its first n names. head is "" where it has fewer.
+func cutComponents(name string, n int) (head, tail string) {
 	for i := 1; i <= len(name); i++ {
 		if i == len(name) || name[i] == '/' {
 			if n--; n == 0 {

@@ -7,7 +7,7 @@ import (
 
 // language is the family of an interpreter, by the name of its program:
 // "python3.11" is "python". "" is a program that interprets nothing we know.
-func Language(name string) string {
+func InterpreterFamily(name string) string {
 	name = strings.TrimSuffix(name, ".exe")
 	stem := strings.TrimRight(name, "0123456789.-")
 	for _, l := range [...]string{"python", "pypy", "node", "nodejs", "java", "bun", "deno", "ruby", "perl", "php", "lua", "julia", "Rscript", "dotnet", "tsx", "ts-node"} {

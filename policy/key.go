@@ -5,18 +5,18 @@ import (
 )
 
 // dotted prints a key as TOML would want it written.
-func Dotted(parts []string) string {
+func JoinKey(parts []string) string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
-		out[i] = BareOrQuoted(Clip(p))
+		out[i] = QuoteKey(Abbreviate(p))
 	}
 	return strings.Join(out, ".")
 }
 
-func BareOrQuoted(s string) string {
+func QuoteKey(s string) string {
 	for _, r := range s {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
-			return TomlString(s)
+			return QuoteTOML(s)
 		}
 	}
 	if s == "" {
@@ -26,7 +26,7 @@ func BareOrQuoted(s string) string {
 }
 
 // clip keeps a hostile text out of messages.
-func Clip(s string) string {
+func Abbreviate(s string) string {
 	if len(s) <= 80 {
 		return s
 	}

@@ -128,7 +128,7 @@ func TestMatchNet(t *testing.T) {
 			}
 		})
 	}
-	if !NeedsTerminating([]NetRule{rule("a", prefix("/x"), deny), rule("a")}, "a", "https", 443) || NeedsTerminating([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
+	if !AnyNeedsInterception([]NetRule{rule("a", prefix("/x"), deny), rule("a")}, "a", "https", 443) || AnyNeedsInterception([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
 		t.Error("NeedsTerminating")
 	}
 }
@@ -172,7 +172,7 @@ func TestMatchEnv(t *testing.T) {
 		}
 	}
 	for _, name := range strings.Fields("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES NODE_OPTIONS PYTHONPATH PYTHONSTARTUP PYTHONHOME PERL5OPT PERL5LIB RUBYOPT RUBYLIB BASH_ENV ENV JAVA_TOOL_OPTIONS GIT_SSH GIT_SSH_COMMAND GIT_EXEC_PATH") {
-		if !Dangerous(name) {
+		if !IsDangerousVariable(name) {
 			t.Errorf("%s is not dangerous", name)
 		}
 	}

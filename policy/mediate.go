@@ -31,7 +31,7 @@ func (p *Profile) Mediate(op Op, path string) Verdict {
 	switch {
 	case !covered || p.Allows(op, path):
 		return Granted
-	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.holdsEntry(path) && p.rightsFor(op, path):
+	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.containsEntry(path) && p.rightsFor(op, path):
 		return Pinned
 	}
 	return Forbidden
@@ -47,10 +47,10 @@ func (p *Profile) rightsFor(op Op, name string) bool {
 	return p.RightsAt(path.Dir(name)).Has(want)
 }
 
-// Guards reports whether a path inside of a writable grant is, or lies below, a
+// Protects reports whether a path inside of a writable grant is, or lies below, a
 // name that must not come into being or change: one of Unprotected, or a protected
 // name in whatever directory.
-func (p *Profile) Guards(op Op, path string) bool {
+func (p *Profile) Protects(op Op, path string) bool {
 	switch op {
 	case OpWrite, OpTruncate, OpCreate, OpMkdir, OpRemove:
 	default:
@@ -64,8 +64,8 @@ func (p *Profile) Guards(op Op, path string) bool {
 		}
 	}
 	e, ok := p.Find(path)
-	return ok && e.Origin != OriginHome && e.Path != path && guarded(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
-		!Packaged(p.Entries, path)
+	return ok && e.Origin != OriginHome && e.Path != path && isProtectedPath(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
+		!InPackage(p.Entries, path)
 }
 
 // MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
@@ -92,52 +92,54 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	if !ok || e.Origin == OriginHome || op == OpCreate {
 		return Granted
 	}
-	below, _ := ProtectedNames(folded(path.Base(dst)))
+	below, _ := ProtectedParts(foldCase(path.Base(dst)))
 	if e.Path != dst && slices.ContainsFunc(below, holds) || InGitInternals(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
 	// What was made where nobody minds must not come to where somebody does, nor go
 	// there to be changed.
-	if (p.unminded(src) || exempt(dst)) && !(exempt(src) && exempt(dst)) && holds("**") {
+	if (p.isUnprotectedTree(src) || isExempt(dst)) && !(isExempt(src) && isExempt(dst)) && holds("**") {
 		return Forbidden
 	}
 	return Granted
 }
 
-// unminded tells a place in which protected names may be made.
-func (p *Profile) unminded(path string) bool {
+// isUnprotectedTree tells a place in which protected names may be made.
+func (p *Profile) isUnprotectedTree(path string) bool {
 	e, ok := p.Find(path)
-	return exempt(path) || ok && e.Origin == OriginHome
+	return isExempt(path) || ok && e.Origin == OriginHome
 }
 
-// Emerges reports whether what is moved comes from where protected names may be made
+// EntersProtected reports whether what is moved comes from where protected names may be made
 // to where they may not.
-func (p *Profile) Emerges(src, dst string) bool { return p.unminded(src) && !p.unminded(dst) }
+func (p *Profile) EntersProtected(src, dst string) bool {
+	return p.isUnprotectedTree(src) && !p.isUnprotectedTree(dst)
+}
 
 // InGitInternals reports whether path lies in a directory in which git keeps the git
 // directories of worktrees and submodules. A git directory that was made elsewhere must
 // not be moved there.
 func InGitInternals(path string) bool {
-	path = folded(path) + "/"
+	path = foldCase(path) + "/"
 	return strings.Contains(path, "/.git/modules/") || strings.Contains(path, "/.git/worktrees/")
 }
 
-// guarded reports whether a path, relative to the grant that it lies in and with
+// isProtectedPath reports whether a path, relative to the grant that it lies in and with
 // a slash in front, is at or below a protected name.
 //
 // Case does not matter: some filesystems fold it, and so do the programs that
 // read these files there. What lies in node_modules is a package's own: it comes
 // with such names, and nobody looks for them there.
-func guarded(rel string, op Op) bool {
-	if exempt(rel) {
+func isProtectedPath(rel string, op Op) bool {
+	if isExempt(rel) {
 		return false
 	}
-	names := strings.Split(folded(rel), "/")[1:]
+	names := strings.Split(foldCase(rel), "/")[1:]
 	for i, name := range names {
-		below, protected := ProtectedNames(name)
+		below, protected := ProtectedParts(name)
 		switch {
 		case !protected:
-		case name == ".git" && i < len(names)-1 && linked(names[i+1:]):
+		case name == ".git" && i < len(names)-1 && isGitInternal(names[i+1:]):
 			return true
 		case below == nil:
 			return true
@@ -152,10 +154,10 @@ func guarded(rel string, op Op) bool {
 	return false
 }
 
-// linked reports whether a path below a git directory is, or makes, what git
+// isGitInternal reports whether a path below a git directory is, or makes, what git
 // believes in the directories of submodules and worktrees. A new one of a submodule
 // is refused as a whole: git takes it for what it has cloned before.
-func linked(names []string) bool {
+func isGitInternal(names []string) bool {
 	parts := GitParts
 	switch names[0] {
 	case "modules":
@@ -163,7 +165,7 @@ func linked(names []string) bool {
 			return true
 		}
 	case "worktrees":
-		parts = LinkParts
+		parts = WorktreeParts
 	default:
 		return false
 	}
@@ -183,33 +185,33 @@ func linked(names []string) bool {
 // packaged is exempt for a node_modules that a rule grants, and for those in what
 // one grants: the widest rule is where looking begins, since a workspace that lies
 // in a node_modules is a workspace like others. entries are sorted.
-func Packaged(entries []Entry, file string) bool {
+func InPackage(entries []Entry, file string) bool {
 	for _, e := range entries {
 		if e.Origin == OriginRule && e.Path != "/" && Within(file, e.Path) {
-			return exempt("/" + path.Base(e.Path) + file[len(e.Path):])
+			return isExempt("/" + path.Base(e.Path) + file[len(e.Path):])
 		}
 	}
 	return false
 }
 
-// exempt tells a path below a node_modules, but for git directories: no package
+// isExempt tells a path below a node_modules, but for git directories: no package
 // brings one along, and a prompt that asks git is enough to run what it names.
-func exempt(p string) bool {
+func isExempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")
-	return found && !strings.Contains("/"+folded(below), "/.git/")
+	return found && !strings.Contains("/"+foldCase(below), "/.git/")
 }
 
 // ProtectedName reports whether a name, in whatever directory of a writable grant,
 // is one that the host executes or trusts what it holds.
 func ProtectedName(name string) bool {
-	_, protected := ProtectedNames(folded(name))
+	_, protected := ProtectedParts(foldCase(name))
 	return protected
 }
 
-// folded is a path as filesystems see its names that fold case: they also take ligatures
+// foldCase is a path as filesystems see its names that fold case: they also take ligatures
 // apart, and leave out what does not show (Linux: fs/unicode, which ext4 and f2fs go by).
 // The dots and spaces at the end of a name are none to vfat, exfat and SMB.
-func folded(s string) string {
+func foldCase(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
 		s = strings.Map(func(r rune) rune {
 			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
@@ -237,11 +239,11 @@ func (p *Profile) MediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
 	// What holds for anything in the path holds for the path: a directory that only
 	// leads to a protected name, such as .git, may change.
-	if !ok || e.Rights&Write == 0 || p.Guards(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
+	if !ok || e.Rights&Write == 0 || p.Protects(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
 		return Forbidden
 	}
 	return Granted
 }
 
-// Gains reports whether a file would have more rights at dst than it has at src.
-func (p *Profile) Gains(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }
+// WidensRights reports whether a file would have more rights at dst than it has at src.
+func (p *Profile) WidensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }

@@ -7,7 +7,7 @@ import (
 )
 
 // checkNet validates a rule whose host is normalised already.
-func CheckNet(r NetRule) error {
+func CheckNetRule(r NetRule) error {
 	if r.Scheme == "tcp" {
 		switch {
 		case r.Port == 0:
@@ -20,13 +20,13 @@ func CheckNet(r NetRule) error {
 	}
 	if r.PathPrefix != "" {
 		if r.PathPrefix[0] != '/' {
-			return fmt.Errorf("path_prefix %q must begin with \"/\"", Clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q must begin with \"/\"", Abbreviate(r.PathPrefix))
 		}
 		if strings.ContainsAny(r.PathPrefix, "?#\x00\r\n") {
-			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Abbreviate(r.PathPrefix))
 		}
 		if _, clean := pathSegments(r.PathPrefix); !clean {
-			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", Clip(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", Abbreviate(r.PathPrefix))
 		}
 	}
 	if r.Allow && r.Port == 53 {
@@ -37,7 +37,7 @@ func CheckNet(r NetRule) error {
 			return err
 		}
 	}
-	if r.Terminates() && r.Host == "*" && r.Scheme != "http" {
+	if r.NeedsInterception() && r.Host == "*" && r.Scheme != "http" {
 		return fmt.Errorf("host = \"*\" has no path_prefix, methods or secret: TLS is terminated for hosts that are named, and no certificate is made for every host there is")
 	}
 	return checkSecrets(r)
@@ -50,7 +50,7 @@ func checkMethod(m string) error {
 	case m == "CONNECT":
 		return fmt.Errorf("methods: CONNECT asks for a tunnel, in which nothing could be seen")
 	case m == "" || len(m) > 32 || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
-		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", Clip(m))
+		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", Abbreviate(m))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 				continue
 			}
 		}
-		if best < 0 || !rules[best].before(r) {
+		if best < 0 || !rules[best].yieldsTo(r) {
 			best = i
 		}
 	}
@@ -117,11 +117,11 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 	return rules[best], rules[best].Allow
 }
 
-// NeedsTerminating reports whether the requests of a connection have to be seen:
+// AnyNeedsInterception reports whether the requests of a connection have to be seen:
 // where what is allowed depends on more than host, scheme and port, or where a
 // secret may have to be put in. A rule that a more specific one without
 // conditions keeps from ever deciding does not count.
-func NeedsTerminating(rules []NetRule, host, scheme string, port int) bool {
+func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	host, err := NormalizeTarget(host)
 	if err != nil {
 		return false
@@ -130,12 +130,12 @@ func NeedsTerminating(rules []NetRule, host, scheme string, port int) bool {
 	var others []NetRule
 	for _, r := range rules {
 		switch {
-		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.before(r):
+		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.yieldsTo(r):
 		case r.conditional():
 			others = append(others, r)
 		default:
 			certain = r
-			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.before(r) })
+			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.yieldsTo(r) })
 		}
 	}
 	return slices.ContainsFunc(append(others, certain), func(r NetRule) bool {
@@ -157,10 +157,12 @@ func (r NetRule) Ports() []int {
 	return []int{80, 443}
 }
 
-// everyPort reports whether a rule is about all ports: one that refuses and names none.
-func (r NetRule) everyPort() bool { return !r.Allow && r.Port == 0 }
+// coversAllPorts reports whether a rule is about all ports: one that refuses and names none.
+func (r NetRule) coversAllPorts() bool { return !r.Allow && r.Port == 0 }
 
-func (r NetRule) onPort(port int) bool { return r.everyPort() || slices.Contains(r.Ports(), port) }
+func (r NetRule) coversPort(port int) bool {
+	return r.coversAllPorts() || slices.Contains(r.Ports(), port)
+}
 
 // Covers reports whether a rule is about some connection to a host in its normal form,
 // whatever it says of that; port 0 is any that it covers.
@@ -180,7 +182,7 @@ func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 	if scheme != "" && r.Scheme != "" && r.Scheme != "tcp" && r.Scheme != scheme {
 		return false
 	}
-	return r.onPort(port)
+	return r.coversPort(port)
 }
 
 // matchesMethod: see MatchNet for a method that is not visible.
@@ -204,8 +206,8 @@ func (r NetRule) matchesPath(segments []string) bool {
 	return true
 }
 
-// before tells whether r decides rather than later, of two rules that match.
-func (r NetRule) before(later NetRule) bool {
+// yieldsTo tells whether r decides rather than later, of two rules that match.
+func (r NetRule) yieldsTo(later NetRule) bool {
 	a, b := r.specificity(), later.specificity()
 	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]
 }
@@ -231,18 +233,18 @@ func (r NetRule) specificity() [2]int {
 // parseHostPort reads the value of --net: HOST or HOST:PORT.
 func ParseHostPort(s string) (host string, port int, err error) {
 	if host = s; strings.Contains(s, "://") {
-		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", Clip(s))
+		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", Abbreviate(s))
 	}
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.Count(s, ":") == 1 || strings.HasSuffix(s[:i], "]")) {
 		host = s[:i]
 		for _, c := range s[i+1:] {
 			if c < '0' || c > '9' || port > 65535 {
-				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Clip(s))
+				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Abbreviate(s))
 			}
 			port = port*10 + int(c-'0')
 		}
 		if port < 1 || port > 65535 {
-			return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Clip(s))
+			return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Abbreviate(s))
 		}
 	}
 	host, err = NormalizeHost(host)

@@ -33,7 +33,7 @@ func TestCleanPath(t *testing.T) {
 			t.Errorf("%q is below /pub", path)
 		}
 	}
-	if err := CheckNet(NetRule{Host: "a", PathPrefix: "/a/..\u200b", Allow: true}); err == nil {
+	if err := CheckNetRule(NetRule{Host: "a", PathPrefix: "/a/..\u200b", Allow: true}); err == nil {
 		t.Error("a prefix with a way up is taken")
 	}
 }

@@ -65,11 +65,11 @@ func TestNeedsTerminating(t *testing.T) {
 		{"a host that is refused", nil, "https", 443, false},
 		{"no host", []NetRule{path}, "https", 443, true},
 	} {
-		if got := NeedsTerminating(tt.rules, "A.b.", tt.scheme, tt.port); got != tt.want {
+		if got := AnyNeedsInterception(tt.rules, "A.b.", tt.scheme, tt.port); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
-	if NeedsTerminating([]NetRule{path}, "a@b", "https", 443) {
+	if AnyNeedsInterception([]NetRule{path}, "a@b", "https", 443) {
 		t.Error("what is no host needs nothing")
 	}
 }
@@ -100,7 +100,7 @@ func TestUnseenRequests(t *testing.T) {
 				rules[i].Secrets = []Secret{{Env: "T"}}
 			}
 		}
-		if NeedsTerminating(rules, "a.b", "https", 443) {
+		if AnyNeedsInterception(rules, "a.b", "https", 443) {
 			continue
 		}
 		unseen++
@@ -150,7 +150,7 @@ func TestRefusedEverywhere(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
-	if !NeedsTerminating([]NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "a.b", "http", 8080) {
+	if !AnyNeedsInterception([]NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "a.b", "http", 8080) {
 		t.Error("what a path refuses on every port has to be seen on every port")
 	}
 	refused := []NetRule{{Host: "93.184.216.34"}, {Host: "*", Port: 8080, Allow: true}}

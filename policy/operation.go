@@ -48,11 +48,11 @@ func (p *Profile) Allows(op Op, path string) bool {
 	case OpExec:
 		return p.RightsAt(path).Has(Execute) && (p.Programs == nil || slices.Contains(p.Programs, path))
 	case OpWrite, OpTruncate:
-		return p.RightsAt(path).Has(Update) && !p.Guards(op, path)
+		return p.RightsAt(path).Has(Update) && !p.Protects(op, path)
 	case OpCreate, OpMkdir:
-		return p.creatable(path) && !p.Guards(op, path)
+		return p.creatable(path) && !p.Protects(op, path)
 	case OpRemove:
-		return p.removable(path) && !p.Guards(op, path)
+		return p.removable(path) && !p.Protects(op, path)
 	}
 	return false
 }
@@ -80,41 +80,43 @@ func (p *Profile) AllowsReplace(src, dst string) bool {
 }
 
 func (p *Profile) creatable(path string) bool {
-	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.holdsEntry(path)
+	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.containsEntry(path)
 }
 
 func (p *Profile) removable(path string) bool {
-	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.holdsEntry(path)
+	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.containsEntry(path)
 }
 
-// Distinct are the entries that say something else than what is around them. What
+// MinimalEntries are the entries that say something else than what is around them. What
 // enforces a profile needs no others: a file whose rule grants what the rule around
 // it grants is a file like those beside it, and may be replaced as they may. That
 // is how programs save, and what `git config` does to .git/config.
-func (p *Profile) Distinct() []Entry { return slices.DeleteFunc(slices.Clone(p.Entries), p.loose) }
+func (p *Profile) MinimalEntries() []Entry {
+	return slices.DeleteFunc(slices.Clone(p.Entries), p.isRedundant)
+}
 
 // ofFiles are the rights of a file: making and removing it is its directory's business.
-const OfFiles = Read | Update | Execute
+const FileRights = Read | Update | Execute
 
-func (p *Profile) loose(e Entry) bool {
-	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&OfFiles == 0 {
+func (p *Profile) isRedundant(e Entry) bool {
+	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&FileRights == 0 {
 		return false
 	}
 	around, ok := p.Find(filepath.Dir(e.Path))
-	return ok && around.Origin == OriginRule && around.Rights&OfFiles == e.Rights&OfFiles
+	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
 }
 
-// holdsEntry tells whether a distinct entry is at or below path: such a name is
+// containsEntry tells whether a distinct entry is at or below path: such a name is
 // pinned.
-func (p *Profile) holdsEntry(path string) bool {
+func (p *Profile) containsEntry(path string) bool {
 	i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
-	if i < len(p.Entries) && p.Entries[i].Path == path && !p.loose(p.Entries[i]) {
+	if i < len(p.Entries) && p.Entries[i].Path == path && !p.isRedundant(p.Entries[i]) {
 		return true
 	}
 	below := strings.TrimSuffix(path, "/") + "/"
 	i = sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= below })
 	for ; i < len(p.Entries) && strings.HasPrefix(p.Entries[i].Path, below); i++ {
-		if !p.loose(p.Entries[i]) {
+		if !p.isRedundant(p.Entries[i]) {
 			return true
 		}
 	}

@@ -22,7 +22,7 @@ func TestPackaged(t *testing.T) {
 		"/w/node_modules/p/.git": true, "/w/node_modules/p/.GIT/hooks": true, "/n/node_modules/p/.git/config": true,
 		"/deep/node_modules/w/.vscode": true, "/deep/node_modules/w/node_modules/p/.vscode": false,
 	} {
-		if got := p.Guards(OpMkdir, name); got != guarded {
+		if got := p.Protects(OpMkdir, name); got != guarded {
 			t.Errorf("%s is guarded: %v", name, got)
 		}
 	}

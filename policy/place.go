@@ -14,16 +14,16 @@ var metadataNames = [...]string{
 
 // place says what the host of a rule is, as [special] does, "" where nothing has to be
 // said of it. The host's loopback has no other way to be named, and is no surprise.
-func (r NetRule) Place() string {
+func (r NetRule) SpecialTarget() string {
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
-		if what := special(addr); what == Metadata || what == private || what == linkLocal || what == carrier {
+		if what := specialAddress(addr); what == ReasonMetadata || what == private || what == linkLocal || what == carrier {
 			return what
 		}
 		return ""
 	}
 	for _, name := range metadataNames {
 		if suffix, wild := strings.CutPrefix(r.Host, "*"); r.Host == name || wild && suffix != "" && strings.HasSuffix(name, suffix) {
-			return Metadata
+			return ReasonMetadata
 		}
 	}
 	return ""

@@ -44,13 +44,13 @@ type Policy struct {
 
 	// InPlace tells that the policy comes from the command line: a relative
 	// command is then meant from the working directory, as a shell reads it.
-	InPlace bool
-	Where   string // the server's table, the tool's access table, or the command line
+	FromCommandLine bool
+	Where           string // the server's table, the tool's access table, or the command line
 
 	// others are the policies of the server's other processes, and of the other servers
 	// of the configuration: see Reach.
-	Others []*Policy
-	Idle   []Warning // what the configuration says and this policy makes no use of
+	Others     []*Policy
+	UnusedKeys []Warning // what the configuration says and this policy makes no use of
 }
 
 // Defaults of a server that does not say otherwise (docs/reference.md).
@@ -59,12 +59,12 @@ const (
 	DefaultMaxConcurrentCalls = 8
 )
 
-const TheDefault = "the default policy"
+const DefaultSource = "the default policy"
 
 // defaultFs is the filesystem of the default policy (docs/policy.md "Default
 // and explicit policy"): the workspace, read and write.
-func DefaultFs() []FsRule {
-	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: TheDefault}}
+func DefaultFsRules() []FsRule {
+	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: DefaultSource}}
 }
 
 func SortAxes(axes []Axis) []Axis {
@@ -77,23 +77,23 @@ func SortAxes(axes []Axis) []Axis {
 // without a disk. Resolve looks again when symlinks are known.
 func (p *Policy) Validate() error {
 	_, ps := p.AllSecrets()
-	ps = append(ps, p.clashes()...)
+	ps = append(ps, p.inboundConflicts()...)
 	if n := len(p.InboundPorts()); n > maxInbound {
-		file, line := SplitWhere(p.Where)
+		file, line := SplitPosition(p.Where)
 		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
 	}
 	if err := ps.Err(); err != nil {
 		return err
 	}
-	return lexicalConflict(p.Fs)
+	return findLexicalConflict(p.Fs)
 }
 
 // maxInbound bounds the ports of one jail that can be reached from outside.
 const maxInbound = 64
 
-// clashes are ports that lead into the jail and out of it: both ways need the
+// inboundConflicts are ports that lead into the jail and out of it: both ways need the
 // same listener inside of it.
-func (p *Policy) clashes() (ps Problems) {
+func (p *Policy) inboundConflicts() (ps Problems) {
 	for _, in := range p.Inbound {
 		for _, r := range p.Net {
 			use := "leads to " + r.Host
@@ -101,7 +101,7 @@ func (p *Policy) clashes() (ps Problems) {
 				use = "is where names are looked up"
 			}
 			if r.Allow && (in.Port == 53 || slices.Contains(r.Ports(), in.Port)) {
-				file, line := SplitWhere(in.Where)
+				file, line := SplitPosition(in.Where)
 				ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("port %d %s as well (%s): the server cannot listen on it", in.Port, use, r.Where)})
 			}
 		}
@@ -138,5 +138,5 @@ func (p *Policy) Remarks() (ws []Warning) {
 	if p.Commands != nil {
 		add("commands", "access.commands confines which programs the kernel starts; what a started program does is confined by the other axes")
 	}
-	return append(ws, p.Idle...)
+	return append(ws, p.UnusedKeys...)
 }

@@ -18,7 +18,7 @@ type Problem struct {
 // message names it already.
 func (p Problem) Error() string {
 	var b strings.Builder
-	b.WriteString(p.place())
+	b.WriteString(p.position())
 	if b.Len() > 0 {
 		b.WriteString(": ")
 	}
@@ -29,7 +29,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-func (p Problem) place() string {
+func (p Problem) position() string {
 	if p.Line == 0 {
 		return p.File
 	}

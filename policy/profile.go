@@ -41,7 +41,7 @@ type Profile struct {
 	Unprotected []string
 	// Folded are names, of entries and in Unprotected, that their filesystem finds under
 	// other spellings as well. Sorted.
-	Folded []Folded
+	Folded []FoldedName
 
 	// LinksAstray reports whether a symbolic link inside of a grant leads to a sensitive
 	// path that is not granted. The opens that read are then looked at, so that a refusal

@@ -102,8 +102,8 @@ func (p *Profile) writeFolded(j *jsonText) {
 	var names []string
 	for _, f := range p.Folded {
 		name := f.Path
-		if f.Passed && f.Other != "" {
-			name += " (" + f.Other + ")"
+		if f.BypassesMount && f.OtherSpelling != "" {
+			name += " (" + f.OtherSpelling + ")"
 		}
 		names = append(names, name)
 	}
@@ -143,7 +143,7 @@ func (p *Profile) writeNet(j *jsonText) {
 		j.begin('{')
 		j.member("host").text(r.Host)
 		j.option("scheme", r.Scheme)
-		if !r.everyPort() {
+		if !r.coversAllPorts() {
 			j.member("ports").integers(r.Ports())
 		}
 		j.option("path_prefix", r.PathPrefix)

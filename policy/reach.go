@@ -14,25 +14,25 @@ import (
 // It errs to one side: what a rule may come to grant counts from the beginning, and of
 // what a profile takes away from its rules only that counts which has a fixed place.
 type Reach struct {
-	Writers []Reacher
-	Kept    []string // no writer has them but by a rule for them, or in them
+	Writers   []WriterRules
+	Protected []string // no writer has them but by a rule for them, or in them
 }
 
 // reacher is one policy, by the paths of its rules: the longest one decides.
-type Reacher struct {
-	Who    string
-	Places map[string]Reached
+type WriterRules struct {
+	Name  string
+	Rules map[string]WriteGrant
 }
 
-type Reached struct {
+type WriteGrant struct {
 	Rights Rights
 	Rule   string
-	Home   bool // of a server, in which nothing is hidden or protected
+	InHome bool // of a server, in which nothing is hidden or protected
 }
 
 // Writer is a policy that lets its process write to a path.
 type Writer struct {
-	Who  string // `the tool "x"`, as the subject of a sentence
+	Name string // `the tool "x"`, as the subject of a sentence
 	Rule string // of it, with its place
 }
 
@@ -40,29 +40,29 @@ type Writer struct {
 func (r *Reach) Writer(path string, rights Rights) (Writer, bool) {
 	for _, w := range r.Writers {
 		at, place := w.Find(path)
-		kept := func(k string) bool { return !place.Home && Within(path, k) && !Within(at, k) }
-		if place.Rights&rights != 0 && !slices.ContainsFunc(r.Kept, kept) {
-			return Writer{w.Who, place.Rule}, true
+		kept := func(k string) bool { return !place.InHome && Within(path, k) && !Within(at, k) }
+		if place.Rights&rights != 0 && !slices.ContainsFunc(r.Protected, kept) {
+			return Writer{w.Name, place.Rule}, true
 		}
 	}
 	return Writer{}, false
 }
 
-func (w Reacher) Find(p string) (at string, place Reached) {
+func (w WriterRules) Find(p string) (at string, place WriteGrant) {
 	for {
-		if place, ok := w.Places[p]; ok {
+		if place, ok := w.Rules[p]; ok {
 			return p, place
 		}
 		if p == "/" {
-			return p, Reached{}
+			return p, WriteGrant{}
 		}
 		p = path.Dir(p)
 	}
 }
 
-// Named reports whether a policy has a rule with one of the rights for a path, or for
+// HasRuleFor reports whether a policy has a rule with one of the rights for a path, or for
 // something in it.
-func (p *Profile) Named(dir string, rights Rights) bool {
+func (p *Profile) HasRuleFor(dir string, rights Rights) bool {
 	for _, e := range p.Entries {
 		if e.Rights&rights != 0 && Within(e.Path, dir) {
 			return true
@@ -72,7 +72,7 @@ func (p *Profile) Named(dir string, rights Rights) bool {
 		return false
 	}
 	for _, w := range p.Reach.Writers {
-		for at, place := range w.Places {
+		for at, place := range w.Rules {
 			if place.Rights&rights != 0 && Within(at, dir) {
 				return true
 			}
@@ -92,7 +92,7 @@ func (p *Profile) Writer(path string, rights Rights) (Writer, bool) {
 }
 
 // nameBeside is what messages about the policy of is call p.
-func (p *Policy) NameBeside(is *Policy) string {
+func (p *Policy) DisplayName(is *Policy) string {
 	name, of := "the server", ""
 	if p.Server != is.Server {
 		name, of = fmt.Sprintf("the server %q", p.Server), fmt.Sprintf(" of the server %q", p.Server)

@@ -6,11 +6,11 @@ import (
 
 // normal validates again what decoding validates: a policy may have been built
 // by a program.
-func (p *Policy) Normal() ([]NetRule, error) {
+func (p *Policy) Normalize() ([]NetRule, error) {
 	var ps Problems
 	bad := func(where, key string, err error) {
 		if err != nil {
-			file, line := SplitWhere(where)
+			file, line := SplitPosition(where)
 			ps = append(ps, Problem{file, line, key, err.Error()})
 		}
 	}
@@ -18,7 +18,7 @@ func (p *Policy) Normal() ([]NetRule, error) {
 	for i, r := range p.Net {
 		host, err := NormalizeHost(r.Host)
 		if err == nil {
-			err = CheckNet(r)
+			err = CheckNetRule(r)
 		}
 		bad(r.Where, "host", err)
 		net[i], net[i].Host = r, host
@@ -35,10 +35,10 @@ func (p *Policy) Normal() ([]NetRule, error) {
 		bad(r.Where, "name", CheckEnvName(r.Name))
 	}
 	for _, s := range p.Sensitive {
-		bad(p.Where, "sensitive_paths", CheckSensitive(s))
+		bad(p.Where, "sensitive_paths", CheckSensitivePath(s))
 	}
-	if !ValidName(p.Server) {
-		bad(p.Where, "server", fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", Clip(p.Server)))
+	if !ValidServerName(p.Server) {
+		bad(p.Where, "server", fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", Abbreviate(p.Server)))
 	}
 	if err := ps.Err(); err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ type NetRule struct {
 	Where      string
 }
 
-// Terminates reports whether the rule is about requests, which can only be seen
+// NeedsInterception reports whether the rule is about requests, which can only be seen
 // where the connection is taken apart, and TLS ended, outside of the jail.
-func (r NetRule) Terminates() bool { return r.conditional() || len(r.Secrets) > 0 }
+func (r NetRule) NeedsInterception() bool { return r.conditional() || len(r.Secrets) > 0 }
 
 // conditional reports whether a connection alone does not tell if the rule matches.
 func (r NetRule) conditional() bool {

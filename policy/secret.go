@@ -38,8 +38,8 @@ var CredentialFields = []string{
 	"Xi-Api-Key", "Dd-Api-Key", "Dd-Application-Key", "Ocp-Apim-Subscription-Key",
 }
 
-// Fields are the header fields in which the value may stand.
-func (s Secret) Fields() []string {
+// HeaderFields are the header fields in which the value may stand.
+func (s Secret) HeaderFields() []string {
 	if s.Header == nil {
 		return CredentialFields
 	}
@@ -91,16 +91,16 @@ func (r NetRule) SecretNames() (names []string) {
 // checkSecret validates one secret, as far as this is possible without a disk.
 func checkSecret(s Secret) error {
 	if strings.Trim(s.Env, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || s.Env == "" || len(s.Env) > 256 {
-		return fmt.Errorf("env = %q: a secret's variable has letters, digits and \"_\" only, at most 256", Clip(s.Env))
+		return fmt.Errorf("env = %q: a secret's variable has letters, digits and \"_\" only, at most 256", Abbreviate(s.Env))
 	}
-	if IsMinimal(s.Env) || Dangerous(s.Env) || strings.HasPrefix(s.Env, "MCP_JAIL_") {
-		return fmt.Errorf("env = %q: no program takes a secret from this variable", Clip(s.Env))
+	if IsMinimalVariable(s.Env) || IsDangerousVariable(s.Env) || strings.HasPrefix(s.Env, "MCP_JAIL_") {
+		return fmt.Errorf("env = %q: no program takes a secret from this variable", Abbreviate(s.Env))
 	}
 	if s.File != "" && s.Command != nil {
 		return fmt.Errorf("the secret %s has a file and a command: one of them is its source", s.Env)
 	}
 	for _, name := range s.Header {
-		if err := checkField(name); err != nil {
+		if err := checkHeaderName(name); err != nil {
 			return err
 		}
 	}
@@ -110,24 +110,24 @@ func checkSecret(s Secret) error {
 	return checkSource(s)
 }
 
-// checkField validates the name of a header field for a secret: a token (RFC 9110,
+// checkHeaderName validates the name of a header field for a secret: a token (RFC 9110,
 // 5.6.2), and none that says where a request goes or how long it is.
-func checkField(name string) error {
+func checkHeaderName(name string) error {
 	const token = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"
 	if name == "" || len(name) > 128 || strings.Trim(name, token) != "" {
-		return fmt.Errorf("header = %q: write the name of a header field, as \"Authorization\"", Clip(name))
+		return fmt.Errorf("header = %q: write the name of a header field, as \"Authorization\"", Abbreviate(name))
 	}
 	switch lower := strings.ToLower(name); {
-	case slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "destination"}, lower), strings.HasPrefix(lower, "proxy-"), TellsHost(name):
-		return fmt.Errorf("header = %q: this field says where a request goes or where it ends, so no secret stands in it", Clip(name))
+	case slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "destination"}, lower), strings.HasPrefix(lower, "proxy-"), IsHostHeader(name):
+		return fmt.Errorf("header = %q: this field says where a request goes or where it ends, so no secret stands in it", Abbreviate(name))
 	}
 	return nil
 }
 
-// TellsHost reports whether a header field names, to some servers, another host or URL
+// IsHostHeader reports whether a header field names, to some servers, another host or URL
 // than the request is for. What they make of that (a link, a redirection, a request of
 // their own) could carry a credential there.
-func TellsHost(name string) bool {
+func IsHostHeader(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(hostFields, name)
 }
@@ -146,7 +146,7 @@ func checkSource(s Secret) error {
 			return err
 		}
 		if !outside(s.File) || strings.ContainsAny(path.Base(s.File), "*?[") {
-			return fmt.Errorf("file = %q: write it as an absolute path or with ~/, without wildcards", Clip(s.File))
+			return fmt.Errorf("file = %q: write it as an absolute path or with ~/, without wildcards", Abbreviate(s.File))
 		}
 	}
 	if s.Command == nil {
@@ -156,7 +156,7 @@ func checkSource(s Secret) error {
 		return fmt.Errorf("the command of the secret %s is empty", s.Env)
 	}
 	if strings.Contains(s.Command[0], "/") && !outside(s.Command[0]) {
-		return fmt.Errorf("command %q: write the program as a name in PATH, as an absolute path or with ~/", Clip(s.Command[0]))
+		return fmt.Errorf("command %q: write the program as a name in PATH, as an absolute path or with ~/", Abbreviate(s.Command[0]))
 	}
 	for _, word := range s.Command {
 		if strings.ContainsRune(word, 0) {
@@ -178,7 +178,7 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 				continue
 			}
 			if !s.equal(first) {
-				file, line := SplitWhere(s.Where)
+				file, line := SplitPosition(s.Where)
 				ps = append(ps, Problem{file, line, "secret", fmt.Sprintf(
 					"the secret %s is %s here and %s at %s: a variable has one source, which every rule repeats", s.Env, s.Source(), first.Source(), first.Where)})
 			}

@@ -7,7 +7,7 @@ import (
 )
 
 // checkSensitive validates an entry of access.sensitive_paths.
-func CheckSensitive(s string) error {
+func CheckSensitivePath(s string) error {
 	switch {
 	case s == "":
 		return fmt.Errorf("a sensitive path is empty")
@@ -16,30 +16,30 @@ func CheckSensitive(s string) error {
 	case len(s) >= 4096:
 		return fmt.Errorf("a sensitive path is longer than 4095 bytes")
 	case variableIn(s) != "":
-		return fmt.Errorf("%q: variables are not expanded; write ~/NAME for a place in the home directory, and a name that begins with $ as ./%s", Clip(s), Clip(s))
+		return fmt.Errorf("%q: variables are not expanded; write ~/NAME for a place in the home directory, and a name that begins with $ as ./%s", Abbreviate(s), Abbreviate(s))
 	case s[0] == '~' && !strings.HasPrefix(s, "~/"):
-		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", Clip(s))
+		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", Abbreviate(s))
 	}
 	literal := s
 	if pattern, ok := strings.CutPrefix(s, "**/"); ok {
 		if strings.Trim(pattern, "*/") == "" {
-			return fmt.Errorf("%q would make everything sensitive", Clip(s))
+			return fmt.Errorf("%q would make everything sensitive", Abbreviate(s))
 		}
 		literal = ""
 		if strings.Contains(pattern, "**") {
-			return fmt.Errorf("%q: ** is only understood once, at the beginning", Clip(s))
+			return fmt.Errorf("%q: ** is only understood once, at the beginning", Abbreviate(s))
 		}
 		for _, part := range strings.Split(pattern, "/") {
 			if part == "" || part == "." || part == ".." {
-				return fmt.Errorf("%q: no empty or dot components after **/", Clip(s))
+				return fmt.Errorf("%q: no empty or dot components after **/", Abbreviate(s))
 			}
 		}
 	}
 	if strings.ContainsAny(path.Dir(literal), "*?[") {
-		return fmt.Errorf("%q: wildcards are for the last component, or after a leading **/", Clip(s))
+		return fmt.Errorf("%q: wildcards are for the last component, or after a leading **/", Abbreviate(s))
 	}
 	if _, err := path.Match(s, ""); err != nil {
-		return fmt.Errorf("%q is not a valid pattern", Clip(s))
+		return fmt.Errorf("%q is not a valid pattern", Abbreviate(s))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
 package policy
 
-// Unsearched is the Rule of an entry that hides a directory which cannot be looked into.
-const Unsearched = "cannot be searched"
+// UnsearchableRule is the Rule of an entry that hides a directory which cannot be looked into.
+const UnsearchableRule = "cannot be searched"

@@ -184,23 +184,23 @@ func rightList(r Rights) []string {
 	return out
 }
 
-// Granted lists the directories that rules let the server read, without those
+// RootsIn lists the directories that rules let the server read, without those
 // inside another of them, as far as they lie in dir: what of dir a server can be
 // shown as roots.
-func (p *Profile) Granted(dir string) (dirs []string) {
+func (p *Profile) RootsIn(dir string) (dirs []string) {
 	for _, e := range p.Entries { // sorted: what is wider comes first
 		if e.Origin != OriginRule || e.Kind != KindDir || !e.Rights.Has(Read) || !Within(e.Path, dir) {
 			continue
 		}
-		if !slices.ContainsFunc(dirs, func(wider string) bool { return Within(e.Path, wider) && !p.cutOff(e.Path, wider) }) {
+		if !slices.ContainsFunc(dirs, func(wider string) bool { return Within(e.Path, wider) && !p.hasUnreadableParent(e.Path, wider) }) {
 			dirs = append(dirs, e.Path)
 		}
 	}
 	return dirs
 }
 
-// cutOff reports whether something between wider and path cannot be read.
-func (p *Profile) cutOff(path, wider string) bool {
+// hasUnreadableParent reports whether something between wider and path cannot be read.
+func (p *Profile) hasUnreadableParent(path, wider string) bool {
 	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
 		if !p.RightsAt(at).Has(Read) {
 			return true

@@ -18,7 +18,7 @@ func TestGranted(t *testing.T) {
 		{Path: "/w", Kind: KindDir, Rights: Write, Origin: OriginRule},
 	}}
 	for dir, want := range map[string]string{"/": "[/a /a/off/on /ab]", "/a": "[/a /a/off/on]", "/a/off": "[/a/off/on]", "/w": "[]"} {
-		if got := fmt.Sprint(p.Granted(dir)); got != want {
+		if got := fmt.Sprint(p.RootsIn(dir)); got != want {
 			t.Errorf("in %s: %s, want %s", dir, got, want)
 		}
 	}

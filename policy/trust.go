@@ -5,7 +5,7 @@ import (
 )
 
 // shellWord quotes a path for a line that a user copies into a shell.
-func ShellWord(s string) string {
+func QuoteShell(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=") == "" && s[0] != '-' {
 		return s
 	}

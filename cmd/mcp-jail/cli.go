@@ -257,7 +257,7 @@ func missingDashesHint(args []string, server serverCommand) string {
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(subcommands(), func(s subcommand) bool {
-			return config.Nearest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // a misspelt subcommand
+			return config.Suggest(args[0], []string{s.name}) != "" && !isInPath(args[0]) // a misspelt subcommand
 		}) || isSubcommand(args[0]) {
 			return ""
 		}

@@ -171,7 +171,7 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	if err != nil {
 		return err
 	}
-	p, err := config.InPlace(config.InPlaceOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
 	if err != nil {
 		return err
 	}

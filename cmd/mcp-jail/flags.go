@@ -53,7 +53,7 @@ func unknownFlag(typed string, names []string) error {
 }
 
 func didYouMean(dashes, word string, names []string) string {
-	if near := config.Nearest(word, names); near != "" {
+	if near := config.Suggest(word, names); near != "" {
 		return fmt.Sprintf(", did you mean %q?", dashes+near)
 	}
 	return ""

@@ -39,7 +39,7 @@ func (p *planCmd) Run(c console, server serverCommand) error {
 	if err != nil {
 		return err
 	}
-	if p.Tool != "" && !slices.Contains(t.config.Declared(t.policy.Server), p.Tool) {
+	if p.Tool != "" && !slices.Contains(t.config.DeclaredTools(t.policy.Server), p.Tool) {
 		t.warnings = append(t.warnings, t.undeclaredToolWarning(p.Tool))
 	}
 	plan, err := t.compile()

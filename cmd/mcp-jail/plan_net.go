@@ -43,7 +43,7 @@ func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	if scheme == "" {
 		scheme = map[int]string{80: "http"}[port]
 	}
-	return policy.NeedsTerminating(rules, host, scheme, port)
+	return policy.AnyNeedsInterception(rules, host, scheme, port)
 }
 
 func netRuleText(r policy.NetRule) string {

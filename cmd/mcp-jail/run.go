@@ -90,7 +90,7 @@ func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session
 		In:         c.in,
 		Out:        c.out,
 		Err:        c.err,
-		InPlace:    t.policy.InPlace,
+		InPlace:    t.policy.FromCommandLine,
 		Line:       t.invocation,
 		Declare:    t.declaration,
 		UserHome:   t.host.Home,
@@ -134,7 +134,7 @@ func (t *target) statelessOptions() lifecycle.Stateless {
 	server := t.policy.Server
 	tools := &toolCache{server: t}
 	o := lifecycle.Stateless{
-		Declared: t.config.Declared(server),
+		Declared: t.config.DeclaredTools(server),
 		MaxCalls: t.policy.MaxConcurrentCalls,
 		Version:  version,
 		Tool: func(name string) (lifecycle.Tool, error) {

@@ -17,7 +17,7 @@ import (
 type target struct {
 	config      *config.Config                            // nil for a command behind --
 	policyOf    func(tool string) (*policy.Policy, error) // nil for a command behind --
-	commandLine config.InPlaceOptions                     // for a command behind --
+	commandLine config.CommandLineOptions                 // for a command behind --
 	invocation  []string                                  // the command line of mcp-jail, for a command behind --
 	policy      *policy.Policy
 	profile     *policy.Profile
@@ -30,7 +30,7 @@ type target struct {
 func (t *target) warningTexts() []string {
 	out := warningTexts(t.warnings)
 	for i, w := range t.warnings {
-		if t.policy.InPlace && w.Where == t.policy.Where {
+		if t.policy.FromCommandLine && w.Where == t.policy.Where {
 			out[i] = w.Message // its place would be "the command line"
 		}
 		out[i] = printable(out[i]) // it may contain file names
@@ -53,7 +53,7 @@ func (t *target) unreachableArguments() string {
 		return w
 	}
 	var tools []*policy.Profile
-	for _, name := range t.config.Declared(t.policy.Server) {
+	for _, name := range t.config.DeclaredTools(t.policy.Server) {
 		if tool, err := t.toolTarget(name); err == nil {
 			tools = append(tools, tool.profile)
 		}
@@ -64,7 +64,7 @@ func (t *target) unreachableArguments() string {
 // evidence returns what a diagnosis needs to know of the server and the host.
 func (t *target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.InPlace, Stateless: !t.policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
+		Server: t.profile.Server, Profile: t.profile, FromCommandLine: t.policy.FromCommandLine, Stateless: !t.policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
 		UserHome: t.host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
 	}
 }
@@ -78,7 +78,7 @@ func isExecutable(path string) bool {
 // declaration returns the configuration lines that declare a server given behind --. The
 // first is a comment with the file.
 func (t *target) declaration() []string {
-	return append([]string{"# " + config.UserConfigFile(t.host)}, t.commandLine.Declare()...)
+	return append([]string{"# " + config.UserConfigFile(t.host)}, t.commandLine.Declaration()...)
 }
 
 // pathExists reports whether path exists outside the jail.
@@ -110,11 +110,11 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 	case server.given && common.Config != nil:
 		return nil, usageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.given:
-		t.commandLine = config.InPlaceOptions{
+		t.commandLine = config.CommandLineOptions{
 			Command: server.argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
-		t.policy, err = config.InPlace(t.commandLine)
+		t.policy, err = config.FromCommandLine(t.commandLine)
 		t.invocation = server.invocation
 	default:
 		if given := flags.firstSet(); given != "" {
@@ -148,7 +148,7 @@ func (t *target) loadConfigured(common commonFlags, flags policyFlags, name, too
 
 // setConfig makes t a target for the configured server name.
 func (t *target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
-	t.config, t.warnings = cfg, append(t.warnings, cfg.Untaken(name)...)
+	t.config, t.warnings = cfg, append(t.warnings, cfg.DroppedGrants(name)...)
 	if s := cfg.Servers[name]; s != nil && workspace != "" {
 		s.Workspace = workspace // for all of its processes
 	}

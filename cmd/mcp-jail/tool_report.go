@@ -58,7 +58,7 @@ type toolCache struct {
 
 type cachedTool struct {
 	*target
-	lookups hostfs.Lookups
+	lookups hostfs.Recording
 }
 
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
@@ -69,12 +69,12 @@ func (k *toolCache) get(name string) (*target, error) {
 	k.mu.Lock()
 	known := k.byName[name]
 	k.mu.Unlock()
-	if known != nil && known.lookups.Same() {
+	if known != nil && known.lookups.Unchanged() {
 		return known.target, nil
 	}
 	found := &cachedTool{}
 	var err error
-	if found.target, err = k.server.toolTargetOn(name, found.lookups.Through(k.server.host)); err != nil {
+	if found.target, err = k.server.toolTargetOn(name, found.lookups.Record(k.server.host)); err != nil {
 		return found.target, err
 	}
 	k.mu.Lock()
@@ -123,7 +123,7 @@ func (t *target) reportTool(name string, server *serverReport) (r toolReport, st
 // reports the tools that the configuration names.
 func (t *target) reportTools(r *serverReport) (status int) {
 	if r.Probed == "" {
-		for _, name := range t.config.Declared(r.Server) {
+		for _, name := range t.config.DeclaredTools(r.Server) {
 			r.Tools = append(r.Tools, toolReport{Name: name})
 		}
 	} else {
@@ -149,13 +149,13 @@ func (t *target) unofferedTools(r *serverReport) (errs []string) {
 	for _, tool := range r.Tools {
 		offered = append(offered, tool.Name)
 	}
-	declared := t.config.Declared(r.Server)
+	declared := t.config.DeclaredTools(r.Server)
 	for _, name := range declared {
 		if slices.Contains(offered, name) {
 			continue
 		}
 		msg := fmt.Sprintf("%s: this table is for a tool %q, which the server does not offer", t.config.Servers[r.Server].Tools[name].Where, name)
-		switch near := config.Nearest(name, offered); {
+		switch near := config.Suggest(name, offered); {
 		case near == "":
 		case slices.Contains(declared, near):
 			msg += fmt.Sprintf("; %q has a table of its own", near)
@@ -226,7 +226,7 @@ func accessSummary(p *policy.Policy) string {
 // undeclaredToolWarning returns a warning about a tool that the configuration does not name.
 func (t *target) undeclaredToolWarning(tool string) policy.Warning {
 	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under the default policy; otherwise calls of it are refused", tool)
-	if near := config.Nearest(tool, t.config.Declared(t.policy.Server)); near != "" {
+	if near := config.Suggest(tool, t.config.DeclaredTools(t.policy.Server)); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.policy.Where}
@@ -239,7 +239,7 @@ func (t *target) declaredTools() (tools []toolReport, status int) {
 		return nil, exitOK
 	}
 	server := serverReport{Server: t.policy.Server, Warnings: t.warningTexts()}
-	for _, name := range t.config.Declared(t.policy.Server) {
+	for _, name := range t.config.DeclaredTools(t.policy.Server) {
 		r, failed := t.reportTool(name, &server)
 		tools, status = append(tools, r), max(status, failed)
 	}

@@ -45,7 +45,7 @@ func (t *trustCmd) Run(c console) error {
 	}
 	c.printf("%s\n", printableText(string(data)))
 	for _, name := range cfg.ServerNames() {
-		for _, w := range cfg.Untaken(name) {
+		for _, w := range cfg.DroppedGrants(name) {
 			c.printf("%s %s\n", c.paint(yellow, "warning:"), printable(w.String()))
 		}
 	}

@@ -139,7 +139,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		}
 	}
 	hint := ""
-	if near := config.Nearest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
+	if near := config.Suggest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
 		hint = "; mcp-jail why --list  shows all recorded servers"

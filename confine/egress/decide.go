@@ -89,7 +89,7 @@ func isLocalhost(a netip.Addr) bool {
 func (g *Gateway) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
 	rule, ok := policy.MatchNet(g.o.Rules, host, scheme, port, "", "")
 	switch {
-	case policy.NeedsTerminating(g.o.Rules, host, scheme, port):
+	case policy.AnyNeedsInterception(g.o.Rules, host, scheme, port):
 		return verdictIntercept, rule
 	case ok:
 		return verdictPass, rule

@@ -73,7 +73,7 @@ func (s *site) profile(command ...string) *policy.Profile {
 		command[i] = strings.ReplaceAll(command[i], "ROOT", s.root)
 	}
 	ws := filepath.Join(s.root, "home/ws")
-	p, err := config.InPlace(config.InPlaceOptions{Command: command, Workspace: ws, Dir: ws, Name: "s"})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: command, Workspace: ws, Dir: ws, Name: "s"})
 	if err != nil {
 		s.t.Fatal(err)
 	}

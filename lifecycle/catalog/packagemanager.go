@@ -12,7 +12,7 @@ import (
 // checkEnv refuses servers with variables that make programs load other code.
 func (s *scanner) checkEnv() {
 	for _, v := range s.profile.Env {
-		if policy.Dangerous(v.Name) {
+		if policy.IsDangerousVariable(v.Name) {
 			s.fail("the variable %s changes which code is loaded", v.Name)
 		}
 	}

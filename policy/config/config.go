@@ -42,8 +42,8 @@ type Server struct {
 	Where string
 	// Project is the project's file that has a part in what runs, "" where there is
 	// none: then it is not the user's server of that name. Load sets it.
-	Project string
-	untaken []string // see Config.Untaken
+	Project       string
+	droppedGrants []string // see Config.Untaken
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -72,13 +72,13 @@ type Access struct {
 	onlyRefuses bool
 }
 
-// declared tells whether a layer that counts has the table.
-func (a *Access) declared() bool { return a != nil && !a.onlyRefuses }
+// isDeclared tells whether a layer that counts has the table.
+func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
-// replaces tells whether the table stands in place of the default policy. One that holds
+// replacesDefault tells whether the table stands in place of the default policy. One that holds
 // sensitive paths and nothing else adds them to it.
-func (a *Access) replaces() bool {
-	return a.declared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
+func (a *Access) replacesDefault() bool {
+	return a.isDeclared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
 }
 
 // LimitsTable is one limits table; nil means not mentioned.
@@ -135,9 +135,9 @@ func (s *Server) overlay(l *Server) {
 	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
 	// Arguments belong to a command: appending a second list to the first
 	// would build a command line that nobody wrote.
-	s.Arguments = join(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
-	s.Variables = join(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
-	s.Waive = join(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
+	s.Arguments = joinLists(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
+	s.Variables = joinLists(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
+	s.Waive = joinLists(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
 	s.Limits.overlay(l.Limits)
 	if l.Access != nil {
 		if s.Access == nil {
@@ -167,12 +167,12 @@ func (s *Server) overlay(l *Server) {
 
 func (a *Access) overlay(l *Access) {
 	a.Where, a.onlyRefuses = cmp.Or(l.Where, a.Where), l.onlyRefuses
-	a.Fs = join(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
-	a.Net = join(a.Net, l.Net, l.Merge["net"], Append, sameNet)
-	a.Inbound = join(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
-	a.Env = join(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
+	a.Fs = joinLists(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
+	a.Net = joinLists(a.Net, l.Net, l.Merge["net"], Append, sameNet)
+	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
+	a.Env = joinLists(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
 	// No layer can shorten this list: no strategy here.
-	a.SensitivePaths = join(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
+	a.SensitivePaths = joinLists(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
 	if l.Commands != nil && a.Commands == nil {
 		a.Commands = map[string]policy.CommandRule{}
 	}
@@ -191,7 +191,7 @@ func (t *LimitsTable) overlay(l LimitsTable) {
 	t.Connections = cmp.Or(l.Connections, t.Connections)
 }
 
-func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {
+func joinLists[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {
 	if later == nil {
 		return earlier // not mentioned
 	}
@@ -217,7 +217,7 @@ func join[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool)
 
 func sameFs(a, b policy.FsRule) bool { a.Where, b.Where = "", ""; return a == b }
 
-func sameNet(a, b policy.NetRule) bool { return slices.Equal(a.Fields(), b.Fields()) }
+func sameNet(a, b policy.NetRule) bool { return slices.Equal(a.TOMLFields(), b.TOMLFields()) }
 
 func sameInbound(a, b policy.InboundRule) bool { return a.Port == b.Port }
 

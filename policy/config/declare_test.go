@@ -10,17 +10,17 @@ import (
 
 // TestDeclare: what the flags say, written as a configuration, is the same policy.
 func TestDeclare(t *testing.T) {
-	for _, o := range []InPlaceOptions{
+	for _, o := range []CommandLineOptions{
 		{Command: []string{"node", "s.js", "--a b"}},
 		{Command: []string{"/usr/bin/node"}, Env: []string{"A"}, Home: "real", Name: "n", Limit: []string{"memory_mb=8192"}, Waive: []policy.Axis{policy.AxisIPC}},
 		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{".", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
 	} {
 		o.Dir = "/home/u/proj"
-		want, err := InPlace(o)
+		want, err := FromCommandLine(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.Join(o.Declare(), "\n")
+		text := strings.Join(o.Declaration(), "\n")
 		c, err := Decode([]byte("version = 1\n"+text), "c.toml")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -30,7 +30,7 @@ func TestDeclare(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []*policy.Policy{got, want} {
-			p.Where, p.InPlace = "", false
+			p.Where, p.FromCommandLine = "", false
 			for i := range p.Fs {
 				p.Fs[i].Where = ""
 			}
@@ -45,7 +45,7 @@ func TestDeclare(t *testing.T) {
 			t.Errorf("\n got %+v\nwant %+v\n%s", got, want, text)
 		}
 	}
-	if got := (InPlaceOptions{Command: []string{"./serve"}, Dir: "/d"}).Declare(); !strings.Contains(strings.Join(got, "\n"), `command = "/d/serve"`) {
+	if got := (CommandLineOptions{Command: []string{"./serve"}, Dir: "/d"}).Declaration(); !strings.Contains(strings.Join(got, "\n"), `command = "/d/serve"`) {
 		t.Errorf("a relative command is another one in a file: %q", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestDeclare(t *testing.T) {
 // TestFlags: --execute reads and starts, one path has the rights of all of its flags,
 // and --limit is read as the table is.
 func TestFlags(t *testing.T) {
-	p, err := InPlace(InPlaceOptions{Command: []string{"x"}, Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}, Limit: []string{"processes=9", "memory_mb=1"}})
+	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}, Limit: []string{"processes=9", "memory_mb=1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +68,11 @@ func TestFlags(t *testing.T) {
 		t.Errorf("left %v, limits %+v", want, p.Limits)
 	}
 	for _, limit := range []string{"memory_mb", "memory_mb=", "memory_mb=-1", "memory_mb=0", "memry_mb=1", "=1", "memory_mb=1\nprocesses=2", "memory_mb=99999999999999999999", "open_files=1", "a.b=1"} {
-		if _, err := InPlace(InPlaceOptions{Command: []string{"x"}, Limit: []string{limit}}); err == nil || !strings.HasPrefix(err.Error(), "--limit ") {
+		if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{limit}}); err == nil || !strings.HasPrefix(err.Error(), "--limit ") {
 			t.Errorf("--limit %q: %v", limit, err)
 		}
 	}
-	if p, _ := InPlace(InPlaceOptions{Command: []string{"x"}, Limit: []string{"processes=9"}}); !p.Default {
+	if p, _ := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{"processes=9"}}); !p.Default {
 		t.Error("a limit replaces the default policy")
 	}
 }

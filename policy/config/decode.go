@@ -42,8 +42,8 @@ func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 		"servers": func(n *node, key string) {
 			c.Servers = map[string]*Server{}
 			d.each(n, key, func(name string, n *node, key string) {
-				if !policy.ValidName(name) {
-					d.add(n, key, "the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Clip(name))
+				if !policy.ValidServerName(name) {
+					d.add(n, key, "the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Abbreviate(name))
 				}
 				c.Servers[name] = d.server(n, key, name)
 			})
@@ -82,15 +82,15 @@ func (d *decoder) table(n *node, key string, known fields) {
 		return
 	}
 	for _, name := range n.keys {
-		child, full := n.table[name], sub(key, name)
+		child, full := n.table[name], childKey(key, name)
 		if read, ok := known[name]; ok {
 			read(child, full)
 			continue
 		}
 		message := "is not a known key"
-		if instead := foreignKey(key, name, child); instead != "" {
+		if instead := suggestForeign(key, name, child); instead != "" {
 			message += "; " + instead
-		} else if near := Nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+		} else if near := Suggest(name, slices.Sorted(maps.Keys(known))); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		} else {
 			message += "; known here: " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
@@ -99,11 +99,11 @@ func (d *decoder) table(n *node, key string, known fields) {
 	}
 }
 
-func sub(key, name string) string {
+func childKey(key, name string) string {
 	if key == "" {
-		return policy.BareOrQuoted(policy.Clip(name))
+		return policy.QuoteKey(policy.Abbreviate(name))
 	}
-	return key + "." + policy.BareOrQuoted(policy.Clip(name))
+	return key + "." + policy.QuoteKey(policy.Abbreviate(name))
 }
 
 // each reads a table whose keys are names that the user chose.
@@ -112,7 +112,7 @@ func (d *decoder) each(n *node, key string, read func(name string, n *node, key 
 		return
 	}
 	for _, name := range n.keys {
-		read(name, n.table[name], sub(key, name))
+		read(name, n.table[name], childKey(key, name))
 	}
 }
 
@@ -138,7 +138,7 @@ func (d *decoder) choice(n *node, key string, options ...string) string {
 			return o
 		}
 	}
-	d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(options, `" or "`), policy.Clip(n.text))
+	d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(options, `" or "`), policy.Abbreviate(n.text))
 	return ""
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func (d *decoder) netRule(n *node, key string) policy.NetRule {
-	r := policy.NetRule{Where: policy.Where(d.file, n.line)}
+	r := policy.NetRule{Where: policy.Position(d.file, n.line)}
 	before := len(d.problems)
 	d.table(n, key, fields{
 		"host": func(n *node, key string) {
@@ -39,15 +39,15 @@ func (d *decoder) netRule(n *node, key string) policy.NetRule {
 		},
 		"allow": func(n *node, key string) { r.Allow = d.flag(n, key) },
 	})
-	d.need(n, key, "host")
+	d.requireKey(n, key, "host")
 	if n.kind == nodeTable && len(d.problems) == before {
-		d.check(n, key, policy.CheckNet(r))
+		d.check(n, key, policy.CheckNetRule(r))
 	}
 	return r
 }
 
 func (d *decoder) secret(n *node, key string) policy.Secret {
-	s := policy.Secret{Where: policy.Where(d.file, n.line)}
+	s := policy.Secret{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
 		"env":     func(n *node, key string) { s.Env = d.word(n, key) },
 		"file":    func(n *node, key string) { s.File = d.word(n, key) },
@@ -60,15 +60,15 @@ func (d *decoder) secret(n *node, key string) policy.Secret {
 			s.Header = []string{d.word(n, key)}
 		},
 	})
-	d.need(n, key, "env")
+	d.requireKey(n, key, "env")
 	return s
 }
 
 func (d *decoder) inbound(n *node, key string) policy.InboundRule {
-	r := policy.InboundRule{Where: policy.Where(d.file, n.line)}
+	r := policy.InboundRule{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
 		"port": func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
 	})
-	d.need(n, key, "port")
+	d.requireKey(n, key, "port")
 	return r
 }

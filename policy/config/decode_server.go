@@ -13,7 +13,7 @@ const (
 )
 
 func (d *decoder) server(n *node, key, name string) *Server {
-	s := &Server{Name: name, Where: policy.Where(d.file, n.line)}
+	s := &Server{Name: name, Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
 		"command":   func(n *node, key string) { s.Command = d.word(n, key) },
 		"arguments": func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
@@ -32,7 +32,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
-				r := policy.EnvRule{Name: d.text(n, key), Read: true, Where: policy.Where(d.file, n.line)}
+				r := policy.EnvRule{Name: d.text(n, key), Read: true, Where: policy.Position(d.file, n.line)}
 				if n.kind == nodeString {
 					d.check(n, key, policy.CheckVariable(r.Name))
 				}
@@ -54,7 +54,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"tools": func(n *node, key string) {
 			s.Tools = map[string]*Tool{}
 			d.each(n, key, func(name string, n *node, key string) {
-				t := &Tool{Name: name, Where: policy.Where(d.file, n.line)}
+				t := &Tool{Name: name, Where: policy.Position(d.file, n.line)}
 				s.Tools[name] = t
 				d.table(n, key, fields{
 					"access": func(n *node, key string) { t.Access = d.access(n, key) },
@@ -90,7 +90,7 @@ func (d *decoder) limits(n *node, key string) (l LimitsTable) {
 }
 
 func (d *decoder) access(n *node, key string) *Access {
-	a := &Access{Where: policy.Where(d.file, n.line)}
+	a := &Access{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
 		"fs": func(n *node, key string) {
 			a.Fs = []policy.FsRule{}
@@ -117,7 +117,7 @@ func (d *decoder) access(n *node, key string) *Access {
 			d.items(n, key, func(n *node) {
 				s := d.text(n, key)
 				if n.kind == nodeString {
-					d.check(n, key, policy.CheckSensitive(s))
+					d.check(n, key, policy.CheckSensitivePath(s))
 				}
 				a.SensitivePaths = append(a.SensitivePaths, s)
 			})
@@ -133,14 +133,14 @@ func (d *decoder) check(n *node, key string, err error) {
 	}
 }
 
-func (d *decoder) need(n *node, key, name string) {
+func (d *decoder) requireKey(n *node, key, name string) {
 	if n.kind == nodeTable && n.table[name] == nil {
-		d.add(n, sub(key, name), "%s has no %s", key, name)
+		d.add(n, childKey(key, name), "%s has no %s", key, name)
 	}
 }
 
 func (d *decoder) fsRule(n *node, key string) policy.FsRule {
-	r := policy.FsRule{Where: policy.Where(d.file, n.line)}
+	r := policy.FsRule{Where: policy.Position(d.file, n.line)}
 	var write bool
 	var create, update, remove *bool
 	pointer := func(to **bool) func(*node, string) {
@@ -162,7 +162,7 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 		"update":  pointer(&update),
 		"delete":  pointer(&remove),
 	})
-	d.need(n, key, "path")
+	d.requireKey(n, key, "path")
 	// docs/policy.md "Filesystem rules": what `write` stands in for.
 	either := func(b *bool) bool {
 		if b != nil {
@@ -175,7 +175,7 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 }
 
 func (d *decoder) envRule(n *node, key string) policy.EnvRule {
-	r := policy.EnvRule{Where: policy.Where(d.file, n.line)}
+	r := policy.EnvRule{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
 		"name": func(n *node, key string) {
 			if r.Name = d.text(n, key); n.kind == nodeString {
@@ -184,14 +184,14 @@ func (d *decoder) envRule(n *node, key string) policy.EnvRule {
 		},
 		"read": func(n *node, key string) { r.Read = d.flag(n, key) },
 	})
-	d.need(n, key, "name")
+	d.requireKey(n, key, "name")
 	return r
 }
 
 func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
-	r := policy.CommandRule{Name: name, Where: policy.Where(d.file, n.line)}
+	r := policy.CommandRule{Name: name, Where: policy.Position(d.file, n.line)}
 	if name == "" || strings.ContainsAny(name, "*\x00\n") {
-		d.add(n, key, "the command name %q is refused", policy.Clip(name))
+		d.add(n, key, "the command name %q is refused", policy.Abbreviate(name))
 	}
 	d.table(n, key, fields{
 		"args": func(n *node, key string) {
@@ -207,7 +207,7 @@ func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
 				}
 				r.Args = append(r.Args, d.texts(n, key))
 			})
-			if mixed(n) {
+			if isMixed(n) {
 				d.add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
 			}
 			for _, prefix := range r.Args {
@@ -228,7 +228,7 @@ func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
 	return r
 }
 
-func mixed(n *node) bool {
+func isMixed(n *node) bool {
 	words := 0
 	for _, item := range n.items {
 		if item.kind == nodeString {

@@ -190,7 +190,7 @@ func (d *document) open(root *node, parts []string, array bool) *node {
 			at.table[part] = child
 		case last && array:
 			if next.kind != nodeArray || !next.tables {
-				d.add(d.line, policy.Dotted(parts), "[[%s]] is already defined in line %d, and not as an array of tables", policy.Dotted(parts), next.line)
+				d.add(d.line, policy.JoinKey(parts), "[[%s]] is already defined in line %d, and not as an array of tables", policy.JoinKey(parts), next.line)
 				return nil
 			}
 			table := &node{kind: nodeTable, line: d.line, table: map[string]*node{}}
@@ -199,10 +199,10 @@ func (d *document) open(root *node, parts []string, array bool) *node {
 		case next.kind == nodeArray && next.tables && !last:
 			next = next.items[len(next.items)-1]
 		case next.kind != nodeTable || next.closed:
-			d.add(d.line, policy.Dotted(parts), "[%s] cannot be a table: %s is %s in line %d", policy.Dotted(parts), policy.Dotted(parts[:i+1]), closedKind(next), next.line)
+			d.add(d.line, policy.JoinKey(parts), "[%s] cannot be a table: %s is %s in line %d", policy.JoinKey(parts), policy.JoinKey(parts[:i+1]), closedKind(next), next.line)
 			return nil
 		case last && (next.header || next.dotted):
-			d.add(d.line, policy.Dotted(parts), "[%s] is defined twice, first in line %d", policy.Dotted(parts), next.line)
+			d.add(d.line, policy.JoinKey(parts), "[%s] is defined twice, first in line %d", policy.JoinKey(parts), next.line)
 			return nil
 		case last:
 			next.header = true
@@ -231,14 +231,14 @@ func (d *document) assign(at *node, path, parts []string, value *node) {
 			at.keys = append(at.keys, part)
 			at.table[part] = next
 		case next.kind != nodeTable || next.closed || next.header:
-			d.add(d.line, policy.Dotted(full), "%s cannot be extended here: it is defined in line %d", policy.Dotted(full[:len(path)+i+1]), next.line)
+			d.add(d.line, policy.JoinKey(full), "%s cannot be extended here: it is defined in line %d", policy.JoinKey(full[:len(path)+i+1]), next.line)
 			return
 		}
 		at = next
 	}
 	name := parts[len(parts)-1]
 	if before := at.table[name]; before != nil {
-		d.add(d.line, policy.Dotted(full), "%s is given twice, first in line %d", policy.Dotted(full), before.line)
+		d.add(d.line, policy.JoinKey(full), "%s is given twice, first in line %d", policy.JoinKey(full), before.line)
 		return
 	}
 	at.keys = append(at.keys, name)
@@ -251,7 +251,7 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 	}
 	v := &node{line: d.line}
 	if depth > maxDepth {
-		d.add(d.line, policy.Dotted(path), "arrays and tables are nested more than %d deep", maxDepth)
+		d.add(d.line, policy.JoinKey(path), "arrays and tables are nested more than %d deep", maxDepth)
 		v.kind = nodeArray
 		return v
 	}
@@ -259,7 +259,7 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 	case unstable.String:
 		v.kind, v.text = nodeString, string(n.Data)
 		if strings.ContainsRune(v.text, 0) {
-			d.add(d.line, policy.Dotted(path), "contains a NUL")
+			d.add(d.line, policy.JoinKey(path), "contains a NUL")
 		}
 	case unstable.Bool:
 		v.kind, v.flag = nodeBool, string(n.Data) == "true"
@@ -267,7 +267,7 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 		v.kind = nodeInteger
 		i, err := strconv.ParseInt(strings.ReplaceAll(string(n.Data), "_", ""), 0, 64)
 		if err != nil {
-			d.add(d.line, policy.Dotted(path), "the number %s is out of range", policy.Clip(string(n.Data)))
+			d.add(d.line, policy.JoinKey(path), "the number %s is out of range", policy.Abbreviate(string(n.Data)))
 		}
 		v.num = i
 	case unstable.Float:
@@ -293,7 +293,7 @@ func (d *document) value(n *unstable.Node, path []string, depth int) *node {
 	default:
 		v.kind = nodeDate
 		if !isDateTime(string(n.Data)) { // the parser takes any digits
-			d.add(d.line, policy.Dotted(path), "%s is not a date or time", policy.Clip(string(n.Data)))
+			d.add(d.line, policy.JoinKey(path), "%s is not a date or time", policy.Abbreviate(string(n.Data)))
 		}
 	}
 	return v

@@ -37,11 +37,11 @@ func (e *encoder) header(format string, key string) {
 }
 
 func (e *encoder) server(s *Server) {
-	key := "servers." + policy.BareOrQuoted(s.Name)
+	key := "servers." + policy.QuoteKey(s.Name)
 	e.header("[%s]", key)
 	e.text("command", s.Command)
 	if s.Arguments != nil {
-		e.list("arguments", policy.TomlStrings(s.Arguments), s.Merge["arguments"])
+		e.list("arguments", policy.QuoteTOMLList(s.Arguments), s.Merge["arguments"])
 	}
 	e.text("workspace", s.Workspace)
 	if s.Stateful != nil {
@@ -52,7 +52,7 @@ func (e *encoder) server(s *Server) {
 		for _, v := range s.Variables {
 			names = append(names, v.Name)
 		}
-		e.list("variables", policy.TomlStrings(names), s.Merge["variables"])
+		e.list("variables", policy.QuoteTOMLList(names), s.Merge["variables"])
 	}
 	e.text("home", s.Home)
 	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
@@ -67,7 +67,7 @@ func (e *encoder) server(s *Server) {
 		for _, a := range s.Waive {
 			names = append(names, string(a))
 		}
-		e.list("waive", policy.TomlStrings(names), s.Merge["waive"])
+		e.list("waive", policy.QuoteTOMLList(names), s.Merge["waive"])
 	}
 	e.number("warm", s.Warm)
 	e.number("max_concurrent_calls", s.MaxConcurrentCalls)
@@ -88,7 +88,7 @@ func (e *encoder) server(s *Server) {
 		e.header("[%s]", key+".tools")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		tool := key + ".tools." + policy.BareOrQuoted(name)
+		tool := key + ".tools." + policy.QuoteKey(name)
 		e.header("[%s]", tool)
 		e.number("warm", s.Tools[name].Warm)
 		if a := s.Tools[name].Access; a != nil {
@@ -102,17 +102,17 @@ func (e *encoder) server(s *Server) {
 func (e *encoder) access(key string, a *Access) {
 	e.header("[%s]", key)
 	if a.SensitivePaths != nil {
-		e.line("sensitive_paths = %s", policy.TomlStrings(a.SensitivePaths))
+		e.line("sensitive_paths = %s", policy.QuoteTOMLList(a.SensitivePaths))
 	}
 	lists := []struct {
 		name  string
 		rules [][]string
 		none  bool
 	}{
-		{"fs", pairs(a.Fs, policy.FsRule.Fields), a.Fs == nil},
-		{"net", pairs(a.Net, policy.NetRule.Fields), a.Net == nil},
-		{"inbound", pairs(a.Inbound, policy.InboundRule.Fields), a.Inbound == nil},
-		{"env", pairs(a.Env, policy.EnvRule.Fields), a.Env == nil},
+		{"fs", pairs(a.Fs, policy.FsRule.TOMLFields), a.Fs == nil},
+		{"net", pairs(a.Net, policy.NetRule.TOMLFields), a.Net == nil},
+		{"inbound", pairs(a.Inbound, policy.InboundRule.TOMLFields), a.Inbound == nil},
+		{"env", pairs(a.Env, policy.EnvRule.TOMLFields), a.Env == nil},
 	}
 	inline := func(name string, n int) bool { return n == 0 || a.Merge[name] != "" }
 	for _, l := range lists {
@@ -139,16 +139,16 @@ func (e *encoder) access(key string, a *Access) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
 		r := a.Commands[name]
-		e.header("[%s]", key+".commands."+policy.BareOrQuoted(name))
+		e.header("[%s]", key+".commands."+policy.QuoteKey(name))
 		if r.Args != nil {
 			lists := make([]string, len(r.Args))
 			for i, prefix := range r.Args {
-				lists[i] = policy.TomlStrings(prefix)
+				lists[i] = policy.QuoteTOMLList(prefix)
 			}
 			e.line("args = [%s]", strings.Join(lists, ", "))
 		}
 		if r.Envs != nil {
-			e.line("envs = %s", policy.TomlStrings(r.Envs))
+			e.line("envs = %s", policy.QuoteTOMLList(r.Envs))
 		}
 	}
 }
@@ -163,7 +163,7 @@ func pairs[T any](rules []T, fields func(T) []string) [][]string {
 
 func (e *encoder) text(key, value string) {
 	if value != "" {
-		e.line("%s = %s", key, policy.TomlString(value))
+		e.line("%s = %s", key, policy.QuoteTOML(value))
 	}
 }
 

@@ -56,8 +56,8 @@ allow = true
 	// mcp-jail.toml:2: access declares no fs rule: the workspace cannot be reached
 }
 
-func ExampleInPlace() {
-	p, err := config.InPlace(config.InPlaceOptions{
+func ExampleFromCommandLine() {
+	p, err := config.FromCommandLine(config.CommandLineOptions{
 		Command: []string{"node", "server.js"},
 		Write:   []string{"notes"},
 		Net:     []string{"localhost:5432"},

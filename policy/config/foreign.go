@@ -7,11 +7,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// foreignKey answers a key of another program's configuration with what is written
+// suggestForeign answers a key of another program's configuration with what is written
 // here instead; "" for one that is not known. Clients' files, and those of programs
 // that limit tools, are where most configurations are copied from. key is the dotted
 // name of the table that n stands in, "" at the top of the file.
-func foreignKey(key, name string, n *node) string {
+func suggestForeign(key, name string, n *node) string {
 	parts := strings.Split(key, ".")
 	switch {
 	case key == "":
@@ -84,8 +84,8 @@ func mountRule(access string) string {
 func firstName(n *node) string {
 	if n.kind == nodeTable {
 		for _, name := range n.keys {
-			if policy.ValidName(name) && n.table[name].kind == nodeTable {
-				return policy.BareOrQuoted(name)
+			if policy.ValidServerName(name) && n.table[name].kind == nodeTable {
+				return policy.QuoteKey(name)
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func TestSensitiveAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.TheDefault) != tt.preset {
+			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.DefaultSource) != tt.preset {
 				t.Errorf("default %t, rules %v", p.Default, p.Fs)
 			}
 			if strings.HasPrefix(tt.layers, sensitive) && (len(p.Sensitive) == 0 || p.Sensitive[0] != "~/proj/keys") {

@@ -18,25 +18,25 @@ func (c *Config) validate() (ps policy.Problems) {
 
 func (s *Server) validate() policy.Problems {
 	var ps policy.Problems
-	key := "servers." + policy.BareOrQuoted(s.Name)
+	key := "servers." + policy.QuoteKey(s.Name)
 	if s.Command == "" {
-		file, line := policy.SplitWhere(s.Where)
+		file, line := policy.SplitPosition(s.Where)
 		ps = append(ps, policy.Problem{File: file, Line: line, Key: key + ".command", Message: fmt.Sprintf("[%s] has no command", key)})
 	}
-	return append(ps, s.honest(key)...)
+	return append(ps, s.checkScope(key)...)
 }
 
-// honest refuses an access table where no process could be bound to it
+// checkScope refuses an access table where no process could be bound to it
 // (docs/reference.md "Stateful and stateless").
-func (s *Server) honest(key string) (ps policy.Problems) {
+func (s *Server) checkScope(key string) (ps policy.Problems) {
 	if s.IsStateful() {
 		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 			a := s.Tools[name].Access
-			if !a.declared() {
+			if !a.isDeclared() {
 				continue
 			}
-			table := key + ".tools." + policy.BareOrQuoted(name) + ".access"
-			file, line := policy.SplitWhere(a.Where)
+			table := key + ".tools." + policy.QuoteKey(name) + ".access"
+			file, line := policy.SplitPosition(a.Where)
 			ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateful.\n"+
 				"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
 				"  Declare access for the whole server in  [%s.access]\n"+
@@ -44,13 +44,13 @@ func (s *Server) honest(key string) (ps policy.Problems) {
 		}
 		return ps
 	}
-	if s.Access.declared() {
+	if s.Access.isDeclared() {
 		table := key + ".access"
 		tool := "TOOL"
 		if names := slices.Sorted(maps.Keys(s.Tools)); len(names) > 0 {
-			tool = policy.BareOrQuoted(names[0])
+			tool = policy.QuoteKey(names[0])
 		}
-		file, line := policy.SplitWhere(s.Access.Where)
+		file, line := policy.SplitPosition(s.Access.Where)
 		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateless.\n"+
 			"  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.\n"+
 			"  Declare access for each tool in  [%s.tools.%s.access]\n"+

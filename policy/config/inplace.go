@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// InPlaceOptions are the flags of `run -- COMMAND`. With any of Read, Write, Execute and
+// CommandLineOptions are the flags of `run -- COMMAND`. With any of Read, Write, Execute and
 // Net they are an access table; Env and Limit are not part of it.
-type InPlaceOptions struct {
+type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory
 	Read      []string      // --read PATH
@@ -28,24 +28,24 @@ type InPlaceOptions struct {
 	Dir       string        // the working directory
 }
 
-// InPlace builds the policy of a server that is given on the command line. The
+// FromCommandLine builds the policy of a server that is given on the command line. The
 // error is [Problems], whose File is the flag.
-func InPlace(o InPlaceOptions) (*policy.Policy, error) {
+func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	s, err := o.server()
 	if err != nil {
 		return nil, err
 	}
 	p := s.policy()
-	p.InPlace, p.Net, p.Fs = true, s.Access.Net, s.Access.Fs
+	p.FromCommandLine, p.Net, p.Fs = true, s.Access.Net, s.Access.Fs
 	if len(p.Fs)+len(p.Net) == 0 {
-		p.Default, p.Fs = true, policy.DefaultFs()
+		p.Default, p.Fs = true, policy.DefaultFsRules()
 	}
 	return p, p.Validate()
 }
 
-// Declare returns the lines of a configuration that declare the same server, with the
+// Declaration returns the lines of a configuration that declare the same server, with the
 // same policy, by the same name.
-func (o InPlaceOptions) Declare() []string {
+func (o CommandLineOptions) Declaration() []string {
 	s, err := o.server()
 	if err != nil {
 		return nil
@@ -61,7 +61,7 @@ func (o InPlaceOptions) Declare() []string {
 }
 
 // server is what the flags say, with an access table that may be empty.
-func (o InPlaceOptions) server() (*Server, error) {
+func (o CommandLineOptions) server() (*Server, error) {
 	var ps policy.Problems
 	bad := func(flag, format string, args ...any) {
 		ps = append(ps, policy.Problem{File: flag, Message: fmt.Sprintf(format, args...)})
@@ -78,36 +78,36 @@ func (o InPlaceOptions) server() (*Server, error) {
 	name := o.Name
 	if name == "" {
 		name = DefaultName(o.Command, o.Dir)
-	} else if !policy.ValidName(name) {
-		bad("--name "+policy.Clip(name), "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
+	} else if !policy.ValidServerName(name) {
+		bad("--name "+policy.Abbreviate(name), "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
 	}
 	s := &Server{Name: name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
 	if o.Home != "" && o.Home != "private" && o.Home != "real" {
-		bad("--home "+policy.Clip(o.Home), `must be "private" or "real"`)
+		bad("--home "+policy.Abbreviate(o.Home), `must be "private" or "real"`)
 	}
 	if o.Startup != "" {
 		secs, err := strconv.Atoi(o.Startup)
 		if err != nil || secs < 0 || secs > maxSeconds {
-			bad("--startup-timeout "+policy.Clip(o.Startup), "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
+			bad("--startup-timeout "+policy.Abbreviate(o.Startup), "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
 		}
 		s.StartupTimeoutSecs = &secs
 	}
 	for _, a := range o.Waive {
 		if !slices.Contains(policy.Axes(), a) {
-			bad("--waive "+policy.Clip(string(a)), "must be one of %s", strings.Join(axisNames(), ", "))
+			bad("--waive "+policy.Abbreviate(string(a)), "must be one of %s", strings.Join(axisNames(), ", "))
 		}
 	}
 	for _, v := range o.Env {
 		r := policy.EnvRule{Name: v, Read: true, Where: "--env " + v}
 		if err := policy.CheckEnvName(v); err != nil {
-			bad("--env "+policy.Clip(v), "%s", err)
+			bad("--env "+policy.Abbreviate(v), "%s", err)
 		}
 		s.Variables = append(s.Variables, r)
 	}
 	for _, l := range o.Limit {
 		table, problems := limitFlag(l)
 		for _, p := range problems {
-			bad("--limit "+policy.Clip(l), "%s", p.Message)
+			bad("--limit "+policy.Abbreviate(l), "%s", p.Message)
 		}
 		s.Limits.overlay(table)
 	}
@@ -115,7 +115,7 @@ func (o InPlaceOptions) server() (*Server, error) {
 	// One path may be given to several flags: it has the rights of all of them.
 	rule := func(flag, p string, write, execute bool) {
 		if err := policy.CheckPath(p); err != nil {
-			bad(flag+" "+policy.Clip(p), "%s", err)
+			bad(flag+" "+policy.Abbreviate(p), "%s", err)
 		}
 		r := policy.FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Execute: execute, Where: flag + " " + p}
 		if i := slices.IndexFunc(fs, func(e policy.FsRule) bool { return e.Path == p }); i >= 0 {
@@ -141,7 +141,7 @@ func (o InPlaceOptions) server() (*Server, error) {
 	for _, n := range o.Net {
 		host, port, err := policy.ParseHostPort(n)
 		if err != nil {
-			bad("--net "+policy.Clip(n), "%s", err)
+			bad("--net "+policy.Abbreviate(n), "%s", err)
 		}
 		net = append(net, policy.NetRule{Host: host, Port: port, Allow: true, Where: "--net " + n})
 	}
@@ -173,7 +173,7 @@ func DefaultName(argv []string, dir string) string {
 	if hasRelativeCode(argv) {
 		text += "\x00\x00" + dir
 	}
-	return safeName(baseOf(argv)) + "-" + policy.ShortHash(text)
+	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
 }
 
 // hasRelativeCode tells whether the program, or the script that it interprets,
@@ -187,7 +187,7 @@ func hasRelativeCode(argv []string) bool {
 		return true
 	}
 	name := path.Base(argv[0])
-	lang := policy.Language(name)
+	lang := policy.InterpreterFamily(name)
 	if lang == "" && !policy.IsShell(name) {
 		return false
 	}
@@ -195,7 +195,7 @@ func hasRelativeCode(argv []string) bool {
 	return script != "" && !strings.HasPrefix(script, "/")
 }
 
-func baseOf(argv []string) string {
+func serverBaseName(argv []string) string {
 	if len(argv) == 0 {
 		return "server"
 	}
@@ -237,7 +237,7 @@ func PackageName(spec string) string {
 	if strings.Trim(spec, "@/.") == "" {
 		return ""
 	}
-	return safeName(packageName(spec))
+	return sanitizeName(packageName(spec))
 }
 
 // packageName drops scope and version: "@scope/server-github@1.2.3" is
@@ -267,7 +267,7 @@ func scriptName(script string) string {
 	return base
 }
 
-func safeName(s string) string {
+func sanitizeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':

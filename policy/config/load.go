@@ -44,7 +44,7 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 	for _, l := range layers {
 		data, err := o.read(l)
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) && !l.named {
+			if errors.Is(err, fs.ErrNotExist) && !l.explicit {
 				continue
 			}
 			var ps policy.Problems
@@ -64,7 +64,7 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
 			if l.project {
-				merged.project(c, l.path)
+				merged.applyProject(c, l.path)
 			}
 			merged.overlay(c)
 		}
@@ -82,15 +82,15 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "config.toml") }
 
 type layer struct {
-	path           string
-	named, project bool
+	path              string
+	explicit, project bool
 }
 
 func (o *LoadOptions) layers() ([]layer, error) {
 	if len(o.Files) > 0 {
 		var out []layer
 		for _, f := range o.Files {
-			out = append(out, layer{path: f, named: true})
+			out = append(out, layer{path: f, explicit: true})
 		}
 		return out, nil
 	}
@@ -129,8 +129,8 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	}
 	if !l.project { // which counts by its content, whoever wrote it
 		var owner *hostfs.OwnerError
-		if err := hostfs.NewFinder(hostfs.ThisUser()).Believed(l.path); errors.As(err, &owner) {
-			return nil, policy.Problems{{File: l.path, Message: "is refused: " + owner.Said()}}
+		if err := hostfs.NewLinkResolver(hostfs.OwnerHost()).CheckTrusted(l.path); errors.As(err, &owner) {
+			return nil, policy.Problems{{File: l.path, Message: "is refused: " + owner.Detail()}}
 		} else if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func userDirs() (config, state string, err error) {
 	if h.Home, err = hostfs.HomeDir(); err != nil {
 		return "", "", err
 	}
-	config, state, _ = hostfs.OwnDirs(&h)
+	config, state, _ = hostfs.StandardDirs(&h)
 	return config, state, nil
 }
 

@@ -8,11 +8,11 @@ import (
 )
 
 func TestInPlace(t *testing.T) {
-	p, err := InPlace(InPlaceOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}, Env: []string{"A"}})
+	p, err := FromCommandLine(CommandLineOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}, Env: []string{"A"}})
 	if err != nil || !p.Default || len(p.Fs) != 1 || len(p.Env) != 1 || !strings.HasPrefix(p.Server, "server-x-") || !p.Stateful {
 		t.Errorf("default: %+v, %v", p, err)
 	}
-	p, err = InPlace(InPlaceOptions{Command: []string{"x"}, Read: []string{"src"}, Write: []string{"out"}, Net: []string{"A.b:8080", "[::1]:80", "::1", "10.0.0.1"}, Name: "n", Home: "real", Waive: []policy.Axis{policy.AxisNet}})
+	p, err = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"src"}, Write: []string{"out"}, Net: []string{"A.b:8080", "[::1]:80", "::1", "10.0.0.1"}, Name: "n", Home: "real", Waive: []policy.Axis{policy.AxisNet}})
 	if err != nil || p.Default || p.Server != "n" || !p.HomeReal || len(p.Waive) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -22,10 +22,10 @@ func TestInPlace(t *testing.T) {
 	if p.Net[0].Host != "a.b" || p.Net[0].Port != 8080 || p.Net[1].Host != "::1" || p.Net[1].Port != 80 || p.Net[2].Host != "::1" || p.Net[2].Port != 0 {
 		t.Errorf("net %+v", p.Net)
 	}
-	if p, _ = InPlace(InPlaceOptions{Command: []string{"x"}, Net: []string{"a"}}); p.Default || len(p.Fs) != 0 {
+	if p, _ = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Net: []string{"a"}}); p.Default || len(p.Fs) != 0 {
 		t.Errorf("--net replaces the default: %+v", p)
 	}
-	for want, o := range map[string]InPlaceOptions{
+	for want, o := range map[string]CommandLineOptions{
 		"there is no command":                       {},
 		"--net a:b: \"a:b\": the port":              {Command: []string{"x"}, Net: []string{"a:b"}},
 		"--net a:99999":                             {Command: []string{"x"}, Net: []string{"a:99999"}},
@@ -37,7 +37,7 @@ func TestInPlace(t *testing.T) {
 		"--write ~x: \"~x\": only ~/ is understood": {Command: []string{"x"}, Write: []string{"~x"}},
 		"COMMAND: the command contains a NUL":       {Command: []string{"x", "\x00"}},
 	} {
-		if _, err := InPlace(o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestDefaultName(t *testing.T) {
 		"node /srv/weather/dist/index.js": "weather-", "node server.js": "server-", "python3 -m foo": "foo-", "/opt/a/run": "run-", "..": "server-", "npm exec pkg": "pkg-",
 	} {
 		got := DefaultName(strings.Fields(line), "/srv")
-		if !strings.HasPrefix(got, want) || !policy.ValidName(got) {
+		if !strings.HasPrefix(got, want) || !policy.ValidServerName(got) {
 			t.Errorf("%q: %q, want %s...", line, got, want)
 		}
 	}

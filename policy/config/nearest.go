@@ -1,9 +1,9 @@
 package config
 
-// Nearest returns the candidate that is most likely meant by word: the one with
+// Suggest returns the candidate that is most likely meant by word: the one with
 // the smallest edit distance, if that is at most a third of its length (and at
 // least two). Ties go to the candidate listed first; "" is "no idea".
-func Nearest(word string, candidates []string) string {
+func Suggest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return "" // a hostile key is not a typing error
 	}

@@ -19,7 +19,7 @@ type UnknownServerError struct {
 
 func (e *UnknownServerError) Error() string {
 	msg := fmt.Sprintf("there is no server %q in the configuration", e.Server)
-	switch near := Nearest(e.Server, e.Known); {
+	switch near := Suggest(e.Server, e.Known); {
 	case near != "":
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	case len(e.Known) > 0:
@@ -42,8 +42,8 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 		return nil, err
 	}
 	if tool != "" && s.IsStateful() {
-		file, line := policy.SplitWhere(s.Where)
-		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + policy.BareOrQuoted(server), Message: fmt.Sprintf(
+		file, line := policy.SplitPosition(s.Where)
+		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + policy.QuoteKey(server), Message: fmt.Sprintf(
 			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
 	}
 	p := s.process(tool)
@@ -60,7 +60,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 		s := c.Servers[name]
 		processes := []string{""}
 		for _, t := range slices.Sorted(maps.Keys(s.Tools)) {
-			if !s.IsStateful() && s.Tools[t].Access.declared() {
+			if !s.IsStateful() && s.Tools[t].Access.isDeclared() {
 				processes = append(processes, t)
 			}
 		}
@@ -80,7 +80,7 @@ func (s *Server) process(tool string) *policy.Policy {
 	if p.Tool = tool; tool != "" {
 		access = nil
 		if t := s.Tools[tool]; t != nil {
-			if access = t.Access; access.declared() {
+			if access = t.Access; access.isDeclared() {
 				p.Where = access.Where
 			}
 			if t.Warm != nil {
@@ -88,9 +88,9 @@ func (s *Server) process(tool string) *policy.Policy {
 			}
 		}
 	}
-	if !access.replaces() {
+	if !access.replacesDefault() {
 		p.Default = true
-		p.Fs = policy.DefaultFs()
+		p.Fs = policy.DefaultFsRules()
 	}
 	if access != nil {
 		p.Fs = append(p.Fs, access.Fs...)
@@ -108,8 +108,8 @@ func (s *Server) process(tool string) *policy.Policy {
 	return p
 }
 
-// Declared lists the tools of a server that have a table, sorted.
-func (c *Config) Declared(server string) []string {
+// DeclaredTools lists the tools of a server that have a table, sorted.
+func (c *Config) DeclaredTools(server string) []string {
 	s := c.Servers[server]
 	if s == nil {
 		return nil
@@ -152,9 +152,9 @@ func (s *Server) policy() *policy.Policy {
 			NetOutMB:    number(s.Limits.NetOutMB, policy.DefaultLimits.NetOutMB),
 			Connections: number(s.Limits.Connections, policy.DefaultLimits.Connections),
 		},
-		Waive: policy.SortAxes(s.Waive),
-		Where: s.Where,
-		Idle:  s.idle(),
+		Waive:      policy.SortAxes(s.Waive),
+		Where:      s.Where,
+		UnusedKeys: s.unusedKeys(),
 	}
 	if p.Roots == "" {
 		p.Roots = "off"
@@ -162,8 +162,8 @@ func (s *Server) policy() *policy.Policy {
 	return p
 }
 
-// idle are the keys that only a server with a process for each call makes use of.
-func (s *Server) idle() (ws []policy.Warning) {
+// unusedKeys are the keys that only a server with a process for each call makes use of.
+func (s *Server) unusedKeys() (ws []policy.Warning) {
 	if !s.IsStateful() {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (s *Server) idle() (ws []policy.Warning) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {
-			add("tools."+policy.BareOrQuoted(name)+".warm", t.Where)
+			add("tools."+policy.QuoteKey(name)+".warm", t.Where)
 		}
 	}
 	return ws

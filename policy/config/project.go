@@ -15,9 +15,9 @@ import (
 // program, and the file that `mcp-jail trust` shows would not tell of it
 // (docs/reference.md "Layers").
 
-// runsOther tells whether a layer has a part in what code a server runs, rather than
+// changesProgram tells whether a layer has a part in what code a server runs, rather than
 // in what it may do. earlier is nil where no layer before it has the server.
-func (s *Server) runsOther(earlier *Server) bool {
+func (s *Server) changesProgram(earlier *Server) bool {
 	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() {
 		return true
 	}
@@ -38,29 +38,29 @@ func (a *Access) setsVariables() bool {
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }))
 }
 
-// project takes the servers of a project's layer that run something else away from
+// applyProject takes the servers of a project's layer that run something else away from
 // the layers below it. The layer itself joins by overlay, after that.
-func (c *Config) project(layer *Config, file string) {
+func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		s := c.Servers[name]
-		if !later.runsOther(s) {
+		if !later.changesProgram(s) {
 			continue
 		}
 		own := &Server{Name: name, Project: file}
 		if s != nil {
-			own = s.ungranted(later)
-			own.Project, own.untaken = file, s.grants()
+			own = s.withoutGrants(later)
+			own.Project, own.droppedGrants = file, s.describeGrants()
 			if later.Command != "" && later.Arguments == nil && len(s.Arguments) > 0 {
-				own.untaken = append(own.untaken, "its arguments")
+				own.droppedGrants = append(own.droppedGrants, "its arguments")
 			}
 		}
 		c.Servers[name] = own
 	}
 }
 
-// ungranted is s without what it grants. What it refuses stays, and the program with
+// withoutGrants is s without what it grants. What it refuses stays, and the program with
 // what says how that is run, unless later names another one.
-func (s *Server) ungranted(later *Server) *Server {
+func (s *Server) withoutGrants(later *Server) *Server {
 	out := &Server{Name: s.Name, Where: s.Where}
 	if later.Command == "" {
 		out.Command, out.Arguments, out.Description = s.Command, slices.Clone(s.Arguments), s.Description
@@ -68,13 +68,13 @@ func (s *Server) ungranted(later *Server) *Server {
 		out.StartupTimeoutSecs, out.CallTimeoutSecs = s.StartupTimeoutSecs, s.CallTimeoutSecs
 		out.Roots, out.Advertise = s.Roots, s.Advertise
 	}
-	out.Access = s.Access.refusals(later.Access)
+	out.Access = s.Access.onlyRefusals(later.Access)
 	for name, t := range s.Tools {
 		var with *Access
 		if lt := later.Tools[name]; lt != nil {
 			with = lt.Access
 		}
-		if a := t.Access.refusals(with); a != nil {
+		if a := t.Access.onlyRefusals(with); a != nil {
 			if out.Tools == nil {
 				out.Tools = map[string]*Tool{}
 			}
@@ -82,17 +82,17 @@ func (s *Server) ungranted(later *Server) *Server {
 		}
 	}
 	out.Limits = s.Limits
-	for _, l := range out.Limits.each() {
-		if l.loosens() {
+	for _, l := range out.Limits.list() {
+		if l.exceedsDefault() {
 			*l.value = nil
 		}
 	}
 	return out
 }
 
-// refusals are the rules of a table that grant nothing, nil where there are none. A
+// onlyRefusals are the rules of a table that grant nothing, nil where there are none. A
 // list of programs is one as long as the later layer does not have its own.
-func (a *Access) refusals(later *Access) *Access {
+func (a *Access) onlyRefusals(later *Access) *Access {
 	if a == nil {
 		return nil
 	}
@@ -121,9 +121,9 @@ func (a *Access) refusals(later *Access) *Access {
 	return out
 }
 
-// grants are, in words, what a server has beyond the default policy. Arguments are
+// describeGrants are, in words, what a server has beyond the default policy. Arguments are
 // not shown: there are tokens among them.
-func (s *Server) grants() (out []string) {
+func (s *Server) describeGrants() (out []string) {
 	if s.Workspace != "" {
 		out = append(out, "workspace "+s.Workspace)
 	}
@@ -133,12 +133,12 @@ func (s *Server) grants() (out []string) {
 	for _, v := range s.Variables {
 		out = append(out, "variable "+v.Name)
 	}
-	out = append(out, s.Access.grants("")...)
+	out = append(out, s.Access.describeGrants("")...)
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		out = append(out, s.Tools[name].Access.grants("tool "+name+": ")...)
+		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ")...)
 	}
-	for _, l := range s.Limits.each() {
-		if l.loosens() {
+	for _, l := range s.Limits.list() {
+		if l.exceedsDefault() {
 			out = append(out, fmt.Sprintf("%s = %d", l.name, **l.value))
 		}
 	}
@@ -148,7 +148,7 @@ func (s *Server) grants() (out []string) {
 	return out
 }
 
-func (a *Access) grants(head string) (out []string) {
+func (a *Access) describeGrants(head string) (out []string) {
 	if a == nil {
 		return nil
 	}
@@ -181,19 +181,19 @@ func (a *Access) grants(head string) (out []string) {
 	return out
 }
 
-// maxUntaken bounds what one line lists.
-const maxUntaken = 12
+// maxDroppedGrants bounds what one line lists.
+const maxDroppedGrants = 12
 
-// Untaken warns of what the user's own layers grant to the name of a server, and a
+// DroppedGrants warns of what the user's own layers grant to the name of a server, and a
 // project that runs something else under that name does not get.
-func (c *Config) Untaken(server string) []policy.Warning {
+func (c *Config) DroppedGrants(server string) []policy.Warning {
 	s := c.Servers[server]
-	if s == nil || len(s.untaken) == 0 {
+	if s == nil || len(s.droppedGrants) == 0 {
 		return nil
 	}
-	list := s.untaken
-	if more := len(list) - maxUntaken; more > 0 {
-		list = append(slices.Clone(list[:maxUntaken]), fmt.Sprintf("and %d more", more))
+	list := s.droppedGrants
+	if more := len(list) - maxDroppedGrants; more > 0 {
+		list = append(slices.Clone(list[:maxDroppedGrants]), fmt.Sprintf("and %d more", more))
 	}
 	return []policy.Warning{{Code: "not-taken-over", Message: fmt.Sprintf(
 		"server %q runs what this project says, so it does not have what your own configuration grants to that name: %s; grant it in this file and trust it again, or give the project's server another name",
@@ -207,7 +207,7 @@ type limit struct {
 	preset int // 0: none
 }
 
-func (t *LimitsTable) each() []limit {
+func (t *LimitsTable) list() []limit {
 	return []limit{
 		{"memory_mb", &t.MemoryMB, policy.DefaultLimits.MemoryMB},
 		{"processes", &t.Processes, policy.DefaultLimits.Processes},
@@ -219,8 +219,8 @@ func (t *LimitsTable) each() []limit {
 	}
 }
 
-// loosens tells whether a limit is set to more than its default.
-func (l limit) loosens() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
+// exceedsDefault tells whether a limit is set to more than its default.
+func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
 // LayerGrant is what a file says of one server, in words: what is started, and what it gets
 // beyond what every program gets.
@@ -236,30 +236,30 @@ func LayerGrants(data []byte, file string) (all []LayerGrant) {
 	layer, _ := decodeLayer(data, file)
 	for _, name := range slices.Sorted(maps.Keys(layer.Servers)) {
 		s := layer.Servers[name]
-		g := LayerGrant{Server: name, Gets: s.grants(), Arguments: s.Arguments}
+		g := LayerGrant{Server: name, Gets: s.describeGrants(), Arguments: s.Arguments}
 		if s.Command != "" {
 			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
 		}
 		const byDefault = "the default policy: the workspace (read write)"
-		if s.runsOther(nil) && !s.Access.replaces() { // what others grant to it does not count
+		if s.changesProgram(nil) && !s.Access.replacesDefault() { // what others grant to it does not count
 			g.Gets = append(g.Gets, byDefault)
 		}
-		g.Gets = append(g.Gets, s.Access.outside()...)
+		g.Gets = append(g.Gets, s.Access.outsideGrants()...)
 		for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
 			a := s.Tools[tool].Access
-			if a.declared() && !a.replaces() {
+			if a.isDeclared() && !a.replacesDefault() {
 				g.Gets = append(g.Gets, "tool "+tool+": "+byDefault)
 			}
-			g.Gets = append(g.Gets, a.outside()...)
+			g.Gets = append(g.Gets, a.outsideGrants()...)
 		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// outside are the programs that an access table has run, and the files that it has read,
+// outsideGrants are the programs that an access table has run, and the files that it has read,
 // outside of every jail.
-func (a *Access) outside() (out []string) {
+func (a *Access) outsideGrants() (out []string) {
 	if a == nil {
 		return nil
 	}

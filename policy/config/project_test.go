@@ -119,7 +119,7 @@ func TestProjectTakesNothingOver(t *testing.T) {
 		if got := strings.Join(append(refused, p.Sensitive...), " "); got != "~/notes/private gist.github.com GH_DEBUG ~/diary" || p.Limits.Processes != 20 {
 			t.Errorf("%s: refuses %s, processes %d", project, got, p.Limits.Processes)
 		}
-		if w := c.Untaken("s"); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") {
+		if w := c.DroppedGrants("s"); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") {
 			t.Errorf("%s: warnings %v", project, w)
 		}
 	}
@@ -132,18 +132,18 @@ func TestUntaken(t *testing.T) {
 		`workspace /home/u/notes, home = "real", variable TOK, variable GH_*, ~/notes (read), api.github.com (with the secret KEY), ` +
 		`inbound port 3334, memory_mb = 9000, waived process, its arguments; ` +
 		`grant it in this file and trust it again, or give the project's server another name`
-	if w := c.Untaken("s"); len(w) != 1 || w[0].Message != want {
+	if w := c.DroppedGrants("s"); len(w) != 1 || w[0].Message != want {
 		t.Errorf("%v\nwant %s", w, want)
 	}
 	many := "[servers.s]\ncommand = 'x'\nvariables = ['" + strings.Join(strings.Split("ABCDEFGHIJKLMN", ""), "', '") + "']\n"
 	c, _ = mergedWith(t, many, "[servers.s]\ncommand = '/bin/sh'\n")
-	if w := c.Untaken("s"); len(w) != 1 || !strings.Contains(w[0].Message, "variable L, and 2 more;") {
+	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "variable L, and 2 more;") {
 		t.Errorf("%v", w)
 	}
 	// Nothing was granted, or nobody else has that name.
 	for _, users := range []string{"[servers.s]\ncommand = 'x'\n", "[servers.other]\ncommand = 'x'\nvariables = ['A']\n"} {
-		if c, _ = mergedWith(t, users, "[servers.s]\ncommand = '/bin/sh'\n"); len(c.Untaken("s")) != 0 {
-			t.Errorf("%s: %v", users, c.Untaken("s"))
+		if c, _ = mergedWith(t, users, "[servers.s]\ncommand = '/bin/sh'\n"); len(c.DroppedGrants("s")) != 0 {
+			t.Errorf("%s: %v", users, c.DroppedGrants("s"))
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestProjectJoins(t *testing.T) {
 		if got := strings.Join(granted(p), " "); got != want || p.Project != "" || p.Workspace == "" || !p.HomeReal {
 			t.Errorf("%s: is granted %s, want %s", project, got, want)
 		}
-		if w := c.Untaken("s"); len(w) != 0 {
+		if w := c.DroppedGrants("s"); len(w) != 0 {
 			t.Errorf("%s: %v", project, w)
 		}
 	}
@@ -171,19 +171,19 @@ func TestProjectOfTools(t *testing.T) {
 	users := "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.a.access]\nfs = [{ path = '~/notes', read = true }]\n" +
 		"commands = { git = {} }\n[servers.s.tools.b.access]\nenv = [{ name = 'TOK', read = true }]\n"
 	c, _ := mergedWith(t, users, "[servers.s]\narguments = ['x']\n")
-	if got := strings.Join(c.Declared("s"), " "); got != "a" {
+	if got := strings.Join(c.DeclaredTools("s"), " "); got != "a" {
 		t.Errorf("tables of %s", got)
 	}
 	p, err := c.Policy("s", "a")
 	if err != nil || strings.Join(granted(p), " ") != "." || len(p.Commands) != 1 || !p.Default {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if w := c.Untaken("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
+	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
 		t.Errorf("%v", w)
 	}
 	// A variable of a tool's is one that its program starts with.
 	c, _ = mergedWith(t, users, "[servers.s.tools.c.access]\nenv = [{ name = 'NODE_OPTIONS', read = true }]\n")
-	if w := c.Untaken("s"); len(w) != 1 {
+	if w := c.DroppedGrants("s"); len(w) != 1 {
 		t.Errorf("a variable for a tool joins what the user granted: %v", w)
 	}
 	// Another program is a single process again, whatever the user's was.

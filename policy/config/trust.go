@@ -45,7 +45,7 @@ func (e *UntrustedError) Error() string {
 		"  A project's policy file can grant access, so it is used only after you accepted its content.\n"+
 		"  Read it:   cat %s\n"+
 		"  Trust it:  mcp-jail trust %s\n"+
-		"  or leave it out by naming the files to use with --config FILE.", e.File, what, policy.ShellWord(e.File), policy.ShellWord(e.File))
+		"  or leave it out by naming the files to use with --config FILE.", e.File, what, policy.QuoteShell(e.File), policy.QuoteShell(e.File))
 }
 
 // TrustStoreError is a trust store that somebody else may have written.
@@ -118,12 +118,12 @@ func (s TrustStore) path() (string, error) {
 	return filepath.Join(state, trustFile), err
 }
 
-// own checks that nobody else has a say in the store.
-func (s TrustStore) own(store string) error {
+// checkOwner checks that nobody else has a say in the store.
+func (s TrustStore) checkOwner(store string) error {
 	var owner *hostfs.OwnerError
 	err := hostfs.CheckPrivate(filepath.Dir(store), filepath.Base(store))
 	if errors.As(err, &owner) {
-		return &TrustStoreError{store, owner.Said() + ", and trust your files again"}
+		return &TrustStoreError{store, owner.Detail() + ", and trust your files again"}
 	}
 	return err
 }
@@ -135,7 +135,7 @@ func (s TrustStore) read() (map[string]string, error) {
 		return nil, err
 	}
 	accepted := map[string]string{}
-	if err := s.own(store); err != nil {
+	if err := s.checkOwner(store); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(store, os.O_RDONLY|hostfs.OpenFlags, 0)
@@ -189,7 +189,7 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	var b strings.Builder
 	b.WriteString("# Written by mcp-jail trust: project files and the SHA-256 that was accepted.\nversion = 1\n\n[trusted]\n")
 	for _, name := range slices.Sorted(maps.Keys(accepted)) {
-		fmt.Fprintf(&b, "%s = %s\n", policy.TomlString(name), policy.TomlString(accepted[name]))
+		fmt.Fprintf(&b, "%s = %s\n", policy.QuoteTOML(name), policy.QuoteTOML(accepted[name]))
 	}
 	store, err := s.path()
 	if err != nil {
@@ -198,7 +198,7 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
 		return err
 	}
-	if err := s.own(store); err != nil {
+	if err := s.checkOwner(store); err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(store), "."+trustFile+".*") // mode 0600

@@ -19,57 +19,57 @@ const maxLinks = 40
 var errLoop = errors.New("too many symbolic links: the path is a loop")
 
 // place is what a path turned out to be.
-type Place struct {
+type ResolvedPath struct {
 	Path string // canonical; where the tail is missing, the nearest existing ancestor and the tail
 	// missing is the first component that does not exist, "" when all do.
 	missing string
 	// reason says why it counts as missing, when it is not simply absent.
 	Reason string
 	// shut is the directory that could not be looked into, where that is the reason.
-	Shut  string
-	Info  FileInfo      // of path; zero when missing
-	Links []policy.Link // every symbolic link that was crossed, in order
+	Unsearchable string
+	Info         FileInfo      // of path; zero when missing
+	Links        []policy.Link // every symbolic link that was crossed, in order
 }
 
-func (p Place) Exists() bool { return p.missing == "" }
+func (p ResolvedPath) Exists() bool { return p.missing == "" }
 
 // finder resolves paths against a host, remembering what it saw: one start asks
 // about the same few directories over and over.
-type Finder struct {
-	host *Host
-	seen map[string]*seen
+type LinkResolver struct {
+	host  *Host
+	stats map[string]*lstatResult
 	// listed holds the names in directories about which many questions come, most
 	// of them about what is not there: one listing answers those.
-	Listed map[string][]DirEntry
+	Listings map[string][]DirEntry
 }
 
-type seen struct {
+type lstatResult struct {
 	Info   FileInfo
 	target string // of a symbolic link
 	Err    error  // fs.ErrNotExist itself where it is one
 }
 
 // absent is what look says of names that a listing does not have. Read-only.
-var absent = seen{Err: fs.ErrNotExist}
+var absent = lstatResult{Err: fs.ErrNotExist}
 
-func NewFinder(h *Host) *Finder {
-	return &Finder{host: h, seen: make(map[string]*seen, 100), Listed: make(map[string][]DirEntry, 3)}
+func NewLinkResolver(h *Host) *LinkResolver {
+	return &LinkResolver{host: h, stats: make(map[string]*lstatResult, 100), Listings: make(map[string][]DirEntry, 3)}
 }
 
 // list reads the names of a canonical directory ahead. Only Linux, and not where case
 // is ignored (vfat, a Windows drive in WSL, a folding ext4): such a directory finds
 // names that it does not list.
-func (f *Finder) List(dir string) {
+func (f *LinkResolver) ReadAhead(dir string) {
 	if f.host.OS != "linux" {
 		return
 	}
-	if entries, err := f.host.ReadDir(dir); err == nil && !f.folds(dir, entries) {
-		f.Listed[dir] = entries
+	if entries, err := f.host.ReadDir(dir); err == nil && !f.isCaseInsensitive(dir, entries) {
+		f.Listings[dir] = entries
 	}
 }
 
-// folds asks for the first name that has a letter, with that letter in the other case.
-func (f *Finder) folds(dir string, entries []DirEntry) bool {
+// isCaseInsensitive asks for the first name that has a letter, with that letter in the other case.
+func (f *LinkResolver) isCaseInsensitive(dir string, entries []DirEntry) bool {
 	for _, e := range entries {
 		for i, c := range []byte(e.Name) {
 			if c|0x20 < 'a' || c|0x20 > 'z' {
@@ -77,35 +77,35 @@ func (f *Finder) folds(dir string, entries []DirEntry) bool {
 			}
 			other := e.Name[:i] + string(c^0x20) + e.Name[i+1:]
 			_, err := f.host.Lstat(path.Join(dir, other))
-			return !errors.Is(err, fs.ErrNotExist) && !lists(entries, other)
+			return !errors.Is(err, fs.ErrNotExist) && !contains(entries, other)
 		}
 	}
 	return false
 }
 
-func lists(entries []DirEntry, name string) bool {
+func contains(entries []DirEntry, name string) bool {
 	return slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name })
 }
 
-func (f *Finder) Look(p string) *seen {
-	if s, ok := f.seen[p]; ok {
+func (f *LinkResolver) Lstat(p string) *lstatResult {
+	if s, ok := f.stats[p]; ok {
 		return s
 	}
 	dir, name := Split(p)
-	if entries, ok := f.Listed[dir]; ok && name != "" {
+	if entries, ok := f.Listings[dir]; ok && name != "" {
 		// Beyond ASCII, one name has several spellings on some filesystems.
-		if !lists(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		if !contains(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
 			return &absent
 		}
 	}
-	s := new(seen)
+	s := new(lstatResult)
 	if s.Info, s.Err = f.host.Lstat(p); s.Err == nil && s.Info.Mode&fs.ModeSymlink != 0 {
 		s.target, s.Err = f.host.Readlink(p)
 	}
 	if s.Err != nil && errors.Is(s.Err, fs.ErrNotExist) {
 		s.Err = fs.ErrNotExist
 	}
-	f.seen[p] = s
+	f.stats[p] = s
 	return s
 }
 
@@ -118,9 +118,9 @@ func Split(p string) (dir, name string) {
 // find resolves an absolute path as docs/policy.md "Filesystem rules" lays down:
 // cleaned as text, then component by component through symbolic links, for as
 // long as there is something; the rest is appended. The only error is a loop.
-func (f *Finder) Find(p string) (Place, error) {
+func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
-	out := Place{Path: "/", Info: f.Look("/").Info}
+	out := ResolvedPath{Path: "/", Info: f.Lstat("/").Info}
 	todo := p[1:]
 	for crossed := 0; todo != ""; {
 		before := len(p) - len(todo)
@@ -131,7 +131,7 @@ func (f *Finder) Find(p string) (Place, error) {
 			continue
 		case "..":
 			out.Path = path.Dir(out.Path) // canonical so far: lexical is right
-			out.Info = f.Look(out.Path).Info
+			out.Info = f.Lstat(out.Path).Info
 			continue
 		}
 		var next string
@@ -140,10 +140,10 @@ func (f *Finder) Find(p string) (Place, error) {
 		} else {
 			next = path.Join(out.Path, name)
 		}
-		s := f.Look(next)
+		s := f.Lstat(next)
 		err := s.Err
 		if err != nil && err != fs.ErrNotExist {
-			out.Shut = out.Path
+			out.Unsearchable = out.Path
 		}
 		if err == nil && !out.Info.Mode.IsDir() {
 			err = fmt.Errorf("%s is not a directory", out.Path)
@@ -170,7 +170,7 @@ func (f *Finder) Find(p string) (Place, error) {
 			if strings.HasPrefix(s.target, "/") {
 				out.Path = "/"
 			}
-			out.Info = f.Look(out.Path).Info
+			out.Info = f.Lstat(out.Path).Info
 			continue
 		}
 		out.Path, out.Info = next, s.Info
@@ -179,7 +179,7 @@ func (f *Finder) Find(p string) (Place, error) {
 }
 
 // exists tells whether the path leads to something.
-func (f *Finder) Exists(p string) bool {
-	at, err := f.Find(p)
+func (f *LinkResolver) Exists(p string) bool {
+	at, err := f.Resolve(p)
 	return err == nil && at.Exists()
 }

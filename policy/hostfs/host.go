@@ -24,7 +24,7 @@ type Host struct {
 	ReadHead func(path string, n int) ([]byte, error)
 	// OneName reports whether two spellings that lead to one object are one name to the
 	// kernel, so that what is mounted on the one is found by the other. nil: they are not.
-	OneName func(a, b string) bool
+	SameName func(a, b string) bool
 
 	OS  string // runtime.GOOS
 	UID int    // of the user; -1 where there is none
@@ -39,7 +39,7 @@ type Host struct {
 	Environ []string // "NAME=value"
 	// KernelPlaces are the mount points of filesystems that are not made of files
 	// (proc, sysfs, cgroup), outside of /proc, /sys and /dev.
-	KernelPlaces []string
+	PseudoMounts []string
 	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
 	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
 	CacheDir     string // mcp-jail's own: $XDG_CACHE_HOME/mcp-jail

@@ -18,13 +18,13 @@ func LocalHost() (Host, error) {
 		Readlink: os.Readlink,
 		ReadDir:  readDir,
 		ReadHead: readHead,
-		OneName:  oneName,
+		SameName: sameName,
 		OS:       runtime.GOOS,
 		Environ:  os.Environ(),
 
-		KernelPlaces: kernelPlaces(),
+		PseudoMounts: pseudoMounts(),
 	}
-	h.owners()
+	h.setOwners()
 	var err error
 	// The kernel's name of it, without links: those of $PWD say nothing of where this is.
 	if h.Dir, err = syscall.Getwd(); err != nil {
@@ -34,7 +34,7 @@ func LocalHost() (Host, error) {
 		return Host{}, err
 	}
 	h.User = userName(&h)
-	h.ConfigDir, h.StateDir, h.CacheDir = OwnDirs(&h)
+	h.ConfigDir, h.StateDir, h.CacheDir = StandardDirs(&h)
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = filepath.Clean(exe)
 	}
@@ -70,7 +70,7 @@ func userName(h *Host) string {
 
 // ownDirs are mcp-jail's configuration, state and cache directories. A relative XDG
 // variable is invalid and ignored, as that specification demands.
-func OwnDirs(h *Host) (cfg, state, cache string) {
+func StandardDirs(h *Host) (cfg, state, cache string) {
 	dir := func(variable, preset string) string {
 		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {
 			return filepath.Join(v, "mcp-jail")

@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// kernelPlaces lists where filesystems are mounted that are not made of files,
+// pseudoMounts lists where filesystems are mounted that are not made of files,
 // outside of the places where every host has them.
-func kernelPlaces() (places []string) {
+func pseudoMounts() (places []string) {
 	const file = "/proc/self/mountinfo"
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -24,7 +24,7 @@ func kernelPlaces() (places []string) {
 	for line := range strings.Lines(string(b[:n])) { // proc(5)
 		before, after, _ := strings.Cut(line, " - ")
 		kind, _, _ := strings.Cut(after, " ")
-		if !kernelFilesystem(kind) {
+		if !isPseudoFS(kind) {
 			continue
 		}
 		if f := strings.Fields(before); len(f) > 4 {
@@ -36,7 +36,7 @@ func kernelPlaces() (places []string) {
 	return places
 }
 
-func kernelFilesystem(kind string) bool {
+func isPseudoFS(kind string) bool {
 	switch kind {
 	case "proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2", "bpf", "binfmt_misc", "mqueue",
 		"devpts", "efivarfs", "pstore", "selinuxfs", "smackfs", "nsfs", "resctrl", "fusectl", "rpc_pipefs", "nfsd":

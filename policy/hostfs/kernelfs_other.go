@@ -2,4 +2,4 @@
 
 package hostfs
 
-func kernelPlaces() []string { return nil }
+func pseudoMounts() []string { return nil }

@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// Lookups remembers what a resolution asked its host about files, and a digest of
+// Recording remembers what a resolution asked its host about files, and a digest of
 // every answer. Resolve is a function of its arguments and of these answers: while
 // asking again gives the same ones, so would it.
-type Lookups struct {
+type Recording struct {
 	host Host
 
-	mu    sync.Mutex
-	asked []lookup
+	mu        sync.Mutex
+	questions []question
 }
 
-// lookup is one question. What has been asked twice stands there twice.
-type lookup struct {
-	what   func(*Host, string) uint64
+// question is one question. What has been asked twice stands there twice.
+type question struct {
+	ask    func(*Host, string) uint64
 	path   string
 	answer uint64
 }
@@ -30,53 +30,53 @@ type lookup struct {
 // answers is the key of the digests. Nobody who could make an answer knows it.
 var answers = maphash.MakeSeed()
 
-// Through returns a host that answers as h does, while l takes notes. A host is
+// Record returns a host that answers as h does, while l takes notes. A host is
 // asked through one Lookups at a time.
-func (l *Lookups) Through(h Host) Host {
-	l.host, l.asked = h, nil
+func (l *Recording) Record(h Host) Host {
+	l.host, l.questions = h, nil
 	through := h
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
-		l.note(askLstat, path, digestInfo(info, err))
+		l.add(askLstat, path, digestInfo(info, err))
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
 		target, err := h.Readlink(path)
-		l.note(askReadlink, path, digestBytes([]byte(target), err))
+		l.add(askReadlink, path, digestBytes([]byte(target), err))
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
 		entries, err := h.ReadDir(path)
-		l.note(askReadDir, path, digestEntries(entries, err))
+		l.add(askReadDir, path, digestEntries(entries, err))
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
 		head, err := h.ReadHead(path, n)
-		l.note(askReadHead(n), path, digestBytes(head, err))
+		l.add(askReadHead(n), path, digestBytes(head, err))
 		return head, err
 	}
 	return through
 }
 
-func (l *Lookups) note(what func(*Host, string) uint64, path string, answer uint64) {
+func (l *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
 	l.mu.Lock()
-	l.asked = append(l.asked, lookup{what, path, answer})
+	l.questions = append(l.questions, question{what, path, answer})
 	l.mu.Unlock()
 }
 
-// Same asks the host everything again. It is false at the first other answer, and
+// Unchanged asks the host everything again. It is false at the first other answer, and
 // where nothing has been asked.
-func (l *Lookups) Same() bool {
+func (l *Recording) Unchanged() bool {
 	const parts, few = 4, 256 // a small number of questions is not worth other threads
-	if len(l.asked) < few {
-		return len(l.asked) > 0 && l.same(l.asked, new(atomic.Bool))
+	if len(l.questions) < few {
+		return len(l.questions) > 0 && l.unchanged(l.questions, new(atomic.Bool))
 	}
 	var other atomic.Bool
 	var all sync.WaitGroup
 	for i := range parts {
-		part := l.asked[i*len(l.asked)/parts : (i+1)*len(l.asked)/parts]
+		part := l.questions[i*len(l.questions)/parts : (i+1)*len(l.questions)/parts]
 		all.Go(func() {
-			if !l.same(part, &other) {
+			if !l.unchanged(part, &other) {
 				other.Store(true)
 			}
 		})
@@ -85,9 +85,9 @@ func (l *Lookups) Same() bool {
 	return !other.Load()
 }
 
-func (l *Lookups) same(asked []lookup, other *atomic.Bool) bool {
+func (l *Recording) unchanged(asked []question, other *atomic.Bool) bool {
 	for _, q := range asked {
-		if q.what(&l.host, q.path) != q.answer || other.Load() {
+		if q.ask(&l.host, q.path) != q.answer || other.Load() {
 			return false
 		}
 	}

@@ -18,15 +18,15 @@ func TestLookupsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var l Lookups
-	l.Through(h).Lstat(file)
-	if !l.Same() {
+	var l Recording
+	l.Record(h).Lstat(file)
+	if !l.Unchanged() {
 		t.Error("another answer, and nothing has changed")
 	}
 	if err := os.Rename(other, file); err != nil {
 		t.Fatal(err)
 	}
-	if l.Same() {
+	if l.Unchanged() {
 		t.Error("the same after the file was replaced")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// oneName tells whether two paths that lead to one object are one name to the kernel, by
+// sameName tells whether two paths that lead to one object are one name to the kernel, by
 // how it spells them while both are held.
-func oneName(a, b string) bool {
+func sameName(a, b string) bool {
 	const oPath = 0x200000
 	var spelled [2]string
 	for i, name := range []string{a, b} {

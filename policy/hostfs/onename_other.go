@@ -2,5 +2,5 @@
 
 package hostfs
 
-// oneName: nothing is mounted on names here.
-func oneName(a, b string) bool { return false }
+// sameName: nothing is mounted on names here.
+func sameName(a, b string) bool { return false }

@@ -26,10 +26,10 @@ type OwnerError struct {
 	Fix    string
 }
 
-func (e *OwnerError) Error() string { return e.File + " is refused: " + e.Said() }
+func (e *OwnerError) Error() string { return e.File + " is refused: " + e.Detail() }
 
 // said is the message where the file is named already.
-func (e *OwnerError) Said() string {
+func (e *OwnerError) Detail() string {
 	at := e.At
 	if at == e.File {
 		at = "it"
@@ -40,46 +40,48 @@ func (e *OwnerError) Said() string {
 // CheckPrivate checks what mcp-jail keeps for itself, or is going to make: name, a path
 // below dir. To dir symbolic links of the user's or root's may lead, below it is none.
 // The error is an [*OwnerError], or says why it could not be looked at.
-func CheckPrivate(dir, name string) error { return NewFinder(ThisUser()).Private(dir, name) }
+func CheckPrivate(dir, name string) error {
+	return NewLinkResolver(OwnerHost()).CheckPrivate(dir, name)
+}
 
 // thisUser is a host for questions about owners alone.
-func ThisUser() *Host {
+func OwnerHost() *Host {
 	h := &Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}
-	h.owners()
+	h.setOwners()
 	return h
 }
 
-func (h *Host) owners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), ownGroup, unmapped }
+func (h *Host) setOwners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnGroup, isUnmapped }
 
 // private is CheckPrivate.
-func (f *Finder) Private(dir, name string) error {
+func (f *LinkResolver) CheckPrivate(dir, name string) error {
 	if f.host.UID < 0 {
 		return nil // access control lists, which are not read
 	}
-	end, err := f.way("/", dir, true, path.Join(dir, name))
+	end, err := f.checkOwners("/", dir, true, path.Join(dir, name))
 	if err == nil && end != "" {
-		_, err = f.way(end, name, false, path.Join(dir, name))
+		_, err = f.checkOwners(end, name, false, path.Join(dir, name))
 	}
 	return err
 }
 
 // believed is the same of a configuration, which may itself be a link of the user's or
 // root's.
-func (f *Finder) Believed(file string) error {
+func (f *LinkResolver) CheckTrusted(file string) error {
 	if f.host.UID < 0 {
 		return nil
 	}
 	abs, err := filepath.Abs(file)
 	if err == nil {
-		_, err = f.way("/", abs, true, abs)
+		_, err = f.checkOwners("/", abs, true, abs)
 	}
 	return err
 }
 
-// way looks at everything from the directory at, which has been looked at, along todo,
+// checkOwners looks at everything from the directory at, which has been looked at, along todo,
 // and returns where that ends; "" where it does not exist. What comes first decides
 // whether the next one can be replaced, so one look at each is enough.
-func (f *Finder) way(at, todo string, links bool, file string) (end string, err error) {
+func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (end string, err error) {
 	refuse := func(at, reason, fix string) (string, error) {
 		return "", &OwnerError{File: file, At: at, Reason: reason, Fix: fix}
 	}
@@ -95,14 +97,14 @@ func (f *Finder) way(at, todo string, links bool, file string) (end string, err 
 			continue
 		}
 		next := path.Join(at, name)
-		s := f.Look(next)
+		s := f.Lstat(next)
 		switch {
 		case s.Err == fs.ErrNotExist:
 			return "", nil
 		case s.Err != nil:
 			return "", fmt.Errorf("%s cannot be looked at: %w", next, s.Err)
 		}
-		if reason, fix := f.host.doubt(next, s.Info, todo == ""); reason != "" {
+		if reason, fix := f.host.ownerProblem(next, s.Info, todo == ""); reason != "" {
 			return refuse(next, reason, fix)
 		}
 		if s.Info.Mode&fs.ModeSymlink == 0 {
@@ -123,26 +125,26 @@ func (f *Finder) way(at, todo string, links bool, file string) (end string, err 
 	return at, nil
 }
 
-// doubt says why another user has a say in one object, "" when none has. last tells that
+// ownerProblem says why another user has a say in one object, "" when none has. last tells that
 // it is what was asked for, and not a directory or link on the way.
-func (h *Host) doubt(p string, info FileInfo, last bool) (reason, fix string) {
+func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix string) {
 	own := info.UID == 0 || info.UID == h.UID ||
 		(!last || policy.Within(p, policy.SystemConfigDir)) && h.Unmapped != nil && h.Unmapped(info.UID)
 	switch {
 	case !own:
-		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", userWords(info.UID), userWords(h.UID)),
+		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", describeUser(info.UID), describeUser(h.UID)),
 			"name a place of your own (HOME, XDG_CONFIG_HOME and XDG_STATE_HOME say where mcp-jail's are; sudo -H sets HOME), or make it yours with chown"
 	case info.Mode&fs.ModeSymlink != 0 || info.Mode.IsDir() && info.Mode&fs.ModeSticky != 0 && !last:
 		return "", ""
 	case info.Mode&0o002 != 0, info.Mode&0o020 != 0 && (h.OwnGroup == nil || !h.OwnGroup(info.GID)):
-		return fmt.Sprintf("may be written by other users (mode %#o)", info.Mode.Perm()), "look at what it holds, then: chmod go-w " + policy.ShellWord(p)
+		return fmt.Sprintf("may be written by other users (mode %#o)", info.Mode.Perm()), "look at what it holds, then: chmod go-w " + policy.QuoteShell(p)
 	}
 	return "", ""
 }
 
-// userWords names a user as messages do.
-func userWords(uid int) string {
-	if name := accountOf(uid); name != "" {
+// describeUser names a user as messages do.
+func describeUser(uid int) string {
+	if name := accountName(uid); name != "" {
 		return fmt.Sprintf("user %s (%d)", name, uid)
 	}
 	return fmt.Sprintf("user %d", uid)

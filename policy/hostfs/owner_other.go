@@ -10,10 +10,10 @@ import (
 // does not read.
 func OwnedByUser(os.FileInfo) bool { return true }
 
-func ownGroup(int) bool { return true }
+func isOwnGroup(int) bool { return true }
 
-func accountOf(int) string { return "" }
+func accountName(int) string { return "" }
 
-func unmapped(int) bool { return false }
+func isUnmapped(int) bool { return false }
 
 const OpenFlags, dirFlags = 0, 0

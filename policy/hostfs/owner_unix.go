@@ -23,15 +23,15 @@ const (
 	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
 )
 
-// ownGroup tells whether a group is the user's alone, as that is which many systems give
+// isOwnGroup tells whether a group is the user's alone, as that is which many systems give
 // each account, with a umask that lets it write. A group that /etc/group does not have is
 // not, since nothing says which users are in it; nor is root's, which services have.
-func ownGroup(gid int) bool {
+func isOwnGroup(gid int) bool {
 	if gid == 0 || gid != os.Getgid() {
 		return false
 	}
 	own, group, uid := []string{}, strconv.Itoa(gid), strconv.Itoa(os.Getuid())
-	for _, account := range database("/etc/passwd", 4) {
+	for _, account := range readDatabase("/etc/passwd", 4) {
 		if account[2] == uid {
 			own = append(own, account[0])
 		} else if account[3] == group {
@@ -39,7 +39,7 @@ func ownGroup(gid int) bool {
 		}
 	}
 	found := false
-	for _, g := range database("/etc/group", 4) {
+	for _, g := range readDatabase("/etc/group", 4) {
 		if g[2] != group {
 			continue
 		}
@@ -53,8 +53,8 @@ func ownGroup(gid int) bool {
 	return found
 }
 
-// database reads the lines of passwd(5) or group(5) that have so many fields.
-func database(file string, fields int) (lines [][]string) {
+// readDatabase reads the lines of passwd(5) or group(5) that have so many fields.
+func readDatabase(file string, fields int) (lines [][]string) {
 	b, _ := os.ReadFile(file)
 	for _, line := range strings.Split(string(b), "\n") {
 		if f := strings.Split(line, ":"); len(f) >= fields {
@@ -64,9 +64,9 @@ func database(file string, fields int) (lines [][]string) {
 	return lines
 }
 
-// accountOf is the name of a user, "" where it is not known.
-func accountOf(uid int) string {
-	for _, account := range database("/etc/passwd", 4) {
+// accountName is the name of a user, "" where it is not known.
+func accountName(uid int) string {
+	for _, account := range readDatabase("/etc/passwd", 4) {
 		if account[2] == strconv.Itoa(uid) {
 			return account[0]
 		}
@@ -74,9 +74,9 @@ func accountOf(uid int) string {
 	return ""
 }
 
-// unmapped tells whether uid is what the kernel shows for every user that this user
+// isUnmapped tells whether uid is what the kernel shows for every user that this user
 // namespace does not know, and the root of the namespace around it is one of them.
-func unmapped(uid int) bool {
+func isUnmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Trace follows a path of this machine, and tells each symbolic link that it crosses.
-func Trace(p string) (real string, links []policy.Link, err error) {
-	at, err := NewFinder(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}).Find(p)
+// ResolveLinks follows a path of this machine, and tells each symbolic link that it crosses.
+func ResolveLinks(p string) (real string, links []policy.Link, err error) {
+	at, err := NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}).Resolve(p)
 	if err == nil && !at.Exists() {
 		err = fs.ErrNotExist
 	}

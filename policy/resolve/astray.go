@@ -12,28 +12,28 @@ import (
 // some ten microseconds of a start.
 const maxFollowed = 1000
 
-// follow finds out whether a symbolic link of a grant leads to a sensitive path that is
+// findLinksAstray finds out whether a symbolic link of a grant leads to a sensitive path that is
 // not granted.
-func (b *builder) follow(hits []hit) {
+func (b *resolver) findLinksAstray(hits []match) {
 	followed := 0
 	for _, h := range hits {
-		if h.pattern != symlink {
+		if h.pattern != linkPattern {
 			continue
 		}
-		if followed++; b.astray || followed > maxFollowed {
+		if followed++; b.linksAstray || followed > maxFollowed {
 			return
 		}
-		at, err := b.f.Find(path.Join(h.dir, h.name))
+		at, err := b.paths.Resolve(path.Join(h.dir, h.name))
 		if err != nil || !at.Exists() {
 			continue
 		}
-		e, covered := b.find(at.Path)
-		b.astray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.isSensitive(at.Path))
+		e, covered := b.entryFor(at.Path)
+		b.linksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.isSensitive(at.Path))
 	}
 }
 
 // isSensitive reports whether a canonical path, or a directory above it, is sensitive.
-func (b *builder) isSensitive(p string) bool {
+func (b *resolver) isSensitive(p string) bool {
 	patterns := b.patterns()
 	for ; p != "/"; p = path.Dir(p) {
 		dir, name := hostfs.Split(p)
@@ -43,7 +43,7 @@ func (b *builder) isSensitive(p string) bool {
 			}
 		}
 		for _, s := range b.builtin {
-			if in, last := hostfs.Split(s.abs); matchName(last, name) && b.real(in) == dir {
+			if in, last := hostfs.Split(s.abs); matchName(last, name) && b.canonical(in) == dir {
 				return true
 			}
 		}
@@ -51,8 +51,8 @@ func (b *builder) isSensitive(p string) bool {
 			if strings.HasPrefix(s, "**/") {
 				continue
 			}
-			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
-			if in, last := hostfs.Split(abs); matchName(last, name) && b.real(in) == dir {
+			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
+			if in, last := hostfs.Split(abs); matchName(last, name) && b.canonical(in) == dir {
 				return true
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-const theBaseline = "the runtime baseline"
+const baselineSource = "the runtime baseline"
 
 // systemDirs are there for every program (docs/policy.md "Runtime baseline").
 func systemDirs(os string) []string {
@@ -19,8 +19,8 @@ func systemDirs(os string) []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 }
 
-// inSystem tells whether a canonical path is in the baseline of every program.
-func inSystem(p string) bool {
+// isSystemPath tells whether a canonical path is in the baseline of every program.
+func isSystemPath(p string) bool {
 	for _, d := range systemDirs("linux") {
 		if policy.Within(p, d) {
 			return true
@@ -48,8 +48,8 @@ func systemFiles(os string) []string {
 	}
 }
 
-// systemGlobs name directories of /etc whose names carry a version.
-func systemGlobs(name string) bool {
+// isVersionedSystemDir name directories of /etc whose names carry a version.
+func isVersionedSystemDir(name string) bool {
 	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -58,15 +58,15 @@ func systemGlobs(name string) bool {
 	return false
 }
 
-// parts lists what a command led to, before it is known which of it is an entry.
-func (b *builder) parts(c *commands) []policy.Part {
+// programParts lists what a command led to, before it is known which of it is an entry.
+func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	work := map[string]bool{}
 	for _, file := range c.files {
 		work[file] = false
 	}
-	for _, n := range c.needs {
-		if at, err := b.f.Find(n.path); err == nil && at.Exists() {
-			work[at.Path] = work[at.Path] || n.walk && at.Info.Mode.IsDir()
+	for _, n := range c.dependencies {
+		if at, err := b.paths.Resolve(n.path); err == nil && at.Exists() {
+			work[at.Path] = work[at.Path] || n.search && at.Info.Mode.IsDir()
 		}
 	}
 	var out []policy.Part
@@ -76,31 +76,31 @@ func (b *builder) parts(c *commands) []policy.Part {
 	return out
 }
 
-// baseline resolves the needs of every program and adds them to the entries.
-func (b *builder) baseline(extra []need) {
-	needs := make([]need, 0, 48)
+// addBaseline resolves the needs of every program and adds them to the entries.
+func (b *resolver) addBaseline(extra []dependency) {
+	needs := make([]dependency, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {
-		needs = append(needs, need{path: p, rule: theBaseline})
+		needs = append(needs, dependency{path: p, rule: baselineSource})
 	}
 	for _, p := range systemFiles(b.h.OS) {
-		needs = append(needs, need{path: p, rule: theBaseline})
+		needs = append(needs, dependency{path: p, rule: baselineSource})
 	}
 	fixed := len(needs)
-	for _, e := range b.f.Listed["/etc"] {
-		if systemGlobs(e.Name) {
-			needs = append(needs, need{path: "/etc/" + e.Name, rule: theBaseline})
+	for _, e := range b.paths.Listings["/etc"] {
+		if isVersionedSystemDir(e.Name) {
+			needs = append(needs, dependency{path: "/etc/" + e.Name, rule: baselineSource})
 		}
 	}
-	slices.SortFunc(needs[fixed:], func(a, b need) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(needs[fixed:], func(a, b dependency) int { return strings.Compare(a.path, b.path) })
 	needs = append(needs, extra...)
 	type resolved struct {
 		path string
 		info hostfs.FileInfo
-		need *need
+		need *dependency
 	}
 	all := make([]resolved, 0, len(needs))
 	for i := range needs {
-		at, err := b.f.Find(needs[i].path)
+		at, err := b.paths.Resolve(needs[i].path)
 		if err != nil || !at.Exists() {
 			continue // the host does not have it
 		}
@@ -111,12 +111,12 @@ func (b *builder) baseline(extra []need) {
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
 		p := r.path
-		near, ok := b.find(p)
+		near, ok := b.entryFor(p)
 		rights := policy.Read | policy.Execute
 		switch {
 		case !ok:
 		case near.Origin == policy.OriginBaseline:
-			b.walk[near.Path] = b.walk[near.Path] || r.need.walk && near.Path == p
+			b.searched[near.Path] = b.searched[near.Path] || r.need.search && near.Path == p
 			continue // covered already, with at least these rights
 		case near.Rights.Has(rights):
 			continue
@@ -127,10 +127,10 @@ func (b *builder) baseline(extra []need) {
 		}
 		if ok && near.Path == p {
 			near.Rights = rights
-			b.at[p] = near
+			b.byPath[p] = near
 			continue
 		}
-		b.at[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.path, Rule: r.need.rule, ID: r.info.ID}
-		b.walk[p] = r.need.walk
+		b.byPath[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.path, Rule: r.need.rule, ID: r.info.ID}
+		b.searched[p] = r.need.search
 	}
 }

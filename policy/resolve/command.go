@@ -22,7 +22,7 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	msg := fmt.Sprintf("%s: %s", policy.Clip(e.Command), e.Reason)
+	msg := fmt.Sprintf("%s: %s", policy.Abbreviate(e.Command), e.Reason)
 	if len(e.Path) > 0 {
 		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
 	}
@@ -32,34 +32,34 @@ func (e *CommandError) Error() string {
 	return msg
 }
 
-// need is one path that a command brings into the baseline.
-type need struct {
-	path string
-	rule string
-	walk bool // search it for .env files: it holds somebody's work, not a release
+// dependency is one path that a command brings into the baseline.
+type dependency struct {
+	path   string
+	rule   string
+	search bool // search it for .env files: it holds somebody's work, not a release
 }
 
-// commands finds what starting a program takes: its canonical file, the
+// commandResolver finds what starting a program takes: its canonical file, the
 // interpreters in front of it, the prefix a runtime is installed in and the
 // package a script belongs to.
-type commands struct {
-	f      *hostfs.Finder
-	h      *hostfs.Host
-	dir    string            // where a relative command is looked for
-	work   string            // where the server will be, and read its arguments
-	space  string            // the workspace, "" without one
-	writes func(string) bool // the server could write there: see Reach
-	path   []string          // the directories of PATH, absolute and clean
-	wide   []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
-	secret []string          // nor is one that holds, or is inside of, one of these
+type commandResolver struct {
+	paths         *hostfs.LinkResolver
+	h             *hostfs.Host
+	dir           string            // where a relative command is looked for
+	workDir       string            // where the server will be, and read its arguments
+	workspace     string            // the workspace, "" without one
+	mayWrite      func(string) bool // the server could write there: see Reach
+	searchPath    []string          // the directories of PATH, absolute and clean
+	neverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
+	sensitiveDirs []string          // nor is one that holds, or is inside of, one of these
 
-	needs   []need
-	links   []policy.Link
-	files   []string          // canonical, in the order found: what has to be executable
-	loaders []string          // those of files that run whatever they are told to
-	named   string            // the program that a shim given by its path stands for, "" otherwise
-	shimmed map[string]string // a directory of shims -> the directory of the real programs
-	strayed []policy.Link     // links of the server's that lead out of its places
+	dependencies  []dependency
+	links         []policy.Link
+	files         []string          // canonical, in the order found: what has to be executable
+	loaders       []string          // those of files that run whatever they are told to
+	startedAs     string            // the program that a shim given by its path stands for, "" otherwise
+	shimmed       map[string]string // a directory of shims -> the directory of the real programs
+	escapingLinks []policy.Link     // links of the server's that lead out of its places
 }
 
 // searchPath is PATH without what a server must not be started from: relative
@@ -79,7 +79,7 @@ func searchPath(h *hostfs.Host) (dirs []string) {
 
 // locate finds the file of a command as execvp would, shims resolved. The path
 // returned is as it was reached, not canonical.
-func (c *commands) locate(command string) (string, error) {
+func (c *commandResolver) locate(command string) (string, error) {
 	if command == "" {
 		return "", &CommandError{Command: `""`, Reason: "the command is empty"}
 	}
@@ -108,9 +108,9 @@ func (c *commands) locate(command string) (string, error) {
 		return p, nil
 	}
 	found := ""
-	for i, dir := range c.path {
+	for i, dir := range c.searchPath {
 		p := path.Join(dir, command)
-		if at, err := c.f.Find(p); err == nil && !at.Exists() {
+		if at, err := c.paths.Resolve(p); err == nil && !at.Exists() {
 			continue // also where the directory may not be searched, as execvp does
 		}
 		reason := c.executable(p)
@@ -118,7 +118,7 @@ func (c *commands) locate(command string) (string, error) {
 			found = cmp.Or(found, p+" "+reason) // the first one is what the user means
 			continue
 		}
-		real, err := c.unshim(p, c.path[i+1:])
+		real, err := c.unshim(p, c.searchPath[i+1:])
 		if err != nil {
 			return "", err
 		}
@@ -129,7 +129,7 @@ func (c *commands) locate(command string) (string, error) {
 		}
 		return real, nil
 	}
-	err := &CommandError{Command: command, Reason: notFound, Path: c.path, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
+	err := &CommandError{Command: command, Reason: notFound, Path: c.searchPath, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
 	if strings.ContainsRune(command, ' ') {
 		err.Hint = standApart
 	}
@@ -147,7 +147,7 @@ const (
 
 // startsWithProgram tells whether a path that does not exist is a program up to one of
 // its spaces. A name may hold spaces too, so nothing is said of one that is not.
-func (c *commands) startsWithProgram(p string) bool {
+func (c *commandResolver) startsWithProgram(p string) bool {
 	for i, r := range p {
 		if r == ' ' && c.executable(p[:i]) == "" {
 			return true
@@ -157,8 +157,8 @@ func (c *commands) startsWithProgram(p string) bool {
 }
 
 // executable says why a path cannot be started, "" when it can.
-func (c *commands) executable(p string) string {
-	at, err := c.f.Find(p)
+func (c *commandResolver) executable(p string) string {
+	at, err := c.paths.Resolve(p)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -180,24 +180,24 @@ func (c *commands) executable(p string) string {
 const maxChain = 5
 
 // start resolves a command with its arguments and returns the canonical file.
-func (c *commands) start(command string, args []string) (string, error) {
+func (c *commandResolver) start(command string, args []string) (string, error) {
 	found, err := c.locate(command)
 	if err != nil {
 		return "", err
 	}
 	if strings.HasPrefix(command, "/") && found != command {
-		c.named = found
+		c.startedAs = found
 	}
-	return c.follow(command, found, args, 0, false)
+	return c.resolveProgram(command, found, args, 0, false)
 }
 
-// follow walks from a file to everything that has to be there to run it. chosen
+// resolveProgram walks from a file to everything that has to be there to run it. chosen
 // says that the server named the file, in the #! line of a script of its own.
-func (c *commands) follow(command, found string, args []string, depth int, chosen bool) (string, error) {
+func (c *commandResolver) resolveProgram(command, found string, args []string, depth int, chosen bool) (string, error) {
 	if depth > maxChain {
 		return "", &CommandError{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
 	}
-	at, err := c.f.Find(found)
+	at, err := c.paths.Resolve(found)
 	if err != nil {
 		return "", &CommandError{Command: command, Reason: err.Error()}
 	}
@@ -208,45 +208,45 @@ func (c *commands) follow(command, found string, args []string, depth int, chose
 	line, script := bytes.CutPrefix(head, []byte("#!"))
 	if script {
 		switch {
-		case c.leaves(at) != nil:
+		case c.escapingLink(at) != nil:
 			return "", &CommandError{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.Path}
-		case chosen && !c.theirs(at.Path) && !inSystem(at.Path):
+		case chosen && !c.isServerWritable(at.Path) && !isSystemPath(at.Path):
 			return "", &CommandError{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.Path, Hint: "name the interpreter in the command"}
 		}
 	}
 	c.links = append(c.links, at.Links...)
 	c.files = append(c.files, at.Path)
-	c.need(at.Path, "the program "+path.Base(at.Path), false)
-	c.venv(found, at, chosen)
-	c.prefix(at.Path, chosen || c.leaves(at) != nil)
+	c.addDependency(at.Path, "the program "+path.Base(at.Path), false)
+	c.addVirtualEnvironment(found, at, chosen)
+	c.addInstallation(at.Path, chosen || c.escapingLink(at) != nil)
 
 	switch {
 	case script:
 		line, _, _ = bytes.Cut(line, []byte("\n"))
-		return at.Path, c.interpreter(command, at.Path, strings.TrimSpace(string(line)), depth)
+		return at.Path, c.resolveInterpreter(command, at.Path, strings.TrimSpace(string(line)), depth)
 	case len(head) == 0:
 		return "", &CommandError{Command: command, Reason: "is an empty file"}
 	case c.h.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
 		// A shell would run such a file with itself; execve answers ENOEXEC. A
 		// binfmt_misc handler could take it, which is not knowable from here.
-		if printable(head) {
+		if isText(head) {
 			return "", &CommandError{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
 		}
 	}
 	if loader := elfInterpreter(head); loader != "" {
 		// A loader is what a file says that the server may have written.
-		if l, err := c.f.Find(loader); err == nil && c.executable(l.Path) == "" && (inSystem(l.Path) || !c.theirs(at.Path)) {
+		if l, err := c.paths.Resolve(loader); err == nil && c.executable(l.Path) == "" && (isSystemPath(l.Path) || !c.isServerWritable(at.Path)) {
 			c.files = append(c.files, l.Path)
 			c.loaders = append(c.loaders, l.Path)
 			c.links = append(c.links, l.Links...)
-			c.need(l.Path, "the loader of "+path.Base(at.Path), false)
+			c.addDependency(l.Path, "the loader of "+path.Base(at.Path), false)
 		}
 	}
-	c.arguments(path.Base(at.Path), found, args, depth)
+	c.resolveArguments(path.Base(at.Path), found, args, depth)
 	return at.Path, nil
 }
 
-func printable(head []byte) bool {
+func isText(head []byte) bool {
 	for _, b := range head {
 		if b < '\t' || b > '\r' && b < ' ' {
 			return false
@@ -255,28 +255,28 @@ func printable(head []byte) bool {
 	return true
 }
 
-// interpreter follows the #! line of a script.
-func (c *commands) interpreter(command, script, line string, depth int) error {
+// resolveInterpreter follows the #! line of a script.
+func (c *commandResolver) resolveInterpreter(command, script, line string, depth int) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return &CommandError{Command: command, Reason: "its #! line names no interpreter"}
 	}
 	if !strings.HasPrefix(words[0], "/") {
-		return &CommandError{Command: command, Reason: "its #! line names a relative interpreter: " + policy.Clip(words[0])}
+		return &CommandError{Command: command, Reason: "its #! line names a relative interpreter: " + policy.Abbreviate(words[0])}
 	}
 	if reason := c.executable(words[0]); reason != "" {
-		return &CommandError{Command: command, Reason: fmt.Sprintf("the interpreter %s of its #! line %s", policy.Clip(words[0]), reason)}
+		return &CommandError{Command: command, Reason: fmt.Sprintf("the interpreter %s of its #! line %s", policy.Abbreviate(words[0]), reason)}
 	}
-	found, err := c.unshim(words[0], c.path)
+	found, err := c.unshim(words[0], c.searchPath)
 	if err != nil {
 		return err
 	}
 	if found == "" {
 		found = words[0]
 	}
-	name, chosen := path.Base(words[0]), c.theirs(script)
+	name, chosen := path.Base(words[0]), c.isServerWritable(script)
 	if name == "env" {
-		if _, err := c.follow(command, found, nil, depth+1, chosen); err != nil {
+		if _, err := c.resolveProgram(command, found, nil, depth+1, chosen); err != nil {
 			return err
 		}
 		if name = envProgram(words[1:]); name == "" {
@@ -291,8 +291,8 @@ func (c *commands) interpreter(command, script, line string, depth int) error {
 			return err
 		}
 	}
-	c.script(path.Base(found), script)
-	_, err = c.follow(command, found, nil, depth+1, chosen)
+	c.addScriptPackage(path.Base(found), script)
+	_, err = c.resolveProgram(command, found, nil, depth+1, chosen)
 	return err
 }
 
@@ -324,39 +324,39 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// theirs tells whether what is at a canonical path may be the server's work, or
+// isServerWritable tells whether what is at a canonical path may be the server's work, or
 // that of who wrote the repository. What it says must not widen what the next
 // start grants.
-func (c *commands) theirs(p string) bool {
-	return c.space != "" && policy.Within(p, c.space) || c.writes != nil && c.writes(p)
+func (c *commandResolver) isServerWritable(p string) bool {
+	return c.workspace != "" && policy.Within(p, c.workspace) || c.mayWrite != nil && c.mayWrite(p)
 }
 
-// leaves finds the link by which a path left those places, nil where none did.
+// escapingLink finds the link by which a path left those places, nil where none did.
 // The baseline does not follow it.
-func (c *commands) leaves(at hostfs.Place) *policy.Link {
-	if c.theirs(at.Path) || inSystem(at.Path) {
+func (c *commandResolver) escapingLink(at hostfs.ResolvedPath) *policy.Link {
+	if c.isServerWritable(at.Path) || isSystemPath(at.Path) {
 		return nil
 	}
 	for i, l := range at.Links {
-		if c.theirs(l.Path) {
+		if c.isServerWritable(l.Path) {
 			return &at.Links[i]
 		}
 	}
 	return nil
 }
 
-// strays is leaves with a warning.
-func (c *commands) strays(at hostfs.Place) bool {
-	l := c.leaves(at)
+// escapesWorkspace is leaves with a warning.
+func (c *commandResolver) escapesWorkspace(at hostfs.ResolvedPath) bool {
+	l := c.escapingLink(at)
 	if l != nil {
-		c.strayed = append(c.strayed, policy.Link{Path: l.Path, Target: at.Path})
+		c.escapingLinks = append(c.escapingLinks, policy.Link{Path: l.Path, Target: at.Path})
 	}
 	return l != nil
 }
 
-func (c *commands) need(p, rule string, walk bool) {
-	if at, err := c.f.Find(p); err == nil && c.strays(at) {
+func (c *commandResolver) addDependency(p, rule string, walk bool) {
+	if at, err := c.paths.Resolve(p); err == nil && c.escapesWorkspace(at) {
 		return
 	}
-	c.needs = append(c.needs, need{p, rule, walk})
+	c.dependencies = append(c.dependencies, dependency{p, rule, walk})
 }

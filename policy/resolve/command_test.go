@@ -16,7 +16,7 @@ import (
 // policy that grants nothing, and returns what the command itself brought.
 func resolveCommand(t *testing.T, h fakeHost, line string, edit ...func(*hostfs.Host)) (*policy.Profile, error) {
 	t.Helper()
-	p, err := config.InPlace(config.InPlaceOptions{Command: strings.Fields(line), Net: []string{"x.example"}})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: strings.Fields(line), Net: []string{"x.example"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestCommandOneWord(t *testing.T) {
 		"/opt/a b/absent":               none,
 		"/home/u/proj/my serve":         none,
 	} {
-		p, err := config.InPlace(config.InPlaceOptions{Command: []string{command}, Net: []string{"x.example"}})
+		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{command}, Net: []string{"x.example"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestCommandOneWord(t *testing.T) {
 // the server will be.
 func TestInPlaceElsewhere(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
-	p, err := config.InPlace(config.InPlaceOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestPackageIsSearched(t *testing.T) {
 // npx is told of a registry that it cannot reach, and nobody else is.
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
-	told := func(o config.InPlaceOptions, environ ...string) (out string) {
-		p, err := config.InPlace(o)
+	told := func(o config.CommandLineOptions, environ ...string) (out string) {
+		p, err := config.FromCommandLine(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,12 +246,12 @@ func TestOffline(t *testing.T) {
 		}
 		return out
 	}
-	npx := func(net ...string) config.InPlaceOptions {
-		return config.InPlaceOptions{Command: []string{"npx", "x"}, Net: net, Env: []string{"npm_config_registry", "npm_config_fetch_retries"}}
+	npx := func(net ...string) config.CommandLineOptions {
+		return config.CommandLineOptions{Command: []string{"npx", "x"}, Net: net, Env: []string{"npm_config_registry", "npm_config_fetch_retries"}}
 	}
 	const offline, slow = "npm_config_offline=true ", "npm_config_fetch_retries=0 npm_config_prefer_offline=true "
 	for _, tt := range []struct {
-		options config.InPlaceOptions
+		options config.CommandLineOptions
 		environ string
 		want    string
 	}{
@@ -265,7 +265,7 @@ func TestOffline(t *testing.T) {
 		{npx("npm.example.org:4873"), "npm_config_registry=http://npm.example.org:4873/x", ""},
 		{npx("npm.example.org"), "npm_config_registry=http://npm.example.org/", ""},
 		{npx("api.example.org"), "npm_config_fetch_retries=5", "npm_config_prefer_offline=true "},
-		{config.InPlaceOptions{Command: []string{"server"}}, "", ""},
+		{config.CommandLineOptions{Command: []string{"server"}}, "", ""},
 	} {
 		if got := told(tt.options, tt.environ); got != tt.want {
 			t.Errorf("%v with %q: %q, want %q", tt.options.Net, tt.environ, got, tt.want)

@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// environ builds the environment, in the three steps of docs/policy.md
+// buildEnvironment builds the environment, in the three steps of docs/policy.md
 // "Environment rules".
-func (b *builder) environ(out *policy.Profile, c *commands) error {
+func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
@@ -55,7 +55,7 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 			continue
 		}
 		exact := rule.Name == name
-		if other := b.secretBeside(name); other != "" {
+		if other := b.siblingSecret(name); other != "" {
 			if !exact {
 				continue
 			}
@@ -64,8 +64,8 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 		if _, base := env[name]; base && !exact {
 			continue
 		}
-		set(name, host[name], rule.Label(), exact && !policy.IsMinimal(name) || policy.LooksSecret(name))
-		if exact && policy.Dangerous(name) {
+		set(name, host[name], rule.Label(), exact && !policy.IsMinimalVariable(name) || policy.LooksLikeSecret(name))
+		if exact && policy.IsDangerousVariable(name) {
 			b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
 		}
 	}
@@ -78,13 +78,13 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
 		}
 	}
-	if err := b.secrets(out, host, env); err != nil {
+	if err := b.resolveSecrets(out, host, env); err != nil {
 		return err
 	}
 	set("HOME", out.Home, minimal, false)
 	set("TMPDIR", "/tmp", minimal, false)
 	if usesNpm(out) {
-		withoutRegistry(out.Net, env)
+		disableRegistry(out.Net, env)
 	}
 	set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -99,11 +99,11 @@ func (b *builder) environ(out *policy.Profile, c *commands) error {
 	return nil
 }
 
-// withoutRegistry tells npm what it would find out slowly. npx asks its registry even
+// disableRegistry tells npm what it would find out slowly. npx asks its registry even
 // when everything is there, and of one that it cannot reach it asks again, silently,
 // for more than a minute. With some network a package that is not there yet may
 // still come from a registry that a file of npm's names.
-func withoutRegistry(net []policy.NetRule, env map[string]policy.Variable) {
+func disableRegistry(net []policy.NetRule, env map[string]policy.Variable) {
 	set := func(name, value, rule string) {
 		if _, chosen := env[name]; !chosen {
 			env[name] = policy.Variable{Name: name, Value: value, Rule: rule}
@@ -122,16 +122,16 @@ func withoutRegistry(net []policy.NetRule, env map[string]policy.Variable) {
 	switch {
 	case !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }):
 		set("npm_config_offline", "true", "mcp-jail: no network")
-	case !reaches(net, registry.Hostname(), registry.Scheme, port):
+	case !mayReach(net, registry.Hostname(), registry.Scheme, port):
 		set("npm_config_prefer_offline", "true", "mcp-jail: no registry")
 		set("npm_config_fetch_retries", "0", "mcp-jail: no registry")
 	}
 }
 
-// reaches tells whether some request may be sent there.
-func reaches(net []policy.NetRule, host, scheme string, port int) bool {
+// mayReach tells whether some request may be sent there.
+func mayReach(net []policy.NetRule, host, scheme string, port int) bool {
 	_, any := policy.MatchNet(net, host, scheme, port, "", "")
-	return any || policy.NeedsTerminating(net, host, scheme, port)
+	return any || policy.AnyNeedsInterception(net, host, scheme, port)
 }
 
 func usesNpm(out *policy.Profile) bool {
@@ -146,13 +146,13 @@ func usesNpm(out *policy.Profile) bool {
 
 // visiblePath keeps the directories of PATH that exist in the jail; a directory
 // of shims is replaced by the one that holds the real programs.
-func (b *builder) visiblePath(out *policy.Profile, c *commands) string {
+func (b *resolver) visiblePath(out *policy.Profile, c *commandResolver) string {
 	var dirs []string
-	for _, d := range c.path {
+	for _, d := range c.searchPath {
 		if real, ok := c.shimmed[d]; ok {
 			d = real
 		}
-		at, err := b.f.Find(d)
+		at, err := b.paths.Resolve(d)
 		if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {
 			continue
 		}

@@ -15,7 +15,7 @@ func ExampleResolve() {
 		fmt.Println(err)
 		return
 	}
-	p, err := config.InPlace(config.InPlaceOptions{Command: []string{"no-such-server"}})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"no-such-server"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,7 +22,7 @@ func foldingHost(h fakeHost, dir string, oneName func(a, b string) bool) func(*h
 			}
 			return lstat(name)
 		}
-		host.OneName = oneName
+		host.SameName = oneName
 	}
 }
 
@@ -56,7 +56,7 @@ func TestFolded(t *testing.T) {
 			if strings.HasPrefix(f.Path, "/home/u/proj/.") {
 				continue // protected names, which are not there
 			}
-			fmt.Fprintf(&b, "%s %t %t\n", strings.TrimPrefix(f.Path, "/home/u/proj/"), f.ID != policy.FileID{}, f.Passed)
+			fmt.Fprintf(&b, "%s %t %t\n", strings.TrimPrefix(f.Path, "/home/u/proj/"), f.ID != policy.FileID{}, f.BypassesMount)
 		}
 		return b.String()
 	}

@@ -15,8 +15,8 @@ import (
 // grant: those are protected too, as the configuration says at the start. It is read as git
 // reads it, with what it includes.
 
-// gitRuns are the settings whose value is a command of git's: section to keys. No key is any.
-var gitRuns = map[string][]string{
+// gitCommandSettings are the settings whose value is a command of git's: section to keys. No key is any.
+var gitCommandSettings = map[string][]string{
 	"core":     {"editor", "pager", "sshcommand", "askpass", "gitproxy", "fsmonitor", "alternaterefscommand"},
 	"sequence": {"editor"}, "alias": nil, "pager": nil, "credential": {"helper"}, "gpg": {"program", "defaultkeycommand"},
 	"filter": {"clean", "smudge", "process"}, "diff": {"external", "command", "textconv"}, "merge": {"driver"}, "interactive": {"difffilter"},
@@ -26,9 +26,9 @@ var gitRuns = map[string][]string{
 	"sendemail": {"tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"}, "lfs": {"path", "clean", "smudge"},
 }
 
-// gitBelieves are those whose value is a file or directory that decides what is run, or
+// gitPathSettings are those whose value is a file or directory that decides what is run, or
 // what is true.
-var gitBelieves = map[string][]string{
+var gitPathSettings = map[string][]string{
 	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath", "proxysslcainfo"},
 }
 
@@ -55,42 +55,42 @@ type gitConfigs struct {
 	failed   error
 }
 
-// protectNamedBy protects what the configurations of a repository name: git is its
+// protectConfigured protects what the configurations of a repository name: git is its
 // directory, top its working tree, or "" where core.worktree says where that is.
-func (b *builder) protectNamedBy(git, top string) {
-	if !b.writes() {
+func (b *resolver) protectConfigured(git, top string) {
+	if !b.grantsWrite() {
 		return
 	}
 	configs := []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
 	for _, cfg := range configs {
 		for _, s := range b.gitSettings(cfg) {
 			if s.section == "core" && s.key == "worktree" && s.sub == "" {
-				top = b.gitPath(s.value, git)
+				top = b.expandGitPath(s.value, git)
 			}
 		}
 	}
 	if top == "" {
 		top = git // a bare one's hooks and filters run there
 	}
-	b.namedBy(configs, gitTree{top, git})
-	for _, name := range b.names(path.Join(git, "worktrees")) {
+	b.protectForTree(configs, gitTree{top, git})
+	for _, name := range b.list(path.Join(git, "worktrees")) {
 		own := path.Join(git, "worktrees", name)
-		if link := b.gitLink(path.Join(own, "gitdir"), "", own); link != "" {
-			b.namedBy(append(configs[:1:1], path.Join(own, "config.worktree")), gitTree{path.Dir(link), own})
+		if link := b.readGitLink(path.Join(own, "gitdir"), "", own); link != "" {
+			b.protectForTree(append(configs[:1:1], path.Join(own, "config.worktree")), gitTree{path.Dir(link), own})
 		}
 	}
 }
 
-// namedBy does it for one working tree, with the user's own and the system's configuration.
-func (b *builder) namedBy(configs []string, tree gitTree) {
-	for _, cfg := range append(configs, b.gitConfigsOf()...) {
-		b.protectNamed(cfg, tree, 0)
+// protectForTree does it for one working tree, with the user's own and the system's configuration.
+func (b *resolver) protectForTree(configs []string, tree gitTree) {
+	for _, cfg := range append(configs, b.userGitConfigs()...) {
+		b.protectFromConfig(cfg, tree, 0)
 	}
 }
 
-// gitConfigsOf are the user's own and the system's configuration, which git reads in every
+// userGitConfigs are the user's own and the system's configuration, which git reads in every
 // repository.
-func (b *builder) gitConfigsOf() []string {
+func (b *resolver) userGitConfigs() []string {
 	user, _ := b.h.Getenv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
 		user = path.Join(b.h.Home, ".config")
@@ -98,17 +98,17 @@ func (b *builder) gitConfigsOf() []string {
 	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
 }
 
-// protectNamedEverywhere protects what these name by absolute paths: it is run in
+// protectUserConfigured protects what these name by absolute paths: it is run in
 // repositories that no grant has.
-func (b *builder) protectNamedEverywhere() {
-	if b.writes() {
-		b.namedBy(nil, gitTree{})
+func (b *resolver) protectUserConfigured() {
+	if b.grantsWrite() {
+		b.protectForTree(nil, gitTree{})
 	}
 }
 
-// writes tells whether a rule lets anything be written.
-func (b *builder) writes() bool {
-	for _, e := range b.at {
+// grantsWrite tells whether a rule lets anything be written.
+func (b *resolver) grantsWrite() bool {
+	for _, e := range b.byPath {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
 			return true
 		}
@@ -116,8 +116,8 @@ func (b *builder) writes() bool {
 	return false
 }
 
-// protectNamed protects what one configuration names.
-func (b *builder) protectNamed(cfg string, tree gitTree, depth int) {
+// protectFromConfig protects what one configuration names.
+func (b *resolver) protectFromConfig(cfg string, tree gitTree, depth int) {
 	key := [2]string{cfg, tree.top}
 	if b.git.done == nil {
 		b.git.done = map[[2]string]bool{}
@@ -130,26 +130,26 @@ func (b *builder) protectNamed(cfg string, tree gitTree, depth int) {
 		named := s.name() + " of " + cfg
 		switch {
 		case (s.section == "include" || s.section == "includeif") && s.key == "path":
-			if file := b.gitPath(s.value, path.Dir(cfg)); file != "" {
+			if file := b.expandGitPath(s.value, path.Dir(cfg)); file != "" {
 				b.protectPath(file, named)
-				b.protectNamed(file, tree, depth+1)
+				b.protectFromConfig(file, tree, depth+1)
 			}
-		case slices.Contains(gitBelieves[s.section], s.key):
-			b.protectBelieved(s, tree, named)
+		case slices.Contains(gitPathSettings[s.section], s.key):
+			b.protectSetting(s, tree, named)
 		case s.section == "remote" && (s.key == "url" || s.key == "pushurl"):
 			b.protectRemote(s, tree, named)
-		case runs(s):
-			words := append(commandWords(s.value, b.h.Home, false), commandWords(s.value, b.h.Home, true)...)
-			for _, word := range append(words, commandWord{text: s.value}) {
+		case isCommand(s):
+			words := append(splitShellWords(s.value, b.h.Home, false), splitShellWords(s.value, b.h.Home, true)...)
+			for _, word := range append(words, shellWord{text: s.value}) {
 				b.protectWord(word, tree, named)
 			}
 		}
 	}
 }
 
-// runs tells whether a setting is a command.
-func runs(s gitSetting) bool {
-	keys, ok := gitRuns[s.section]
+// isCommand tells whether a setting is a command.
+func isCommand(s gitSetting) bool {
+	keys, ok := gitCommandSettings[s.section]
 	if !ok || keys != nil && !slices.Contains(keys, s.key) {
 		return false
 	}
@@ -160,16 +160,16 @@ func runs(s gitSetting) bool {
 	return s.section != "alias" && s.section != "submodule" || strings.HasPrefix(s.value, "!")
 }
 
-// protectBelieved protects a file or directory that a setting names. Of hooks in the working
+// protectSetting protects a file or directory that a setting names. Of hooks in the working
 // tree's own directory, which a grant of it does name, it protects each. What is pushed to a
 // repository has hooks run in its git directory.
-func (b *builder) protectBelieved(s gitSetting, tree gitTree, named string) {
+func (b *resolver) protectSetting(s gitSetting, tree gitTree, named string) {
 	for _, base := range []string{tree.top, tree.git} {
-		p := b.gitPath(s.value, base)
+		p := b.expandGitPath(s.value, base)
 		if p == "" {
 			continue
 		}
-		if at, err := b.f.Find(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(b.real(base), at.Path) {
+		if at, err := b.paths.Resolve(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(b.canonical(base), at.Path) {
 			for _, hook := range gitHooks {
 				b.protectPath(path.Join(at.Path, hook), named)
 			}
@@ -181,28 +181,28 @@ func (b *builder) protectBelieved(s gitSetting, tree gitTree, named string) {
 
 // protectRemote protects what decides in a repository of this host that is pushed to and
 // fetched from: its hooks are run here.
-func (b *builder) protectRemote(s gitSetting, tree gitTree, named string) {
+func (b *resolver) protectRemote(s gitSetting, tree gitTree, named string) {
 	value, isFile := strings.CutPrefix(s.value, "file://")
 	if before, _, scp := strings.Cut(value, ":"); !isFile && scp && !strings.Contains(before, "/") {
 		return // of another host, or a scheme
 	}
-	p := b.gitPath(value, tree.top)
+	p := b.expandGitPath(value, tree.top)
 	if p == "" {
 		return
 	}
 	for _, dir := range []string{p, p + ".git"} { // p/.git is found by its name
-		if b.f.Exists(path.Join(dir, "HEAD")) {
+		if b.paths.Exists(path.Join(dir, "HEAD")) {
 			for _, n := range policy.GitParts {
 				b.protectPath(path.Join(dir, n), named)
 			}
-			b.protectLinked(dir)
-			b.protectNamedBy(dir, "")
+			b.protectGitInternals(dir)
+			b.protectConfigured(dir, "")
 		}
 	}
 }
 
 // protectWord protects the file that a word of a command names, or will when it is made.
-func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
+func (b *resolver) protectWord(w shellWord, tree gitTree, named string) {
 	text := w.text
 	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {
 		text = text[i+1:] // --option=FILE, NAME=FILE
@@ -210,12 +210,12 @@ func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
 	if text = strings.TrimPrefix(text, "!"); text == "" || text[0] == '-' || strings.Contains(text, "://") || strings.ContainsRune(text, 0) {
 		return
 	}
-	places := []string{b.gitPath(text, tree.top)}
-	if w.behind && tree.top != "" {
+	places := []string{b.expandGitPath(text, tree.top)}
+	if w.afterExpansion && tree.top != "" {
 		places = []string{path.Join(tree.top, text), path.Join(tree.git, text)}
 	}
 	for _, p := range places {
-		at, err := b.f.Find(p)
+		at, err := b.paths.Resolve(p)
 		if p == "" || err != nil {
 			continue
 		}
@@ -225,9 +225,9 @@ func (b *builder) protectWord(w commandWord, tree gitTree, named string) {
 	}
 }
 
-// gitPath is a path of a configuration, made absolute; "" where it is another user's, of
+// expandGitPath is a path of a configuration, made absolute; "" where it is another user's, of
 // git's installation, or relative without a base.
-func (b *builder) gitPath(p, base string) string {
+func (b *resolver) expandGitPath(p, base string) string {
 	switch {
 	case p == "" || strings.HasPrefix(p, "%(prefix)") || strings.ContainsRune(p, 0):
 		return ""
@@ -246,7 +246,7 @@ func (b *builder) gitPath(p, base string) string {
 
 // gitSettings reads a configuration, once. One that cannot be read as git reads it is told
 // of: git stops there as well. More than the bounds allow is an error.
-func (b *builder) gitSettings(cfg string) []gitSetting {
+func (b *resolver) gitSettings(cfg string) []gitSetting {
 	if b.git.settings == nil {
 		b.git.settings = map[string][]gitSetting{}
 	}
@@ -254,7 +254,7 @@ func (b *builder) gitSettings(cfg string) []gitSetting {
 		return known
 	}
 	b.git.settings[cfg] = nil
-	at, err := b.f.Find(cfg)
+	at, err := b.paths.Resolve(cfg)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
 		return nil
 	}

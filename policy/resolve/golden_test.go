@@ -202,7 +202,7 @@ func checkProfile(t *testing.T, p *policy.Profile) {
 			t.Errorf("entry %+v: the ID is zero exactly where Make is set", e)
 		}
 	}
-	if err := policy.Conflict(entryGrants(p.Entries)); err != nil {
+	if err := policy.FindConflict(entryGrants(p.Entries)); err != nil {
 		t.Error(err)
 	}
 	for _, l := range p.Links {

@@ -9,76 +9,76 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// prefix adds the installation that a runtime lives in: the parent of bin/
+// addInstallation adds the installation that a runtime lives in: the parent of bin/
 // (docs/policy.md "Runtime baseline"). chosen says that the server chose the file:
 // then an environment is somebody's project as likely as an installation.
-func (c *commands) prefix(file string, chosen bool) {
-	if inSystem(file) || chosen && !c.theirs(file) && c.f.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
+func (c *commandResolver) addInstallation(file string, chosen bool) {
+	if isSystemPath(file) || chosen && !c.isServerWritable(file) && c.paths.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
 		return
 	}
 	// Package managers that keep libraries apart from programs.
 	if policy.Within(file, "/nix/store") {
-		c.need("/nix/store", "the nix store", false)
+		c.addDependency("/nix/store", "the nix store", false)
 		return
 	}
-	if i := strings.Index(file, "/Cellar/"); i > 0 && !c.guards(file[:i]) {
-		c.need(file[:i], "the Homebrew prefix", false)
+	if i := strings.Index(file, "/Cellar/"); i > 0 && !c.isGuarded(file[:i]) {
+		c.addDependency(file[:i], "the Homebrew prefix", false)
 		return
 	}
-	lang, dir := policy.Language(path.Base(file)), path.Dir(file)
-	if (path.Base(file) == "uvx" || path.Base(file) == "uv") && c.f.Exists(path.Join(dir, "uv")) {
-		c.need(path.Join(dir, "uv"), "the program uv", false) // uvx starts the uv beside it
+	lang, dir := policy.InterpreterFamily(path.Base(file)), path.Dir(file)
+	if (path.Base(file) == "uvx" || path.Base(file) == "uv") && c.paths.Exists(path.Join(dir, "uv")) {
+		c.addDependency(path.Join(dir, "uv"), "the program uv", false) // uvx starts the uv beside it
 	}
 	if lang == "" || path.Base(dir) != "bin" {
 		return
 	}
 	prefix := path.Dir(dir)
-	if !c.guards(prefix) {
-		c.need(prefix, "the installation of "+path.Base(file), false)
+	if !c.isGuarded(prefix) {
+		c.addDependency(prefix, "the installation of "+path.Base(file), false)
 		return
 	}
 	if lang == "python" {
 		// ~/.local/bin/python3.12 keeps its library in ~/.local/lib/python3.12.
-		if lib := path.Join(prefix, "lib", path.Base(file)); c.f.Exists(lib) {
-			c.need(lib, "the library of "+path.Base(file), false)
+		if lib := path.Join(prefix, "lib", path.Base(file)); c.paths.Exists(lib) {
+			c.addDependency(lib, "the library of "+path.Base(file), false)
 		}
 	}
 }
 
-// venv adds a Python virtual environment: python finds its packages by the name
+// addVirtualEnvironment adds a Python virtual environment: python finds its packages by the name
 // it was started by, so the directory around every link that was crossed counts.
 // Behind a link of the server's only those in its own places do.
-func (c *commands) venv(found string, at hostfs.Place, chosen bool) {
+func (c *commandResolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, chosen bool) {
 	try := func(name string) {
 		env := path.Dir(path.Dir(name))
-		if chosen && !c.theirs(env) || env == "/" || inSystem(env) || !c.f.Exists(path.Join(env, "pyvenv.cfg")) || c.guards(env) {
+		if chosen && !c.isServerWritable(env) || env == "/" || isSystemPath(env) || !c.paths.Exists(path.Join(env, "pyvenv.cfg")) || c.isGuarded(env) {
 			return
 		}
-		c.need(env, "the virtual environment of "+path.Base(found), false)
+		c.addDependency(env, "the virtual environment of "+path.Base(found), false)
 	}
 	try(found)
-	if dir, err := c.f.Find(path.Dir(found)); err == nil && c.leaves(dir) == nil {
+	if dir, err := c.paths.Resolve(path.Dir(found)); err == nil && c.escapingLink(dir) == nil {
 		try(path.Join(dir.Path, path.Base(found)))
 	}
 	for _, l := range at.Links {
 		try(l.Path)
-		chosen = chosen || c.theirs(l.Path)
+		chosen = chosen || c.isServerWritable(l.Path)
 	}
 	try(at.Path)
 }
 
-// guards tells whether a directory must not be widened to: it is or holds the
+// isGuarded tells whether a directory must not be widened to: it is or holds the
 // home directory, a sensitive path, or mcp-jail's own files, or is inside of one.
-func (c *commands) guards(dir string) bool {
+func (c *commandResolver) isGuarded(dir string) bool {
 	if dir == "/" || slices.Contains(sharedPlaces, dir) {
 		return true
 	}
-	for _, g := range c.wide {
+	for _, g := range c.neverWiden {
 		if policy.Within(g, dir) {
 			return true
 		}
 	}
-	for _, g := range c.secret {
+	for _, g := range c.sensitiveDirs {
 		if policy.Within(g, dir) || policy.Within(dir, g) {
 			return true
 		}
@@ -89,26 +89,26 @@ func (c *commands) guards(dir string) bool {
 // sharedPlaces hold the files of many, so that no single program brings them.
 var sharedPlaces = []string{"/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/lib", "/home", "/Users", "/mnt", "/media", "/etc", "/run", "/dev", "/proc", "/sys", "/private", "/private/tmp", "/Applications", "/Library", "/opt/homebrew/bin"}
 
-// arguments looks for a script among the arguments of an interpreter: `node
+// resolveArguments looks for a script among the arguments of an interpreter: `node
 // /srv/app/dist/index.js DIR` needs the package around index.js.
-func (c *commands) arguments(name, found string, args []string, depth int) {
+func (c *commandResolver) resolveArguments(name, found string, args []string, depth int) {
 	if name == "env" {
 		if program := envProgram(args); program != "" {
 			i := slices.Index(args, program)
 			if file, err := c.locate(program); err == nil && i >= 0 {
-				_, _ = c.follow(program, file, args[i+1:], depth+1, false) // env reports what is missing
+				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports what is missing
 			}
 		}
 		return
 	}
 	if name == "uv" || name == "uvx" {
-		c.uvProject(args)
+		c.addUvProject(args)
 		return
 	}
 	// A shim or link may hide the real name: /opt/x/bin/python -> /usr/bin/pypy.
-	lang := policy.Language(name)
+	lang := policy.InterpreterFamily(name)
 	if lang == "" {
-		lang = policy.Language(path.Base(found))
+		lang = policy.InterpreterFamily(path.Base(found))
 	}
 	if lang == "" && !policy.IsShell(name) {
 		return
@@ -118,33 +118,33 @@ func (c *commands) arguments(name, found string, args []string, depth int) {
 		return
 	}
 	if !strings.HasPrefix(script, "/") {
-		script = path.Join(c.work, script)
+		script = path.Join(c.workDir, script)
 	}
-	if lang == "node" && !c.f.Exists(script) { // node adds what is missing
+	if lang == "node" && !c.paths.Exists(script) { // node adds what is missing
 		for _, try := range [...]string{script + ".js", script + ".cjs", script + ".mjs"} {
-			if c.f.Exists(try) {
+			if c.paths.Exists(try) {
 				script = try
 				break
 			}
 		}
 	}
-	at, err := c.f.Find(script)
-	if err != nil || !at.Exists() || c.strays(at) {
+	at, err := c.paths.Resolve(script)
+	if err != nil || !at.Exists() || c.escapesWorkspace(at) {
 		return
 	}
 	c.links = append(c.links, at.Links...)
 	if at.Info.Mode.IsDir() {
 		if lang == "node" || lang == "python" { // node DIR, python DIR
-			c.script(name, path.Join(at.Path, "index"))
+			c.addScriptPackage(name, path.Join(at.Path, "index"))
 		}
 		return
 	}
-	c.script(name, at.Path)
+	c.addScriptPackage(name, at.Path)
 }
 
-// uvProject adds the project of `uv --directory DIR run SCRIPT`, which is how
+// addUvProject adds the project of `uv --directory DIR run SCRIPT`, which is how
 // most Python servers are configured.
-func (c *commands) uvProject(args []string) {
+func (c *commandResolver) addUvProject(args []string) {
 	for i, a := range args {
 		dir, ok := strings.CutPrefix(a, "--directory=")
 		if p, is := strings.CutPrefix(a, "--project="); is {
@@ -157,43 +157,43 @@ func (c *commands) uvProject(args []string) {
 			continue
 		}
 		if !strings.HasPrefix(dir, "/") {
-			dir = path.Join(c.work, dir)
+			dir = path.Join(c.workDir, dir)
 		}
-		at, err := c.f.Find(dir)
-		if err == nil && at.Exists() && at.Info.Mode.IsDir() && !c.guards(at.Path) && !c.strays(at) {
+		at, err := c.paths.Resolve(dir)
+		if err == nil && at.Exists() && at.Info.Mode.IsDir() && !c.isGuarded(at.Path) && !c.escapesWorkspace(at) {
 			c.links = append(c.links, at.Links...)
-			c.need(at.Path, "the project that uv starts", true)
+			c.addDependency(at.Path, "the project that uv starts", true)
 		}
 	}
 }
 
-// script adds the package of an interpreted script: for JavaScript the nearest
+// addScriptPackage adds the package of an interpreted script: for JavaScript the nearest
 // ancestor with a package.json, widened to the outermost node_modules because
 // dependencies are hoisted there; for others the script's own directory, which
 // is where they look for the files beside it.
-func (c *commands) script(interpreter, file string) {
-	c.need(file, "the script "+path.Base(file), false)
-	if inSystem(file) {
+func (c *commandResolver) addScriptPackage(interpreter, file string) {
+	c.addDependency(file, "the script "+path.Base(file), false)
+	if isSystemPath(file) {
 		return
 	}
 	dir := path.Dir(file)
-	switch lang := policy.Language(interpreter); {
+	switch lang := policy.InterpreterFamily(interpreter); {
 	case lang == "node" || lang == "bun" || lang == "deno":
 		if i := strings.Index(file, "/node_modules/"); i >= 0 {
-			c.need(file[:i]+"/node_modules", "the packages around "+path.Base(file), false)
+			c.addDependency(file[:i]+"/node_modules", "the packages around "+path.Base(file), false)
 			return
 		}
-		for d := dir; d != "/" && !c.guards(d); d = path.Dir(d) {
-			if c.f.Exists(path.Join(d, "package.json")) {
-				if c.theirs(file) && !c.theirs(d) {
+		for d := dir; d != "/" && !c.isGuarded(d); d = path.Dir(d) {
+			if c.paths.Exists(path.Join(d, "package.json")) {
+				if c.isServerWritable(file) && !c.isServerWritable(d) {
 					// The server can remove the one in its workspace, to be granted what is
 					// around that: of a package outside only what node looks for.
-					c.need(path.Join(d, "package.json"), "the package of "+path.Base(file), false)
-					c.hoisted(d)
+					c.addDependency(path.Join(d, "package.json"), "the package of "+path.Base(file), false)
+					c.addHoisted(d)
 					break
 				}
-				c.need(d, "the package of "+path.Base(file), true)
-				c.hoisted(path.Dir(d))
+				c.addDependency(d, "the package of "+path.Base(file), true)
+				c.addHoisted(path.Dir(d))
 				return
 			}
 		}
@@ -201,17 +201,17 @@ func (c *commands) script(interpreter, file string) {
 	default:
 		return // a shell script is one file
 	}
-	if !c.guards(dir) && path.Base(dir) != "bin" {
-		c.need(dir, "the directory of "+path.Base(file), true)
+	if !c.isGuarded(dir) && path.Base(dir) != "bin" {
+		c.addDependency(dir, "the directory of "+path.Base(file), true)
 	}
 }
 
-// hoisted adds the node_modules of the directories above a package: in a
+// addHoisted adds the node_modules of the directories above a package: in a
 // monorepo the dependencies of packages/x are there.
-func (c *commands) hoisted(dir string) {
-	for ; dir != "/" && !c.guards(dir); dir = path.Dir(dir) {
-		if m := path.Join(dir, "node_modules"); c.f.Exists(m) {
-			c.need(m, "the packages hoisted to "+dir, false)
+func (c *commandResolver) addHoisted(dir string) {
+	for ; dir != "/" && !c.isGuarded(dir); dir = path.Dir(dir) {
+		if m := path.Join(dir, "node_modules"); c.paths.Exists(m) {
+			c.addDependency(m, "the packages hoisted to "+dir, false)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestResolveHere(t *testing.T) {
 		if _, err := exec.LookPath(words[0]); err != nil {
 			continue
 		}
-		pol, err := config.InPlace(config.InPlaceOptions{Command: words, Workspace: ws})
+		pol, err := config.FromCommandLine(config.CommandLineOptions{Command: words, Workspace: ws})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func BenchmarkResolve(b *testing.B) {
 	for _, bench := range []struct{ name, dir string }{{"empty", b.TempDir()}, {"22000-files", manyFiles(b)}} {
 		b.Run(bench.name, func(b *testing.B) {
 			h.Dir = bench.dir
-			p, err := config.InPlace(config.InPlaceOptions{Command: []string{"sh"}})
+			p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"sh"}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -24,20 +24,20 @@ func TestLookupsSame(t *testing.T) {
 			}
 			return p.Key()
 		}
-		var l hostfs.Lookups
+		var l hostfs.Recording
 		var asked atomic.Bool
 		host := h.host()
 		lstat := host.Lstat
 		host.Lstat = func(p string) (hostfs.FileInfo, error) { asked.Store(true); return lstat(p) }
-		before := resolve(l.Through(host))
+		before := resolve(l.Record(host))
 		if !asked.Load() {
 			continue // the rules by themselves are wrong
 		}
-		if !l.Same() {
+		if !l.Unchanged() {
 			t.Fatalf("seed %d: another answer, and nothing has changed", seed)
 		}
 		g.change(h)
-		same, after := l.Same(), resolve(h.host())
+		same, after := l.Unchanged(), resolve(h.host())
 		switch {
 		case same && after != before:
 			t.Fatalf("seed %d: every answer is the same, and what is resolved is not\nbefore %s\nafter  %s", seed, before, after)
@@ -95,19 +95,19 @@ func TestLookupsNotice(t *testing.T) {
 		"absent":   {func(h hostfs.Host) { h.Lstat("/home/u/proj/new") }, "f /home/u/proj/new"},
 	} {
 		h := newFake("d /home/u/proj", "f /home/u/proj/f text", "l /home/u/proj/l f")
-		var l hostfs.Lookups
-		if l.Same() {
+		var l hostfs.Recording
+		if l.Unchanged() {
 			t.Errorf("%s: the same, and nothing was asked", name)
 		}
-		through := l.Through(h.host())
+		through := l.Record(h.host())
 		for range 300 { // enough for several threads
 			c.ask(through)
 		}
-		if !l.Same() {
+		if !l.Unchanged() {
 			t.Errorf("%s: another answer, and nothing has changed", name)
 		}
 		h.add(c.line)
-		if l.Same() {
+		if l.Unchanged() {
 			t.Errorf("%s: the same after %q", name, c.line)
 		}
 	}

@@ -52,7 +52,7 @@ func TestNetRuleProblems(t *testing.T) {
 		{Host: "a", Secrets: []policy.Secret{{Env: "T"}}},
 		{Host: "a", Secrets: []policy.Secret{{Env: "T", Command: []string{}}}, Allow: true},
 	} {
-		p, err := config.InPlace(config.InPlaceOptions{Command: []string{"server"}, Net: []string{"b"}})
+		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"server"}, Net: []string{"b"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,22 +9,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func (b *builder) commands(out *policy.Profile) *commands {
+func (b *resolver) commandResolver(out *policy.Profile) *commandResolver {
 	work := cmp.Or(out.Workspace, b.h.Dir)
 	dir := work
-	if b.p.InPlace {
+	if b.p.FromCommandLine {
 		dir = b.h.Dir // as a shell reads it
 	}
 	writes := func(p string) bool {
-		_, ok := b.writer(p, policy.Write)
+		_, ok := b.writerOf(p, policy.Write)
 		return ok
 	}
-	return &commands{writes: writes, f: b.f, h: b.h, dir: dir, work: work, space: out.Workspace, path: searchPath(b.h), wide: b.wide, secret: b.secret, shimmed: map[string]string{}}
+	return &commandResolver{mayWrite: writes, paths: b.paths, h: b.h, dir: dir, workDir: work, workspace: out.Workspace, searchPath: searchPath(b.h), neverWiden: b.neverWiden, sensitiveDirs: b.sensitiveDirs, shimmed: map[string]string{}}
 }
 
-// programs computes Profile.Programs (docs/policy.md "Command rules"): what the
+// listPrograms computes Profile.Programs (docs/policy.md "Command rules"): what the
 // rules list, and what the server itself is made of.
-func (b *builder) programs(c *commands, out *policy.Profile) {
+func (b *resolver) listPrograms(c *commandResolver, out *policy.Profile) {
 	if b.p.Commands == nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (b *builder) programs(c *commands, out *policy.Profile) {
 		}
 		if _, err := c.start(r.Name, nil); err != nil {
 			if program, args, ok := strings.Cut(r.Name, " "); ok {
-				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, policy.BareOrQuoted(program), policy.TomlStrings(append(strings.Fields(args), "**")))
+				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, policy.QuoteKey(program), policy.QuoteTOMLList(append(strings.Fields(args), "**")))
 				continue
 			}
 			b.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)

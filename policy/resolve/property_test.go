@@ -292,11 +292,11 @@ func TestFindAgainstKernel(t *testing.T) {
 			_ = os.MkdirAll(filepath.Dir(p), 0o755)
 			_ = os.Symlink([]string{"", "../", dir + "/", "./"}[g.Intn(4)]+g.rel(), p)
 		}
-		fd := hostfs.NewFinder(&host)
+		fd := hostfs.NewLinkResolver(&host)
 		for range 100 {
 			p := filepath.Join(dir, g.rel())
 			want, werr := filepath.EvalSymlinks(p)
-			got, err := fd.Find(p)
+			got, err := fd.Resolve(p)
 			switch {
 			case werr == nil:
 				if err != nil || !got.Exists() || got.Path != want {

@@ -23,27 +23,27 @@ func clientFiles(os string) []string {
 	return list
 }
 
-// protect holds the files that have a place: the clients' configurations, what starts with
+// protectFixed holds the files that have a place: the clients' configurations, what starts with
 // the user's session and tools, and mcp-jail's own files.
-func (b *builder) protect() {
+func (b *resolver) protectFixed() {
 	for _, list := range [...][]string{clientFiles(b.h.OS), startupFiles(b.h.OS)} {
 		for _, s := range list {
 			abs, _ := b.expand(s, "/")
 			b.protectPath(abs, s)
 		}
 	}
-	b.protectNamedEverywhere()
-	for _, own := range b.own() {
+	b.protectUserConfigured()
+	for _, own := range b.ownDirs() {
 		b.protectPath(own, own)
 	}
-	for _, file := range b.beside() {
+	for _, file := range b.trustedFiles() {
 		b.protectPath(file, file)
 	}
 }
 
-// beside are the files that decide of every server: the configurations that were named,
+// trustedFiles are the files that decide of every server: the configurations that were named,
 // mcp-jail, and what it starts from beside itself, outside of every jail.
-func (b *builder) beside() []string {
+func (b *resolver) trustedFiles() []string {
 	if exe := b.h.Executable; exe != "" {
 		return append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, b.h.Configs...)
 	}
@@ -52,61 +52,61 @@ func (b *builder) beside() []string {
 
 // protectPath takes the write rights from one path inside a writable grant,
 // unless a rule names it; a path that does not exist must not come into being.
-func (b *builder) protectPath(abs, named string) {
-	if e, ok := b.find(abs); !ok || e.Rights&policy.Write == 0 {
+func (b *resolver) protectPath(abs, named string) {
+	if e, ok := b.entryFor(abs); !ok || e.Rights&policy.Write == 0 {
 		// The name itself is out of reach; what it links to may not be.
-		if at, err := b.f.Find(abs); err != nil || at.Path == abs {
+		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs {
 			return
 		}
 	}
-	at, err := b.f.Find(abs)
+	at, err := b.paths.Resolve(abs)
 	if err != nil {
 		return
 	}
 	for _, l := range at.Links {
 		// A link cannot be mounted over: replacing it must be refused by name.
-		if e, ok := b.find(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
-			b.absent[l.Path] = true
+		if e, ok := b.entryFor(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
+			b.unprotected[l.Path] = true
 		}
 	}
-	e, ok := b.find(at.Path)
+	e, ok := b.entryFor(at.Path)
 	if !ok || e.Rights&policy.Write == 0 || e.Origin == policy.OriginHome {
 		return
 	}
 	if e.Path == at.Path && (e.Origin == policy.OriginRule || e.Origin == policy.OriginProtected) {
 		return // a rule for exactly this path, or done already
 	}
-	if at.Shut != "" {
-		b.shut(at.Shut)
+	if at.Unsearchable != "" {
+		b.hideUnreadable(at.Unsearchable)
 		return
 	}
 	if !at.Exists() {
-		b.forbid(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
+		b.denyCreate(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
 		return
 	}
-	b.at[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
+	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
 }
 
-// forbid keeps a path that does not exist from coming into being inside holder:
+// denyCreate keeps a path that does not exist from coming into being inside holder:
 // it is listed as unprotected, unless something below it is made before the
 // start, when it exists by then and can be an entry like others.
-func (b *builder) forbid(e, holder policy.Entry) {
-	for _, made := range b.at {
+func (b *resolver) denyCreate(e, holder policy.Entry) {
+	for _, made := range b.byPath {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
 			e.Kind, e.Make = policy.KindDir, true
-			b.at[e.Path] = e
+			b.byPath[e.Path] = e
 			return
 		}
 	}
 	if holder.Rights.Has(policy.Create) && holder.Origin != policy.OriginHome {
-		b.absent[e.Path] = true
+		b.unprotected[e.Path] = true
 	}
 }
 
 // protectName handles one protected name that the search found in dir.
-func (b *builder) protectName(dir, name string, typ fs.FileMode) {
+func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 	abs := path.Join(dir, name)
-	below, _ := policy.ProtectedNames(name)
+	below, _ := policy.ProtectedParts(name)
 	if below == nil {
 		b.protectPath(abs, name)
 		return
@@ -117,30 +117,30 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 			// A repository may be anywhere below the grant; workflows only run
 			// from the root of one, so absent ones are listed for grants' roots
 			// alone (a node_modules has a .github in every tenth package).
-			if name == ".github" && !b.f.Exists(path.Join(abs, n)) {
+			if name == ".github" && !b.paths.Exists(path.Join(abs, n)) {
 				continue
 			}
 			b.protectPath(path.Join(abs, n), path.Join(name, n))
 		}
 		if name == ".git" {
-			b.protectLinked(abs)
-			b.protectNamedBy(abs, dir)
+			b.protectGitInternals(abs)
+			b.protectConfigured(abs, dir)
 		}
 	case typ&fs.ModeSymlink != 0:
-		at, err := b.f.Find(abs)
+		at, err := b.paths.Resolve(abs)
 		if err != nil {
 			return
 		}
 		b.protectPath(abs, name) // the link; its target follows by its parts
-		if e, ok := b.at[at.Path]; ok && e.Origin == policy.OriginProtected {
-			delete(b.at, at.Path)
+		if e, ok := b.byPath[at.Path]; ok && e.Origin == policy.OriginProtected {
+			delete(b.byPath, at.Path)
 		}
 		for _, n := range below {
 			b.protectPath(path.Join(at.Path, n), path.Join(name, n))
 		}
 		if name == ".git" {
-			b.protectLinked(at.Path)
-			b.protectNamedBy(at.Path, dir)
+			b.protectGitInternals(at.Path)
+			b.protectConfigured(at.Path, dir)
 		}
 	case name == ".git":
 		b.protectPath(abs, name)
@@ -148,11 +148,11 @@ func (b *builder) protectName(dir, name string, typ fs.FileMode) {
 	}
 }
 
-// protectLinked holds what the worktrees and submodules of a repository, wherever
+// protectGitInternals holds what the worktrees and submodules of a repository, wherever
 // they are checked out, read from its git directory.
-func (b *builder) protectLinked(git string) {
-	for _, name := range b.names(path.Join(git, "worktrees")) {
-		for _, n := range policy.LinkParts {
+func (b *resolver) protectGitInternals(git string) {
+	for _, name := range b.list(path.Join(git, "worktrees")) {
+		for _, n := range policy.WorktreeParts {
 			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
 		}
 	}
@@ -160,47 +160,47 @@ func (b *builder) protectLinked(git string) {
 	for len(todo) > 0 {
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, name := range b.names(dir) { // the name of a submodule may have slashes
+		for _, name := range b.list(dir) { // the name of a submodule may have slashes
 			sub := path.Join(dir, name)
-			if at, err := b.f.Find(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
+			if at, err := b.paths.Resolve(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
 				continue
 			}
-			if !b.f.Exists(path.Join(sub, "HEAD")) {
+			if !b.paths.Exists(path.Join(sub, "HEAD")) {
 				todo = append(todo, sub)
 				continue
 			}
 			for _, n := range policy.GitParts {
 				b.protectPath(path.Join(sub, n), ".git/"+n)
 			}
-			b.protectLinked(sub)
-			b.protectNamedBy(sub, "")
+			b.protectGitInternals(sub)
+			b.protectConfigured(sub, "")
 		}
 	}
 }
 
 // protectGitFile follows a .git that is a file, as worktrees and submodules have
 // one: "gitdir: PATH" names the directory, whose commondir holds the hooks.
-func (b *builder) protectGitFile(file string) {
-	dir := b.gitLink(file, "gitdir:", path.Dir(file))
+func (b *resolver) protectGitFile(file string) {
+	dir := b.readGitLink(file, "gitdir:", path.Dir(file))
 	if dir == "" {
 		return
 	}
 	dirs := []string{dir}
-	if common := b.gitLink(path.Join(dir, "commondir"), "", dir); common != "" {
+	if common := b.readGitLink(path.Join(dir, "commondir"), "", dir); common != "" {
 		dirs = append(dirs, common)
 	}
 	tree, configs := gitTree{path.Dir(file), dir}, []string{path.Join(dir, "config.worktree")}
 	for _, d := range dirs {
 		configs = append(configs, path.Join(d, "config"))
 	}
-	if b.writes() {
-		b.namedBy(configs, tree)
+	if b.grantsWrite() {
+		b.protectForTree(configs, tree)
 	}
 	for _, d := range dirs {
 		for _, n := range policy.GitParts {
 			b.protectPath(path.Join(d, n), ".git/"+n)
 		}
-		b.protectLinked(d)
+		b.protectGitInternals(d)
 	}
 	// What says where the hooks are must stay as it is.
 	for _, n := range []string{"commondir", "gitdir"} {
@@ -208,9 +208,9 @@ func (b *builder) protectGitFile(file string) {
 	}
 }
 
-// gitLink is the path in a file of git's that holds one behind a key, "" where there is none.
-func (b *builder) gitLink(file, key, base string) string {
-	at, err := b.f.Find(file)
+// readGitLink is the path in a file of git's that holds one behind a key, "" where there is none.
+func (b *resolver) readGitLink(file, key, base string) string {
+	at, err := b.paths.Resolve(file)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
 		return ""
 	}

@@ -92,7 +92,7 @@ func newAdversary(t *testing.T, seed int64) *adversary {
 			if rel, ok := strings.CutPrefix(p, "/home/u/proj/"); ok && a.Intn(2) == 0 {
 				p = rel
 			}
-			out += fmt.Sprintf("[[%s.access.fs]]\n%s\n", table, strings.Join(policy.FsRule{Path: p, Read: r.Has(policy.Read), Create: r.Has(policy.Create), Update: r.Has(policy.Update), Delete: r.Has(policy.Delete), Execute: r.Has(policy.Execute)}.Fields(), "\n"))
+			out += fmt.Sprintf("[[%s.access.fs]]\n%s\n", table, strings.Join(policy.FsRule{Path: p, Read: r.Has(policy.Read), Create: r.Has(policy.Create), Update: r.Has(policy.Update), Delete: r.Has(policy.Delete), Execute: r.Has(policy.Execute)}.TOMLFields(), "\n"))
 		}
 		return out
 	}
@@ -212,7 +212,7 @@ func TestReachHolds(t *testing.T) {
 func (a *adversary) untouched(s policy.Secret, fail func(string, ...any)) {
 	h := a.host.host()
 	check := func(p string) {
-		at, err := hostfs.NewFinder(&h).Find(p)
+		at, err := hostfs.NewLinkResolver(&h).Resolve(p)
 		if err != nil || !at.Exists() {
 			return
 		}

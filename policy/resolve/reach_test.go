@@ -188,7 +188,7 @@ func TestReachKeeps(t *testing.T) {
 	named := "[[servers.o.access.fs]]\npath = \"~/.ssh/x\"\nwrite = true\n[[servers.o.access.fs]]\npath = \"~/.local/bin/mcp-jail-tls\"\nwrite = true\n"
 	p, _ = mustResolve(t, h, api+`{ env = "T", file = "~/t" }`+"\n"+wide+named, own)
 	for path, rule := range map[string]string{"/home/u/.ssh/x/y": `path = "~/.ssh/x"`, "/home/u/.local/bin/mcp-jail-tls": `path = "~/.local/bin/mcp-jail-tls"`} {
-		if w, ok := p.Writer(path, policy.Write); !ok || w.Who != `the server "o"` || !strings.HasSuffix(w.Rule, rule) {
+		if w, ok := p.Writer(path, policy.Write); !ok || w.Name != `the server "o"` || !strings.HasSuffix(w.Rule, rule) {
 			t.Errorf("%s: %v, %+v", path, ok, w)
 		}
 	}

@@ -49,13 +49,13 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if host.OS == "windows" || !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
 		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", ErrPlatform, host.Home, host.Dir)
 	}
-	net, err := p.Normal()
+	net, err := p.Normalize()
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &builder{p: p, h: &host, f: hostfs.NewFinder(&host), at: make(map[string]policy.Entry, 56), walk: map[string]bool{}, absent: map[string]bool{}, folding: map[string]bool{}}
-	b.guard()
-	b.places(net)
+	b := &resolver{p: p, h: &host, paths: hostfs.NewLinkResolver(&host), byPath: make(map[string]policy.Entry, 56), searched: map[string]bool{}, unprotected: map[string]bool{}, caseInsensitive: map[string]bool{}}
+	b.collectGuarded()
+	b.warnSpecialHosts(net)
 	out := &policy.Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
 		HomePrivate: !p.HomeReal, Net: net, Inbound: p.InboundPorts(), Limits: p.Limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
@@ -63,91 +63,91 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if out.Roots == "" {
 		out.Roots = "off"
 	}
-	if out.Workspace, err = b.workspace(); err != nil {
+	if out.Workspace, err = b.resolveWorkspace(); err != nil {
 		return nil, b.warnings, err
 	}
-	if out.Home, err = b.home(); err != nil {
+	if out.Home, err = b.resolveHome(); err != nil {
 		return nil, b.warnings, err
 	}
-	b.makeReach(out)
-	if err := b.rules(out.Workspace); err != nil {
+	b.collectWriters(out)
+	if err := b.placeRules(out.Workspace); err != nil {
 		return nil, b.warnings, err
 	}
-	c := b.commands(out)
+	c := b.commandResolver(out)
 	if out.Program, err = c.start(p.Command, p.Arguments); err != nil {
 		return nil, b.warnings, err
 	}
-	if c.named != "" {
+	if c.startedAs != "" {
 		// Programs find themselves by this name, python among them, and in the jail
 		// there is no shim.
-		out.Argv[0] = c.named
+		out.Argv[0] = c.startedAs
 	}
-	for _, l := range c.strayed {
+	for _, l := range c.escapingLinks {
 		b.warn("stray-script", b.p.Where, "%s leads out of the workspace, to %s, which is not granted for that: name that path itself", l.Path, l.Target)
 	}
-	b.programs(c, out)
-	out.Parts = b.parts(c)
-	b.baseline(c.needs)
+	b.listPrograms(c, out)
+	out.Parts = b.programParts(c)
+	b.addBaseline(c.dependencies)
 	b.links = append(b.links, c.links...)
-	b.privateHome(out)
-	b.masks()
-	b.protect()
-	b.search()
+	b.addPrivateHome(out)
+	b.hideSensitive()
+	b.protectFixed()
+	b.scan()
 	if b.git.failed != nil {
 		return nil, b.warnings, b.git.failed
 	}
-	b.holes()
-	b.useless()
+	b.denyMissing()
+	b.warnUseless()
 	out.Entries = b.entries()
-	if err := policy.Conflict(entryGrants(out.Entries)); err != nil {
+	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	for _, u := range slices.Sorted(maps.Keys(b.absent)) {
+	for _, u := range slices.Sorted(maps.Keys(b.unprotected)) {
 		// What lies in a part that turned out read-only cannot be made anyway.
-		if e, ok := b.find(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
+		if e, ok := b.entryFor(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
 			out.Unprotected = append(out.Unprotected, u)
 		}
 	}
-	out.Folded = b.folded(out.Unprotected)
-	out.LinksAstray = b.astray
-	out.Dir = b.workdir(out)
-	if err := b.environ(out, c); err != nil {
+	out.Folded = b.foldedNames(out.Unprotected)
+	out.LinksAstray = b.linksAstray
+	out.Dir = b.workingDirectory(out)
+	if err := b.buildEnvironment(out, c); err != nil {
 		return nil, b.warnings, err
 	}
 	out.Links = b.visibleLinks(out)
-	if b.reach.Kept == nil && slices.ContainsFunc(out.Net, policy.NetRule.Terminates) {
-		b.keep() // what ends TLS is looked for
+	if b.reach.Protected == nil && slices.ContainsFunc(out.Net, policy.NetRule.NeedsInterception) {
+		b.collectProtected() // what ends TLS is looked for
 	}
 	out.Reach = b.reach
 	return out, b.warnings, nil
 }
 
-// builder collects the entries of one profile. Find on a map: the entries are
+// resolver collects the entries of one profile. Find on a map: the entries are
 // few and change while they are collected.
-type builder struct {
-	p *policy.Policy
-	h *hostfs.Host
-	f *hostfs.Finder
+type resolver struct {
+	p     *policy.Policy
+	h     *hostfs.Host
+	paths *hostfs.LinkResolver
 
-	reach    *policy.Reach
-	at       map[string]policy.Entry
-	walk     map[string]bool // baseline entries to search for .env files
-	named    []named         // what the rules name, for sensitive paths and protected names
-	absent   map[string]bool // Profile.Unprotected
-	folding  map[string]bool // directories: see folds
-	missing  []missingRule
-	wide     []string
-	astray   bool // see Profile.LinksAstray
-	builtin  []sensitivePath
-	secret   []string
-	links    []policy.Link
-	space    []policy.Link // crossed on the way to the workspace
-	warnings []policy.Warning
-	git      gitConfigs
+	reach           *policy.Reach
+	byPath          map[string]policy.Entry
+	searched        map[string]bool // baseline entries to search for .env files
+	targets         []ruleTarget    // what the rules name, for sensitive paths and protected names
+	unprotected     map[string]bool // Profile.Unprotected
+	caseInsensitive map[string]bool // directories: see folds
+	missing         []missingRule
+	neverWiden      []string
+	linksAstray     bool // see Profile.LinksAstray
+	builtin         []sensitivePath
+	sensitiveDirs   []string
+	links           []policy.Link
+	workspaceLinks  []policy.Link // crossed on the way to the workspace
+	warnings        []policy.Warning
+	git             gitConfigs
 }
 
-// named is a rule that found its place.
-type named struct {
+// ruleTarget is a rule that found its place.
+type ruleTarget struct {
 	rule      policy.FsRule
 	lexical   string // absolute and clean, symbolic links not followed
 	canonical string
@@ -159,19 +159,19 @@ type named struct {
 type sensitivePath struct{ written, abs string }
 
 type missingRule struct {
-	path  string
-	shut  string // the directory on the way that cannot be looked into
-	entry policy.Entry
+	path         string
+	unsearchable string // the directory on the way that cannot be looked into
+	entry        policy.Entry
 }
 
-func (b *builder) warn(code, where, format string, args ...any) {
+func (b *resolver) warn(code, where, format string, args ...any) {
 	b.warnings = append(b.warnings, policy.Warning{Code: code, Message: fmt.Sprintf(format, args...), Where: where})
 }
 
-// find is Profile.Find on the entries collected so far.
-func (b *builder) find(p string) (policy.Entry, bool) {
+// entryFor is Profile.Find on the entries collected so far.
+func (b *resolver) entryFor(p string) (policy.Entry, bool) {
 	for {
-		if e, ok := b.at[p]; ok {
+		if e, ok := b.byPath[p]; ok {
 			return e, true
 		}
 		if p == "/" {
@@ -181,9 +181,9 @@ func (b *builder) find(p string) (policy.Entry, bool) {
 	}
 }
 
-func (b *builder) entries() []policy.Entry {
-	out := make([]policy.Entry, 0, len(b.at))
-	for _, e := range b.at {
+func (b *resolver) entries() []policy.Entry {
+	out := make([]policy.Entry, 0, len(b.byPath))
+	for _, e := range b.byPath {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
@@ -193,14 +193,14 @@ func (b *builder) entries() []policy.Entry {
 func entryGrants(entries []policy.Entry) []policy.Grant {
 	out := make([]policy.Grant, len(entries))
 	for i, e := range entries {
-		out[i] = policy.Grant{Path: e.Path, Rights: e.Rights, Rule: e.Rule, Many: e.Origin != policy.OriginRule}
+		out[i] = policy.Grant{Path: e.Path, Rights: e.Rights, Rule: e.Rule, Shared: e.Origin != policy.OriginRule}
 	}
 	return out
 }
 
 // expand makes the path of a rule absolute; relative tells that it belongs to
 // the workspace.
-func (b *builder) expand(p, workspace string) (abs string, relative bool) {
+func (b *resolver) expand(p, workspace string) (abs string, relative bool) {
 	switch {
 	case strings.HasPrefix(p, "/"):
 		return path.Clean(p), false
@@ -212,18 +212,18 @@ func (b *builder) expand(p, workspace string) (abs string, relative bool) {
 	return path.Join(workspace, p), true
 }
 
-// rules places the fs rules. Of two that lead to the same object the last one
+// placeRules places the fs rules. Of two that lead to the same object the last one
 // decides, in full.
-func (b *builder) rules(workspace string) error {
+func (b *resolver) placeRules(workspace string) error {
 	for _, r := range b.p.Fs {
 		abs, relative := b.expand(r.Path, workspace)
 		if relative && workspace == "" {
-			if r.Where == policy.TheDefault {
+			if r.Where == policy.DefaultSource {
 				continue // said in one line by workspace()
 			}
 			return &RuleError{r.Label(), "is relative, and there is no workspace"}
 		}
-		at, err := b.f.Find(abs)
+		at, err := b.paths.Resolve(abs)
 		if err != nil {
 			return &RuleError{r.Label(), err.Error()}
 		}
@@ -238,7 +238,7 @@ func (b *builder) rules(workspace string) error {
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
-			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", policy.TomlString(r.Path), at.Path)
+			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", policy.QuoteTOML(r.Path), at.Path)
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
@@ -251,60 +251,60 @@ func (b *builder) rules(workspace string) error {
 			}
 			tail := "it grants nothing"
 			switch {
-			case rights == 0 && at.Shut == "":
+			case rights == 0 && at.Unsearchable == "":
 				tail = "there is nothing to take away"
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}
-			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", policy.TomlString(r.Path), at.Path, why, tail)
-			b.missing = append(b.missing, missingRule{at.Path, at.Shut, e})
-			delete(b.at, at.Path)
+			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", policy.QuoteTOML(r.Path), at.Path, why, tail)
+			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
+			delete(b.byPath, at.Path)
 			continue
 		}
 		b.links = append(b.links, at.Links...)
-		b.at[e.Path] = e
-		b.named = append(b.named, named{r, abs, at.Path, at.Links})
-		if rights&policy.Write != 0 && r.Where != policy.TheDefault && policy.Within(b.h.Home, e.Path) {
-			b.warn("wide-grant", r.Where, "path = %s grants %s to everything below %s but sensitive paths and protected names", policy.TomlString(r.Path), rights, e.Path)
+		b.byPath[e.Path] = e
+		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
+		if rights&policy.Write != 0 && r.Where != policy.DefaultSource && policy.Within(b.h.Home, e.Path) {
+			b.warn("wide-grant", r.Where, "path = %s grants %s to everything below %s but sensitive paths and protected names", policy.QuoteTOML(r.Path), rights, e.Path)
 		}
 	}
-	return b.loose()
+	return b.checkWritableLinks()
 }
 
-// loose refuses rules whose path leads through a symbolic link that one of the
+// checkWritableLinks refuses rules whose path leads through a symbolic link that one of the
 // processes of Reach could replace: it would choose what the rule is about at the next
 // start.
-func (b *builder) loose() error {
-	for _, n := range b.named {
+func (b *resolver) checkWritableLinks() error {
+	for _, n := range b.targets {
 		links := n.links
 		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
-			links = append(slices.Clone(links), b.space...) // it is relative
+			links = append(slices.Clone(links), b.workspaceLinks...) // it is relative
 		}
-		if l, w, ok := b.replaceable(links); ok {
-			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Who, w.Rule, n.canonical)}
+		if l, w, ok := b.writableLink(links); ok {
+			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.canonical)}
 		}
 	}
 	return nil
 }
 
-// holes lists rules for paths that do not exist and that would take rights away
+// denyMissing lists rules for paths that do not exist and that would take rights away
 // if they came into being: no mount can hold them, so they must not be made.
-func (b *builder) holes() {
+func (b *resolver) denyMissing() {
 	for _, m := range b.missing {
-		e, ok := b.find(m.path)
+		e, ok := b.entryFor(m.path)
 		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
-			if m.shut != "" {
-				b.shut(m.shut)
+			if m.unsearchable != "" {
+				b.hideUnreadable(m.unsearchable)
 				continue
 			}
-			b.forbid(m.entry, e)
+			b.denyCreate(m.entry, e)
 		}
 	}
 }
 
 // visibleLinks keeps the symbolic links that lie outside all entries: inside an
 // entry they are there anyway, or masked with everything around them.
-func (b *builder) visibleLinks(out *policy.Profile) []policy.Link {
+func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
 	at := map[string]string{}
 	for _, l := range b.links {
 		if _, inside := out.Find(l.Path); !inside {

@@ -17,7 +17,7 @@ func fsRules(specs ...string) string {
 	b.WriteString(aServer + "[servers.s.access]\n")
 	for _, s := range specs {
 		i := strings.LastIndexByte(s, ':')
-		b.WriteString("[[servers.s.access.fs]]\npath = " + policy.TomlString(s[:i]) + "\n")
+		b.WriteString("[[servers.s.access.fs]]\npath = " + policy.QuoteTOML(s[:i]) + "\n")
 		for _, c := range s[i+1:] {
 			b.WriteString(map[rune]string{'r': "read", 'c': "create", 'u': "update", 'd': "delete", 'x': "execute", 'w': "write"}[c] + " = true\n")
 		}

@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// secrets finds out which secrets this host has, and puts their placeholders into
+// resolveSecrets finds out which secrets this host has, and puts their placeholders into
 // the environment: in the place of values too that another rule would forward.
 // One that is missing is unset in the jail as it is outside, so that the server
 // says what it says without a jail.
-func (b *builder) secrets(out *policy.Profile, host map[string]string, env map[string]policy.Variable) error {
+func (b *resolver) resolveSecrets(out *policy.Profile, host map[string]string, env map[string]policy.Variable) error {
 	all, _ := b.p.AllSecrets() // validated
 	for _, s := range all {
-		missing, err := b.source(&s, host)
+		missing, err := b.resolveSource(&s, host)
 		if err != nil {
 			return err
 		}
@@ -41,28 +41,28 @@ func (b *builder) secrets(out *policy.Profile, host map[string]string, env map[s
 	return nil
 }
 
-// source completes the path of a secret's file, and says what keeps the source
+// resolveSource completes the path of a secret's file, and says what keeps the source
 // from being read as far as a look at it tells. That a file is chosen by the
 // server is an error: the launcher would send any file of the user's.
-func (b *builder) source(s *policy.Secret, host map[string]string) (missing string, err error) {
+func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (missing string, err error) {
 	switch {
 	case s.Command != nil:
-		return "", b.command(s)
+		return "", b.resolveSecretCommand(s)
 	case s.File == "" && host[s.Env] == "":
 		return "is not set", nil
 	case s.File == "":
 		return "", nil
 	}
 	s.File, _ = b.expand(s.File, "")
-	at, err := b.f.Find(s.File)
+	at, err := b.paths.Resolve(s.File)
 	if err != nil {
 		return err.Error(), nil
 	}
-	if l, w, ok := b.replaceable(at.Links); ok {
-		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Who, w.Rule, at.Path)}
+	if l, w, ok := b.writableLink(at.Links); ok {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Name, w.Rule, at.Path)}
 	}
-	if w, ok := b.writer(at.Path, policy.Write); ok && at.Exists() {
-		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Who, s.File, w.Rule)}
+	if w, ok := b.writerOf(at.Path, policy.Write); ok && at.Exists() {
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Name, s.File, w.Rule)}
 	}
 	s.File = at.Path // no link leads another way when it is read
 	switch {
@@ -76,9 +76,9 @@ func (b *builder) source(s *policy.Secret, host map[string]string) (missing stri
 	return "", nil
 }
 
-// secretBeside tells where a variable is the source of a secret of another process of the
+// siblingSecret tells where a variable is the source of a secret of another process of the
 // server, "" where it is none. No rule but one that names it forwards the value.
-func (b *builder) secretBeside(env string) string {
+func (b *resolver) siblingSecret(env string) string {
 	for _, p := range b.p.Others {
 		for _, r := range p.Net {
 			for _, s := range r.Secrets {

@@ -17,74 +17,74 @@ import (
 // the program nor what interprets it, nor what its arguments or variables name. What those
 // read beyond that (modules, settings in the home directory) is not known from here.
 
-// commandCheck looks at one command of a secret.
-type commandCheck struct {
-	*builder
-	c    *commands
-	s    *policy.Secret
-	dirs []string // of PATH
-	safe []string // those of dirs that the command gets: what it starts by name is there
+// commandChecker looks at one command of a secret.
+type commandChecker struct {
+	*resolver
+	commands   *commandResolver
+	secret     *policy.Secret
+	searchPath []string // of PATH
+	safePath   []string // those of dirs that the command gets: what it starts by name is there
 }
 
-// settings are the sensitive paths that programs which print secrets read of their own
+// programSettings are the sensitive paths that programs which print secrets read of their own
 // accord: they say what is printed, and most what is run for it.
-var settings = map[string][]string{
+var programSettings = map[string][]string{
 	"aws": {"~/.aws"}, "az": {"~/.azure"}, "gcloud": {"~/.config/gcloud"}, "gh": {"~/.config/gh"}, "op": {"~/.config/op"},
 	"pass": {"~/.password-store", "~/.gnupg"}, "gopass": {"~/.password-store", "~/.gnupg"}, "gpg": {"~/.gnupg"},
 	"kubectl": {"~/.kube"}, "docker": {"~/.docker/config.json"}, "npm": {"~/.npmrc"}, "ssh": {"~/.ssh"}, "git": {"~/.git-credentials", "~/.config/git/credentials"},
 }
 
-// command finds the program of a secret's command, and what it may be started with. A
+// resolveSecretCommand finds the program of a secret's command, and what it may be started with. A
 // program that is not there stays "": the start fails.
-func (b *builder) command(s *policy.Secret) error {
+func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
 	dirs := searchPath(b.h)
-	safe := slices.DeleteFunc(slices.Clone(dirs), b.free)
-	k := &commandCheck{b, &commands{f: b.f, h: b.h}, s, dirs, safe}
-	program, err := k.program(s.Command[0], dirs)
+	safe := slices.DeleteFunc(slices.Clone(dirs), b.isChangeable)
+	k := &commandChecker{b, &commandResolver{paths: b.paths, h: b.h}, s, dirs, safe}
+	program, err := k.findProgram(s.Command[0], dirs)
 	if err != nil || program == "" {
 		return err
 	}
-	if err := k.interprets(program, 0); err != nil {
+	if err := k.checkInterpreter(program, 0); err != nil {
 		return err
 	}
-	if err := k.configures(s.Command[0]); err != nil {
+	if err := k.checkSettings(s.Command[0]); err != nil {
 		return err
 	}
 	for _, arg := range s.Command[1:] {
-		if err := k.reads(arg, 0); err != nil {
+		if err := k.checkArgument(arg, 0); err != nil {
 			return err
 		}
 	}
 	s.Program, s.Path = program, strings.Join(safe, ":")
 	for _, e := range b.h.Environ {
 		name, value, _ := strings.Cut(e, "=")
-		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.free) {
+		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.isChangeable) {
 			s.Unset = append(s.Unset, name)
 		}
 	}
 	return nil
 }
 
-// program is the canonical file of a word that is a path or a name in dirs, "" where
+// findProgram is the canonical file of a word that is a path or a name in dirs, "" where
 // there is none.
-func (k *commandCheck) program(word string, dirs []string) (string, error) {
+func (k *commandChecker) findProgram(word string, dirs []string) (string, error) {
 	if strings.Contains(word, "/") {
-		if err := k.refuse(word); err != nil { // it may come to be before it is started
+		if err := k.checkPath(word); err != nil { // it may come to be before it is started
 			return "", err
 		}
 		dirs = []string{"/"}
 	}
 	for _, dir := range dirs {
 		p, _ := k.expand(word, dir)
-		if at, err := k.f.Find(p); err == nil && k.c.executable(p) == "" {
-			return at.Path, k.refuse(p)
+		if at, err := k.paths.Resolve(p); err == nil && k.commands.executable(p) == "" {
+			return at.Path, k.checkPath(p)
 		}
 	}
 	return "", nil
 }
 
-// interprets follows the #! lines of a program.
-func (k *commandCheck) interprets(program string, depth int) error {
+// checkInterpreter follows the #! lines of a program.
+func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	head, err := k.h.ReadHead(program, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
 	if err != nil || !script || depth > maxChain {
@@ -96,7 +96,7 @@ func (k *commandCheck) interprets(program string, depth int) error {
 		return nil
 	}
 	for _, word := range words[1:] {
-		if err := k.reads(word, depth+1); err != nil {
+		if err := k.checkArgument(word, depth+1); err != nil {
 			return err
 		}
 	}
@@ -108,9 +108,9 @@ func (k *commandCheck) interprets(program string, depth int) error {
 		if word == "" {
 			continue
 		}
-		found, err := k.program(word, k.dirs)
+		found, err := k.findProgram(word, k.searchPath)
 		if err == nil && found != "" {
-			err = k.interprets(found, depth+1)
+			err = k.checkInterpreter(found, depth+1)
 		}
 		if err != nil {
 			return err
@@ -119,21 +119,21 @@ func (k *commandCheck) interprets(program string, depth int) error {
 	return nil
 }
 
-// reads refuses an argument in which a path is, or the name of a program, that leads to
+// checkArgument refuses an argument in which a path is, or the name of a program, that leads to
 // what a server could write: whether it is run, read or sent is up to the command.
-func (k *commandCheck) reads(arg string, depth int) error {
+func (k *commandChecker) checkArgument(arg string, depth int) error {
 	for _, p := range k.pathsIn(arg) {
-		if err := k.refuse(p); err != nil {
+		if err := k.checkPath(p); err != nil {
 			return err
 		}
 	}
 	for _, word := range append(k.pathsIn(arg), k.namesIn(arg)...) {
-		program, err := k.program(word, k.safe)
+		program, err := k.findProgram(word, k.safePath)
 		if err == nil && program != "" {
-			err = k.interprets(program, depth)
+			err = k.checkInterpreter(program, depth)
 		}
 		if err == nil && program != "" {
-			err = k.configures(word)
+			err = k.checkSettings(word)
 		}
 		if err != nil {
 			return err
@@ -142,41 +142,41 @@ func (k *commandCheck) reads(arg string, depth int) error {
 	return nil
 }
 
-// configures refuses a program where a rule has a server write its settings.
-func (k *commandCheck) configures(program string) error {
-	for _, p := range settings[path.Base(program)] {
+// checkSettings refuses a program where a rule has a server write its settings.
+func (k *commandChecker) checkSettings(program string) error {
+	for _, p := range programSettings[path.Base(program)] {
 		abs, _ := k.expand(p, "/")
-		if w, ok := k.inside(k.real(abs), policy.Write); ok {
-			return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Who, w.Rule)}
+		if w, ok := k.writerInside(k.canonical(abs), policy.Write); ok {
+			return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Name, w.Rule)}
 		}
 	}
 	return nil
 }
 
-// refuse is the error of a path that a server could write.
-func (k *commandCheck) refuse(p string) error {
+// checkPath is the error of a path that a server could write.
+func (k *commandChecker) checkPath(p string) error {
 	abs, _ := k.expand(p, "/")
-	at, err := k.f.Find(abs)
+	at, err := k.paths.Resolve(abs)
 	if err != nil {
-		return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
+		return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
 	}
-	why := k.chosen(at)
+	why := k.whyChangeable(at)
 	if why == "" {
 		return nil
 	}
-	return &RuleError{k.s.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
+	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
-// free tells whether a server could write what is at a path.
-func (b *builder) free(p string) bool {
+// isChangeable tells whether a server could write what is at a path.
+func (b *resolver) isChangeable(p string) bool {
 	abs, _ := b.expand(p, "/")
-	at, err := b.f.Find(abs)
-	return err != nil || b.chosen(at) != ""
+	at, err := b.paths.Resolve(abs)
+	return err != nil || b.whyChangeable(at) != ""
 }
 
 // pathsIn lists what in a word a program could take for a path. The command runs in "/",
 // so what is relative begins there.
-func (b *builder) pathsIn(word string) (paths []string) {
+func (b *resolver) pathsIn(word string) (paths []string) {
 	for part := range b.partsOf(word) {
 		i := strings.Index(part, "/")
 		if i < 0 {
@@ -192,7 +192,7 @@ func (b *builder) pathsIn(word string) (paths []string) {
 }
 
 // namesIn lists what in a word could be the name of a program.
-func (b *builder) namesIn(word string) (names []string) {
+func (b *resolver) namesIn(word string) (names []string) {
 	for part := range b.partsOf(word) {
 		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
 			names = append(names, part)
@@ -203,7 +203,7 @@ func (b *builder) namesIn(word string) (names []string) {
 
 // partsOf takes a word for a list, for the value of an option, and for a line for a shell,
 // with the variables in it.
-func (b *builder) partsOf(word string) iter.Seq[string] {
+func (b *resolver) partsOf(word string) iter.Seq[string] {
 	word = os.Expand(word, func(name string) string {
 		switch value, set := b.h.Getenv(name); {
 		case name == "HOME":
@@ -224,7 +224,7 @@ func (b *builder) partsOf(word string) iter.Seq[string] {
 			}
 		}
 		for _, apart := range [...]bool{false, true} {
-			for _, w := range commandWords(word, b.h.Home, apart) {
+			for _, w := range splitShellWords(word, b.h.Home, apart) {
 				if !yield(w.text) {
 					return
 				}

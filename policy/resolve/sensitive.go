@@ -46,13 +46,13 @@ var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
 
 // pattern is a sensitive path of the form **/x/y, split.
 type pattern struct {
-	text  string
-	parts []string
-	built bool
+	text    string
+	parts   []string
+	builtin bool
 }
 
 // patterns returns those sensitive paths that are matched at any depth.
-func (b *builder) patterns() (out []pattern) {
+func (b *resolver) patterns() (out []pattern) {
 	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
@@ -69,7 +69,7 @@ func (p pattern) matches(dir, name string) bool {
 	if !matchName(p.parts[n-1], name) {
 		return false
 	}
-	if p.built && slices.Contains(sampleEnv, name) {
+	if p.builtin && slices.Contains(sampleEnv, name) {
 		return false
 	}
 	for i := n - 2; i >= 0; i-- {
@@ -89,46 +89,46 @@ func matchName(pattern, name string) bool {
 	return ok
 }
 
-// masks takes the sensitive paths that have a place out of the grants.
-func (b *builder) masks() {
+// hideSensitive takes the sensitive paths that have a place out of the grants.
+func (b *resolver) hideSensitive() {
 	for _, s := range b.builtin {
-		b.maskPath(s.written, s.abs)
+		b.hidePattern(s.written, s.abs)
 	}
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.expand(s, b.real(b.workspaceOrDir()))
-			b.maskPath(s, abs)
+			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
+			b.hidePattern(s, abs)
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.expand(s, "/")
-		b.sensitive(s, abs)
-		if at, err := b.f.Find(abs); err == nil {
-			b.hold(at.Links, s) // also where they lead out of every grant
+		b.hideSensitivePath(s, abs)
+		if at, err := b.paths.Resolve(abs); err == nil {
+			b.hideLinks(at.Links, s) // also where they lead out of every grant
 		}
 	}
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
-		b.sensitive(b.h.StateDir, path.Clean(b.h.StateDir))
+		b.hideSensitivePath(b.h.StateDir, path.Clean(b.h.StateDir))
 	}
 	if strings.HasPrefix(b.h.CacheDir, "/") {
 		b.hideCache(path.Clean(b.h.CacheDir))
 	}
-	for _, p := range b.h.KernelPlaces { // a container's or a chroot's: who can write there, as root, commands the kernel
-		b.sensitive(p, p)
+	for _, p := range b.h.PseudoMounts { // a container's or a chroot's: who can write there, as root, commands the kernel
+		b.hideSensitivePath(p, p)
 	}
-	b.nameWarnings()
+	b.warnNamedSensitive()
 }
 
-// maskPath is sensitive for each name that the last component matches.
-func (b *builder) maskPath(written, abs string) {
+// hidePattern is sensitive for each name that the last component matches.
+func (b *resolver) hidePattern(written, abs string) {
 	dir, base := hostfs.Split(abs)
 	if !strings.ContainsAny(base, "*?[") {
-		b.sensitive(written, abs)
+		b.hideSensitivePath(written, abs)
 		return
 	}
-	for _, name := range b.names(dir) {
+	for _, name := range b.list(dir) {
 		if matchName(base, name) {
-			b.sensitive(written, path.Join(dir, name))
+			b.hideSensitivePath(written, path.Join(dir, name))
 		}
 	}
 }
@@ -136,39 +136,39 @@ func (b *builder) maskPath(written, abs string) {
 // hideCache masks what servers answered: one that could write it would answer in
 // the others' names. Where it is not there yet it is made before the start, since
 // another session will make it while this one runs, inside of the grant.
-func (b *builder) hideCache(dir string) {
-	b.sensitive(dir, dir)
-	at, err := b.f.Find(dir)
+func (b *resolver) hideCache(dir string) {
+	b.hideSensitivePath(dir, dir)
+	at, err := b.paths.Resolve(dir)
 	if err != nil || at.Exists() || at.Reason != "" {
 		return
 	}
-	if e, ok := b.find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
-		delete(b.absent, at.Path)
-		b.at[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
+	if e, ok := b.entryFor(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
+		delete(b.unprotected, at.Path)
+		b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
 	}
 }
 
-func (b *builder) workspaceOrDir() string {
+func (b *resolver) workspaceOrDir() string {
 	abs, _ := b.expand(cmp.Or(b.p.Workspace, "."), b.h.Dir)
 	return abs
 }
 
-// names lists a directory if anything in it can be granted.
-func (b *builder) names(dir string) (names []string) {
-	at, err := b.f.Find(dir)
+// list lists a directory if anything in it can be granted.
+func (b *resolver) list(dir string) (names []string) {
+	at, err := b.paths.Resolve(dir)
 	if err != nil {
 		return nil
 	}
-	if at.Shut != "" {
-		b.shut(at.Shut)
+	if at.Unsearchable != "" {
+		b.hideUnreadable(at.Unsearchable)
 	}
 	if !at.Exists() {
 		return nil
 	}
-	entries, known := b.f.Listed[at.Path]
+	entries, known := b.paths.Listings[at.Path]
 	if !known {
 		if entries, err = b.h.ReadDir(at.Path); err != nil && at.Info.Mode.IsDir() {
-			b.shut(at.Path)
+			b.hideUnreadable(at.Path)
 		}
 	}
 	for _, e := range entries {
@@ -178,81 +178,81 @@ func (b *builder) names(dir string) (names []string) {
 	return names
 }
 
-// sensitive masks one path in whatever grant it lies, unless a rule with rights
+// hideSensitivePath masks one path in whatever grant it lies, unless a rule with rights
 // names it or something below it (docs/policy.md "Sensitive paths").
-func (b *builder) sensitive(written, abs string) {
-	at, err := b.f.Find(abs)
+func (b *resolver) hideSensitivePath(written, abs string) {
+	at, err := b.paths.Resolve(abs)
 	if err != nil {
 		return
 	}
-	for _, n := range b.named {
+	for _, n := range b.targets {
 		if n.rule.Rights() == 0 || !policy.Within(n.canonical, at.Path) {
 			continue
 		}
 		if policy.Within(n.lexical, abs) || policy.Within(n.lexical, at.Path) {
-			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.TomlString(n.rule.Path), written, ableTo(n.rule.Rights()), n.canonical)
+			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.QuoteTOML(n.rule.Path), written, rightsText(n.rule.Rights()), n.canonical)
 			continue
 		}
 		// The rule is about another name that leads here: it does not name this.
-		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", policy.TomlString(n.rule.Path), written)
-		b.mask(n.canonical, written)
+		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", policy.QuoteTOML(n.rule.Path), written)
+		b.empty(n.canonical, written)
 	}
-	e, ok := b.find(at.Path)
+	e, ok := b.entryFor(at.Path)
 	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Path == at.Path {
 		return
 	}
-	if at.Shut != "" {
-		b.shut(at.Shut)
+	if at.Unsearchable != "" {
+		b.hideUnreadable(at.Unsearchable)
 		return
 	}
 	if !at.Exists() {
 		// ~/.ssh/authorized_keys must not come into being.
-		b.forbid(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
+		b.denyCreate(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
 		return
 	}
-	b.at[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
-	b.hold(at.Links, written)
+	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
+	b.hideLinks(at.Links, written)
 }
 
-// hold hides the symbolic links too that led to something hidden, where the server
+// hideLinks hides the symbolic links too that led to something hidden, where the server
 // could remove them: the next start finds it by them alone.
-func (b *builder) hold(links []policy.Link, named string) {
+func (b *resolver) hideLinks(links []policy.Link, named string) {
 	for _, l := range links {
-		e, ok := b.find(path.Dir(l.Path))
+		e, ok := b.entryFor(path.Dir(l.Path))
 		if !ok || e.Rights&(policy.Create|policy.Delete) == 0 || e.Origin == policy.OriginHome {
 			continue
 		}
-		info := b.f.Look(l.Path).Info
-		b.at[l.Path] = policy.Entry{Path: l.Path, Kind: policy.KindSpecial, Origin: policy.OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
+		info := b.paths.Lstat(l.Path).Info
+		b.byPath[l.Path] = policy.Entry{Path: l.Path, Kind: policy.KindSpecial, Origin: policy.OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
 	}
 }
 
-// mask empties an entry that exists already.
-func (b *builder) mask(p, written string) {
-	if e, ok := b.at[p]; ok {
+// empty empties an entry that exists already.
+func (b *resolver) empty(p, written string) {
+	if e, ok := b.byPath[p]; ok {
 		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false
-		b.at[p] = e
+		b.byPath[p] = e
 	}
 }
 
-// nameWarnings reports rules that name what a **/ pattern calls sensitive.
-func (b *builder) nameWarnings() {
+// warnNamedSensitive reports rules that name what a **/ pattern calls sensitive.
+func (b *resolver) warnNamedSensitive() {
 	patterns := b.patterns()
-	for _, n := range b.named {
-		if n.rule.Rights() == 0 || b.at[n.canonical].Origin != policy.OriginRule {
+	for _, n := range b.targets {
+		if n.rule.Rights() == 0 || b.byPath[n.canonical].Origin != policy.OriginRule {
 			continue
 		}
 		for _, p := range patterns {
 			if p.matches(path.Dir(n.canonical), path.Base(n.canonical)) {
-				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.TomlString(n.rule.Path), p.text, ableTo(n.rule.Rights()), n.canonical)
+				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.QuoteTOML(n.rule.Path), p.text, rightsText(n.rule.Rights()), n.canonical)
 				break
 			}
 		}
 	}
 }
 
-// ableTo puts rights into words: "read, create".
-func ableTo(r policy.Rights) string {
+// rightsText puts rights into words: "read, create".
+func rightsText(r policy.Rights) string {
 	var words []string
 	for _, n := range policy.RightNames {
 		if r.Has(n.Right) {

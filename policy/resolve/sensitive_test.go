@@ -49,7 +49,7 @@ func TestSensitive(t *testing.T) {
 	}
 	// A proc or sysfs that is mounted in a grant, as below a container's root.
 	chroot := newFake(aSystem, "f /home/u/proj/root/proc/sys/kernel/core_pattern\nf /home/u/proj/root/etc/passwd")
-	mounted := func(h *hostfs.Host) { h.KernelPlaces = []string{"/home/u/proj/root/proc", "/elsewhere/proc"} }
+	mounted := func(h *hostfs.Host) { h.PseudoMounts = []string{"/home/u/proj/root/proc", "/elsewhere/proc"} }
 	p, _ = mustResolve(t, chroot, aServer, mounted)
 	at(p, "/home/u/proj/root/proc/sys/kernel/core_pattern", 0)
 	at(p, "/home/u/proj/root/etc/passwd", policy.Read|policy.Write)

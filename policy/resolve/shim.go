@@ -13,15 +13,15 @@ import (
 // file accesses and needs the manager's whole directory. It returns "" for a
 // file that is no shim, or a shim that says "the next one in PATH" without one
 // there.
-func (c *commands) unshim(p string, rest []string) (string, error) {
+func (c *commandResolver) unshim(p string, rest []string) (string, error) {
 	dir, name := path.Dir(p), path.Base(p)
 	root := path.Dir(dir)
 	var real string
 	var ok bool
 	switch {
-	case path.Base(dir) == "shims" && c.f.Exists(path.Join(root, "versions")):
+	case path.Base(dir) == "shims" && c.paths.Exists(path.Join(root, "versions")):
 		real, ok = c.versions(root, name, rest)
-	case path.Base(dir) == "shims" && c.f.Exists(path.Join(root, "installs")):
+	case path.Base(dir) == "shims" && c.paths.Exists(path.Join(root, "installs")):
 		real, ok = c.installs(root, p, name)
 	case path.Base(dir) == "bin" && path.Base(root) == ".volta" && name != "volta" && name != "volta-shim" && name != "volta-migrate":
 		real, ok = c.volta(root, name)
@@ -36,7 +36,7 @@ func (c *commands) unshim(p string, rest []string) (string, error) {
 
 // versions resolves pyenv and its relatives: by variable, by a file in the
 // working directory or above it, by the global file, in this order.
-func (c *commands) versions(root, name string, rest []string) (string, bool) {
+func (c *commandResolver) versions(root, name string, rest []string) (string, bool) {
 	manager := strings.TrimPrefix(path.Base(root), ".")
 	language := strings.TrimSuffix(map[string]string{"pyenv": "python", "rbenv": "ruby", "nodenv": "node", "goenv": "go", "plenv": "perl", "phpenv": "php", "jenv": "java"}[manager], "env")
 	if language == "" {
@@ -74,7 +74,7 @@ func (c *commands) versions(root, name string, rest []string) (string, bool) {
 
 // installs resolves asdf, whose shims are scripts that list plugin and version,
 // and mise, whose shims are links to mise itself.
-func (c *commands) installs(root, shim, name string) (string, bool) {
+func (c *commandResolver) installs(root, shim, name string) (string, bool) {
 	type candidate struct{ plugin, version string }
 	var candidates []candidate
 	for _, line := range strings.Split(c.read(shim), "\n") {
@@ -134,7 +134,7 @@ func (c *commands) installs(root, shim, name string) (string, bool) {
 }
 
 // volta resolves to the default platform, or to the image of a global package.
-func (c *commands) volta(root, name string) (string, bool) {
+func (c *commandResolver) volta(root, name string) (string, bool) {
 	var platform struct {
 		Node struct{ Runtime string }
 	}
@@ -156,8 +156,8 @@ func (c *commands) volta(root, name string) (string, bool) {
 }
 
 // nearestFile reads a file of the working directory or the nearest above it.
-func (c *commands) nearestFile(name string) string {
-	for d := c.work; strings.HasPrefix(d, "/"); d = path.Dir(d) {
+func (c *commandResolver) nearestFile(name string) string {
+	for d := c.workDir; strings.HasPrefix(d, "/"); d = path.Dir(d) {
 		if text := c.read(path.Join(d, name)); strings.TrimSpace(text) != "" {
 			return text
 		}
@@ -170,8 +170,8 @@ func (c *commands) nearestFile(name string) string {
 
 // read returns the beginning of a small text file, "" where there is none;
 // comments are taken out of the files of version managers by their readers.
-func (c *commands) read(p string) string {
-	at, err := c.f.Find(p)
+func (c *commandResolver) read(p string) string {
+	at, err := c.paths.Resolve(p)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
 		return ""
 	}
@@ -183,8 +183,8 @@ func (c *commands) read(p string) string {
 }
 
 // list returns the names in a directory, sorted.
-func (c *commands) list(p string) []string {
-	at, err := c.f.Find(p)
+func (c *commandResolver) list(p string) []string {
+	at, err := c.paths.Resolve(p)
 	if err != nil || !at.Exists() {
 		return nil
 	}

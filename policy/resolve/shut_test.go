@@ -135,7 +135,7 @@ func TestStrayScripts(t *testing.T) {
 	server := func(line string) string {
 		words := strings.Fields(line)
 		for i := range words {
-			words[i] = policy.TomlString(words[i])
+			words[i] = policy.QuoteTOML(words[i])
 		}
 		return "[servers.s]\ncommand = " + words[0] + "\narguments = [" + strings.Join(words[1:], ", ") + "]\n"
 	}

@@ -8,29 +8,29 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// useless warns of rules that grant nothing and take nothing away: in most of them the
+// warnUseless warns of rules that grant nothing and take nothing away: in most of them the
 // key that grants was forgotten. It goes by what the rules are about, so a rule that
 // refuses a part of what another one grants is left alone.
-func (b *builder) useless() {
+func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
-	for _, n := range b.named {
+	for _, n := range b.targets {
 		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // which are the jail's own
 			continue
 		}
-		if e, ok := b.find(path.Dir(n.canonical)); !ok || e.Rights == 0 {
-			b.warn("useless-rule", n.rule.Where, granted, "path = "+policy.TomlString(n.rule.Path), "read = true, or write = true as well")
+		if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 {
+			b.warn("useless-rule", n.rule.Where, granted, "path = "+policy.QuoteTOML(n.rule.Path), "read = true, or write = true as well")
 		}
 	}
 	for _, r := range b.p.Net {
-		takes := func(wider policy.NetRule) bool { return wider.Allow && overlap(wider.Host, r.Host) }
+		takes := func(wider policy.NetRule) bool { return wider.Allow && hostsOverlap(wider.Host, r.Host) }
 		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
-			b.warn("useless-rule", r.Where, granted, "host = "+policy.TomlString(r.Host), "allow = true")
+			b.warn("useless-rule", r.Where, granted, "host = "+policy.QuoteTOML(r.Host), "allow = true")
 		}
 	}
 }
 
-// overlap tells whether two hosts of rules have something in common.
-func overlap(a, b string) bool {
+// hostsOverlap tells whether two hosts of rules have something in common.
+func hostsOverlap(a, b string) bool {
 	covers := func(wild, host string) bool {
 		suffix, ok := strings.CutPrefix(wild, "*")
 		return ok && strings.HasSuffix(strings.TrimPrefix(host, "*"), suffix)

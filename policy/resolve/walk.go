@@ -23,59 +23,59 @@ const HostSocket = "**/socket"
 // not keep anybody from writing into it.
 const hostFifo = "**/fifo"
 
-// symlink is the pattern of a hit that is a symbolic link.
-const symlink = "**/link"
+// linkPattern is the pattern of a hit that is a symbolic link.
+const linkPattern = "**/link"
 
-// hit is a name that the search found: sensitive by a pattern, protected, or a link.
-type hit struct {
+// match is a name that the search found: sensitive by a pattern, protected, or a link.
+type match struct {
 	dir, name string
 	typ       fs.FileMode
 	pattern   string // "" for a protected name
 }
 
-// search walks the granted trees for sensitive and protected names, at any
+// scan walks the granted trees for sensitive and protected names, at any
 // depth, and turns what it finds into entries.
 //
 // It reads directories and nothing else: no file is looked at that is not found
 // by name. It does not follow symbolic links, enter .git/objects, or go into
 // another entry (that is a root of its own if it has rights). Directories that cannot be
 // read are hidden.
-func (b *builder) search() {
-	w := &walker{host: b.h, patterns: b.patterns(), stop: b.at}
+func (b *resolver) scan() {
+	w := &scanner{host: b.h, patterns: b.patterns(), stop: b.byPath}
 	for _, e := range b.entries() {
 		if e.Kind != policy.KindDir || e.Rights == 0 || e.Make || e.Origin == policy.OriginHome {
 			continue
 		}
-		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.walk[e.Path] && !b.granted(e.Path) {
+		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.insideRule(e.Path) {
 			continue
 		}
-		if pseudo(e.Path) {
+		if isPseudo(e.Path) {
 			continue
 		}
 		// What comes from a package is searched without its dependencies.
-		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.granted(e.Path)
-		w.push(job{dir: e.Path, pkg: pkg})
+		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.insideRule(e.Path)
+		w.push(task{dir: e.Path, pkg: pkg})
 	}
 	hits := w.run()
-	slices.SortFunc(hits, func(a, b hit) int {
+	slices.SortFunc(hits, func(a, b match) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
 	})
 	slices.Sort(w.unread)
 	for _, dir := range w.unread {
-		b.shut(dir)
+		b.hideUnreadable(dir)
 	}
 	for _, h := range hits {
-		if h.pattern != "" && h.pattern != symlink {
-			b.sensitiveName(h)
+		if h.pattern != "" && h.pattern != linkPattern {
+			b.hideMatch(h)
 		}
 	}
-	b.follow(hits)
+	b.findLinksAstray(hits)
 	var entries []policy.Entry
 	for _, h := range hits {
 		if entries == nil {
 			entries = b.entries()
 		}
-		if h.pattern == "" && !policy.Packaged(entries, path.Join(h.dir, h.name)) {
+		if h.pattern == "" && !policy.InPackage(entries, path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
@@ -87,7 +87,7 @@ func (b *builder) search() {
 		case ".git", ".github", ".hg":
 			b.protectName(path.Dir(e.Path), path.Base(e.Path), fs.ModeDir)
 		}
-		for _, name := range policy.EveryProtected() {
+		for _, name := range policy.ProtectedPaths() {
 			b.protectPath(path.Join(e.Path, name), name)
 		}
 	}
@@ -96,7 +96,7 @@ func (b *builder) search() {
 
 // repositoriesAround protects what the configurations of repositories name inside of a
 // grant that lies in one.
-func (b *builder) repositoriesAround() {
+func (b *resolver) repositoriesAround() {
 	seen := map[string]bool{}
 	for _, e := range b.entries() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
@@ -105,11 +105,11 @@ func (b *builder) repositoriesAround() {
 		for dir := path.Dir(e.Path); !seen[dir]; dir = path.Dir(dir) {
 			seen[dir] = true
 			git := path.Join(dir, ".git")
-			at, err := b.f.Find(git)
+			at, err := b.paths.Resolve(git)
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
-				b.protectNamedBy(at.Path, dir)
+				b.protectConfigured(at.Path, dir)
 			default:
 				b.protectGitFile(git)
 			}
@@ -117,31 +117,31 @@ func (b *builder) repositoriesAround() {
 	}
 }
 
-// granted tells whether a baseline entry lies inside a rule with rights.
-func (b *builder) granted(p string) bool {
+// insideRule tells whether a baseline entry lies inside a rule with rights.
+func (b *resolver) insideRule(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
-		if e, ok := b.at[p]; ok && e.Origin == policy.OriginRule {
+		if e, ok := b.byPath[p]; ok && e.Origin == policy.OriginRule {
 			return e.Rights != 0
 		}
 	}
 	return false
 }
 
-// pseudo tells whether a tree is not made of files, or is confinement's own.
-func pseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
+// isPseudo tells whether a tree is not made of files, or is confinement's own.
+func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
-// sensitiveName masks what a pattern matched.
-func (b *builder) sensitiveName(h hit) {
+// hideMatch masks what a pattern matched.
+func (b *resolver) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
-	at, err := b.f.Find(abs)
-	if err == nil && at.Shut != "" {
-		b.shut(at.Shut)
+	at, err := b.paths.Resolve(abs)
+	if err == nil && at.Unsearchable != "" {
+		b.hideUnreadable(at.Unsearchable)
 	}
 	if err != nil || !at.Exists() {
 		return
 	}
-	e, ok := b.find(at.Path)
+	e, ok := b.entryFor(at.Path)
 	if !ok || e.Rights == 0 || e.Path == at.Path || e.Origin == policy.OriginHome {
 		return // a rule names it, or it is out of reach
 	}
@@ -153,81 +153,81 @@ func (b *builder) sensitiveName(h hit) {
 	case HostSocket:
 		rule = "a socket of the host"
 	case hostFifo:
-		if e.Rights.Has(policy.Update) || !b.above(e.Path).Has(policy.Update) {
+		if e.Rights.Has(policy.Update) || !b.rightsAround(e.Path).Has(policy.Update) {
 			return
 		}
 		rule = "a fifo where only a mount takes writing away"
 	}
-	b.at[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
-	b.hold(at.Links, h.pattern)
+	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
+	b.hideLinks(at.Links, h.pattern)
 }
 
-// above is what the entries around a path grant together.
-func (b *builder) above(p string) (rights policy.Rights) {
+// rightsAround is what the entries around a path grant together.
+func (b *resolver) rightsAround(p string) (rights policy.Rights) {
 	for p != "/" {
 		p = path.Dir(p)
-		rights |= b.at[p].Rights
+		rights |= b.byPath[p].Rights
 	}
 	return rights
 }
 
-type job struct {
+type task struct {
 	dir string
 	pkg bool
 }
 
-// walker reads directories with a few workers; the queue is a stack, so that it
+// scanner reads directories with a few workers; the queue is a stack, so that it
 // stays small.
-type walker struct {
+type scanner struct {
 	host     *hostfs.Host
 	patterns []pattern
 	stop     map[string]policy.Entry // read only while it runs
 
 	mu      sync.Mutex
 	more    sync.Cond
-	jobs    []job
+	tasks   []task
 	helped  bool // by workers of other goroutines
 	running int
-	hits    []hit
+	matches []match
 	unread  []string // directories that could not be read to their end
 }
 
-func (w *walker) push(j job) { w.jobs = append(w.jobs, j) }
+func (w *scanner) push(j task) { w.tasks = append(w.tasks, j) }
 
-func (w *walker) run() []hit {
+func (w *scanner) run() []match {
 	w.more.L = &w.mu
 	w.work()
 	// Helpers may still be on their way out: there is nothing left for them.
-	return w.hits
+	return w.matches
 }
 
-// few jobs are done before another thread would have come to help.
-const few = 4
+// minQueue jobs are done before another thread would have come to help.
+const minQueue = 4
 
-func (w *walker) help() {
+func (w *scanner) addWorkers() {
 	w.helped = true
 	for range min(max(runtime.GOMAXPROCS(0), 2), 8) - 1 {
 		go w.work()
 	}
 }
 
-func (w *walker) work() {
-	var found []job
-	var hits []hit
+func (w *scanner) work() {
+	var found []task
+	var hits []match
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.jobs) == 0 && w.running > 0 {
+		for len(w.tasks) == 0 && w.running > 0 {
 			w.more.Wait()
 		}
-		if len(w.jobs) == 0 {
+		if len(w.tasks) == 0 {
 			return
 		}
-		if len(w.jobs) > few && !w.helped {
-			w.help()
+		if len(w.tasks) > minQueue && !w.helped {
+			w.addWorkers()
 		}
-		j := w.jobs[len(w.jobs)-1]
-		w.jobs = w.jobs[:len(w.jobs)-1]
+		j := w.tasks[len(w.tasks)-1]
+		w.tasks = w.tasks[:len(w.tasks)-1]
 		w.running++
 		w.mu.Unlock()
 
@@ -235,15 +235,15 @@ func (w *walker) work() {
 
 		w.mu.Lock()
 		w.running--
-		w.jobs = append(w.jobs, found...)
-		w.hits = append(w.hits, hits...)
+		w.tasks = append(w.tasks, found...)
+		w.matches = append(w.matches, hits...)
 		if w.helped && (len(found) > 0 || w.running == 0) {
 			w.more.Broadcast()
 		}
 	}
 }
 
-func (w *walker) list(j job, found []job, hits []hit) ([]job, []hit) {
+func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
 	entries, err := w.host.ReadDir(j.dir)
 	if err != nil {
 		w.mu.Lock()
@@ -264,29 +264,29 @@ next:
 			typ = info.Mode.Type()
 		}
 		for _, p := range w.patterns {
-			if p.built && e.Name[0] != '.' {
+			if p.builtin && e.Name[0] != '.' {
 				continue
 			}
 			if p.matches(j.dir, e.Name) {
-				hits = append(hits, hit{j.dir, e.Name, typ, p.text})
+				hits = append(hits, match{j.dir, e.Name, typ, p.text})
 				continue next // masked: nothing below it is reachable
 			}
 		}
 		if e.Name[0] == '.' {
-			if _, protected := policy.ProtectedNames(e.Name); protected {
-				hits = append(hits, hit{j.dir, e.Name, typ, ""})
+			if _, protected := policy.ProtectedParts(e.Name); protected {
+				hits = append(hits, match{j.dir, e.Name, typ, ""})
 			}
 		}
 		if typ&fs.ModeSymlink != 0 && !j.pkg && path.Base(j.dir) != ".bin" { // of npm's packages
-			hits = append(hits, hit{j.dir, e.Name, typ, symlink})
+			hits = append(hits, match{j.dir, e.Name, typ, linkPattern})
 			continue
 		}
 		if typ&fs.ModeSocket != 0 {
-			hits = append(hits, hit{j.dir, e.Name, typ, HostSocket})
+			hits = append(hits, match{j.dir, e.Name, typ, HostSocket})
 			continue
 		}
 		if typ&fs.ModeNamedPipe != 0 {
-			hits = append(hits, hit{j.dir, e.Name, typ, hostFifo})
+			hits = append(hits, match{j.dir, e.Name, typ, hostFifo})
 			continue
 		}
 		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {
@@ -299,10 +299,10 @@ next:
 		if j.dir == "/" {
 			child = "/" + e.Name
 		}
-		if _, other := w.stop[child]; other || pseudo(child) {
+		if _, other := w.stop[child]; other || isPseudo(child) {
 			continue
 		}
-		found = append(found, job{child, j.pkg})
+		found = append(found, task{child, j.pkg})
 	}
 	return found, hits
 }

@@ -4,22 +4,22 @@ import (
 	"strings"
 )
 
-// commandWord is a word of a command for a shell. behind tells that an expansion stands
+// shellWord is a word of a command for a shell. behind tells that an expansion stands
 // before it, of which nothing is known: $(git rev-parse --show-toplevel)/tools/x.
-type commandWord struct {
-	text   string
-	behind bool
+type shellWord struct {
+	text           string
+	afterExpansion bool
 }
 
-// commandWords splits a command as a shell would, without carrying anything out: what is
+// splitShellWords splits a command as a shell would, without carrying anything out: what is
 // substituted is words like others, what is expanded is left out, but for HOME. With apart,
 // quotes count for nothing, as in a script that is itself an argument (sh -c '...').
-func commandWords(command, home string, apart bool) (words []commandWord) {
+func splitShellWords(command, home string, apart bool) (words []shellWord) {
 	var text strings.Builder
 	quote, behind := byte(0), false
 	end := func(next bool) {
 		if text.Len() > 0 {
-			words = append(words, commandWord{text.String(), behind})
+			words = append(words, shellWord{text.String(), behind})
 		}
 		text.Reset()
 		behind = next

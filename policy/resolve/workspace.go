@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// workspace resolves the root of relative rules. "" means that the server runs
+// resolveWorkspace resolves the root of relative rules. "" means that the server runs
 // without one (docs/policy.md "Default and explicit policy").
-func (b *builder) workspace() (string, error) {
+func (b *resolver) resolveWorkspace() (string, error) {
 	written := b.p.Workspace
 	abs, _ := b.expand(cmp.Or(written, "."), b.h.Dir)
-	at, err := b.f.Find(abs)
+	at, err := b.paths.Resolve(abs)
 	which := ""
 	if written != abs {
 		which = " (" + abs + ")"
@@ -27,7 +27,7 @@ func (b *builder) workspace() (string, error) {
 			return "", nil
 		}
 		where := b.p.Where
-		if b.p.InPlace {
+		if b.p.FromCommandLine {
 			where = "--workspace"
 		}
 		return "", &WorkspaceError{written, reason, where}
@@ -43,18 +43,18 @@ func (b *builder) workspace() (string, error) {
 		return fail("is not a directory" + which)
 	}
 	if b.p.Default {
-		if reason := b.unsafe(at.Path); reason != "" {
+		if reason := b.whyUnsafe(at.Path); reason != "" {
 			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", at.Path, reason)
 			return "", nil
 		}
 	}
-	b.links, b.space = append(b.links, at.Links...), at.Links
+	b.links, b.workspaceLinks = append(b.links, at.Links...), at.Links
 	return at.Path, nil
 }
 
-// unsafe says why the default policy leaves a place out, "" when it is fine.
-func (b *builder) unsafe(dir string) string {
-	home := b.real(b.h.Home)
+// whyUnsafe says why the default policy leaves a place out, "" when it is fine.
+func (b *resolver) whyUnsafe(dir string) string {
+	home := b.canonical(b.h.Home)
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
@@ -63,25 +63,25 @@ func (b *builder) unsafe(dir string) string {
 	case policy.Within(home, dir):
 		return "holds the home directory"
 	}
-	for _, own := range b.own() {
-		if own = b.real(own); policy.Within(own, dir) || policy.Within(dir, own) {
+	for _, own := range b.ownDirs() {
+		if own = b.canonical(own); policy.Within(own, dir) || policy.Within(dir, own) {
 			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
 		}
 	}
-	if systemPlace(dir) {
+	if isSystemPlace(dir) {
 		return "is a system directory"
 	}
 	for _, s := range b.builtin {
-		if !strings.HasSuffix(s.abs, "*") && policy.Within(dir, b.real(s.abs)) {
+		if !strings.HasSuffix(s.abs, "*") && policy.Within(dir, b.canonical(s.abs)) {
 			return fmt.Sprintf("is a sensitive path (%s)", s.written)
 		}
 	}
 	return ""
 }
 
-// systemPlace tells whether a directory belongs to the system rather than to
+// isSystemPlace tells whether a directory belongs to the system rather than to
 // somebody's work. Some trees do so as a whole, others hold both.
-func systemPlace(dir string) bool {
+func isSystemPlace(dir string) bool {
 	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
 		if policy.Within(dir, tree) {
 			return true
@@ -95,8 +95,8 @@ func systemPlace(dir string) bool {
 	}, dir)
 }
 
-// own lists mcp-jail's configuration, state and cache directories.
-func (b *builder) own() (dirs []string) {
+// ownDirs lists mcp-jail's configuration, state and cache directories.
+func (b *resolver) ownDirs() (dirs []string) {
 	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, policy.SystemConfigDir} {
 		if strings.HasPrefix(d, "/") {
 			dirs = append(dirs, path.Clean(d))
@@ -105,39 +105,39 @@ func (b *builder) own() (dirs []string) {
 	return dirs
 }
 
-// real is the canonical form of a path, or the path itself where it loops.
-func (b *builder) real(p string) string {
-	at, err := b.f.Find(p)
+// canonical is the canonical form of a path, or the path itself where it loops.
+func (b *resolver) canonical(p string) string {
+	at, err := b.paths.Resolve(p)
 	if err != nil {
 		return path.Clean(p)
 	}
 	return at.Path
 }
 
-// guard lists what no directory is ever widened to.
-func (b *builder) guard() {
-	home := b.real(b.h.Home)
-	b.wide = []string{home}
-	b.f.List("/etc")
-	b.f.List(home)
+// collectGuarded lists what no directory is ever widened to.
+func (b *resolver) collectGuarded() {
+	home := b.canonical(b.h.Home)
+	b.neverWiden = []string{home}
+	b.paths.ReadAhead("/etc")
+	b.paths.ReadAhead(home)
 	// Unless it is a link into a grant, or names in it cannot be asked about.
-	if cfg := path.Join(home, ".config"); b.f.Look(cfg).Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
-		b.f.List(cfg)
+	if cfg := path.Join(home, ".config"); b.paths.Lstat(cfg).Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
+		b.paths.ReadAhead(cfg)
 	}
-	for _, own := range b.own() {
-		b.wide = append(b.wide, b.real(own))
+	for _, own := range b.ownDirs() {
+		b.neverWiden = append(b.neverWiden, b.canonical(own))
 	}
 	for _, s := range builtinSensitive(b.h.OS) {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.expand(s, "/")
 			b.builtin = append(b.builtin, sensitivePath{s, abs})
-			b.secret = append(b.secret, strings.TrimSuffix(abs, "*"))
+			b.sensitiveDirs = append(b.sensitiveDirs, strings.TrimSuffix(abs, "*"))
 		}
 	}
 }
 
-// home finds HOME: the private one, or the user's.
-func (b *builder) home() (string, error) {
+// resolveHome finds HOME: the private one, or the user's.
+func (b *resolver) resolveHome() (string, error) {
 	if b.p.HomeReal {
 		return path.Clean(b.h.Home), nil
 	}
@@ -150,9 +150,9 @@ func (b *builder) home() (string, error) {
 		name += "-" + policy.ShortHash(b.p.Project)
 	}
 	below := path.Join("servers", b.p.Server, name)
-	at, err := b.f.Find(path.Join(b.h.StateDir, below))
+	at, err := b.paths.Resolve(path.Join(b.h.StateDir, below))
 	if err == nil && at.Reason == "" {
-		if err := b.f.Private(b.h.StateDir, below); err != nil {
+		if err := b.paths.CheckPrivate(b.h.StateDir, below); err != nil {
 			return "", fmt.Errorf("the server's private HOME is not used: %w; or set home = \"real\" (--home real)", err)
 		}
 	}
@@ -167,13 +167,13 @@ func (b *builder) home() (string, error) {
 	return at.Path, nil
 }
 
-// privateHome adds the entry of the private HOME. With home = "real" there is
+// addPrivateHome adds the entry of the private HOME. With home = "real" there is
 // none: HOME is a variable then, and rules decide what is reachable.
 //
 // The call of one tool must leave nothing there for that of another, which may do
 // more: where every call has a process of its own, it has a HOME of its own as well.
 // What the server keeps is written by the process that lists its tools.
-func (b *builder) privateHome(out *policy.Profile) {
+func (b *resolver) addPrivateHome(out *policy.Profile) {
 	if !out.HomePrivate {
 		return
 	}
@@ -181,12 +181,12 @@ func (b *builder) privateHome(out *policy.Profile) {
 	if !b.p.Stateful && b.p.Tool != "" {
 		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
 	}
-	b.at[out.Home] = e
+	b.byPath[out.Home] = e
 }
 
-// hiddenByOwn tells whether a path that an entry grants lies below /tmp or
+// hiddenByTmpfs tells whether a path that an entry grants lies below /tmp or
 // /dev/shm, which are the jail's own where no entry inside of them says more.
-func hiddenByOwn(p, entry string) bool {
+func hiddenByTmpfs(p, entry string) bool {
 	for _, own := range [...]string{"/tmp", "/dev/shm"} {
 		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {
 			return true
@@ -195,14 +195,14 @@ func hiddenByOwn(p, entry string) bool {
 	return false
 }
 
-// workdir is the workspace where the server can be in it, else HOME, else /tmp.
-func (b *builder) workdir(out *policy.Profile) string {
+// workingDirectory is the workspace where the server can be in it, else HOME, else /tmp.
+func (b *resolver) workingDirectory(out *policy.Profile) string {
 	for _, dir := range []string{out.Workspace, out.Home} {
 		if dir == "" {
 			continue
 		}
 		if e, ok := out.Find(dir); ok {
-			if e.Rights != 0 && !hiddenByOwn(dir, e.Path) {
+			if e.Rights != 0 && !hiddenByTmpfs(dir, e.Path) {
 				return dir
 			}
 			continue

@@ -36,7 +36,7 @@ func newAuthority(rules []policy.NetRule) (*authority, error) {
 	var names []string
 	var addrs []*net.IPNet
 	for _, r := range rules {
-		if !r.Terminates() || r.Scheme == "http" {
+		if !r.NeedsInterception() || r.Scheme == "http" {
 			continue
 		}
 		if a, err := netip.ParseAddr(r.Host); err == nil {

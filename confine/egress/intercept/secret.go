@@ -37,7 +37,7 @@ func (s secrets) replace(header http.Header, named []policy.Secret, behind ...ht
 		}
 	}
 	for _, fields := range append(behind, header) {
-		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.TellsHost(canonicalHeader(name)) })
+		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.IsHostHeader(canonicalHeader(name)) })
 	}
 }
 
@@ -53,7 +53,7 @@ func (s secrets) replacer(named []policy.Secret, pass func(policy.Secret) bool) 
 }
 
 func isReplacedIn(n policy.Secret, field string) bool {
-	return slices.ContainsFunc(n.Fields(), func(f string) bool { return strings.EqualFold(f, field) })
+	return slices.ContainsFunc(n.HeaderFields(), func(f string) bool { return strings.EqualFold(f, field) })
 }
 
 // misplaced finds a placeholder in a field where it is not replaced. Otherwise the host would

@@ -28,7 +28,7 @@ func Find(self, path string, writer WriterFunc) (string, error) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found, links, err := hostfs.Trace(filepath.Join(dir, Name))
+		found, links, err := hostfs.ResolveLinks(filepath.Join(dir, Name))
 		if err != nil {
 			continue
 		}
@@ -52,12 +52,12 @@ func Find(self, path string, writer WriterFunc) (string, error) {
 func (writer WriterFunc) threat(found string, links []policy.Link, alone bool) string {
 	for _, l := range links {
 		if w, ok := writer(filepath.Dir(l.Path), policy.Create|policy.Delete); ok {
-			return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Who, l.Path, w.Rule)
+			return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
 		}
 	}
 	for at := found; ; at = filepath.Dir(at) {
 		if w, ok := writer(at, policy.Write); ok {
-			return fmt.Sprintf("%s may write to %s (%s)", w.Who, at, w.Rule)
+			return fmt.Sprintf("%s may write to %s (%s)", w.Name, at, w.Rule)
 		}
 		if alone || at == filepath.Dir(at) {
 			return ""
@@ -76,7 +76,7 @@ func CheckRoots(writer WriterFunc) error {
 			if !filepath.IsAbs(file) {
 				continue
 			}
-			found, links, _ := hostfs.Trace(file)
+			found, links, _ := hostfs.ResolveLinks(file)
 			if why := writer.threat(found, links, false); why != "" {
 				return fmt.Errorf("the variable %s names %s, and %s, so it could choose the trusted certificates: keep them where no server may write", name, file, why)
 			}

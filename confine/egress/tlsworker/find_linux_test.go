@@ -20,7 +20,7 @@ func TestFind(t *testing.T) {
 	os.Mkdir(b, 0o755)
 	only := func(paths ...string) tlsworker.WriterFunc {
 		return func(p string, _ policy.Rights) (policy.Writer, bool) {
-			return policy.Writer{Who: `the tool "x"`, Rule: "c.toml:1"}, slices.Contains(paths, p)
+			return policy.Writer{Name: `the tool "x"`, Rule: "c.toml:1"}, slices.Contains(paths, p)
 		}
 	}
 	nothing := only()
@@ -83,7 +83,7 @@ func TestFind(t *testing.T) {
 func TestCheckRoots(t *testing.T) {
 	dir := t.TempDir()
 	reach := func(p string, _ policy.Rights) (policy.Writer, bool) {
-		return policy.Writer{Who: "the server"}, p == dir
+		return policy.Writer{Name: "the server"}, p == dir
 	}
 	for variable, refused := range map[string]bool{"SSL_CERT_FILE=" + dir + "/ca.pem": true, "SSL_CERT_DIR=/etc/ssl/certs:" + dir: true, "SSL_CERT_FILE=/etc/ssl/ca.pem": false, "SSL_CERT_FILE=": false} {
 		t.Setenv("SSL_CERT_FILE", "")
