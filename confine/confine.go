@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -32,23 +31,8 @@ type Enforcement struct {
 	By   string      `json:"by"`   // "mount namespace, Landlock ABI 7"
 }
 
-// Denial is a refusal that the jail itself recorded: a fact, not a guess.
-type Denial struct {
-	Axis      policy.Axis `json:"axis"`
-	Operation string      `json:"operation"` // "open for writing", "exec", "connect", "resolve", "memory", …
-	Target    string      `json:"target"`
-	// Reason says why in a word, where that is not always the same, and Detail in
-	// words: the address that was refused, the name in a handshake. Reason is the
-	// Code of an egress.Reason; of what was counted and not told apart, "absent" says
-	// that it is names which the jail does not have, and perhaps nobody has.
-	Reason  string    `json:"reason,omitempty"`
-	Detail  string    `json:"detail,omitempty"`
-	PID     int       `json:"pid,omitempty"`
-	Program string    `json:"program,omitempty"`
-	Count   int       `json:"count"`
-	Time    time.Time `json:"time"`          // of the first one, or of this one where each is told
-	Last    time.Time `json:"last,omitzero"` // of the latest, where several are told as one
-}
+// Denial is a refusal that the jail recorded.
+type Denial = policy.Denial
 
 // ErrGaps is in the chain of every refusal because of a gap.
 var ErrGaps = errors.New("this host cannot enforce the policy")

@@ -237,7 +237,7 @@ func gateDenials(g *egress.Gateway, inbound []int) (out []Denial) {
 			continue // we came before the server listened
 		}
 		denial := Denial{
-			Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Reason: d.Why.Code(), Detail: d.Detail,
+			Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Reason: policy.DenialReason(d.Why.Code()), Detail: d.Detail,
 			Count: d.Count, Time: d.First, Last: d.Last,
 		}
 		switch d.Network {

@@ -30,7 +30,7 @@ func recorded(t *testing.T, p *policy.Profile, attempts ...attempt) map[string]D
 	s.finish()
 	found := map[string]Denial{}
 	for _, d := range s.Denials() {
-		found[d.Target+d.Reason] = d
+		found[d.Target+string(d.Reason)] = d
 	}
 	return found
 }

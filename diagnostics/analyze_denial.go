@@ -12,8 +12,8 @@ import (
 
 // analyzeDenial turns a denial of the jail into a finding. The finding is always refused.
 // It has a grant where a rule can allow the access.
-func (a *analyzer) analyzeDenial(d Denial) finding {
-	if d.Target == targetOthers {
+func (a *analyzer) analyzeDenial(d policy.Denial) finding {
+	if d.Target == policy.DenialOthers {
 		return a.analyzeOthersDenial(d)
 	}
 	d.Program = a.ev.Redactor.Redact(d.Program)
@@ -21,7 +21,7 @@ func (a *analyzer) analyzeDenial(d Denial) finding {
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
 		target = a.show(filepath.Clean(d.Target))
 	}
-	cause := "the jail refused " + operation(d) + " " + target + d.programAndCount()
+	cause := "the jail refused " + operation(d) + " " + target + programAndCount(d)
 	switch d.Axis {
 	case policy.AxisFs:
 		return a.analyzePathDenial(d, cause)
@@ -45,9 +45,15 @@ func (a *analyzer) analyzeDenial(d Denial) finding {
 	return f
 }
 
+// lookupPhrase names the operation of a denial that isNamelessLookup.
+const lookupPhrase = "to look up the name of a host"
+
+// isNamelessLookup reports whether d is a name lookup whose name the jail did not see.
+func isNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
+
 // operation returns the attempt as a phrase to be followed by the target: "open for
 // writing of".
-func operation(d Denial) string {
+func operation(d policy.Denial) string {
 	switch op := sanitize(d.Operation); op {
 	case "":
 		return "access to"
@@ -77,7 +83,7 @@ func operation(d Denial) string {
 }
 
 // programAndCount returns which program was refused, and how often.
-func (d Denial) programAndCount() string {
+func programAndCount(d policy.Denial) string {
 	var parts []string
 	if d.Program != "" {
 		parts = append(parts, "by "+quote(filepath.Base(d.Program)))
@@ -91,27 +97,19 @@ func (d Denial) programAndCount() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// targetOthers is the target of denials that the jail counted without recording their
-// targets.
-const targetOthers = "(others)"
-
-// reasonAbsent is the Denial.Reason of names that the jail does not show. The host may not
-// have them either, and then nothing was refused.
-const reasonAbsent = "absent"
-
-// analyzeOthersDenial analyzes a denial with targetOthers.
-func (a *analyzer) analyzeOthersDenial(d Denial) finding {
+// analyzeOthersDenial analyzes a denial with policy.DenialOthers.
+func (a *analyzer) analyzeOthersDenial(d policy.Denial) finding {
 	sure, cause := Certain, "the jail refused more accesses than it records one by one: "
-	if d.Reason == reasonAbsent {
+	if d.Reason == policy.DeniedAbsent {
 		sure, cause = Possible, "the server tried more missing names than were looked up on the host, where they may be missing too: "
 	}
-	f := a.attribute(sure, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+a.quote(d.Target)+d.programAndCount(), grant{})
+	f := a.attribute(sure, d.Axis, d.Target, d.Operation, cause+operation(d)+" "+a.quote(d.Target)+programAndCount(d), grant{})
 	f.fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
 	return f
 }
 
 // analyzePathDenial analyzes a denial whose target is a path.
-func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
+func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 	path, ok := a.absolute(d.Target)
 	if !ok {
 		return a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
@@ -169,7 +167,7 @@ func (a *analyzer) analyzePathDenial(d Denial, cause string) finding {
 }
 
 // analyzeProgramDenial analyzes a denial to start a program.
-func (a *analyzer) analyzeProgramDenial(d Denial, cause string) finding {
+func (a *analyzer) analyzeProgramDenial(d policy.Denial, cause string) finding {
 	path, ok := a.absolute(d.Target)
 	if !ok || !strings.Contains(d.Target, "/") {
 		return a.attributeCommand(Certain, d.Target, cause)

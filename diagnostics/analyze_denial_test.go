@@ -11,7 +11,7 @@ import (
 // TestDenialOfAGrant: a contradiction is reported, not papered over with a rule.
 func TestDenialOfAGrant(t *testing.T) {
 	ev := evidence("")
-	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
 	d := Diagnose(ev)
 	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[0].Fix, "already grants this") || !utf8.ValidString(d.Denials[1].Target) {
 		t.Errorf("%s", d.Text())
@@ -21,7 +21,7 @@ func TestDenialOfAGrant(t *testing.T) {
 // TestDenialOfARename: the new name is on record, and what is moved was refused.
 func TestDenialOfARename(t *testing.T) {
 	ev := evidence("mv: cannot move 'src' to 'old': Device or resource busy")
-	ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
 	d := Diagnose(ev)
 	if d.Attribution != Certain || len(d.Grant) > 0 || strings.Contains(d.Text(), "report the problem") || !strings.Contains(d.Fix, "the old name cannot be moved") {
 		t.Errorf("%s", d.Text())
@@ -32,21 +32,21 @@ func TestDenialOfARename(t *testing.T) {
 // no line to add; it is no file, program or host of that name.
 func TestDenialOfOthers(t *testing.T) {
 	for _, tt := range []struct {
-		denial Denial
+		denial policy.Denial
 		want   Attribution
 		cause  string
 	}{
-		{Denial{Axis: policy.AxisFs, Operation: "create", Reason: "limit", Program: "/usr/bin/node", Count: 2000}, Certain,
+		{policy.Denial{Axis: policy.AxisFs, Operation: "create", Reason: "limit", Program: "/usr/bin/node", Count: 2000}, Certain,
 			`the jail refused more accesses than it records one by one: to create "(others)" (by "node", 2000 times)`},
-		{Denial{Axis: policy.AxisProcess, Operation: "exec", Reason: "limit", Count: 1}, Certain, `records one by one: to start "(others)"`},
-		{Denial{Axis: policy.AxisIPC, Operation: "connect", Reason: "limit", Count: 1}, Certain, `records one by one: a connection to "(others)"`},
-		{Denial{Axis: policy.AxisNet, Operation: "connect", Reason: "limit", Count: 3}, Certain, `records one by one: a connection to "(others)" (3 times)`},
-		{Denial{Axis: policy.AxisFs, Operation: "mkdir", Reason: "absent", Count: 9}, Possible,
+		{policy.Denial{Axis: policy.AxisProcess, Operation: "exec", Reason: "limit", Count: 1}, Certain, `records one by one: to start "(others)"`},
+		{policy.Denial{Axis: policy.AxisIPC, Operation: "connect", Reason: "limit", Count: 1}, Certain, `records one by one: a connection to "(others)"`},
+		{policy.Denial{Axis: policy.AxisNet, Operation: "connect", Reason: "limit", Count: 3}, Certain, `records one by one: a connection to "(others)" (3 times)`},
+		{policy.Denial{Axis: policy.AxisFs, Operation: "mkdir", Reason: "absent", Count: 9}, Possible,
 			`the server tried more missing names than were looked up on the host, where they may be missing too: to make the directory "(others)" (9 times)`},
 	} {
 		tt.denial.Target = "(others)"
 		ev := evidence("it failed")
-		ev.Denials = []Denial{tt.denial}
+		ev.Denials = []policy.Denial{tt.denial}
 		d := Diagnose(ev)
 		if d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(d.Fix, "`mcp-jail why`") {
 			t.Error(d.Text())

@@ -41,7 +41,7 @@ func (a *analyzer) raiseLimit(key string) (f finding) {
 
 // analyzeLimitDenial analyzes a limit that the jail saw reached. The target contains the
 // key and its value: "memory_mb = 64".
-func (a *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
+func (a *analyzer) analyzeLimitDenial(d policy.Denial, cause string) finding {
 	key, value, _ := strings.Cut(d.Target, " ")
 	value = strings.TrimPrefix(value, "= ")
 	f := a.raiseLimit(key)
@@ -55,7 +55,7 @@ func (a *analyzer) analyzeLimitDenial(d Denial, cause string) finding {
 	case full:
 		f.hint.Cause = sanitize(where) + " is full: it holds at most half of " + limit
 	case key == keyMemory && d.PID > 0:
-		f.hint.Cause = "the server's processes together used more than " + limit + ": the jail ended the largest" + d.programAndCount()
+		f.hint.Cause = "the server's processes together used more than " + limit + ": the jail ended the largest" + programAndCount(d)
 	case key == keyProcesses:
 		f.hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"
 	default:

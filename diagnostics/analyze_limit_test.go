@@ -14,7 +14,7 @@ import (
 func TestLimitsAreNamed(t *testing.T) {
 	denial := func(op, target string, pid int) func(*Evidence) {
 		return func(ev *Evidence) {
-			ev.Denials = []Denial{{Axis: policy.AxisLimits, Operation: op, Target: target, PID: pid, Program: "node", Count: 1}}
+			ev.Denials = []policy.Denial{{Axis: policy.AxisLimits, Operation: op, Target: target, PID: pid, Program: "node", Count: 1}}
 		}
 	}
 	killed := func(sig syscall.Signal) func(*Evidence) {

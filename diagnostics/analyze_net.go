@@ -9,25 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// The values of Denial.Reason for the network, as egress.Reason.Code returns them. ""
-// means reasonNotGranted, the only reason in a jail without a network.
-const (
-	reasonNotGranted  = "not_granted"
-	reasonAddress     = "address"
-	reasonWrongName   = "wrong_name"
-	reasonWrongScheme = "wrong_scheme"
-	reasonAmbiguous   = "ambiguous"
-	reasonRequest     = "request"
-	reasonLimit       = "limit"
-	reasonSecret      = "secret"
-	reasonUnsupported = "unsupported"
-)
-
 // analyzeNetDenial analyzes a denial of the jail's network.
-func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
-	if d.isNamelessLookup() {
+func (a *analyzer) analyzeNetDenial(d policy.Denial, cause string) finding {
+	if isNamelessLookup(d) {
 		// A jail without a network has no resolver that could see the name.
-		f := a.attribute(Certain, d.Axis, "", d.Operation, "the jail refused "+lookupPhrase+d.programAndCount(), grant{})
+		f := a.attribute(Certain, d.Axis, "", d.Operation, "the jail refused "+lookupPhrase+programAndCount(d), grant{})
 		f.fix = "grant the host that the server needs (see its documentation or its error)"
 		if flags, ok := a.writer.flags([]grant{{host: "HOST"}}); ok && len(flags) > 0 {
 			f.fix += ", with " + strings.Join(flags, " ")
@@ -41,7 +27,7 @@ func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
 		return f
 	}
 	host = loopbackName(host)
-	if d.Detail != "" && d.Reason != "" && d.Reason != reasonNotGranted {
+	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
 		cause += ": " + cut(sanitize(a.ev.Redactor.Redact(d.Detail)), maxCause/2)
 	}
 	refusal := func(fix string) finding {
@@ -50,21 +36,21 @@ func (a *analyzer) analyzeNetDenial(d Denial, cause string) finding {
 		return f
 	}
 	switch d.Reason {
-	case reasonAddress:
+	case policy.DeniedAddress:
 		return a.analyzeAddressDenial(d, host, port, cause)
-	case reasonWrongName:
+	case policy.DeniedWrongName:
 		return refusal("a connection has to name the granted host in TLS and in HTTP; another host that it names needs its own rule")
-	case reasonWrongScheme:
+	case policy.DeniedWrongScheme:
 		return a.analyzeSchemeDenial(d, host, port, cause)
-	case reasonAmbiguous:
+	case policy.DeniedAmbiguous:
 		return refusal("no policy line grants this: two readers could understand the request differently")
-	case reasonRequest:
+	case policy.DeniedRequest:
 		return a.analyzeRequestDenial(d, host, port, cause)
-	case reasonSecret:
+	case policy.DeniedSecret:
 		return refusal("a secret is inserted only into header fields for credentials: to allow another field, write its name beside env as header = \"NAME\"")
-	case reasonLimit:
+	case policy.DeniedLimit:
 		return a.analyzeNetLimit(d, host, port, cause)
-	case reasonUnsupported:
+	case policy.DeniedUnsupported:
 		return refusal(a.planCommand() + " shows what is missing for it")
 	}
 	if d.Operation == "send" {
@@ -108,7 +94,7 @@ func (a *analyzer) checkPrecedence(f finding) finding {
 
 // analyzeAddressDenial analyzes a granted name that resolves to an address to which no
 // name may lead. The detail is "ADDRESS is …", or several of them with commas.
-func (a *analyzer) analyzeAddressDenial(d Denial, host string, port int, cause string) finding {
+func (a *analyzer) analyzeAddressDenial(d policy.Denial, host string, port int, cause string) finding {
 	f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})
 	first, _, _ := strings.Cut(d.Detail, ", ")
 	name, reason, _ := strings.Cut(first, " ")
@@ -136,7 +122,7 @@ func (a *analyzer) analyzeAddressDenial(d Denial, host string, port int, cause s
 
 // analyzeSchemeDenial analyzes a connection that uses another protocol than its rule
 // allows.
-func (a *analyzer) analyzeSchemeDenial(d Denial, host string, port int, cause string) finding {
+func (a *analyzer) analyzeSchemeDenial(d policy.Denial, host string, port int, cause string) finding {
 	scheme := "tcp"
 	switch {
 	case strings.HasSuffix(d.Detail, " TLS"):
@@ -153,7 +139,7 @@ func (a *analyzer) analyzeSchemeDenial(d Denial, host string, port int, cause st
 
 // analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
 // detail is "METHOD /path: …".
-func (a *analyzer) analyzeRequestDenial(d Denial, host string, port int, cause string) finding {
+func (a *analyzer) analyzeRequestDenial(d policy.Denial, host string, port int, cause string) finding {
 	f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})
 	request, _, _ := strings.Cut(d.Detail, ": ")
 	method, path, _ := strings.Cut(request, " ")
@@ -193,7 +179,7 @@ func (a *analyzer) analyzeRequestDenial(d Denial, host string, port int, cause s
 }
 
 // analyzeNetLimit analyzes a limit of the network that was reached.
-func (a *analyzer) analyzeNetLimit(d Denial, host string, port int, cause string) finding {
+func (a *analyzer) analyzeNetLimit(d policy.Denial, host string, port int, cause string) finding {
 	f := finding{fix: "no policy line raises this: name the hosts one by one instead of by a wildcard"}
 	for _, key := range []string{keyConnections, keyNetOut} {
 		if strings.Contains(d.Detail, key) {

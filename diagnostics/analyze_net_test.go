@@ -22,7 +22,7 @@ func TestNetDenials(t *testing.T) {
 	const table = "[[servers.github.access.net]]; "
 	for _, tt := range []struct {
 		name   string
-		denial Denial
+		denial policy.Denial
 		change func(*Evidence)
 		text   string
 		target string
@@ -30,74 +30,74 @@ func TestNetDenials(t *testing.T) {
 		fix    string // a part of it
 		cause  string // a part of it
 	}{
-		{name: "a name", denial: Denial{Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted, Count: 2},
+		{name: "a name", denial: policy.Denial{Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Count: 2},
 			target: "api.x.com", grant: table + `host = "api.x.com"; allow = true`, cause: `refused to resolve "api.x.com" (2 times)`},
-		{name: "the port of another scheme", denial: Denial{Operation: "connect", Target: "api.github.com:80", Reason: reasonNotGranted},
+		{name: "the port of another scheme", denial: policy.Denial{Operation: "connect", Target: "api.github.com:80", Reason: policy.DeniedNotGranted},
 			target: "api.github.com:80", grant: table + `host = "api.github.com"; scheme = "http"; allow = true`},
-		{name: "a port of no scheme", denial: Denial{Operation: "connect", Target: "api.github.com:8443", Reason: reasonNotGranted},
+		{name: "a port of no scheme", denial: policy.Denial{Operation: "connect", Target: "api.github.com:8443", Reason: policy.DeniedNotGranted},
 			target: "api.github.com:8443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 8443; allow = true`},
-		{name: "a name, and its port in the text", denial: Denial{Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted},
+		{name: "a name, and its port in the text", denial: policy.Denial{Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted},
 			text:   "FetchError: request to https://api.x.com:8443/v1 failed, reason: getaddrinfo ENOTFOUND api.x.com",
 			target: "api.x.com", grant: table + `host = "api.x.com"; scheme = "https"; port = 8443; allow = true`},
-		{name: "an address", denial: Denial{Operation: "connect", Target: "198.51.100.7:443", Reason: reasonNotGranted},
+		{name: "an address", denial: policy.Denial{Operation: "connect", Target: "198.51.100.7:443", Reason: policy.DeniedNotGranted},
 			target: "198.51.100.7:443", grant: table + `host = "198.51.100.7"; scheme = "https"; allow = true`, fix: "prefer the host's name"},
-		{name: "an IPv6 address", denial: Denial{Operation: "connect", Target: "[2001:db8::7]:5432", Reason: reasonNotGranted},
+		{name: "an IPv6 address", denial: policy.Denial{Operation: "connect", Target: "[2001:db8::7]:5432", Reason: policy.DeniedNotGranted},
 			target: "[2001:db8::7]:5432", grant: table + `host = "2001:db8::7"; scheme = "tcp"; port = 5432; allow = true`},
-		{name: "the host itself", denial: Denial{Operation: "connect", Target: "localhost:5432", Reason: reasonNotGranted},
+		{name: "the host itself", denial: policy.Denial{Operation: "connect", Target: "localhost:5432", Reason: policy.DeniedNotGranted},
 			target: "localhost:5432", grant: table + `host = "localhost"; scheme = "tcp"; port = 5432; allow = true`},
-		{name: "UDP", denial: Denial{Operation: "send", Target: "api.github.com:443", Reason: reasonNotGranted},
+		{name: "UDP", denial: policy.Denial{Operation: "send", Target: "api.github.com:443", Reason: policy.DeniedNotGranted},
 			target: "api.github.com:443", fix: "no policy line grants UDP"},
-		{name: "what is no name", denial: Denial{Operation: "resolve", Target: `"a chatty\x00host"`, Reason: reasonNotGranted},
+		{name: "what is no name", denial: policy.Denial{Operation: "resolve", Target: `"a chatty\x00host"`, Reason: policy.DeniedNotGranted},
 			target: `"a chatty\x00host"`, fix: "no policy line"},
-		{name: "a rule that says more", denial: Denial{Operation: "connect", Target: "db.x.com:5432", Reason: reasonNotGranted},
+		{name: "a rule that says more", denial: policy.Denial{Operation: "connect", Target: "db.x.com:5432", Reason: policy.DeniedNotGranted},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "tcp", Port: 5432, PathPrefix: "/", Methods: []string{"GET"}}),
 			target: "db.x.com:5432", fix: "mcp-jail.toml:9 refuses it and is more specific"},
-		{name: "a rule that says as much", denial: Denial{Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted},
+		{name: "a rule that says as much", denial: policy.Denial{Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted},
 			change: rule(policy.NetRule{Host: "api.x.com"}),
 			target: "api.x.com", grant: table + `host = "api.x.com"; allow = true`, fix: "mcp-jail.toml:9 refuses it: the new rule must come after it"},
-		{name: "a private address", denial: Denial{Operation: "resolve", Target: "api.github.com", Reason: reasonAddress, Detail: "10.0.0.5 is a private address, fd00::5 is a private address"},
+		{name: "a private address", denial: policy.Denial{Operation: "resolve", Target: "api.github.com", Reason: policy.DeniedAddress, Detail: "10.0.0.5 is a private address, fd00::5 is a private address"},
 			target: "api.github.com", grant: table + `host = "10.0.0.5"; scheme = "https"; allow = true`,
 			fix: `careful: 10.0.0.5 is a private address, and the owner of the name "api.github.com"`, cause: ": 10.0.0.5 is a private address"},
-		{name: "the metadata of a cloud, by a port", denial: Denial{Operation: "connect", Target: "x.githubusercontent.com:80", Reason: reasonAddress, Detail: "169.254.169.254 is where a cloud serves credentials to its machines"},
+		{name: "the metadata of a cloud, by a port", denial: policy.Denial{Operation: "connect", Target: "x.githubusercontent.com:80", Reason: policy.DeniedAddress, Detail: "169.254.169.254 is where a cloud serves credentials to its machines"},
 			target: "x.githubusercontent.com:80", grant: table + `host = "169.254.169.254"; allow = true`, fix: "careful: 169.254.169.254 is where a cloud serves credentials"},
-		{name: "the host's loopback by a name", denial: Denial{Operation: "resolve", Target: "db.x.com", Reason: reasonAddress, Detail: "127.0.0.1 is the host's loopback"},
+		{name: "the host's loopback by a name", denial: policy.Denial{Operation: "resolve", Target: "db.x.com", Reason: policy.DeniedAddress, Detail: "127.0.0.1 is the host's loopback"},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "tcp", Port: 5432, Allow: true}),
 			target: "db.x.com", grant: table + `host = "localhost"; scheme = "tcp"; port = 5432; allow = true`, fix: "careful:"},
-		{name: "an address that a rule refuses", denial: Denial{Operation: "resolve", Target: "api.github.com", Reason: reasonAddress, Detail: "198.51.100.7 is refused by a rule"},
+		{name: "an address that a rule refuses", denial: policy.Denial{Operation: "resolve", Target: "api.github.com", Reason: policy.DeniedAddress, Detail: "198.51.100.7 is refused by a rule"},
 			target: "api.github.com", fix: "a rule of the policy refuses the address"},
-		{name: "another host in the handshake", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonWrongName, Detail: "it names evil.example"},
+		{name: "another host in the handshake", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedWrongName, Detail: "it names evil.example"},
 			target: "api.github.com:443", fix: "needs its own rule", cause: ": it names evil.example"},
-		{name: "another protocol", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonWrongScheme, Detail: "it speaks neither TLS nor HTTP"},
+		{name: "another protocol", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedWrongScheme, Detail: "it speaks neither TLS nor HTTP"},
 			target: "api.github.com:443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 443; allow = true`, fix: "does not inspect"},
-		{name: "HTTP where TLS is granted", denial: Denial{Operation: "connect", Target: "db.x.com:8080", Reason: reasonWrongScheme, Detail: "it speaks HTTP"},
+		{name: "HTTP where TLS is granted", denial: policy.Denial{Operation: "connect", Target: "db.x.com:8080", Reason: policy.DeniedWrongScheme, Detail: "it speaks HTTP"},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "https", Port: 8080, Allow: true}),
 			target: "db.x.com:8080", grant: table + `host = "db.x.com"; scheme = "http"; port = 8080; allow = true`},
-		{name: "a method", denial: Denial{Operation: "connect", Target: "api.x.com:443", Reason: reasonRequest, Detail: "POST /repos/a/b: no rule allows it; this host has …"},
+		{name: "a method", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedRequest, Detail: "POST /repos/a/b: no rule allows it; this host has …"},
 			change: rule(policy.NetRule{Host: "api.x.com", Scheme: "https", PathPrefix: "/repos", Methods: []string{"GET"}, Allow: true, Secrets: []policy.Secret{{Env: "TOKEN", File: "/home/u/.token"}}}),
 			target: "api.x.com:443",
 			grant:  table + `host = "api.x.com"; scheme = "https"; path_prefix = "/repos/a/b"; methods = ["POST"]; secret = { env = "TOKEN", file = "/home/u/.token" }; allow = true`,
 			fix:    `mcp-jail.toml:9, path_prefix = "/repos", methods = ["GET"]: widen one`, cause: ": POST /repos/a/b"},
-		{name: "a method that a rule refuses", denial: Denial{Operation: "connect", Target: "api.x.com:443", Reason: reasonRequest, Detail: "DELETE /v1: the rule at mcp-jail.toml:9 denies it (…)"},
+		{name: "a method that a rule refuses", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedRequest, Detail: "DELETE /v1: the rule at mcp-jail.toml:9 denies it (…)"},
 			change: func(ev *Evidence) {
 				rule(policy.NetRule{Host: "api.x.com", Allow: true, Where: "mcp-jail.toml:5"})(ev)
 				rule(policy.NetRule{Host: "api.x.com", Scheme: "https", PathPrefix: "/v1/", Port: 443, Methods: []string{"DELETE"}})(ev)
 			},
 			target: "api.x.com:443", grant: table + `host = "api.x.com"; scheme = "https"; port = 443; path_prefix = "/v1"; methods = ["DELETE"]; allow = true`,
 			fix: "the rule at mcp-jail.toml:9 refuses it: the new rule must come after it"},
-		{name: "a path in disguise", denial: Denial{Operation: "connect", Target: "api.x.com:443", Reason: reasonAmbiguous, Detail: "GET /repos/../x: servers read its path in different ways"},
+		{name: "a path in disguise", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedAmbiguous, Detail: "GET /repos/../x: servers read its path in different ways"},
 			target: "api.x.com:443", fix: "no policy line grants this"},
-		{name: "a path that no rule can have", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonRequest, Detail: "GET /a//b: no rule allows it"},
+		{name: "a path that no rule can have", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedRequest, Detail: "GET /a//b: no rule allows it"},
 			target: "api.github.com:443", fix: "no policy line grants this"},
-		{name: "connections", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonLimit, Detail: "it waited: connections = 256 are open"},
+		{name: "connections", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedLimit, Detail: "it waited: connections = 256 are open"},
 			target: "api.github.com:443", grant: "[servers.github.limits]; connections = 512"},
-		{name: "bytes", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonLimit, Detail: "the session has sent as much as it may (net_out_mb)"},
+		{name: "bytes", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedLimit, Detail: "the session has sent as much as it may (net_out_mb)"},
 			change: func(ev *Evidence) { ev.Profile.Limits.NetOutMB = 10 },
 			target: "api.github.com:443", grant: "[servers.github.limits]; net_out_mb = 20"},
-		{name: "names below a wildcard", denial: Denial{Operation: "resolve", Target: "a.githubusercontent.com", Reason: reasonLimit, Detail: "more than 4 new names a second below wildcards"},
+		{name: "names below a wildcard", denial: policy.Denial{Operation: "resolve", Target: "a.githubusercontent.com", Reason: policy.DeniedLimit, Detail: "more than 4 new names a second below wildcards"},
 			target: "a.githubusercontent.com", fix: "name the hosts one by one"},
-		{name: "a secret in another field", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonSecret, Detail: `GET /x: its header field X-Foo has the placeholder of the secret T, which is put in Authorization only: if the value belongs there, write header = "X-Foo" beside env (c.toml:3)`},
+		{name: "a secret in another field", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedSecret, Detail: `GET /x: its header field X-Foo has the placeholder of the secret T, which is put in Authorization only: if the value belongs there, write header = "X-Foo" beside env (c.toml:3)`},
 			target: "api.github.com:443", fix: "write its name beside env"},
-		{name: "nothing to do it with", denial: Denial{Operation: "connect", Target: "api.github.com:443", Reason: reasonUnsupported, Detail: "nothing here sees its requests"},
+		{name: "nothing to do it with", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedUnsupported, Detail: "nothing here sees its requests"},
 			target: "api.github.com:443", fix: "mcp-jail plan"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestNetDenials(t *testing.T) {
 				tt.change(&ev)
 			}
 			tt.denial.Axis = policy.AxisNet
-			ev.Denials = []Denial{tt.denial}
+			ev.Denials = []policy.Denial{tt.denial}
 			d := Diagnose(ev)
 			if len(d.Hints) != 1 || d.Attribution != Certain || d.Hints[0].Target != tt.target {
 				t.Fatalf("want one fact about %s:\n%s", tt.target, d.Text())
@@ -130,17 +130,18 @@ func TestNetLinesWork(t *testing.T) {
 		target, scheme, path, method string
 		host                         string
 		port                         int
-		reason, detail               string
+		reason                       policy.DenialReason
+		detail                       string
 	}{
 		{target: "api.x.com", host: "api.x.com", port: 443, scheme: "https"},
 		{target: "api.x.com:8443", host: "api.x.com", port: 8443, scheme: "https"},
 		{target: "[2001:db8::7]:443", host: "2001:db8::7", port: 443, scheme: "https"},
-		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "tcp", reason: reasonWrongScheme, detail: "it speaks neither TLS nor HTTP"},
-		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "https", path: "/a/b%20c", method: "POST", reason: reasonRequest, detail: "POST /a/b%20c: no rule"},
+		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "tcp", reason: policy.DeniedWrongScheme, detail: "it speaks neither TLS nor HTTP"},
+		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "https", path: "/a/b%20c", method: "POST", reason: policy.DeniedRequest, detail: "POST /a/b%20c: no rule"},
 	} {
 		ev := evidence("")
 		ev.Profile.Net = []policy.NetRule{{Host: "api.github.com", Scheme: "https", PathPrefix: "/a", Methods: []string{"GET"}, Allow: true}}
-		ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: tt.target, Reason: tt.reason, Detail: tt.detail}}
+		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: tt.target, Reason: tt.reason, Detail: tt.detail}}
 		if _, ok := policy.MatchNet(ev.Profile.Net, tt.host, tt.scheme, tt.port, tt.path, tt.method); ok {
 			t.Fatalf("%s is granted already", tt.target)
 		}
@@ -161,7 +162,7 @@ func TestNetFlags(t *testing.T) {
 		ev := evidence("")
 		ev.FromCommandLine = true
 		defaultProfile(ev.Profile)
-		ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: target, Reason: reasonNotGranted}}
+		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: target, Reason: policy.DeniedNotGranted}}
 		if d := Diagnose(ev); strings.Join(d.Flags, " ") != want || len(d.Grant) > 0 {
 			t.Errorf("%s: flags %q, want %s", target, d.Flags, want)
 		}
@@ -169,7 +170,7 @@ func TestNetFlags(t *testing.T) {
 	ev := evidence("")
 	ev.FromCommandLine = true
 	ev.Profile.Net = []policy.NetRule{{Host: "a.b", Methods: []string{"GET"}, Allow: true}}
-	ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: reasonRequest, Detail: "POST /: no rule"}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: policy.DeniedRequest, Detail: "POST /: no rule"}}
 	if d := Diagnose(ev); len(d.Flags) > 0 || !strings.Contains(d.Fix, "no flag grants this") || len(d.Grant) == 0 {
 		t.Errorf("a method has no flag:\n%s", d.Text())
 	}
@@ -206,10 +207,10 @@ func TestAddressOfAName(t *testing.T) {
 func TestBackgroundDenials(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ev := evidence("fetch failed")
-	ev.Denials = []Denial{
-		{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted, Time: at},
-		{Axis: policy.AxisNet, Operation: "send", Target: "198.51.100.9:443", Reason: reasonNotGranted, Time: at},
-		{Axis: policy.AxisNet, Operation: "resolve", Target: "telemetry.x.com", Reason: reasonNotGranted, Time: at, Background: true},
+	ev.Denials = []policy.Denial{
+		{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Time: at},
+		{Axis: policy.AxisNet, Operation: "send", Target: "198.51.100.9:443", Reason: policy.DeniedNotGranted, Time: at},
+		{Axis: policy.AxisNet, Operation: "resolve", Target: "telemetry.x.com", Reason: policy.DeniedNotGranted, Time: at, Background: true},
 	}
 	d := Diagnose(ev)
 	var targets []string

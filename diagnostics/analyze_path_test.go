@@ -129,7 +129,7 @@ func TestShellProgramOutside(t *testing.T) {
 // that the host's has, so a line is needed, and the rights on /tmp are none on it.
 func TestSocketInJailPlace(t *testing.T) {
 	ev := evidence("curl: (7) Failed to connect to x port 80 after 0 ms: Couldn't connect to server")
-	ev.Denials = []Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/shared.sock", Count: 1}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/shared.sock", Count: 1}}
 	d := Diagnose(ev)
 	if grant := strings.Join(d.Grant, "\n"); !strings.Contains(grant, `path = "/tmp/shared.sock"`) || !strings.Contains(grant, "update = true") || !strings.Contains(d.Cause, "/tmp of its own") {
 		t.Errorf("%s: %s; %s", d.Cause, d.Fix, grant)

@@ -169,15 +169,15 @@ func (a *analyzer) analyzeDenials(lines []string) candidates {
 
 // cleansUp reports whether a denial is the removal of a file whose creation was refused
 // before.
-func (a *analyzer) cleansUp(d Denial, before []Denial) bool {
-	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b Denial) bool {
+func (a *analyzer) cleansUp(d policy.Denial, before []policy.Denial) bool {
+	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b policy.Denial) bool {
 		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || a.exists(d.Target) == absent)
 	})
 }
 
 // namesTarget reports whether a line of text names the target of a denial. A path may also
 // be relative to the working directory.
-func (a *analyzer) namesTarget(line string, d Denial) bool {
+func (a *analyzer) namesTarget(line string, d policy.Denial) bool {
 	target := d.Target
 	if dir := a.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
 		if hasPath(line, target[len(dir)+1:]) {

@@ -21,10 +21,10 @@ func TestCandidateOrder(t *testing.T) {
 }
 
 // refusals are denials of files, "operation path" each.
-func refusals(all ...string) (denials []Denial) {
+func refusals(all ...string) (denials []policy.Denial) {
 	for _, a := range all {
 		op, target, _ := strings.Cut(a, " ")
-		denials = append(denials, Denial{Axis: policy.AxisFs, Operation: op, Target: target, Program: "/usr/bin/dash", Count: 1})
+		denials = append(denials, policy.Denial{Axis: policy.AxisFs, Operation: op, Target: target, Program: "/usr/bin/dash", Count: 1})
 	}
 	return denials
 }
@@ -58,7 +58,7 @@ func TestRecordOutranksText(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		change     func(*policy.Profile)
-		denials    []Denial
+		denials    []policy.Denial
 		want       Attribution
 		target     string
 		grant      string
@@ -93,7 +93,7 @@ func TestRecordOutranksText(t *testing.T) {
 			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/srv", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline})
 			p.Parts = append(p.Parts, policy.Part{Path: "/home/u/srv", Work: true}, policy.Part{Path: "/home/u/srv/dist/index.js"})
 		}, refusals("create /home/u/srv/cache/x"), Certain, "/home/u/srv/cache/x", `path = "~/srv/cache/"` + rw},
-		{"a host beside a file", "EACCES: permission denied, open '/home/u/notes/a.md'", nil, []Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com"}}, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
+		{"a host beside a file", "EACCES: permission denied, open '/home/u/notes/a.md'", nil, []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com"}}, Likely, "/home/u/notes/a.md", `path = "~/notes/a.md"; read = true`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ev := evidence(tt.text)

@@ -55,7 +55,7 @@ func TestCommandLine(t *testing.T) {
 			want: "mcp-jail|run|--write|.|--read|~/notes/a.md|--|node|[redacted GITHUB_TOKEN]"},
 		{name: "what no flag says", text: "", line: []string{"mcp-jail", "run", "--waive", "ipc", "--log-level=info", "--log-file", "x", "--read", "y", "--", "node"}, change: func(ev *Evidence) {
 			ev.Profile.Net = []policy.NetRule{{Host: "a.b", Methods: []string{"GET"}, Allow: true}}
-			ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: reasonRequest, Detail: "POST /: no rule"}}
+			ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: policy.DeniedRequest, Detail: "POST /: no rule"}}
 		}, want: "mcp-jail|run|--log-level=info|--log-file|x|github", declares: true},
 		{name: "nothing to add", text: "no such row", line: []string{"mcp-jail", "run", "--", "node"}},
 		{name: "not known", text: "EACCES: permission denied, open '/home/u/notes/a.md'"},

@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestComplaint: words of a server that has started count where they name what its
@@ -20,7 +22,7 @@ func TestComplaint(t *testing.T) {
 	} {
 		ev := evidence("")
 		ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageBoot, "", "", []string{"running", line}
-		ev.Denials = []Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}
+		ev.Denials = []policy.Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}
 		d, ok := Complaint(ev)
 		if ok != want || ok && (d.Attribution != Likely || !strings.Contains(d.What, "has started")) {
 			t.Errorf("%q: %v: %s", line, ok, d.Text())

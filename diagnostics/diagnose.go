@@ -115,7 +115,7 @@ func (a *analyzer) reachedBySocket(f candidate) bool {
 		return false
 	}
 	has := func(axis policy.Axis) bool {
-		return slices.ContainsFunc(a.ev.Denials, func(d Denial) bool { return d.Axis == axis })
+		return slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool { return d.Axis == axis })
 	}
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
@@ -268,8 +268,8 @@ func redactLines(lines []string, r *Redactor) []string {
 
 // RedactDenials returns denials without secret values. A server can put them into the
 // names that it uses.
-func (r *Redactor) RedactDenials(denials []Denial) []Denial {
-	out := make([]Denial, len(denials))
+func (r *Redactor) RedactDenials(denials []policy.Denial) []policy.Denial {
+	out := make([]policy.Denial, len(denials))
 	for i, d := range denials {
 		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
 		out[i] = d
@@ -280,14 +280,14 @@ func (r *Redactor) RedactDenials(denials []Denial) []Denial {
 // shownDenials returns the latest denials in the form in which they are shown. The
 // analyzer gets them unchanged: an invalid name must not turn into a rule for another
 // name.
-func shownDenials(denials []Denial) []Denial {
+func shownDenials(denials []policy.Denial) []policy.Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
-	var out []Denial
+	var out []policy.Denial
 	for _, d := range denials {
 		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
 		d.Operation = cut(sanitize(d.Operation), maxTarget)
 		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
-		d.Reason, d.Detail = cut(sanitize(d.Reason), maxTarget), cut(sanitize(d.Detail), maxTarget)
+		d.Reason, d.Detail = policy.DenialReason(cut(sanitize(string(d.Reason)), maxTarget)), cut(sanitize(d.Detail), maxTarget)
 		out = append(out, d)
 	}
 	return out

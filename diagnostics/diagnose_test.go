@@ -67,7 +67,7 @@ func TestDiagnoseWithoutKnowledge(t *testing.T) {
 func TestQuietCall(t *testing.T) {
 	ev := evidence("")
 	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
-	ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443"}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443"}}
 	d := Diagnose(ev)
 	if strings.Contains(d.What, "failed") || len(d.Hints) != 1 || d.Attribution != Certain {
 		t.Errorf("%s", d.Text())
@@ -78,7 +78,7 @@ func TestQuietCall(t *testing.T) {
 func TestCertain(t *testing.T) {
 	ev := evidence("TypeError: fetch failed")
 	ev.Stderr = []string{"PermissionError: [Errno 13] Permission denied: '/data/notes/x.md'"}
-	ev.Denials = []Denial{
+	ev.Denials = []policy.Denial{
 		{Axis: policy.AxisFs, Operation: "open for writing", Target: "/home/u/notes/a.md", Program: "/usr/bin/node", Count: 3},
 		{Axis: policy.AxisNet, Operation: "connect", Target: "169.254.169.254:80", Count: 1},
 		{Axis: policy.AxisProcess, Operation: "ptrace", Target: "pid 1", Count: 1},
@@ -118,12 +118,12 @@ func TestCertain(t *testing.T) {
 // TestSocketInTheNameOfAHost: curl --unix-socket names the host of the URL, which nothing
 // looked for. A host that was looked for too keeps its line.
 func TestSocketInTheNameOfAHost(t *testing.T) {
-	socket := Denial{Axis: policy.AxisIPC, Operation: "connect", Target: "/run/docker.sock", Count: 1}
-	asked := Denial{Axis: policy.AxisNet, Operation: "resolve", Count: 1}
+	socket := policy.Denial{Axis: policy.AxisIPC, Operation: "connect", Target: "/run/docker.sock", Count: 1}
+	asked := policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Count: 1}
 	for _, tt := range []struct {
-		denials []Denial
+		denials []policy.Denial
 		host    bool
-	}{{nil, true}, {[]Denial{socket}, false}, {[]Denial{socket, asked}, true}} {
+	}{{nil, true}, {[]policy.Denial{socket}, false}, {[]policy.Denial{socket, asked}, true}} {
 		ev := evidence("curl: (7) Failed to connect to db.example port 80 after 0 ms: Couldn't connect to server")
 		ev.Profile = fixture(func(p *policy.Profile) { p.Net = nil })
 		ev.Denials = tt.denials

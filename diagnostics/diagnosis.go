@@ -1,5 +1,7 @@
 package diagnostics
 
+import "github.com/mcp-jail/mcp-jail/policy"
+
 // Diagnosis describes one failure, for an error frame, a tool result, stderr and the
 // session record. Every string in it is valid UTF-8, contains no secret of the profile and
 // is safe to print.
@@ -16,13 +18,13 @@ type Diagnosis struct {
 	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
 	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
 
-	Detail  []string `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps
-	Said    []string `json:"said,omitempty"`        // text of the failing request, quoted
-	Stderr  []string `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
-	Denials []Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
-	Hints   []Hint   `json:"hints,omitempty"`       // closest to the failure first
-	Grant   []string `json:"grant,omitempty"`       // TOML lines that grant what all Hints need
-	Flags   []string `json:"flags,omitempty"`       // the same as flags, for a server given on the command line
+	Detail  []string        `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps
+	Said    []string        `json:"said,omitempty"`        // text of the failing request, quoted
+	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
+	Denials []policy.Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
+	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
+	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what all Hints need
+	Flags   []string        `json:"flags,omitempty"`       // the same as flags, for a server given on the command line
 
 	// For a server given on the command line, Line is the new command line of the client.
 	// Where no flag exists for a grant, Declare holds the lines that declare the server,

@@ -45,7 +45,7 @@ type Evidence struct {
 	Text string
 
 	// Denials are the refusals that the jail recorded, oldest first.
-	Denials []Denial
+	Denials []policy.Denial
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
 	Redactor *Redactor
 	Unset    []string // variables that are granted but not set on the host

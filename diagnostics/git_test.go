@@ -30,7 +30,7 @@ func TestGit(t *testing.T) {
 	}
 	for _, text := range []string{"/home/u/work/new/.git: Permission denied", "fatal: could not open 'wt/.git' for writing: Permission denied"} {
 		ev := evidence(text)
-		ev.Denials = []Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/home/u/work/new/.git"}}
+		ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/home/u/work/new/.git"}}
 		if d := Diagnose(ev); len(d.Grant) > 0 || !strings.Contains(d.Fix, "create it outside of the jail") {
 			t.Errorf("%s", d.Text())
 		}

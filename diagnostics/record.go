@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // RecordVersion is the version of the record's format.
@@ -13,16 +15,16 @@ const RecordVersion = 1
 
 // Record describes one session. `mcp-jail why` reads it.
 type Record struct {
-	Version   int         `json:"version"`
-	Time      time.Time   `json:"time"`
-	Server    string      `json:"server"`
-	Tool      string      `json:"tool,omitempty"`
-	Profile   string      `json:"profile"` // digest of the profile: see Digest
-	Warnings  []string    `json:"warnings,omitempty"`
-	Waived    []string    `json:"waived,omitempty"` // one line for each gap that the user accepted
-	Denials   []Denial    `json:"denials,omitempty"`
-	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
-	Remedies  []Hint      `json:"remedies,omitempty"` // see Remedies; includes those of the diagnoses
+	Version   int             `json:"version"`
+	Time      time.Time       `json:"time"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool,omitempty"`
+	Profile   string          `json:"profile"` // digest of the profile: see Digest
+	Warnings  []string        `json:"warnings,omitempty"`
+	Waived    []string        `json:"waived,omitempty"` // one line for each gap that the user accepted
+	Denials   []policy.Denial `json:"denials,omitempty"`
+	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
+	Remedies  []Hint          `json:"remedies,omitempty"` // see Remedies; includes those of the diagnoses
 
 	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
 	// when a later session of the server has no record, and Incomplete to the reason why
@@ -115,7 +117,7 @@ func (r Record) Text() string {
 	section("Warnings:", r.Warnings)
 	var refused []string
 	for _, d := range r.Denials {
-		refused = append(refused, d.text())
+		refused = append(refused, denialText(d))
 	}
 	section("Refused by the jail:", refused)
 	for _, h := range r.unreported() {
@@ -170,16 +172,16 @@ func (h Hint) writeText(b *strings.Builder) {
 	}
 }
 
-// text returns a denial in one line.
-func (d Denial) text() string {
-	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + d.programAndCount()
-	if d.isNamelessLookup() {
-		words = string(d.Axis) + ": " + lookupPhrase + d.programAndCount()
+// denialText returns a denial in one line.
+func denialText(d policy.Denial) string {
+	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + programAndCount(d)
+	if isNamelessLookup(d) {
+		words = string(d.Axis) + ": " + lookupPhrase + programAndCount(d)
 	}
 	if d.Tool != "" {
 		words += ", tool " + quote(d.Tool)
 	}
-	if d.Detail != "" && d.Reason != reasonNotGranted {
+	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
 		words += ": " + d.Detail
 	}
 	if d.Background {

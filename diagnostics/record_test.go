@@ -13,7 +13,7 @@ func TestRecord(t *testing.T) {
 	in := Record{
 		Version: RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search", Profile: Digest(fixture(nil)),
 		Warnings: []string{"w"}, Waived: []string{"net: x"},
-		Denials:   []Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/x", PID: 3, Program: "/usr/bin/node", Count: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
+		Denials:   []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/x", PID: 3, Program: "/usr/bin/node", Count: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Diagnoses: []Diagnosis{bootFailure()},
 	}
 	data, err := in.Encode()
@@ -32,7 +32,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%q is read", bad)
 		}
 	}
-	in.Denials = make([]Denial, 5000)
+	in.Denials = make([]policy.Denial, 5000)
 	if data, _ = in.Encode(); len(data) > 1<<20 {
 		t.Errorf("a record of %d bytes", len(data))
 	}

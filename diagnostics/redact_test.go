@@ -67,7 +67,7 @@ func TestSecretsStayOut(t *testing.T) {
 	ev := evidence("EACCES: permission denied, open '/data/" + secret + "/x' while GITHUB_TOKEN=" + secret)
 	ev.Exists = nil
 	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
-	ev.Denials = []Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
 	d := Diagnose(ev)
 	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
 	if err != nil {

@@ -13,7 +13,7 @@ func Remedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil
 	}
-	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d Denial) bool { return d.Axis != policy.AxisNet })
+	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
 	a := newAnalyzer(&ev)
 	var hints []Hint
 	for _, f := range a.analyzeDenials(nil).ranked(0) {

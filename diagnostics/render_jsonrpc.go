@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // DataFailure is the member of an error's data that describes the failure. It marks the
@@ -21,16 +23,16 @@ const (
 // failureData is the value of DataFailure: see docs/reference.md, "Requests that get no
 // answer".
 type failureData struct {
-	Stage       Stage       `json:"stage"`
-	Attribution Attribution `json:"attribution"`
-	Server      string      `json:"server"`
-	Tool        string      `json:"tool,omitempty"`
-	Exit        *int        `json:"exit,omitempty"`
-	Signal      string      `json:"signal,omitempty"`
-	StderrTail  []string    `json:"stderr_tail"`
-	Denials     []Denial    `json:"denials"`
-	Grant       []string    `json:"grant"`
-	Hint        string      `json:"hint"`
+	Stage       Stage           `json:"stage"`
+	Attribution Attribution     `json:"attribution"`
+	Server      string          `json:"server"`
+	Tool        string          `json:"tool,omitempty"`
+	Exit        *int            `json:"exit,omitempty"`
+	Signal      string          `json:"signal,omitempty"`
+	StderrTail  []string        `json:"stderr_tail"`
+	Denials     []policy.Denial `json:"denials"`
+	Grant       []string        `json:"grant"`
+	Hint        string          `json:"hint"`
 }
 
 // Bounds of a frame. Clients log errors, and some show them completely.

@@ -24,7 +24,7 @@ func bootFailure() Diagnosis {
 		"Error: ENOENT: no such file or directory, scandir '/home/u/notes'",
 		"    at node:internal/fs:1:1",
 	}
-	ev.Denials = []Denial{{
+	ev.Denials = []policy.Denial{{
 		Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443", PID: 7, Program: "/usr/bin/node", Count: 2,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
@@ -47,9 +47,9 @@ func TestGolden(t *testing.T) {
 	testkit.Golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
 	r := Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
-		Denials: slices.Concat(d.Denials, []Denial{
-			{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: reasonNotGranted, Count: 1},
-			{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com", Reason: reasonAddress, Detail: "10.0.0.5 is a private address", Count: 2, Background: true},
+		Denials: slices.Concat(d.Denials, []policy.Denial{
+			{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Count: 1},
+			{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com", Reason: policy.DeniedAddress, Detail: "10.0.0.5 is a private address", Count: 2, Background: true},
 		}),
 		Diagnoses: []Diagnosis{d, call},
 	}
@@ -123,7 +123,7 @@ func TestBounds(t *testing.T) {
 	ev := evidence(strings.Repeat("EACCES: permission denied, open '/"+strings.Repeat("x", 3000)+"'\n", 3000))
 	for range 5000 {
 		ev.Stderr = append(ev.Stderr, strings.Repeat("\x00\u2028<&>", 2000))
-		ev.Denials = append(ev.Denials, Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
+		ev.Denials = append(ev.Denials, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
 	}
 	ev.Exists = nil
 	d := Diagnose(ev)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // client is the client's side of a running session. A session has one client, however many
@@ -32,8 +33,8 @@ type client struct {
 
 	recordMu      sync.Mutex
 	record        diagnostics.Record
-	saidLines     map[string]bool                                   // see sayOnce
-	allDenials    func() ([]diagnostics.Denial, []diagnostics.Hint) // of the whole session, for the record
+	saidLines     map[string]bool                              // see sayOnce
+	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
 	usual         usualHosts
 	unsavedRecord chan struct{} // record has changed
 	finished      chan struct{}
@@ -43,7 +44,7 @@ type client struct {
 
 // newClient returns the client side of a session and starts saving its record. denied
 // returns the denials of the whole session.
-func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]diagnostics.Denial, []diagnostics.Hint)) *client {
+func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint)) *client {
 	s = s.withDefaults()
 	c := &client{config: s, times: s.times, log: s.Log, started: time.Now(), allDenials: denied, saidLines: map[string]bool{}}
 	c.usual.earlier = s.Earlier

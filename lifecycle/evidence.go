@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -48,25 +49,21 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 }
 
 // denials returns what the jail has refused since a time, the latest last.
-func (s *server) denials(since time.Time) []diagnostics.Denial {
-	var out []diagnostics.Denial
+func (s *server) denials(since time.Time) []policy.Denial {
+	var out []policy.Denial
 	for _, d := range s.processes.denials() {
-		told := diagnostics.Denial{
-			Axis: d.Axis, Operation: d.Operation, Target: d.Target, Reason: d.Reason, Detail: d.Detail,
-			PID: d.PID, Program: d.Program, Count: d.Count, Time: d.Time, Last: d.Last, Tool: s.profile.Tool,
-		}
-		if !told.Latest().Before(since) {
-			out = append(out, told)
+		if d.Tool = s.profile.Tool; !d.Latest().Before(since) {
+			out = append(out, d)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b diagnostics.Denial) int { return a.Latest().Compare(b.Latest()) })
+	slices.SortStableFunc(out, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
 	s.client.usual.classify(out, s.firstCall.at.Load())
 	return out
 }
 
 // recordedDenials returns what the record keeps of a process: its denials, and the rules
 // that would grant them.
-func (s *server) recordedDenials() (denials []diagnostics.Denial, remedies []diagnostics.Hint) {
+func (s *server) recordedDenials() (denials []policy.Denial, remedies []diagnostics.Hint) {
 	ev := s.evidence(diagnostics.StageCall, nil, time.Time{})
 	return s.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
 }

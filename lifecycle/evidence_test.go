@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -16,8 +15,8 @@ import (
 func TestRecordedDenials(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-0123456789abcdef"
-	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + secret, Program: "/home/" + secret, Count: 1}
-	p := begin(t, &fake{server: "polite", denials: []confine.Denial{denial}}, func(s *Session) {
+	denial := policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + secret, Program: "/home/" + secret, Count: 1}
+	p := begin(t, &fake{server: "polite", denials: []policy.Denial{denial}}, func(s *Session) {
 		s.Profile.Env = []policy.Variable{{Name: "TOKEN", Value: secret, Secret: true}}
 	})
 	p.send(callLine)
@@ -40,7 +39,7 @@ func TestRecordedDenials(t *testing.T) {
 func TestHiddenSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-0123456789abcdef"
-	p := begin(t, &fake{server: "failing", secrets: map[string]string{"TOKEN": secret}, denials: []confine.Denial{
+	p := begin(t, &fake{server: "failing", secrets: map[string]string{"TOKEN": secret}, denials: []policy.Denial{
 		{Axis: policy.AxisNet, Operation: "resolve", Target: secret + ".example", Reason: "not_granted", Count: 1},
 		{Axis: policy.AxisNet, Operation: "connect", Target: "a.example:443", Reason: "request", Detail: "GET /" + secret + ": no rule allows it", Count: 1},
 		{Axis: policy.AxisFs, Operation: "open", Target: "/" + base64.StdEncoding.EncodeToString([]byte("u:"+secret)), Count: 1},

@@ -25,7 +25,7 @@ type fleet struct {
 	servers map[string]string
 	errs    map[string]error // instead
 	gate    chan struct{}    // starts wait until it is closed; nil: they do not
-	denials map[string][]confine.Denial
+	denials map[string][]policy.Denial
 
 	// options of a shop, for the n-th process (from 0) of a tool.
 	options func(tool string, n int) string

@@ -62,9 +62,9 @@ func eventuallyTrue(ok func() bool) bool {
 // fake starts a server of this binary, unconfined.
 type fake struct {
 	server  string
-	err     error            // instead
-	block   bool             // until ctx is cancelled
-	denials []confine.Denial // after the first request for them
+	err     error           // instead
+	block   bool            // until ctx is cancelled
+	denials []policy.Denial // after the first request for them
 	secrets map[string]string
 	last    func() // before its end is told
 	why     string // its jail ended it
@@ -136,8 +136,8 @@ func (p *fakeProcess) Plan() *confine.Plan { return nil }
 
 func (p *fakeProcess) Secrets() map[string]string { return p.fake.secrets }
 
-func (p *fakeProcess) Denials() []confine.Denial {
-	var out []confine.Denial
+func (p *fakeProcess) Denials() []policy.Denial {
+	var out []policy.Denial
 	for _, d := range p.fake.denials {
 		if d.Time.IsZero() {
 			d.Time = time.Now()

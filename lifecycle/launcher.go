@@ -22,7 +22,7 @@ type Process interface {
 	Kill() error                 // everything in the jail, at once
 	Done() <-chan struct{}       // closed when every process of the jail is gone
 	Wait() (confine.Exit, error) // waits for Done, and tells how the program ended
-	Denials() []confine.Denial   // what the jail has refused so far
+	Denials() []policy.Denial    // what the jail has refused so far
 	Tell(func(confine.Remark))   // registers a function for the jail's remarks, past and future
 	Plan() *confine.Plan         // what the jail enforces; nil if that is not known
 	Secrets() map[string]string  // values, by variable, that no output may show; the jail does not have them

@@ -155,7 +155,7 @@ func (g gatedWriter) Write(b []byte) (int, error) {
 type processHistory struct {
 	mu          sync.Mutex
 	current     Process // nil before the start
-	pastDenials []confine.Denial
+	pastDenials []policy.Denial
 }
 
 func (h *processHistory) set(proc Process) {
@@ -167,7 +167,7 @@ func (h *processHistory) set(proc Process) {
 	h.current = proc
 }
 
-func (h *processHistory) denials() []confine.Denial {
+func (h *processHistory) denials() []policy.Denial {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.current == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // failureText returns the text of a failed answer, for the diagnosis. It may decode the
@@ -72,7 +73,7 @@ func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		s.recordDiagnosis(d)
 		return
 	}
-	if failed || slices.ContainsFunc(ev.Denials, func(d diagnostics.Denial) bool { return !d.Background }) {
+	if failed || slices.ContainsFunc(ev.Denials, func(d policy.Denial) bool { return !d.Background }) {
 		s.announce(d) // usual denials were announced before
 	}
 	if !failed {

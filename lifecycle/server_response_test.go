@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -60,8 +59,8 @@ func TestErrorToCall(t *testing.T) {
 // claims.
 func TestForgedDenials(t *testing.T) {
 	t.Parallel()
-	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
-	p := begin(t, &fake{server: "scribe", denials: []confine.Denial{denial}}, nil)
+	denial := policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
+	p := begin(t, &fake{server: "scribe", denials: []policy.Denial{denial}}, nil)
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"forge"}}`)
 	got := p.line()
 	if strings.Contains(got, "/forged") || strings.Count(got, "dev.mcp-jail/denials") != 1 || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"a":1,"dev.mcp-jail/denials":[{`) || !strings.Contains(got, "/secret") {
@@ -170,8 +169,8 @@ func TestNonMessages(t *testing.T) {
 // TestErrorResults: a failed result gets the denials and a text block.
 func TestErrorResults(t *testing.T) {
 	t.Parallel()
-	denial := confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
-	p := begin(t, &fake{server: "failing", denials: []confine.Denial{denial}}, nil)
+	denial := policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
+	p := begin(t, &fake{server: "failing", denials: []policy.Denial{denial}}, nil)
 	p.send(callLine)
 	got := p.line()
 	const head = `{"jsonrpc": "2.0", "id":1, "result":{"isError":true,"n":9007199254740993,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"},{`
@@ -211,7 +210,7 @@ func TestFailureWithoutDenials(t *testing.T) {
 // TestDenialDuringSuccess: a successful result gets _meta and nothing else.
 func TestDenialDuringSuccess(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "polite", denials: []confine.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}}}, nil)
+	p := begin(t, &fake{server: "polite", denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}}}, nil)
 	p.send(callLine)
 	got := p.line()
 	want := strings.TrimSuffix(answerTo("1", callLine), "}}\n") + `,"_meta":{"dev.mcp-jail/denials":[`

@@ -88,12 +88,12 @@ type statelessSession struct {
 	serverRequests      map[int64]*serverRequest // of workers, by the ids that the client sees
 	lastServerRequest   int64
 	lastInternalRequest int64
-	latestInfo          *clientInfo          // the one of the two below that came last
-	legacyInfo          *clientInfo          // of the client's initialize; nil before it
-	modernInfo          *clientInfo          // of the client's modern requests; nil before them
-	logLevel            []byte               // params of the last logging/setLevel
-	pastDenials         []diagnostics.Denial // of workers that are gone
-	pastRemedies        []diagnostics.Hint   // for pastDenials
+	latestInfo          *clientInfo        // the one of the two below that came last
+	legacyInfo          *clientInfo        // of the client's initialize; nil before it
+	modernInfo          *clientInfo        // of the client's modern requests; nil before them
+	logLevel            []byte             // params of the last logging/setLevel
+	pastDenials         []policy.Denial    // of workers that are gone
+	pastRemedies        []diagnostics.Hint // for pastDenials
 	workers             map[*worker]bool
 	anyReady            bool         // a worker has become ready
 	startingCalls       atomic.Int32 // calls whose worker is being started
@@ -246,7 +246,7 @@ const maxDenials = 1000
 
 // allDenials returns the denials of all workers, and the rules that would grant them, for
 // the record.
-func (s *statelessSession) allDenials() ([]diagnostics.Denial, []diagnostics.Hint) {
+func (s *statelessSession) allDenials() ([]policy.Denial, []diagnostics.Hint) {
 	s.mu.Lock()
 	all, remedies := s.pastDenials[:len(s.pastDenials):len(s.pastDenials)], s.pastRemedies[:len(s.pastRemedies):len(s.pastRemedies)]
 	children := slices.Collect(maps.Keys(s.workers))

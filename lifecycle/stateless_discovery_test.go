@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -115,7 +114,7 @@ func TestDiscoveryCrash(t *testing.T) {
 func TestDiscoveryDenials(t *testing.T) {
 	t.Parallel()
 	f := newShop()
-	f.denials = map[string][]confine.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
+	f.denials = map[string][]policy.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
 	p := beginStateless(t, f, nil)
 	p.greet()
 	p.send(callOf("1", "echo", "{}"))

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -215,9 +214,9 @@ type denying struct {
 	target string
 }
 
-func (d denying) Denials() (all []confine.Denial) {
+func (d denying) Denials() (all []policy.Denial) {
 	for range 600 {
-		all = append(all, confine.Denial{Axis: policy.AxisFs, Operation: "open", Target: d.target, Time: time.Now()})
+		all = append(all, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: d.target, Time: time.Now()})
 	}
 	return all
 }

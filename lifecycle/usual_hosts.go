@@ -21,7 +21,7 @@ type usualHosts struct {
 // classify sets Usual in the denials of usual hosts: those of the session before, those
 // that a process contacts before its first call, and those that processes of several tools
 // contact. first is the time of the first call, or nil before it.
-func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
+func (h *usualHosts) classify(denials []policy.Denial, first *time.Time) {
 	if !slices.ContainsFunc(denials, isHostDenial) {
 		return
 	}
@@ -53,7 +53,7 @@ func (h *usualHosts) classify(denials []diagnostics.Denial, first *time.Time) {
 }
 
 // learn makes hosts usual that were refused during a call that succeeded.
-func (h *usualHosts) learn(denials []diagnostics.Denial) {
+func (h *usualHosts) learn(denials []policy.Denial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range denials {
@@ -64,4 +64,4 @@ func (h *usualHosts) learn(denials []diagnostics.Denial) {
 }
 
 // isHostDenial reports whether a denial is of a host.
-func isHostDenial(d diagnostics.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
+func isHostDenial(d policy.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }

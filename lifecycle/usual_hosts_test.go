@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -17,14 +16,14 @@ import (
 // The session's record tells the next session.
 func TestTelemetryDoesNotDrown(t *testing.T) {
 	t.Parallel()
-	refused := func(host string, count int, at time.Time) confine.Denial {
-		return confine.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
+	refused := func(host string, count int, at time.Time) policy.Denial {
+		return policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
 	}
-	denials := []confine.Denial{refused("api.example", 1, time.Time{}), refused("telemetry.example", 9, time.Now().Add(-time.Hour))}
+	denials := []policy.Denial{refused("api.example", 1, time.Time{}), refused("telemetry.example", 9, time.Now().Add(-time.Hour))}
 	p := begin(t, &fake{server: "failing", denials: denials}, func(s *Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights}} // what the text names
 		s.Earlier = func() (diagnostics.Record, bool) {
-			return diagnostics.Record{Denials: []diagnostics.Denial{{Axis: policy.AxisNet, Target: "updates.example", Background: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
+			return diagnostics.Record{Denials: []policy.Denial{{Axis: policy.AxisNet, Target: "updates.example", Background: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
 		}
 	})
 	p.send(callLine)
@@ -52,13 +51,13 @@ func TestTelemetryDoesNotDrown(t *testing.T) {
 func TestHabits(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
-	denials := func(tool string, hosts ...string) (out []diagnostics.Denial) {
+	denials := func(tool string, hosts ...string) (out []policy.Denial) {
 		for _, h := range hosts {
-			out = append(out, diagnostics.Denial{Axis: policy.AxisNet, Target: h, Tool: tool, Time: at})
+			out = append(out, policy.Denial{Axis: policy.AxisNet, Target: h, Tool: tool, Time: at})
 		}
 		return out
 	}
-	usual := func(h *usualHosts, first *time.Time, d []diagnostics.Denial) (hosts string) {
+	usual := func(h *usualHosts, first *time.Time, d []policy.Denial) (hosts string) {
 		h.classify(d, first)
 		for _, d := range d {
 			if d.Background {
@@ -74,7 +73,7 @@ func TestHabits(t *testing.T) {
 		r.Denials[0].Background = true
 		return r, true
 	}}
-	if got := usual(h, nil, []diagnostics.Denial{{Axis: policy.AxisFs, Target: "before"}}); got != "" || asked != 0 {
+	if got := usual(h, nil, []policy.Denial{{Axis: policy.AxisFs, Target: "before"}}); got != "" || asked != 0 {
 		t.Errorf("a path was held to be a host: %q, %d", got, asked)
 	}
 	if got := usual(h, nil, denials("a", "before", "once", "a")); got != "before " {

@@ -1,0 +1,56 @@
+package policy
+
+import "time"
+
+// Denial is an access that a jail refused and recorded. It is one type from where the
+// refusal happens to where it is shown. The JSON form is that of docs/reference.md.
+type Denial struct {
+	Axis      Axis         `json:"axis"`
+	Operation string       `json:"operation"` // "open for writing", "exec", "connect", "resolve", "memory", …
+	Target    string       `json:"target"`    // path, host:port, name, or limit with its value
+	Reason    DenialReason `json:"reason,omitempty"`
+	Detail    string       `json:"detail,omitempty"` // more about the reason: the refused address, the name in a handshake
+	PID       int          `json:"pid,omitempty"`
+	Program   string       `json:"program,omitempty"`
+	Count     int          `json:"count"`
+	Time      time.Time    `json:"time"`           // of the first refusal
+	Last      time.Time    `json:"last,omitzero"`  // of the latest, where several are counted as one
+	Tool      string       `json:"tool,omitempty"` // the tool that the process served, where each call has its own process
+
+	// Background means that the server meets this refusal also where nothing fails, for
+	// example at every start.
+	Background bool `json:"usual,omitempty"`
+}
+
+// Latest returns the time of the latest refusal.
+func (d Denial) Latest() time.Time {
+	if d.Last.IsZero() {
+		return d.Time
+	}
+	return d.Last
+}
+
+// DenialOthers is the target of denials that the jail counted without recording their
+// targets.
+const DenialOthers = "(others)"
+
+// DenialReason tells why an access was refused, where the axis has several reasons. A
+// jail without a network leaves it out: it has one reason only.
+type DenialReason string
+
+// The reasons. All but DeniedAbsent and DeniedLimit occur on the net axis only.
+const (
+	DeniedNotGranted  DenialReason = "not_granted"  // no rule allows the host, or not that port
+	DeniedAddress     DenialReason = "address"      // the name is granted, its address is not
+	DeniedWrongName   DenialReason = "wrong_name"   // the first bytes name another host, or none
+	DeniedWrongScheme DenialReason = "wrong_scheme" // the rule is for another protocol
+	DeniedAmbiguous   DenialReason = "ambiguous"    // two readers could understand different things
+	DeniedRequest     DenialReason = "request"      // the path or method is not granted
+	DeniedLimit       DenialReason = "limit"        // a limit was reached; on all axes
+	DeniedSecret      DenialReason = "secret"       // the placeholder of a secret in a place where none is replaced
+	DeniedUnsupported DenialReason = "unsupported"  // the host is granted, but cannot be reached from here
+
+	// DeniedAbsent is for names that the jail does not show and that were not looked up on
+	// the host, which may not have them either.
+	DeniedAbsent DenialReason = "absent"
+)
