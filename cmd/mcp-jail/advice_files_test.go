@@ -13,7 +13,8 @@ var (
 	withInput = files(map[string]string{"home/logs/": "", "work/in.txt": "in here\n"})
 )
 
-// Shells and coreutils outside of what is granted, and in what may only be read.
+// TestAdviceFiles tests the advice for shells and coreutils that use files outside the
+// grants, or write to files that are granted for reading.
 func TestAdviceFiles(t *testing.T) {
 	checkAdvice(t, []adviceCase{
 		{name: "cat", flags: "--write .", before: withNote, script: "cat $W/home/notes/a.md", want: "--read ~/notes/a.md"},

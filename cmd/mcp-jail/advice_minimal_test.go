@@ -12,12 +12,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// reduced is a proposal from which a part was taken away.
+// reduced is a proposal without one of its parts.
 type reduced struct {
 	rest  *proposal
 	part  string
-	path  string        // of the rule that the part is of
-	right policy.Rights // that it gave; 0: all of the rule
+	path  string        // the path of the rule
+	right policy.Rights // the removed right; 0 for the whole rule
 }
 
 var (
@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// reductions is every way to take something away.
+// reductions returns every way to remove a part of a proposal.
 func (p *proposal) reductions() (all []reduced) {
 	for i, rule := range p.rules {
 		without := func(now ...string) *proposal {
@@ -64,8 +64,8 @@ func (p *proposal) reductions() (all []reduced) {
 	return all
 }
 
-// alreadyGranted tells that the policy gave before what a part gives: a rule decides alone about
-// its path, and so it repeats that.
+// alreadyGranted reports whether the policy granted a part before the proposal. A rule
+// decides alone about its path, so a proposed rule repeats earlier rights.
 func (c adviceCase) alreadyGranted(t *testing.T, w, from *adviceWorld, less reduced) bool {
 	t.Helper()
 	if less.path == "" || less.right == 0 {
@@ -93,7 +93,8 @@ func (c adviceCase) alreadyGranted(t *testing.T, w, from *adviceWorld, less redu
 	return before.RightsAt(w.inWork(path)).Has(less.right)
 }
 
-// What is not needed is found: a rule, a right, a flag, and the writing of a flag.
+// TestSuperfluousAdviceFound tests superfluous itself: it finds a rule, a right, a flag,
+// and the write access of a flag.
 func TestSuperfluousAdviceFound(t *testing.T) {
 	onlyAll(t)
 	t.Parallel()

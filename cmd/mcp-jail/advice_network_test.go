@@ -4,12 +4,12 @@ package main
 
 import "testing"
 
-// otherRule grants a port that no row is about.
+// otherRule grants a port that no case uses.
 const otherRule = "[[access.net]]\nhost = \"localhost\"\nport = 1\nallow = true\n"
 
-var hello = serving(200, "hello")
+var hello = servePort(200, "hello")
 
-// Ports of the host that are not granted.
+// TestAdviceNetwork tests the advice for programs that connect to ports of the host.
 func TestAdviceNetwork(t *testing.T) {
 	checkAdvice(t, []adviceCase{
 		{name: "node fetch", needs: []string{"node"}, flags: "--write .", port: hello, argv: node(`fetch("http://127.0.0.1:$PORT/").then((r) => r.text()).then(console.log)`), want: "--net localhost:$PORT"},

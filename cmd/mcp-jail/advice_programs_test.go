@@ -4,7 +4,7 @@ package main
 
 import "testing"
 
-// Languages, databases and version control.
+// TestAdvicePrograms tests the advice for languages, databases and version control.
 func TestAdvicePrograms(t *testing.T) {
 	checkAdvice(t, []adviceCase{
 		{name: "python open", flags: "--write .", before: withNote, argv: python(`print(open("$W/home/notes/a.md").read())`), want: "--read ~/notes/a.md"},

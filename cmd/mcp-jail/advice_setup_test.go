@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// What the rows of causes and innocents are made of.
+// This file has what the cases of advice_*_test.go and no_advice_test.go are made of.
 
-// readRule and writeRule are rules as most users write them.
+// readRule and writeRule return access rules for a path.
 func readRule(path string) string { return "[[access.fs]]\npath = \"" + path + "\"\nread = true\n" }
 
 func writeRule(path string) string { return readRule(path) + "write = true\n" }
 
-// localRule grants $PORT.
+// localRule grants the port $PORT of the host.
 const localRule = "[[access.net]]\nhost = \"localhost\"\nport = $PORT\nallow = true\n"
 
 func bash(script string) []string   { return []string{"bash", "-c", script} }
 func python(script string) []string { return []string{"/usr/bin/python3", "-c", script} }
 func node(script string) []string   { return []string{"node", "-e", script} }
 
-// files plants files below the place of the test.
+// files returns a setup that creates files below the base of the world.
 func files(files map[string]string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -34,7 +34,7 @@ func files(files map[string]string) func(*testing.T, *world) {
 	}
 }
 
-// program plants one that may be executed.
+// program returns a setup that creates an executable file in the workspace.
 func program(name, text string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -43,8 +43,9 @@ func program(name, text string) func(*testing.T, *world) {
 	}
 }
 
-// serving is a server of the host's.
-func serving(status int, body string) func(*testing.T) string {
+// servePort returns a function that starts an HTTP server on the host and returns its
+// port.
+func servePort(status int, body string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, body, status) }))
@@ -55,17 +56,17 @@ func serving(status int, body string) func(*testing.T) string {
 	}
 }
 
-// withProgramAtHome is one that the user has installed.
+// withProgramAtHome installs a program in the home directory.
 func withProgramAtHome(t *testing.T, w *world) {
 	t.Helper()
 	w.plant(t, w.home, map[string]string{"bin/mine": "#!/bin/sh\necho mine\n"})
 	must(t, os.Chmod(filepath.Join(w.home, "bin", "mine"), 0o755))
 }
 
-// withRepository is the workspace.
+// withRepository makes the workspace a git repository.
 func withRepository(t *testing.T, w *world) { repository(t, w, w.work) }
 
-// withNestedDirectory is one of a repository.
+// withNestedDirectory makes a git repository with a subdirectory.
 func withNestedDirectory(t *testing.T, w *world) {
 	repository(t, w, filepath.Join(w.home, "repo"))
 	w.plant(t, w.home, map[string]string{"repo/sub/f": "f"})
@@ -77,21 +78,22 @@ func withDatabase(t *testing.T, w *world) {
 	must(t, w.plain("sqlite3", filepath.Join(w.home, "data", "t.db"), "create table t (x)").Run())
 }
 
-// calling calls a tool with a file of the test's place.
-func calling(tool, key, file string) use {
+// useTool returns a use that calls a tool with a path below the base of the world.
+func useTool(tool, key, file string) use {
 	return func(_ *testing.T, w *world, s *session) toolResult {
 		return s.tool(tool, map[string]any{key: filepath.Join(w.base, file)})
 	}
 }
 
-// writing writes a file by the official filesystem server.
-func writing(file string) use {
+// useWrite returns a use that writes a file with the official filesystem server.
+func useWrite(file string) use {
 	return func(_ *testing.T, w *world, s *session) toolResult {
 		return s.tool("write_file", map[string]any{"path": filepath.Join(w.base, file), "content": "new"})
 	}
 }
 
-// execErrors is the exec server that fails by errors of the protocol.
+// execErrors returns the command of the exec server, which then reports failures as
+// JSON-RPC errors.
 func execErrors(w *world) []string {
 	return []string{"/usr/bin/python3", filepath.Join(w.base, "server", "exec.py"), "errors"}
 }
@@ -106,7 +108,7 @@ func withSocket(t *testing.T, w *world) {
 	}
 }
 
-// filesystemAt is the official filesystem server for directories.
+// filesystemAt returns the command of the official filesystem server for directories.
 func filesystemAt(dirs ...string) func(*world) []string {
 	return func(w *world) []string {
 		argv := []string{"node", server(filesystem)}
@@ -117,15 +119,15 @@ func filesystemAt(dirs ...string) func(*world) []string {
 	}
 }
 
-func reading(file string) use {
+func useRead(file string) use {
 	return func(_ *testing.T, w *world, s *session) toolResult {
 		return s.tool("read_text_file", map[string]any{"path": filepath.Join(w.base, file)})
 	}
 }
 
-// unusedPort is a port at which nothing listens.
+// unusedPort returns a port on which nothing listens.
 func unusedPort(t *testing.T) string {
 	port := ""
-	t.Run("", func(t *testing.T) { port = hostPort(t) }) // closed at its end
+	t.Run("", func(t *testing.T) { port = hostPort(t) }) // the end of the subtest closes it
 	return port
 }

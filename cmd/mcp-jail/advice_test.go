@@ -16,36 +16,37 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// adviceCase is a failure of a real program that the jail is the cause of. Without a jail
-// the program works; in one it fails; and what the diagnosis proposes, pasted as it
-// stands, makes it work. With any part of the proposal taken away it fails again.
+// adviceCase is a real program that fails because of the jail. It works without a jail
+// and fails in one. The proposal of the diagnosis, pasted unchanged, makes it work, and
+// without any part of the proposal it fails again.
 //
-// $W is the place of the test: $W/home is the user's home, $W/work the workspace.
+// In texts, $W is the base of the world: $W/home is the home directory, $W/work the
+// workspace.
 type adviceCase struct {
 	name  string
 	needs []string
 
-	flags string // with which the server is given in place, or
+	flags string // the flags of a server given behind --, or
 	rules string // the access tables of its configuration, without "servers.it."
 
-	before func(t *testing.T, w *world) // what the host has
-	script string                       // what the server has sh do, or
-	argv   []string                     // starts, or
-	use    use                          // what else is done with it
-	server func(w *world) []string      // its command, where that is not the exec server
-	port   func(t *testing.T) string    // $PORT
+	before func(t *testing.T, w *world) // prepares the host
+	script string                       // a script that the server runs, or
+	argv   []string                     // a command that the server runs, or
+	use    use                          // another use of the server
+	server func(w *world) []string      // the command of the server; nil for the exec server
+	port   func(t *testing.T) string    // returns $PORT
 
-	roots    []string // the client's
-	ordinary bool     // run the row as an ordinary user only: root would not fail
-	other    bool     // of an innocent: the kernel tells it in other words in a jail
+	roots      []string // the roots of the client
+	ordinary   bool     // run as an ordinary user: root would not fail
+	otherWords bool     // in no_advice_test.go: the error has other words in a jail
 
-	want string // the proposal: its rules or flags, joined by "; "
+	want string // the proposal: rules or flags joined by "; "; in no_advice_test.go a part of the failure
 }
 
-// adviceServer is what the server of a row is called.
+// adviceServer is the name of the server of each case.
 const adviceServer = "it"
 
-// checkAdvice runs rows.
+// checkAdvice tests cases in parallel.
 func checkAdvice(t *testing.T, rows []adviceCase) {
 	t.Helper()
 	t.Parallel()
@@ -58,7 +59,7 @@ func checkAdvice(t *testing.T, rows []adviceCase) {
 	}
 }
 
-// world is a new place for a row.
+// world returns a new world for a case.
 func (c adviceCase) world(t *testing.T, port string) *adviceWorld {
 	t.Helper()
 	w := &adviceWorld{newWorld(t), port}
@@ -67,12 +68,12 @@ func (c adviceCase) world(t *testing.T, port string) *adviceWorld {
 		c.before(t, w.world)
 	}
 	if c.ordinary && os.Getuid() == 0 {
-		w.ordinary(t)
+		w.asOrdinaryUser(t)
 	}
 	return w
 }
 
-// listening is $PORT.
+// listening returns $PORT.
 func (c adviceCase) listening(t *testing.T) string {
 	if c.port == nil {
 		return ""
@@ -80,7 +81,8 @@ func (c adviceCase) listening(t *testing.T) string {
 	return c.port(t)
 }
 
-// prove shows all that is said of a cause.
+// prove tests what the type adviceCase promises. The control without a jail and the
+// removal of parts need MCPJAIL_ALL=1.
 func (c adviceCase) prove(t *testing.T) {
 	t.Helper()
 	port := c.listening(t)
@@ -114,8 +116,8 @@ func (c adviceCase) prove(t *testing.T) {
 	}
 }
 
-// superfluous are the parts of a proposal without which it works, too. A part that only
-// says again what the policy gave before is none of them.
+// superfluous returns the parts without which a proposal works, too. It leaves out parts
+// that repeat what the policy granted before.
 func (c adviceCase) superfluous(t *testing.T, p *proposal, from *adviceWorld) (parts []string) {
 	t.Helper()
 	for _, less := range p.reductions() {
@@ -127,18 +129,18 @@ func (c adviceCase) superfluous(t *testing.T, p *proposal, from *adviceWorld) (p
 	return parts
 }
 
-// adviceWorld is a world in which a port of the host is listened at.
+// adviceWorld is a world with a port of the host.
 type adviceWorld struct {
 	*world
 	port string
 }
 
-// fill puts the place into a text.
+// fill replaces $W and $PORT in a text by their values.
 func (w *adviceWorld) fill(text string) string {
 	return strings.NewReplacer("$W", w.base, "$PORT", w.port).Replace(text)
 }
 
-// hide takes it out again.
+// hide replaces the values by $W and $PORT.
 func (w *adviceWorld) hide(text string) string {
 	text = strings.ReplaceAll(text, w.base, "$W")
 	if w.port != "" {
@@ -147,7 +149,7 @@ func (w *adviceWorld) hide(text string) string {
 	return text
 }
 
-// argvOf is the command of the server.
+// argvOf returns the command of the server.
 func (c adviceCase) argvOf(w *adviceWorld) []string {
 	if c.server != nil {
 		return c.server(w.world)
@@ -155,8 +157,8 @@ func (c adviceCase) argvOf(w *adviceWorld) []string {
 	return []string{"/usr/bin/python3", filepath.Join(w.base, "server", "exec.py")}
 }
 
-// attempt uses the server once: without a jail where p is nil, else with what p adds
-// to the policy. p was proposed in another world, from.
+// attempt uses the server once: without a jail if p is nil, otherwise with the additions
+// of p to the policy. p was proposed in the world from.
 func (c adviceCase) attempt(t *testing.T, w *adviceWorld, p *proposal, from *adviceWorld) (got outcome) {
 	t.Helper()
 	argv := c.argvOf(w)
@@ -195,13 +197,14 @@ func (c adviceCase) attempt(t *testing.T, w *adviceWorld, p *proposal, from *adv
 	return outcome{toolResult: s.tool("run", map[string]any{"argv": do})}
 }
 
-// outcome is what a client saw.
+// outcome is what the client of a case saw.
 type outcome struct {
 	toolResult
 	stderr string
 }
 
-// capabilities are those of the client, which answers for its roots.
+// capabilities returns the capabilities of the client, and makes it answer requests for
+// its roots.
 func (c adviceCase) capabilities(w *adviceWorld, s *session) map[string]any {
 	if c.roots == nil {
 		return map[string]any{}
@@ -214,7 +217,7 @@ func (c adviceCase) capabilities(w *adviceWorld, s *session) map[string]any {
 	return map[string]any{"roots": map[string]any{}}
 }
 
-// arguments are those of `mcp-jail run`, or of `mcp-jail plan`.
+// arguments returns the arguments of `mcp-jail run` or `mcp-jail plan`.
 func (c adviceCase) arguments(t *testing.T, w *adviceWorld, p *proposal, from *adviceWorld, argv []string) []string {
 	t.Helper()
 	here := func(text string) string {
@@ -244,7 +247,7 @@ func (c adviceCase) arguments(t *testing.T, w *adviceWorld, p *proposal, from *a
 	return []string{"--config", file, adviceServer}
 }
 
-// words are what a shell makes of a command line.
+// words splits a command line as a shell does.
 func (w *world) words(t *testing.T, line string) []string {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", `printf '%s\n' `+line)
@@ -254,12 +257,12 @@ func (w *world) words(t *testing.T, line string) []string {
 	return strings.Fields(string(out))
 }
 
-// proposal is what a diagnosis proposes: tables for a configuration, or flags with
+// proposal is what a diagnosis proposes: tables for the configuration, or flags with
 // their values.
 type proposal struct{ rules, flags []string }
 
-// proposed reads the proposal out of the record, and looks whether the client was told
-// it, too.
+// proposed returns the proposal in the record, and tests that the client was told the
+// same.
 func (c adviceCase) proposed(t *testing.T, w *adviceWorld, got outcome) *proposal {
 	t.Helper()
 	var record struct {
@@ -292,7 +295,7 @@ func (c adviceCase) proposed(t *testing.T, w *adviceWorld, got outcome) *proposa
 		return nil
 	}
 	told := got.texts() + string(got.raw)
-	if d.Stage != "call" { // the server had complained before
+	if d.Stage != "call" { // the server reported it on stderr earlier
 		told += got.stderr
 	}
 	for _, part := range slices.Concat(d.Grant, d.Flags) {
@@ -304,7 +307,7 @@ func (c adviceCase) proposed(t *testing.T, w *adviceWorld, got outcome) *proposa
 	return p
 }
 
-// line is a proposal as rows write it.
+// line returns a proposal in the form of adviceCase.want.
 func (p *proposal) line(w *adviceWorld) string {
 	var parts []string
 	for _, r := range p.rules {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestAppArmorProfile: what is shipped is what doctor prints, but for the paths.
+// TestAppArmorProfile tests that the packaged profile is the one that doctor prints, with
+// another path.
 func TestAppArmorProfile(t *testing.T) {
 	file := filepath.Join("..", "..", "packaging", "apparmor", "mcp-jail")
 	want := apparmorProfile(apparmorPattern)
@@ -26,8 +27,8 @@ func TestAppArmorProfile(t *testing.T) {
 	}
 }
 
-// TestAppArmorParses has the parser read the profile, where there is one. Before
-// version 4 it knows neither the rule nor the abi, so those two lines are left out.
+// TestAppArmorParses tests that apparmor_parser accepts the profile. Versions before 4
+// know neither the userns rule nor the abi, so the test leaves out those two lines.
 func TestAppArmorParses(t *testing.T) {
 	parser, err := exec.LookPath("apparmor_parser")
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// TestBuiltWithCgo: where there is a C compiler, go install takes it unless it is told
-// not to. What comes of that starts nothing, and says so.
+// TestBuiltWithCgo tests that a mcp-jail built with cgo starts no server and says why. go
+// install uses cgo if there is a C compiler.
 func TestBuiltWithCgo(t *testing.T) {
 	onlyAll(t)
 	need(t, "jail", "gcc", "go")
 	w := newWorld(t)
 	const message = `step "init" failed: this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0`
-	if built() == "" {
+	if buildBinary() == "" {
 		t.Skip("nothing can be built here: the test binary was compiled elsewhere")
 	}
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestListTools: of a tool the server says the name and the description. What else
-// a report holds is mcp-jail's to say.
+// TestListTools tests that a server chooses only the name and the description of a tool
+// in a report.
 func TestListTools(t *testing.T) {
 	const answers = `{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"liar"}}}
 {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"read","description":"reads","policy":"nothing","where":"mcp-jail.toml:1","warm":3,` +

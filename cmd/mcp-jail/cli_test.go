@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Advice names commands: they must be there.
+// TestMessagesNameSubcommands tests that all subcommands which messages name exist.
 func TestMessagesNameSubcommands(t *testing.T) {
 	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The library takes quotation marks from a value, unless each flag forbids it: what
-// is granted is what was typed.
+// TestFlagValuesVerbatim tests that flags keep quotation marks in their values. The
+// library removes them unless a tag of the flag forbids it.
 func TestFlagValuesVerbatim(t *testing.T) {
 	const typed = `"a\n"`
 	found := 0
@@ -19,7 +19,7 @@ func TestFlagValuesVerbatim(t *testing.T) {
 				want = []string{typed}
 			case string:
 			default:
-				continue // read as something else than text
+				continue // the value is no text
 			}
 			found++
 			if _, err := parseArgs(p, []string{"--" + o.LongName, typed}); err != nil || !reflect.DeepEqual(o.Value(), want) {

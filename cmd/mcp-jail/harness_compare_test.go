@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// step is one step of a script that is played to a server twice.
+// step is a tool call in a script for two sessions.
 type step struct {
 	tool      string
 	arguments map[string]any
 }
 
-// callTools calls the tools and returns their results.
+// callTools calls the tools of a script and returns their results.
 func callTools(s *session, script []step) (results []toolResult) {
 	s.t.Helper()
 	for _, c := range script {
@@ -22,8 +22,8 @@ func callTools(s *session, script []step) (results []toolResult) {
 	return results
 }
 
-// compareResults compares the results of a script, outside and inside of a jail, byte
-// for byte but for the time of day. A failure gains text and _meta in the jail.
+// compareResults compares the results of a script without and with a jail, byte for byte
+// except for times. In the jail a failure may have additional text and _meta.
 func compareResults(t *testing.T, script []step, plain, jailed []toolResult) {
 	t.Helper()
 	for i, c := range script {

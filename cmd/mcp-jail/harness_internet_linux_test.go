@@ -24,20 +24,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// An Internet of one host, for sessions that are to reach api.github.com: a network
-// namespace around mcp-jail in which a resolver and a web server are at addresses that
-// only a route makes the namespace's own, so that to mcp-jail they are elsewhere.
+// This file has an imitation of the Internet with one host, api.github.com. It is a network
+// namespace around mcp-jail with a resolver and a web server. Their addresses belong to the
+// namespace only by a route, so mcp-jail does not take them for addresses of its own host.
 
 const (
-	internetName = "mcp-jail-internet"      // argv[0]: makes it, and becomes the rest of argv
-	hostName     = "mcp-jail-internet-host" // argv[0]: what is in it, until its input ends
-	tlsName      = tlsworker.Name           // the test binary, copied
-	internetHost = "api.github.com"         // its only name
-	internetAddr = "198.51.100.10"          // of that
+	internetName = "mcp-jail-internet"      // argv[0] of internetMain
+	hostName     = "mcp-jail-internet-host" // argv[0] of internetHostMain, which ends with its input
+	tlsName      = tlsworker.Name           // the test binary copied under this name is mcp-jail-tls
+	internetHost = "api.github.com"         // the only name
+	internetAddr = "198.51.100.10"          // its address
 )
 
-// sideEntries are what the test binary is under other names, besides mcp-jail.
-var sideEntries = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain}
+// extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
+var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain}
 
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
@@ -52,11 +52,11 @@ func tlsMain() {
 	os.Exit(0)
 }
 
-// internet is what a test knows of it.
+// internet is the network namespace of a test.
 type internet struct{ dir string }
 
-// newInternet prepares an Internet for the sessions of a world. The one at internetHost
-// takes requests with the token alone.
+// newInternet prepares a network namespace for the sessions of a world. The web server in
+// it accepts only requests with the token.
 func newInternet(t *testing.T, w *world, token string) *internet {
 	t.Helper()
 	need(t, "ip")
@@ -66,24 +66,26 @@ func newInternet(t *testing.T, w *world, token string) *internet {
 	must(t, os.WriteFile(filepath.Join(n.dir, "token"), []byte(token), 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "told"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644))
-	w.copied(t, tlsName)
+	w.copySelf(t, tlsName)
 	for i, v := range w.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
 			w.env[i] = "PATH=" + filepath.Join(w.base, "bin") + ":" + path
 		}
 	}
-	w.env = append(w.env, "SSL_CERT_FILE="+n.authority()) // mcp-jail's own, and no server's
+	w.env = append(w.env, "SSL_CERT_FILE="+n.authority()) // for mcp-jail itself, not for a server
 	w.around = n.around
 	return n
 }
 
-// authority is the file with the certificate of whom the host's is from.
+// authority returns the file of the CA certificate that signed the certificate of the web
+// server.
 func (n *internet) authority() string { return filepath.Join(n.dir, "ca.pem") }
 
-// told lists what the host was asked, a line each: method, path, authorization.
-func (n *internet) told(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
+// requests returns the requests of the web server, a line each: method, path,
+// authorization.
+func (n *internet) requests(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
 
-// around has a command run in the Internet.
+// around makes a command run in the network namespace.
 func (n *internet) around(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Args = append([]string{internetName, n.dir, cmd.Path}, cmd.Args[1:]...)
 	if self, err := filepath.Abs(os.Args[0]); err == nil {
@@ -98,7 +100,8 @@ func (n *internet) around(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// internetMain makes the Internet that argv[1] describes, and executes the rest.
+// internetMain makes the network namespace that argv[1] describes, and executes the
+// command in the other arguments.
 func internetMain() {
 	runtime.LockOSThread()
 	err := makeInternet(os.Args[1])
@@ -120,7 +123,7 @@ func makeInternet(dir string) error {
 	return up()
 }
 
-// internetHostMain is the host.
+// internetHostMain is the resolver and the web server.
 func internetHostMain() { egresstest.Run(func() error { return serveInternet(os.Args[1]) }) }
 
 func serveInternet(dir string) error {

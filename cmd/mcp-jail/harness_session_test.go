@@ -31,19 +31,19 @@ type message struct {
 
 // session is an MCP client and the process it talks to.
 type session struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	stderr lockedBuffer
-	gone   chan struct{} // stdout has ended
-	ended  chan struct{} // the process has
-	answer func(message) any
+	t            *testing.T
+	cmd          *exec.Cmd
+	in           io.WriteCloser
+	stderr       lockedBuffer
+	stdoutClosed chan struct{} // closed when stdout has ended
+	exited       chan struct{} // closed when the process has ended
+	answer       func(message) any
 
 	mu             sync.Mutex
 	next           int
 	pending        map[string]chan message
-	notifications  []message // notifications
-	serverRequests []message // requests of the server
+	notifications  []message // from the server
+	serverRequests []message // from the server
 }
 
 type lockedBuffer struct {
@@ -63,10 +63,10 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// start starts a client's session without a word.
+// start starts a session and sends nothing.
 func start(t *testing.T, cmd *exec.Cmd) *session {
 	t.Helper()
-	s := &session{t: t, cmd: cmd, gone: make(chan struct{}), ended: make(chan struct{}), pending: map[string]chan message{}}
+	s := &session{t: t, cmd: cmd, stdoutClosed: make(chan struct{}), exited: make(chan struct{}), pending: map[string]chan message{}}
 	var err error
 	s.in, err = cmd.StdinPipe()
 	must(t, err)
@@ -82,20 +82,20 @@ func start(t *testing.T, cmd *exec.Cmd) *session {
 	theirs.Close()
 	must(t, err)
 	go func() {
-		defer close(s.gone)
+		defer close(s.stdoutClosed)
 		defer out.Close()
 		s.read(out)
 	}()
 	go func() {
-		defer close(s.ended)
+		defer close(s.exited)
 		cmd.Wait()
 	}()
 	t.Cleanup(func() {
 		select {
-		case <-s.ended:
-		default: // the test has failed, or this is a plain server
+		case <-s.exited:
+		default: // the test has failed, or there is no jail
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			<-s.ended
+			<-s.exited
 		}
 	})
 	return s
@@ -145,7 +145,7 @@ func (s *session) send(m any) {
 	}
 }
 
-// request sends a request; the channel will hold its answer.
+// request sends a request. The channel receives the response.
 func (s *session) request(method string, params any) <-chan message {
 	s.mu.Lock()
 	id := s.next
@@ -160,14 +160,14 @@ func (s *session) request(method string, params any) <-chan message {
 	return c
 }
 
-// call sends a request and waits for its answer.
+// call sends a request and waits for the response.
 func (s *session) call(method string, params any) message {
 	s.t.Helper()
 	c := s.request(method, params)
 	select {
 	case m := <-c:
 		return m
-	case <-s.gone:
+	case <-s.stdoutClosed:
 	case <-time.After(patience):
 	}
 	select {
@@ -179,7 +179,7 @@ func (s *session) call(method string, params any) message {
 	return message{}
 }
 
-// result is the result of a request that must have one.
+// result returns the result of a request, which must not fail.
 func (s *session) result(method string, params any) json.RawMessage {
 	s.t.Helper()
 	m := s.call(method, params)
@@ -189,7 +189,8 @@ func (s *session) result(method string, params any) json.RawMessage {
 	return m.Result
 }
 
-// open starts a session and shakes hands. capabilities are the client's; nil is none.
+// open starts a session and does the handshake with the capabilities of the client, which
+// may be nil.
 func open(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *session {
 	t.Helper()
 	s := start(t, cmd)
@@ -210,7 +211,7 @@ func (s *session) initialize(capabilities map[string]any) json.RawMessage {
 	return r
 }
 
-// toolResult is what tests look at in the result of a tool.
+// toolResult is the part of a tool result that tests look at.
 type toolResult struct {
 	raw     json.RawMessage
 	IsError bool `json:"isError"`
@@ -220,7 +221,7 @@ type toolResult struct {
 	Meta map[string]json.RawMessage `json:"_meta"`
 }
 
-// texts is all of the text.
+// texts returns all text blocks.
 func (r toolResult) texts() string {
 	var b strings.Builder
 	for _, c := range r.Content {
@@ -229,7 +230,7 @@ func (r toolResult) texts() string {
 	return b.String()
 }
 
-// tool calls a tool. A JSON-RPC error counts as a result that failed.
+// tool calls a tool. It returns a JSON-RPC error as a failed result.
 func (s *session) tool(name string, arguments any) toolResult {
 	s.t.Helper()
 	if m, ok := arguments.(map[string]any); arguments == nil || ok && m == nil {
@@ -248,7 +249,7 @@ func (s *session) tool(name string, arguments any) toolResult {
 	return r
 }
 
-// tools are the names of the tools, sorted.
+// tools returns the names of the tools, sorted.
 func (s *session) tools() []string {
 	s.t.Helper()
 	var list struct {
@@ -265,7 +266,7 @@ func (s *session) tools() []string {
 	return names
 }
 
-// waitNotifications are the notifications of a method so far, after waiting for n of them.
+// waitNotifications waits for n notifications of a method and returns all so far.
 func (s *session) waitNotifications(method string, n int) []message {
 	s.t.Helper()
 	var found []message
@@ -283,32 +284,33 @@ func (s *session) waitNotifications(method string, n int) []message {
 	return found
 }
 
-// close ends the session as clients do and returns the exit status.
+// close closes stdin, as clients do, and returns the exit status.
 func (s *session) close() int {
 	s.t.Helper()
 	s.in.Close()
 	return s.wait()
 }
 
-// wait waits for the end of the process.
+// wait waits until the process has ended and returns the exit status.
 func (s *session) wait() int {
 	s.t.Helper()
 	select {
-	case <-s.ended:
+	case <-s.exited:
 	case <-time.After(patience):
 		s.t.Fatalf("%v did not end\nstderr: %s", s.cmd.Args, &s.stderr)
 	}
 	return statusAfter(s.cmd.ProcessState)
 }
 
-// run starts a program by the tool of the exec servers.
+// run runs a program with the tool of an exec server. It returns the output and whether
+// the program succeeded.
 func (s *session) run(argv ...string) (string, bool) {
 	s.t.Helper()
 	r := s.tool("run", map[string]any{"argv": argv})
 	return r.texts(), !r.IsError
 }
 
-// mustRun is run for what must succeed.
+// mustRun is run for a program that must succeed.
 func (s *session) mustRun(argv ...string) string {
 	s.t.Helper()
 	out, ok := s.run(argv...)
@@ -318,7 +320,7 @@ func (s *session) mustRun(argv ...string) string {
 	return out
 }
 
-// mustFail is run for what must fail, in words that hold why.
+// mustFail is run for a program that must fail with an output that contains why.
 func (s *session) mustFail(why string, argv ...string) string {
 	s.t.Helper()
 	out, ok := s.run(argv...)

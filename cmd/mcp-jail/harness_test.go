@@ -14,14 +14,25 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// The tests in real_*_test.go and program_*_test.go start real servers and real
-// programs, in jails and outside of them, and compare. The servers are those of
-// testdata/npm.
+// The files harness_*_test.go have what the end-to-end tests share. Those tests are:
+//
+//   - advice_*: a program fails because of the jail, and the advice mends it
+//   - no_advice: a program fails for another reason, and the jail says nothing
+//   - server_*: sessions with real MCP servers from testdata/npm
+//   - program_*: the recipes of docs/programs.md, with real programs
+//   - relay_*: difficult byte streams
+//   - lifetime_*: ends of sessions; nothing is left behind
+//   - stateless_*: a process for each call
+//   - without_namespaces: jails on hosts that refuse user namespaces
+//   - scripts in testdata/script: the command line
+//
+// The programs that they start are in testprogram_*_test.go.
 
-// patience bounds every wait. It is no measure of anything.
+// patience bounds every wait. No test measures time with it.
 const patience = testkit.Patience
 
-// need skips a test for the want of something, unless MCPJAIL_REQUIRE lists it.
+// need skips a test if something that it needs is missing. If MCPJAIL_REQUIRE lists it,
+// the test fails.
 func need(t *testing.T, things ...string) {
 	t.Helper()
 	for _, thing := range things {
@@ -33,7 +44,7 @@ func need(t *testing.T, things ...string) {
 					thing, why = name, "this host does not have it: "+f.Detail
 				}
 			}
-		case "npm": // the servers, and what runs them
+		case "npm": // the installed servers, and npm
 			if os.Getenv("MCPJAIL_SERVERS") == "" {
 				why = "MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; testdata/test.sh installs them"
 				break
@@ -66,7 +77,7 @@ func need(t *testing.T, things ...string) {
 	}
 }
 
-// onlyAll skips a test in the short run.
+// onlyAll skips a test unless MCPJAIL_ALL=1.
 func onlyAll(t *testing.T) {
 	t.Helper()
 	if !testkit.All() {
@@ -74,10 +85,10 @@ func onlyAll(t *testing.T) {
 	}
 }
 
-// server is the program of an installed server.
+// server returns the program of an installed server.
 func server(name string) string { return module(name, "dist", "index.js") }
 
-// module is a file of an installed package.
+// module returns a file of an installed package.
 func module(name string, file ...string) string {
 	return filepath.Join(append([]string{os.Getenv("MCPJAIL_SERVERS"), "node_modules", name}, file...)...)
 }
@@ -90,9 +101,9 @@ const (
 	thinking      = "@modelcontextprotocol/server-sequential-thinking"
 )
 
-// built is mcp-jail as users have it. Where it cannot be built, since the test
-// binary was compiled elsewhere, the test binary stands in (see asEnv).
-var built = sync.OnceValue(func() string {
+// buildBinary builds mcp-jail as users have it and returns its path. It returns ""
+// without the sources; then the test binary takes its place (runAsEnv).
+var buildBinary = sync.OnceValue(func() string {
 	file := filepath.Join(os.TempDir(), "bin", "real", "mcp-jail") // TestMain removes it
 	cmd := exec.Command("go", "build", "-o", file, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
@@ -118,7 +129,7 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// snapshot is every file below dir with its content.
+// snapshot returns every file below dir with its content.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -145,5 +156,5 @@ func snapshot(t *testing.T, dir string) map[string]string {
 
 var timePattern = regexp.MustCompile(`\d\d?:\d\d:\d\d( [AP]M)?|\d{4}-\d\d-\d\dT[0-9:.]+Z|(Sun|Mon|Tue|Wed|Thu|Fri|Sat) [A-Z][a-z]{2} \d\d \d{4} `)
 
-// withoutTimes replaces times of day and dates, which must differ.
+// withoutTimes replaces times and dates, which differ between two sessions.
 func withoutTimes(s string) string { return timePattern.ReplaceAllString(s, "TIME") }

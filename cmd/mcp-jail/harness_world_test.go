@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,20 +15,22 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// world is the part of the file system that one test plays in. Its path is in
-// the command line or in the environment of every process of the test.
+// world is the home directory, workspace and environment of one test. Every process of
+// the test has the path of the world in its command line or environment.
 type world struct {
-	base string // everything
-	home string // the user's
+	base string // has all files of the test
+	home string // the home directory
 	work string // the workspace
 	env  []string
 
-	program string              // mcp-jail, where the usual one is out of reach
-	as      *syscall.Credential // nil: the caller
+	program string              // mcp-jail; "" for the usual one
+	as      *syscall.Credential // the user; nil for the caller
 
-	around func(*exec.Cmd) *exec.Cmd // what mcp-jail runs in; nil: nothing
+	around func(*exec.Cmd) *exec.Cmd // wraps commands; may be nil
 }
 
 func newWorld(t *testing.T) *world { return newWorldIn(t, "/var/tmp") }
@@ -53,7 +56,7 @@ func newWorldIn(t *testing.T, parent string) *world {
 	return w
 }
 
-// userPath is PATH without the programs of the scripts, such as a tty of theirs.
+// userPath returns PATH without the directory of the script programs.
 func userPath() string {
 	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		return os.TempDir() != "/tmp" && strings.HasPrefix(dir, os.TempDir()+"/")
@@ -84,7 +87,7 @@ func (w *world) fixture(t *testing.T, name string) string {
 	return filepath.Join(w.base, "server", name)
 }
 
-// processes are those of this world that are alive.
+// processes returns the living processes of this world.
 func (w *world) processes() (found []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
@@ -97,8 +100,8 @@ func (w *world) processes() (found []string) {
 	return found
 }
 
-// noneLeft fails when a process of this world outlives its session. The kernel
-// needs a moment to end a jail.
+// noneLeft tests that no process of this world outlives its session. The kernel ends a
+// jail asynchronously.
 func (w *world) noneLeft(t *testing.T) {
 	t.Helper()
 	var left []string
@@ -116,14 +119,14 @@ func (w *world) noneLeft(t *testing.T) {
 	}
 }
 
-// jail is the command  mcp-jail run ARG...
+// jail returns the command mcp-jail run ARG...
 func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]string{"run"}, args...)...) }
 
-// mcpJail is the command  mcp-jail ARG...
+// mcpJail returns the command mcp-jail ARG...
 func (w *world) mcpJail(args ...string) *exec.Cmd {
 	program, env := w.program, w.env
 	if program == "" {
-		program = built()
+		program = buildBinary()
 	}
 	if program == "" {
 		program, env = os.Args[0], append(slices.Clip(env), runAsEnv+"=mcp-jail")
@@ -142,7 +145,7 @@ func (w *world) mcpJail(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// plain is a command that nothing confines.
+// plain returns a command without a jail.
 func (w *world) plain(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = w.work, w.env
@@ -152,7 +155,7 @@ func (w *world) plain(argv ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs a command of mcp-jail that ends by itself.
+// output runs a subcommand of mcp-jail and returns its standard output.
 func (w *world) output(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.mcpJail(args...).Output()
@@ -168,4 +171,70 @@ func stderrOf(err error) string {
 		return string(exit.Stderr)
 	}
 	return ""
+}
+
+// eachUser runs a test as the caller. If the caller is root, MCPJAIL_ALL=1 adds a run as
+// an ordinary user.
+func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
+	if os.Getuid() != 0 || !testkit.All() {
+		return
+	}
+	t.Run("ordinary", func(t *testing.T) {
+		w := newWorld(t)
+		w.asOrdinaryUser(t)
+		test(t, w)
+	})
+}
+
+// asOrdinaryUser makes the commands of the world run as an ordinary user, who owns its
+// files.
+func (w *world) asOrdinaryUser(t *testing.T) {
+	t.Helper()
+	const nobodyElse = 61235 // no account has this id, and no other test uses it
+	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
+	w.program = w.copySelf(t, "mcp-jail")
+	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			err = os.Lchown(path, nobodyElse, nobodyElse)
+		}
+		return err
+	}))
+}
+
+// copySelf copies the test binary into the world under the name of one of its programs.
+func (w *world) copySelf(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	file := filepath.Join(w.base, "bin", name)
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	// No fork meanwhile: a child would hold the file open for writing until it executes its
+	// program, and executing the file would fail until then (ETXTBSY).
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(file, b, 0o755)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
+	return file
+}
+
+// copyPackage copies an installed package and the packages that it depends on to the
+// directory modules, so that an ordinary user may write to them.
+func (w *world) copyPackage(t *testing.T, modules, name string) {
+	t.Helper()
+	to := filepath.Join(modules, name)
+	if pathExists(to) {
+		return
+	}
+	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	if out, err := w.plain("cp", "-R", module(name), to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var manifest struct{ Dependencies map[string]string }
+	must(t, json.Unmarshal([]byte(read(t, filepath.Join(to, "package.json"))), &manifest))
+	for dependency := range manifest.Dependencies {
+		if pathExists(module(dependency)) { // otherwise it is inside the package
+			w.copyPackage(t, modules, dependency)
+		}
+	}
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// endingStep is a step by which a client ends a session: after so long it sends a
-// signal or, with none, closes stdin.
+// endingStep is a step by which a client ends a session. After a delay it sends a signal,
+// or closes stdin.
 type endingStep struct {
 	after time.Duration
 	sig   syscall.Signal
 }
 
-// eof is no signal.
-const eof = syscall.Signal(0)
+// closeStdin stands for closing stdin in an endingStep.
+const closeStdin = syscall.Signal(0)
 
-// endSession pushes until the process has ended. The last push of most clients is
-// SIGKILL; for a jail it is put off to some times its due, since a machine can be
-// busy. status is 128 + n for those that died of signal n.
+// endSession does the steps until the process has ended. With a jail it waits longer
+// before SIGKILL, the last step of most clients, since the machine may be busy. status is
+// 128 + n after signal n.
 func endSession(s *session, pushes []endingStep, bare bool) (status int, last syscall.Signal, took time.Duration) {
 	since := time.Now()
 	for _, p := range pushes {
@@ -35,34 +35,34 @@ func endSession(s *session, pushes []endingStep, bare bool) (status int, last sy
 			wait *= 5
 		}
 		select {
-		case <-s.ended:
+		case <-s.exited:
 			return statusAfter(s.cmd.ProcessState), last, time.Since(since)
 		case <-time.After(wait):
 		}
 		last, since = p.sig, time.Now()
-		if p.sig == eof {
+		if p.sig == closeStdin {
 			s.in.Close()
 		} else {
 			s.cmd.Process.Signal(p.sig)
 		}
 		if bare && p.sig == syscall.SIGKILL {
-			// Wait would wait for what else has the server's stderr. Its daemons
-			// are in groups of their own.
+			// Kill the process group, since Wait also waits for other processes that
+			// have its stderr. The daemons are in other groups.
 			syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 		}
 	}
 	select {
-	case <-s.ended:
+	case <-s.exited:
 	case <-time.After(patience):
 		return -1, last, patience
 	}
 	return statusAfter(s.cmd.ProcessState), last, time.Since(since)
 }
 
-// TestClientsEndSessions ends sessions as clients end them. A server that goes by
-// itself has its own status, one that minds nothing that of SIGKILL; both have
-// daemons in sessions of their own, and nothing is left. Only a client that kills
-// at once has to kill. Bare servers leave their daemons behind.
+// TestClientsEndSessions ends sessions as real clients do. An ordinary server ends with
+// its own status; a server that ignores all requests to end is killed. Both have daemons
+// in sessions of their own. With a jail no process is left and only a client that starts
+// with SIGKILL has to kill. Without a jail the daemons stay.
 func TestClientsEndSessions(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -71,11 +71,11 @@ func TestClientsEndSessions(t *testing.T) {
 		ordinary []int // exit statuses
 		only     bool  // only with MCPJAIL_ALL=1
 	}{
-		"TypeScript SDK":         {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, false},
-		"its probe sibling":      {[]endingStep{{0, eof}, {0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{0, 143}, false},
-		"mcp-go":                 {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {3 * s, syscall.SIGKILL}}, []int{0}, true},
-		"Go SDK":                 {[]endingStep{{0, eof}, {5 * s, syscall.SIGTERM}, {5 * s, syscall.SIGKILL}}, []int{0}, true},
-		"VS Code":                {[]endingStep{{0, eof}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, true},
+		"TypeScript SDK":         {[]endingStep{{0, closeStdin}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, false},
+		"its probe sibling":      {[]endingStep{{0, closeStdin}, {0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{0, 143}, false},
+		"mcp-go":                 {[]endingStep{{0, closeStdin}, {2 * s, syscall.SIGTERM}, {3 * s, syscall.SIGKILL}}, []int{0}, true},
+		"Go SDK":                 {[]endingStep{{0, closeStdin}, {5 * s, syscall.SIGTERM}, {5 * s, syscall.SIGKILL}}, []int{0}, true},
+		"VS Code":                {[]endingStep{{0, closeStdin}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, true},
 		"Claude Code":            {[]endingStep{{0, syscall.SIGINT}, {1 * s, syscall.SIGKILL}}, []int{130}, false},
 		"Claude Code in a hurry": {[]endingStep{{0, syscall.SIGKILL}}, []int{137}, false},
 		"a terminal that closes": {[]endingStep{{0, syscall.SIGHUP}, {1 * s, syscall.SIGKILL}}, []int{129}, false},

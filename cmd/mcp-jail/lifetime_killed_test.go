@@ -21,9 +21,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// part is a world in a directory of w: its marker is its own. Temporary files
-// lie in it as well.
-func (w *world) part(t *testing.T, name string) *world {
+// subWorld returns a world in a directory of w, with its own TMPDIR.
+func (w *world) subWorld(t *testing.T, name string) *world {
 	t.Helper()
 	base := filepath.Join(w.base, name)
 	p := &world{base: base, home: filepath.Join(base, "home"), work: filepath.Join(base, "work")}
@@ -35,7 +34,8 @@ func (w *world) part(t *testing.T, name string) *world {
 	return p
 }
 
-// mounts are the processes in whose namespace something of this world is mounted.
+// mounts returns the mountinfo files of processes that have something of this world
+// mounted.
 func (w *world) mounts() (found []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
 	for _, file := range all {
@@ -55,19 +55,19 @@ func (w *world) kill() {
 	}
 }
 
-// remains are processes and mounts.
+// remains returns the processes and mounts of this world.
 func (w *world) remains() []string { return append(w.processes(), w.mounts()...) }
 
-// busySession is a session that is going to be killed.
+// busySession is a session to be killed.
 type busySession struct {
 	cmd      *exec.Cmd
 	in       io.WriteCloser
-	answered chan struct{} // the first time
+	answered chan struct{} // closed at the first response
 	ended    chan struct{}
 }
 
-// startBusy starts a server with a daemon in a session of its own and calls it, with
-// messages that do not fit into memory among them, until it is gone.
+// startBusy starts a server that starts a daemon, and calls it until it is gone. Some of
+// the messages are larger than a pipe.
 func startBusy(cmd *exec.Cmd) (*busySession, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -127,8 +127,8 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 		return []string{program, "daemon", "0", p.base + "/marker"}
 	}
 
-	// What a session that ends in order leaves; while it lasts, it is seen.
-	orderly := w.part(t, "orderly")
+	// The control: an orderly session. Its processes and mounts are found while it lasts.
+	orderly := w.subWorld(t, "orderly")
 	began := time.Now()
 	s := open(t, orderly.jail(append([]string{"--name", "k", "--"}, server(orderly)...)...), nil)
 	start := time.Since(began)
@@ -142,8 +142,8 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	orderly.noneLeft(t)
 	allowed := snapshot(t, orderly.base)
 
-	// Without the jail the daemon stays.
-	bare := w.part(t, "bare")
+	// The control: without a jail the daemon stays.
+	bare := w.subWorld(t, "bare")
 	b, err := startBusy(bare.plain(server(bare)...))
 	must(t, err)
 	<-b.answered
@@ -165,7 +165,7 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	for lane := range 4 {
 		parts := make([]*world, rounds)
 		for i := range parts {
-			parts[i] = w.part(t, fmt.Sprintf("k%d-%d", lane, i))
+			parts[i] = w.subWorld(t, fmt.Sprintf("k%d-%d", lane, i))
 		}
 		random := rand.New(rand.NewPCG(uint64(lane), 1))
 		lanes.Go(func() {
@@ -184,11 +184,11 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 						t.Errorf("%s: no answer", p.base)
 					}
 				}
-				if i%10 > 0 { // or at once
+				if i%10 > 0 { // or kill at once
 					time.Sleep(time.Duration(random.Int64N(int64(span))))
 				}
 				n := 0
-				if i%4 == 3 { // of those that have answered; this is slow
+				if i%4 == 3 { // only sessions that have answered, since this is slow
 					n = len(p.processes())
 				}
 				mu.Lock()

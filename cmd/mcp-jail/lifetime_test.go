@@ -3,73 +3,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// A call that fails for want of a right says so in the result, in the record and
-// on stderr, and the lines that it names work when they are pasted into the file.
-func TestAdvicePasted(t *testing.T) {
-	need(t, "npm")
-	t.Parallel()
-	w := newWorld(t)
-	w.plant(t, w.base, map[string]string{"work/in.txt": "in here", "notes/n.txt": "noted"})
-	config := filepath.Join(w.base, "c.toml")
-	note := filepath.Join(w.base, "notes", "n.txt")
-	text := "version = 1\n\n[servers.files]\ncommand = \"node\"\narguments = [" + strconv.Quote(server(oldFilesystem)) + ", \"/\"]\nworkspace = " + strconv.Quote(w.work) + "\n"
-	must(t, os.WriteFile(config, []byte(text), 0o644))
-
-	s := open(t, w.jail("--config", config, "files"), nil)
-	r := s.tool("read_file", map[string]any{"path": note})
-	var raw struct {
-		Content []struct{ Type, Text string }
-		Meta    map[string][]map[string]any `json:"_meta"`
-	}
-	must(t, json.Unmarshal(r.raw, &raw))
-	if !r.IsError || len(raw.Content) != 2 || !strings.HasPrefix(raw.Content[1].Text, "\n[mcp-jail]") || !strings.Contains(raw.Content[1].Text, filepath.Dir(note)) {
-		t.Fatalf("the failure does not explain itself: %s", r.raw)
-	}
-	if len(raw.Meta) != 0 { // refused reads are not recorded
-		t.Errorf("_meta tells of nothing: %s", r.raw)
-	}
-	if r := s.tool("read_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError || len(r.Meta) != 0 {
-		t.Errorf("the session goes on, and says nothing where nothing is wrong: %s", r.raw)
-	}
-	s.close()
-	if !strings.Contains(s.stderr.String(), filepath.Dir(note)) {
-		t.Errorf("stderr does not name %s: %s", note, &s.stderr)
-	}
-
-	// The lines for the configuration stand in the result itself.
-	_, lines, found := strings.Cut(raw.Content[1].Text, "Lines for the configuration:\n")
-	if !found {
-		t.Fatalf("no lines for the configuration: %s", raw.Content[1].Text)
-	}
-	if grant := lastGrant(t, w, "files"); strings.TrimSpace(grant) != strings.TrimSpace(lines) {
-		t.Errorf("the result says\n%s\nand the record\n%s", lines, grant)
-	}
-	must(t, os.WriteFile(config, []byte(text+"\n"+lines+"\n"), 0o644))
-	w.output(t, "check", config)
-	s = open(t, w.jail("--config", config, "files"), nil)
-	for _, file := range []string{note, filepath.Join(w.work, "in.txt")} {
-		if r := s.tool("read_file", map[string]any{"path": file}); r.IsError {
-			t.Errorf("with\n%s\n%s", lines, r.texts())
-		}
-	}
-	if r := s.tool("write_file", map[string]any{"path": note, "content": "x"}); !r.IsError {
-		t.Error("more was granted than was asked for")
-	}
-	s.close()
-}
-
-// waitForDaemons waits until the daemons of the daemon server are up, beside mcp-jail, the
-// init of the jail and the server: what is looked for later can be found.
+// waitForDaemons waits until both daemons of the daemon server run, so that a later
+// search for them can find something.
 func (s *session) waitForDaemons(w *world) {
 	s.t.Helper()
 	eventually(s.t, "the daemons are up", func() bool {
@@ -83,7 +25,8 @@ func (s *session) waitForDaemons(w *world) {
 	})
 }
 
-// Whatever ends a session, nothing of it stays.
+// TestSignalsEndSession tests that each signal ends mcp-jail and all processes of the
+// session.
 func TestSignalsEndSession(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"", "stubborn"} {
@@ -104,7 +47,8 @@ func TestSignalsEndSession(t *testing.T) {
 	}
 }
 
-// Clients leave when they like.
+// TestClientLeavesEarly tests that nothing is left of a client that goes away at any
+// stage of the handshake.
 func TestClientLeavesEarly(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*world, *session){
@@ -136,7 +80,8 @@ func TestClientLeavesEarly(t *testing.T) {
 	}
 }
 
-// A server that neither reads nor ends is ended, some time after the client left.
+// TestStubbornServerKilled tests that a server which ignores the end of its input and
+// signals is killed after the client left.
 func TestStubbornServerKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +92,8 @@ func TestStubbornServerKilled(t *testing.T) {
 	}
 }
 
-// The exit status of the server is that of mcp-jail, and its orphans go with it.
+// TestExitStatusOfServer tests that mcp-jail exits with the status of the server, and
+// that orphans of the server end, too.
 func TestExitStatusOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoFilesPolled: where the user's processes hold all that epoll may watch for a user,
-// mcp-jail says so, in place of Go's runtime.
+// TestNoFilesPolled tests that mcp-jail reports when the user has no epoll watches left.
+// Without its check Go's runtime would crash.
 func TestNoFilesPolled(t *testing.T) {
 	for _, c := range []struct {
 		args  []string
@@ -34,7 +34,7 @@ func TestNoFilesPolled(t *testing.T) {
 			cmd.Stderr = said
 			done := make(chan error)
 			go func() {
-				runtime.LockOSThread() // for good: the filter goes with the thread
+				runtime.LockOSThread() // never unlocked, so that the filtered thread ends
 				if none {
 					if err := refuseWatches(); err != nil {
 						done <- err
@@ -61,7 +61,7 @@ func TestNoFilesPolled(t *testing.T) {
 	}
 }
 
-// refuseWatches answers epoll_ctl as the kernel does where a user has no watch left.
+// refuseWatches makes epoll_ctl fail with ENOSPC, as for a user without watches.
 func refuseWatches() error {
 	return filterThread([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},

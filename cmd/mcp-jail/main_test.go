@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
-	testkit.Programs(sideEntries).Dispatch()
+	testkit.Programs(extraPrograms).Dispatch()
 	switch os.Getenv(runAsEnv) {
 	case "mcp-jail":
 		main()

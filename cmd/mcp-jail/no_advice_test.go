@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// checkUnchanged runs failures that the jail is not the cause of: what the client is
-// answered is, byte for byte, what it is without a jail. want is what it says.
+// checkUnchanged tests failures that the jail does not cause: they contain want, and the
+// client gets the same bytes as without a jail. The comparison needs MCPJAIL_ALL=1.
 func checkUnchanged(t *testing.T, rows []adviceCase) {
 	t.Helper()
 	t.Parallel()
@@ -36,17 +36,18 @@ func checkUnchanged(t *testing.T, rows []adviceCase) {
 			if !testkit.All() {
 				return
 			}
-			if plain := said(nil); plain != jailed && !c.other {
+			if plain := said(nil); plain != jailed && !c.otherWords {
 				t.Errorf("the jail makes a difference:\n plain  %s\n jailed %s", plain, jailed)
 			}
 		})
 	}
 }
 
-// failsSaying is a program that says something, and fails.
+// failsSaying returns a script that prints words and fails.
 func failsSaying(words string) string { return "cat >&2 <<'EOF'\n" + words + "\nEOF\nexit 1" }
 
-// unreadableFiles is what only its owner could open again, and what may not be executed.
+// unreadableFiles creates a file and a directory without any permission, and a script
+// without an execute bit.
 func unreadableFiles(t *testing.T, w *world) {
 	t.Helper()
 	w.plant(t, w.work, map[string]string{"closed.txt": "x", "shut/": "", "run.sh": "#!/bin/sh\n"})
@@ -54,7 +55,7 @@ func unreadableFiles(t *testing.T, w *world) {
 	must(t, os.Chmod(filepath.Join(w.work, "shut"), 0))
 }
 
-// conflicting is a repository with two branches that cannot be merged.
+// conflicting makes the workspace a repository with two branches that cannot be merged.
 func conflicting(t *testing.T, w *world) {
 	t.Helper()
 	git := repository(t, w, w.work)
@@ -66,6 +67,8 @@ func conflicting(t *testing.T, w *world) {
 	}
 }
 
+// TestOtherFailuresUnchanged tests failures of real programs that only look as if the
+// jail caused them.
 func TestOtherFailuresUnchanged(t *testing.T) {
 	checkUnchanged(t, []adviceCase{
 		{name: "cat of nothing", before: withInput, script: "cat absent.txt", want: "No such file or directory"},
@@ -93,20 +96,20 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 		{name: "sqlite3 no table", needs: []string{"sqlite3"}, argv: []string{"sqlite3", "$W/work/new.db", "select * from absent"}, want: "no such table"},
 		{name: "git conflict", needs: []string{"git"}, before: conflicting, script: "git merge main", want: "CONFLICT (content)"},
 		{name: "git pathspec", needs: []string{"git"}, before: withRepository, script: "git add absent", want: "did not match any files"},
-		{name: "no repository anywhere", needs: []string{"git"}, script: "git status", want: "not a git repository", other: true},
+		{name: "no repository anywhere", needs: []string{"git"}, script: "git status", want: "not a git repository", otherWords: true},
 		{name: "git publickey", needs: []string{"git"}, before: files(map[string]string{"work/ssh": "echo 'git@github.com: Permission denied (publickey).' >&2\nexit 255\n"}), script: "GIT_SSH_COMMAND='sh ./ssh' git ls-remote git@github.com:a/b.git", want: "Permission denied (publickey)"},
-		{name: "a status 403", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: serving(403, "no"), script: "curl -fsS http://localhost:$PORT/x", want: "returned error: 403"},
-		{name: "a status 404", rules: writeRule(".") + localRule, port: serving(404, "no"), argv: python(`import urllib.request; urllib.request.urlopen("http://localhost:$PORT/x")`), want: "HTTP Error 404"},
-		{name: "a status 401 in words", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: serving(401, `{"message":"permission denied for this token"}`), script: "curl -sS http://localhost:$PORT/x >&2; exit 1", want: "permission denied for this token"},
-		{name: "nobody listens", rules: writeRule(".") + localRule, port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: "ConnectionRe", other: true},
+		{name: "a status 403", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(403, "no"), script: "curl -fsS http://localhost:$PORT/x", want: "returned error: 403"},
+		{name: "a status 404", rules: writeRule(".") + localRule, port: servePort(404, "no"), argv: python(`import urllib.request; urllib.request.urlopen("http://localhost:$PORT/x")`), want: "HTTP Error 404"},
+		{name: "a status 401 in words", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(401, `{"message":"permission denied for this token"}`), script: "curl -sS http://localhost:$PORT/x >&2; exit 1", want: "permission denied for this token"},
+		{name: "nobody listens", rules: writeRule(".") + localRule, port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: "ConnectionRe", otherWords: true},
 		{name: "PostgreSQL's permissions", script: failsSaying("ERROR:  permission denied for table accounts"), want: "accounts"},
 		{name: "a remote path", script: failsSaying("Error: 403 Forbidden: you do not have access to /projects/42/members"), want: "403"},
 		{name: "a remote permission", script: failsSaying("rsync: [sender] change_dir \"/srv/data\" failed: Permission denied (13)"), want: "(13)"},
 		{name: "Docker", script: failsSaying("permission denied while trying to connect to the Docker daemon socket at unix:///nowhere/docker.sock: dial unix /nowhere/docker.sock: connect: permission denied"), want: "Docker"},
 		{name: "a path of a service", script: failsSaying("Error: EACCES: permission denied, open '/projects/42/config.yml'"), want: "config.yml"},
 		{name: "a token's rights", script: failsSaying(`{"message":"Resource not accessible by integration","documentation_url":"https://docs.github.com/rest","status":"403"}`), want: "integration"},
-		{name: "the allow-list of the filesystem server", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: reading("home/notes.txt"), want: "Access denied - path outside allowed directories"},
-		{name: "the same, of what is not there", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: reading("work/absent.txt"), want: "ENOENT"},
+		{name: "the allow-list of the filesystem server", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: useRead("home/notes.txt"), want: "Access denied - path outside allowed directories"},
+		{name: "the same, of what is not there", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: useRead("work/absent.txt"), want: "ENOENT"},
 		{name: "the server without such a tool", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: func(_ *testing.T, _ *world, s *session) toolResult {
 			return s.tool("permission_denied", map[string]any{"path": "/etc/shadow"})
 		}, want: "not found"},

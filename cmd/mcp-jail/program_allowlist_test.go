@@ -9,19 +9,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// With a list of commands each program that is started has to stand in it, those
-// that others start too.
+// TestCommands tests that a list of commands has to contain every program, also those
+// that other programs start.
 func TestCommands(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	listed := func(t *testing.T, w *world) recipe { return nodeServer(t, w, "listed") }
-	use := starting("sh", "-c", "git --version")
+	use := useRun("sh", "-c", "git --version")
 	if checkMinimal(t, listed, use); !testkit.All() {
-		checkRemovals(t, listed, use) // one recipe in the short run, too
+		checkRemovals(t, listed, use) // the short run tests one recipe
 	}
 }
 
-// What is called a program is often a script that starts one somewhere else.
+// TestCommandsWrapped tests a list of commands with a wrapper script that starts a
+// program elsewhere.
 func TestCommandsWrapped(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
@@ -30,7 +31,7 @@ func TestCommandsWrapped(t *testing.T) {
 		t.Skip(err)
 	}
 	checkMinimal(t, func(t *testing.T, w *world) recipe {
-		r := documented(t, "wrapped", `"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`)
+		r := readRecipe(t, "wrapped", `"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`)
 		return r
 	}, func(t *testing.T, w *world, s *session) toolResult {
 		return s.tool("browser_navigate", map[string]any{"url": "data:text/html,<title>Listed</title>"})

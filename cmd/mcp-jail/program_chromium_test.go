@@ -15,7 +15,7 @@ import (
 
 const playwright = "@playwright/mcp"
 
-// chromium is the browser: Debian's without a window, or the full one.
+// chromium returns the path of the browser: Debian's headless one, or the full one.
 func chromium() string {
 	for _, name := range []string{"/usr/bin/chromium-headless-shell", "/usr/bin/chromium"} {
 		if _, err := os.Stat(name); err == nil {
@@ -25,20 +25,20 @@ func chromium() string {
 	return ""
 }
 
-// browser is the recipe with the server of testdata/npm and the browser of this
+// browserRecipe returns the recipe for the server of testdata/npm and the browser of this
 // machine.
-func browser(t *testing.T, w *world) recipe {
+func browserRecipe(t *testing.T, w *world) recipe {
 	t.Helper()
 	w.plant(t, w.work, map[string]string{"page.html": "<title>Jailed</title><h1>hello</h1>"})
-	return documented(t, "browser",
+	return readRecipe(t, "browser",
 		`"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`, "/usr/bin/chromium", chromium(), "/home/me/project", w.work)
 }
 
-// A page, its text, and a picture of it in a file of the workspace.
+// TestChromium opens a page, reads its text, and saves a screenshot in the workspace.
 func TestChromium(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
-	checkMinimal(t, browser, func(t *testing.T, w *world, s *session) toolResult {
+	checkMinimal(t, browserRecipe, func(t *testing.T, w *world, s *session) toolResult {
 		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
 		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
 			t.Errorf("the page: %s", r.texts())
@@ -59,8 +59,8 @@ func TestChromium(t *testing.T) {
 	})
 }
 
-// The browser reaches a server in its own jail by the jail's loopback, and none
-// outside. Its own sandbox is what cannot be had.
+// TestChromiumNetwork tests that the browser reaches a server in its own jail by loopback
+// and none outside, and that the browser's own sandbox cannot be used.
 func TestChromiumNetwork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,7 +78,7 @@ createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<t
 	argv := []string{"node", "--import", filepath.Join(w.base, "server", "page.mjs"), module(playwright, "cli.js"), "--headless", "--isolated", "--executable-path", chromium()}
 	bare := append(slices.Clip(argv), "--no-sandbox")
 	control := w.plain(bare...)
-	control.Env = append(slices.Clip(w.env), "TMPDIR="+w.home) // it leaves a directory there
+	control.Env = append(slices.Clip(w.env), "TMPDIR="+w.home) // the browser leaves a directory in it
 	plain := open(t, control, nil)
 	if r := visit(plain, host.URL); r.IsError || !strings.Contains(r.texts(), "Title: Host") {
 		t.Errorf("outside of a jail: %s", r.texts())

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// repository makes a repository with one commit, outside of every jail, and
-// returns what runs git in it.
+// repository makes a repository with one commit, outside any jail, and returns a function
+// that runs git in it.
 func repository(t *testing.T, w *world, dir string) (git func(args ...string)) {
 	t.Helper()
 	git = func(args ...string) {
@@ -31,6 +31,8 @@ func repository(t *testing.T, w *world, dir string) (git func(args ...string)) {
 	return git
 }
 
+// TestGit tests the usual git commands under the default policy, and that the server
+// cannot change hooks and configuration.
 func TestGit(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
@@ -40,7 +42,7 @@ func TestGit(t *testing.T) {
 	git := repository(t, w, w.work)
 	config := read(t, filepath.Join(w.work, ".git", "config"))
 
-	s := shell(t, w)
+	s := nodeSession(t, w)
 	s.mustRun("sh", "-c", "echo b >b.txt && echo more >>a.txt")
 	if got := s.mustRun("git", "status", "--short"); !strings.Contains(got, " M a.txt\n?? b.txt\n") {
 		t.Errorf("status: %q", got)
@@ -84,8 +86,8 @@ func TestGit(t *testing.T) {
 	git("fsck", "--strict")
 }
 
-// A worktree keeps what it is about in the repository that it belongs to: two
-// grants, and hooks and configuration stay out of reach in both.
+// TestGitWorktree tests the recipe of a worktree, whose state is in its main repository.
+// It needs two grants. Hooks and configuration stay protected in both.
 func TestGitWorktree(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
@@ -95,7 +97,7 @@ func TestGitWorktree(t *testing.T) {
 		git("worktree", "add", "-q", w.work, "-b", "feature")
 		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	checkMinimal(t, worktree, starting("sh", "-ec", `
+	checkMinimal(t, worktree, useRun("sh", "-ec", `
 		git status --short
 		echo more >>a.txt
 		echo b >b.txt
@@ -133,8 +135,8 @@ func TestGitWorktree(t *testing.T) {
 
 const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
 
-// Hooks run in the jail where a rule lets them be executed, and without one git
-// cannot commit. With it or without, they cannot be written.
+// TestGitHooks tests that hooks run in the jail if a rule lets the server execute them,
+// that git cannot commit without such a rule, and that the server can never write them.
 func TestGitHooks(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
@@ -143,7 +145,7 @@ func TestGitHooks(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook), 0o755))
 		return nodeServer(t, w, "hooks")
 	}
-	checkMinimal(t, hooks, starting("sh", "-c", `
+	checkMinimal(t, hooks, useRun("sh", "-c", `
 		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
 		echo "$out"
 		exit 1
@@ -155,7 +157,7 @@ func TestGitHooks(t *testing.T) {
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
 		s.mustFail("", "mv", ".git/hooks", ".git/h")
-		s.mustRun("touch", "stop") // a hook that fails keeps the commit from being made
+		s.mustRun("touch", "stop") // makes the hook fail, and so the commit
 		s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
 		return toolResult{}
 	})
@@ -164,8 +166,8 @@ func TestGitHooks(t *testing.T) {
 	}
 }
 
-// A server that was given a part of a repository is told so, and what is proposed lets
-// git find it.
+// TestGitBelowRepository tests that a server which was granted a part of a repository
+// gets advice with which git finds the repository.
 func TestGitBelowRepository(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
@@ -193,7 +195,7 @@ func TestGitBelowRepository(t *testing.T) {
 	rules := func(path string) string {
 		return "version = 1\n[servers.below]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\nworkspace = \"" + sub + "\"\n[[servers.below.access.fs]]\npath = \"" + path + "\"\nread = true\n"
 	}
-	use := starting("git", "status", "--short")
+	use := useRun("git", "status", "--short")
 	if got := w.attempt(t, "below", rules("."), use); !got.IsError {
 		t.Errorf("it works as it is: %s", got.texts())
 	}
@@ -206,7 +208,8 @@ func TestGitBelowRepository(t *testing.T) {
 	}
 }
 
-// git replaces its configuration by a rename, which a rule for that file allows.
+// TestGitConfig tests that git can replace its configuration by a rename if a rule names
+// that file.
 func TestGitConfig(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
@@ -214,30 +217,30 @@ func TestGitConfig(t *testing.T) {
 		repository(t, w, w.work)
 		return nodeServer(t, w, "settings")
 	}
-	checkMinimal(t, settings, starting("sh", "-ec", `
+	checkMinimal(t, settings, useRun("sh", "-ec", `
 		git config user.name Somebody
 		git remote add origin /nowhere
 		git config --unset user.email
 		test "$(git config user.name)" = Somebody
 	`), ".")
-	// What the host's git obeys is never proposed.
+	// The diagnosis never proposes write access to files that the host's git obeys.
 	w := newWorld(t)
 	r := settings(t, w)
-	got := w.attempt(t, r.name, r.config(r.access[0]), starting("git", "config", "user.name", "Somebody"))
+	got := w.attempt(t, r.name, r.config(r.access[0]), useRun("git", "config", "user.name", "Somebody"))
 	if d := w.why(t, r.name); !got.IsError || len(d.Grant) > 0 || !strings.Contains(d.Fix, "no line is proposed for it") || !strings.Contains(d.Cause, ".git/config") {
 		t.Errorf("%s\n%+v", got.texts(), d)
 	}
 }
 
-// A new repository could be one with hooks of the server's own, and a worktree's
-// .git may point anywhere: the host's git would believe both. In the private HOME
-// and in /tmp nobody does.
+// TestGitNewRepository tests that the server cannot create a repository in the workspace,
+// where the host's git would run its hooks, or a worktree whose .git points elsewhere. In
+// the private HOME and in /tmp it can.
 func TestGitNewRepository(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	w := newWorld(t)
 	repository(t, w, w.work)
-	s := shell(t, w)
+	s := nodeSession(t, w)
 	const outside = "create it outside of the jail"
 	s.mustFail(outside, "git", "init", "new")
 	s.mustFail(outside, "git", "clone", "-q", ".", "cloned")

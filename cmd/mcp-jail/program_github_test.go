@@ -23,17 +23,18 @@ const (
 	githubToken = "GITHUB_PERSONAL_ACCESS_TOKEN"
 )
 
-// githubRecipe is that of docs/programs.md.
+// githubRecipe returns the recipe of docs/programs.md.
 func githubRecipe(t *testing.T) recipe {
 	t.Helper()
-	return documented(t, "github", `"npx"`, `"node"`, `"-y", "`+github+`"`, `"`+server(github)+`"`)
+	return readRecipe(t, "github", `"npx"`, `"node"`, `"-y", "`+github+`"`, `"`+server(github)+`"`)
 }
 
-// newToken is made up as the test runs: the test binary may be mcp-jail, and hold what
-// is written here.
+// newToken returns a random token. A constant would be in the test binary, which may be
+// mcp-jail, and so in the searched memory.
 func newToken() string { return "ghp_" + rand.Text() + rand.Text()[:10] }
 
-// newGithub is a world with a token in its environment, and an internet that knows it.
+// newGithub returns a world with a token in its environment, and an internet that accepts
+// it.
 func newGithub(t *testing.T) (w *world, net *internet, token string, r recipe) {
 	t.Helper()
 	w, token = newWorld(t), newToken()
@@ -42,34 +43,34 @@ func newGithub(t *testing.T) (w *world, net *internet, token string, r recipe) {
 	return w, net, token, githubRecipe(t)
 }
 
-// commits asks api.github.com for something that takes the token.
+// commits sends api.github.com a request that needs the token.
 func commits(s *session) toolResult {
 	return s.tool("list_commits", map[string]any{"owner": "a", "repo": "b"})
 }
 
-// The server works with one host granted and a token that it never had: what it has
-// is a placeholder, wherever one looks in the memory of its jail.
+// TestGithubSecret tests that the server works with one granted host and without the
+// token: the memory of its jail has only the placeholder.
 func TestGithubSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w, net, token, r := newGithub(t)
 	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
 		got := commits(s)
-		if n := inJail(t, w, token); n != 0 {
+		if n := countInJail(t, w, token); n != 0 {
 			t.Errorf("the token is in the memory of the jail, %d times", n)
 		}
-		if n := inJail(t, w, policy.Placeholder(githubToken)); n == 0 {
+		if n := countInJail(t, w, policy.Placeholder(githubToken)); n == 0 {
 			t.Errorf("not even the placeholder was found in the memory of the jail")
 		}
 		if s.cmd.Process != nil {
-			unshown(t, w, s, token)
+			checkNotShown(t, w, s, token)
 		}
 		return got
 	})
 	if got.IsError || !strings.Contains(got.texts(), "a commit") {
 		t.Errorf("%s", got.raw)
 	}
-	if told := net.told(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
+	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
 	}
 	if record := w.output(t, "why", "--format", "json", r.name); strings.Contains(record, token) {
@@ -77,7 +78,8 @@ func TestGithubSecret(t *testing.T) {
 	}
 }
 
-// The control: a token that is granted is found.
+// TestGithubVariable is the control: a token that is granted as a variable is found in
+// memory.
 func TestGithubVariable(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -90,17 +92,18 @@ func TestGithubVariable(t *testing.T) {
 	}
 	got := w.attempt(t, r.name, r.config(plain), func(t *testing.T, w *world, s *session) toolResult {
 		got := commits(s)
-		if inJail(t, w, token) == 0 {
+		if countInJail(t, w, token) == 0 {
 			t.Error("the token was not found in the memory of the jail: the search finds nothing")
 		}
 		return got
 	})
-	if got.IsError || !strings.Contains(net.told(t), "Bearer "+token) {
-		t.Errorf("%s, told %q", got.raw, net.told(t))
+	if got.IsError || !strings.Contains(net.requests(t), "Bearer "+token) {
+		t.Errorf("%s, told %q", got.raw, net.requests(t))
 	}
 }
 
-// Without its rule the server reaches nothing, and what is proposed is that rule.
+// TestGithubRefused tests that the server reaches nothing without its rule, and that the
+// diagnosis proposes this rule.
 func TestGithubRefused(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -122,17 +125,17 @@ func TestGithubRefused(t *testing.T) {
 			if got := commits(s); got.IsError {
 				t.Errorf("reading: %s", got.raw)
 			}
-			before := net.told(t)
+			before := net.requests(t)
 			got := s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"})
-			if told := net.told(t); told != before {
+			if told := net.requests(t); told != before {
 				t.Errorf("the host was told %q", told)
 			}
 			return got
 		})
 }
 
-// unshown looks for a secret where this session shows something.
-func unshown(t *testing.T, w *world, s *session, secret string) {
+// checkNotShown tests that stderr and the arguments of processes do not contain a secret.
+func checkNotShown(t *testing.T, w *world, s *session, secret string) {
 	t.Helper()
 	if strings.Contains(s.stderr.String(), secret) {
 		t.Errorf("stderr: %s", s.stderr.String())
@@ -149,9 +152,9 @@ func unshown(t *testing.T, w *world, s *session, secret string) {
 	}
 }
 
-// inJail counts where the memory of the processes of a world's jails holds a text, in
-// one of the forms that a program could keep it in.
-func inJail(t *testing.T, w *world, text string) (n int) {
+// countInJail counts a text in the memory of the processes in the jails of a world, in
+// the encodings in which a program could keep it.
+func countInJail(t *testing.T, w *world, text string) (n int) {
 	t.Helper()
 	space := func(dir string) string {
 		ns, _ := os.Readlink(filepath.Join(dir, "ns", "pid"))
@@ -163,13 +166,13 @@ func inJail(t *testing.T, w *world, text string) (n int) {
 		jails[space(filepath.Join("/proc", pid))] = true
 	}
 	delete(jails, space("/proc/self"))
-	delete(jails, "") // it has ended
+	delete(jails, "") // of processes that have ended
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	searched := 0
 	for _, dir := range all {
 		if jails[space(dir)] {
 			searched++
-			if k := inMemory(t, filepath.Base(dir), text); k > 0 {
+			if k := countInMemory(t, filepath.Base(dir), text); k > 0 {
 				argv, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 				t.Logf("%d times in %q", k, argv)
 				n += k
@@ -182,8 +185,8 @@ func inJail(t *testing.T, w *world, text string) (n int) {
 	return n
 }
 
-// inMemory counts a text in what a process can read of its memory.
-func inMemory(t *testing.T, pid, text string) (n int) {
+// countInMemory counts a text in the readable memory of a process.
+func countInMemory(t *testing.T, pid, text string) (n int) {
 	t.Helper()
 	wide := binary.LittleEndian.AppendUint16(nil, 0)[:0]
 	for _, c := range utf16.Encode([]rune(text)) {
@@ -204,14 +207,14 @@ func inMemory(t *testing.T, pid, text string) (n int) {
 		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil || rights[0] != 'r' {
 			continue
 		}
-		for at := from; at < to; at += int64(len(buf) - 256) { // what lies across an end is in the next piece
+		for at := from; at < to; at += int64(len(buf) - 256) { // pieces overlap, so that no text is cut
 			got, err := memory.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
 			read += int64(got)
 			for _, form := range forms {
 				n += strings.Count(string(buf[:got]), form)
 			}
 			if err != nil && err != io.EOF {
-				break // a page of a file that is gone, or of the kernel's
+				break // the page cannot be read
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestGoBinary(t *testing.T) {
 	w.env = append(w.env, runAsEnv+"=go-server", "TEST_WORK="+w.work)
 	self, err := os.Executable()
 	must(t, err)
-	r := documented(t, "binary", `command = "/home/me/bin/server"`,
+	r := readRecipe(t, "binary", `command = "/home/me/bin/server"`,
 		fmt.Sprintf("command = %q\nvariables = [%q, \"TEST_WORK\"]", self, runAsEnv))
 	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult { return s.tool("probe", nil) })
 	if got.IsError || got.texts() != "child loopback true\n" {

@@ -17,7 +17,7 @@ import java.util.stream.*;
 
 public class Main {
 	public static void main(String[] args) throws Exception {
-		long sum = 0; // long enough for the compiler to compile it
+		long sum = 0; // long enough to be compiled
 		for (int i = 0; i < 50_000_000; i++) sum += i % 7;
 		List<Future<Long>> parts = new ArrayList<>();
 		ExecutorService pool = Executors.newFixedThreadPool(8);
@@ -37,8 +37,8 @@ public class Main {
 }
 `
 
-// A Java virtual machine compiles while it runs, keeps a file in /tmp for its
-// tools, and starts dozens of threads.
+// TestJava tests a Java virtual machine, which compiles at run time, keeps a file in /tmp
+// for its tools, and starts dozens of threads.
 func TestJava(t *testing.T) {
 	need(t, "node", "javac")
 	t.Parallel()
@@ -56,12 +56,12 @@ func TestJava(t *testing.T) {
 	})
 
 	w := newWorld(t)
-	s := shell(t, w)
+	s := nodeSession(t, w)
 	w.plant(t, w.work, map[string]string{"Main.java": javaProgram, "in.txt": "read"})
 	s.mustRun("javac", "Main.java")
 	s.mustRun("sh", "-c", "java Main in.txt && ls -d /tmp/hsperfdata_*")
-	// ZGC keeps its heap in a file without a name, which is as large as the heap may
-	// become: a quarter of the machine unless it is told.
+	// ZGC keeps its heap in a memfd of the maximum size of the heap, by default a quarter of
+	// the machine.
 	s.mustRun("java", "-XX:+UseZGC", "-Xmx512m", "Main", "in.txt")
 	s.mustFail("File too large", "java", "-XX:+UseZGC", "-Xmx2g", "Main", "in.txt")
 	s.close()

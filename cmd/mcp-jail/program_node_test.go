@@ -7,6 +7,8 @@ import (
 	"testing"
 )
 
+// TestNode tests what programs use of node: threads, processes, watchers, sockets,
+// WebAssembly.
 func TestNode(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
@@ -25,7 +27,7 @@ if (cluster.isPrimary) {
 	http.createServer((q, r) => r.end("ok")).listen(18080, "127.0.0.1");
 }
 `})
-	s := shell(t, w)
+	s := nodeSession(t, w)
 	for name, script := range map[string]string{
 		"worker threads": `
 			const { Worker } = require("worker_threads");

@@ -19,9 +19,9 @@ import (
 	"testing"
 )
 
-// registryFiles are what a registry at url answers: two packages, one of which
-// needs the other, has an install script, and brings directories along whose names
-// are protected elsewhere. The keys are paths.
+// registryFiles returns the files of an npm registry at url, by path. It has two
+// packages. One needs the other, has an install script, and has directories with
+// protected names.
 func registryFiles(t *testing.T, url string) map[string]string {
 	t.Helper()
 	exec, err := os.ReadFile(filepath.Join("testdata", "real", "exec.mjs"))
@@ -80,7 +80,7 @@ func registry(t *testing.T) *httptest.Server {
 	return s
 }
 
-// registryInside is the exec server with a registry beside it, on the loopback of
+// registryInside returns an exec server that also serves the packages, on the loopback of
 // its own jail.
 func registryInside(t *testing.T, w *world) (program, url string) {
 	t.Helper()
@@ -103,16 +103,16 @@ await import("./exec.mjs");
 	return filepath.Join(w.base, "server", "registry.mjs"), url
 }
 
-// npmServer is a recipe whose server is that one.
+// npmServer returns the recipe for that server.
 func npmServer(t *testing.T, w *world) (recipe, string) {
 	t.Helper()
 	program, url := registryInside(t, w)
-	return documented(t, "packages", `command = "node-server"`, "command = \"node\"\narguments = [\""+program+"\"]"), url
+	return readRecipe(t, "packages", `command = "node-server"`, "command = \"node\"\narguments = [\""+program+"\"]"), url
 }
 
-// npm installs into the workspace, with scripts, and what it installed can be
-// started. The packages bring .vscode and the like along, which nobody outside
-// looks at below node_modules.
+// TestNpmInstall tests that npm installs packages with scripts into the workspace, and
+// that their programs run. The packages have .vscode and similar directories, which are
+// not protected below node_modules.
 func TestNpmInstall(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestNpmInstall(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0","scripts":{"use":"jail-fixture </dev/null"}}`})
 		return r
 	}
-	checkMinimal(t, packages, starting("sh", "-ec", `
+	checkMinimal(t, packages, useRun("sh", "-ec", `
 		export npm_config_registry=http://127.0.0.1:4873 npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
 		npm install jail-fixture 2>&1
 		test "$(cat node_modules/jail-fixture/installed)" = "by a script"
@@ -130,11 +130,11 @@ func TestNpmInstall(t *testing.T) {
 		npm run use 2>&1
 	`), "node_modules/")
 
-	// The next session finds those names and installs anew all the same.
+	// A later session finds the protected names and can still install.
 	w := newWorld(t)
 	r := packages(t, w)
 	for range 2 {
-		if got := w.attempt(t, r.name, r.config(r.access...), starting("sh", "-ec", `
+		if got := w.attempt(t, r.name, r.config(r.access...), useRun("sh", "-ec", `
 			npm install --registry http://127.0.0.1:4873 --no-audit --no-fund jail-fixture 2>&1
 			npm ci --registry http://127.0.0.1:4873 --no-audit --no-fund 2>&1
 			ls -d node_modules/jail-fixture/.vscode node_modules/jail-fixture/.github/workflows node_modules/jail-fixture/.envrc
@@ -144,8 +144,8 @@ func TestNpmInstall(t *testing.T) {
 	}
 }
 
-// npx downloads, unpacks and starts a package, and starts it again: all of it in
-// the private HOME, where a cache keeps times and renames what it has written.
+// TestNpxCold tests that npx downloads and starts a package twice with a cache in the
+// private HOME.
 func TestNpxCold(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -167,7 +167,8 @@ func TestNpxCold(t *testing.T) {
 	}
 }
 
-// A package in the cache of the server's private HOME starts without a network.
+// TestNpxCached tests that a package in the cache of the private HOME starts without a
+// network.
 func TestNpxCached(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -190,7 +191,7 @@ func TestNpxCached(t *testing.T) {
 	}
 	w.plant(t, home, map[string]string{".npmrc": "registry=" + registry(t).URL + "/\nupdate-notifier=false\n"})
 
-	// The control, and what fills the cache: outside of the jail, with its HOME.
+	// The control fills the cache: npx outside a jail, with the private HOME.
 	fill := w.plain(argv...)
 	fill.Env = append(fill.Env[:len(fill.Env):len(fill.Env)], "HOME="+home)
 	s := open(t, fill, nil)
@@ -211,8 +212,8 @@ func TestNpxCached(t *testing.T) {
 	}
 }
 
-// A package that the workspace has installed. The workspace has to be granted
-// with execute: its programs are no part of the baseline.
+// TestNpxInstalled starts a package that is installed in the workspace. The workspace
+// needs a rule with execute, since its programs are not in the baseline.
 func TestNpxInstalled(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -240,7 +241,8 @@ execute = true
 	}
 }
 
-// Without a network and a cache npx would be silent for a minute.
+// TestNpxAbsent tests the diagnosis of npx without a network and a cache, where npx
+// itself would print nothing for a minute.
 func TestNpxAbsent(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 
 const databases = "@modelcontextprotocol/server-postgres"
 
-// postgresBin is where Debian keeps the programs of a PostgreSQL server, which
-// are in nobody's PATH.
+// postgresBin returns the directory of Debian's PostgreSQL server programs, which are not
+// in PATH.
 func postgresBin() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Sort(found)
@@ -28,9 +28,9 @@ func postgresBin() string {
 	return found[len(found)-1]
 }
 
-// postgres starts a PostgreSQL outside of every jail, on a UNIX socket and, without
-// more settings, nowhere else, and returns the directory of the socket. PostgreSQL
-// refuses to be root.
+// postgres starts PostgreSQL outside any jail and returns the directory of its UNIX
+// socket. It listens only there, unless settings say otherwise. As root it runs as
+// nobody, since PostgreSQL refuses to run as root.
 func postgres(t *testing.T, w *world, settings ...string) string {
 	t.Helper()
 	need(t, "postgres")
@@ -74,8 +74,7 @@ func postgres(t *testing.T, w *world, settings ...string) string {
 	return sock
 }
 
-// The socket is all that a client needs, and a rule for it all that grants it:
-// the server behind it is outside of the jail.
+// TestPostgres tests that a rule for the socket is all that a client needs.
 func TestPostgres(t *testing.T) {
 	need(t, "npm", "postgres")
 	t.Parallel()
@@ -85,7 +84,7 @@ func TestPostgres(t *testing.T) {
 		t.Fatalf("outside of a jail: %v: %s", err, out)
 	}
 	database := func(t *testing.T, w *world) recipe {
-		return documented(t, "database",
+		return readRecipe(t, "database",
 			`"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
 			"/notes?", "/postgres?", "host=/run/postgresql&user=me", "host="+sock+"&user=jail", "/run/postgresql", sock)
 	}
@@ -116,11 +115,12 @@ func TestPostgres(t *testing.T) {
 			r := database(t, w)
 			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"
 			return r
-		}, starting("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres"))
+		}, useRun("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres"))
 	})
 }
 
-// By TCP one port of the host's loopback is granted, and no other.
+// TestPostgresTCP tests that one port of the host's loopback can be granted, and no other
+// is reachable.
 func TestPostgresTCP(t *testing.T) {
 	need(t, "npm", "postgres")
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestPostgresTCP(t *testing.T) {
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	must(t, l.Close())
 	postgres(t, home, "-c", "listen_addresses=127.0.0.1", "-p", port)
-	r := documented(t, "remote", `"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
+	r := readRecipe(t, "remote", `"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
 		"me@localhost:5432/notes", "jail@localhost:"+port+"/postgres", "port = 5432", "port = "+port)
 	query := func(_ *testing.T, _ *world, s *session) toolResult {
 		return s.tool("query", map[string]any{"sql": "select 6*7 as answer"})

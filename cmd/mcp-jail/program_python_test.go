@@ -32,6 +32,8 @@ func pythons(t *testing.T) []string {
 	return list
 }
 
+// TestPython tests what programs use of Python, and virtual environments inside and
+// outside the workspace.
 func TestPython(t *testing.T) {
 	t.Parallel()
 	for _, python := range pythons(t) {
@@ -116,7 +118,7 @@ if __name__ == "__main__":
 					t.Errorf("multiprocessing, %s: %q", method, got)
 				}
 			}
-			// An environment made inside of the jail, in the workspace.
+			// A virtual environment that was made in the jail, in the workspace.
 			s.mustRun("python", "-m", "venv", "--without-pip", "env")
 			if got := strings.TrimSpace(s.mustRun("python", "-c", `
 import subprocess
@@ -128,7 +130,7 @@ print(r.stdout or r.stderr)`)); got != "True" {
 				t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
 			}
 
-			// A server that an environment outside of the workspace runs.
+			// A server in a virtual environment outside the workspace.
 			venv := filepath.Join(w.base, "venv")
 			if out, err := w.plain(python, "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
 				t.Fatalf("venv: %v: %s", err, out)
@@ -147,8 +149,7 @@ print(r.stdout or r.stderr)`)); got != "True" {
 	}
 }
 
-// wheel makes a package of Python with a program and a shared library in it, as
-// pip installs it from a file.
+// wheel makes a Python package with a program and a shared library, as a file for pip.
 func wheel(t *testing.T, dir string) string {
 	t.Helper()
 	native, err := filepath.Glob("/usr/lib/*/libm.so.6")
@@ -185,7 +186,7 @@ func wheel(t *testing.T, dir string) string {
 	return file
 }
 
-// withPip is a Python that has pip.
+// withPip returns an interpreter that has pip.
 func withPip(t *testing.T) string {
 	t.Helper()
 	list := pythons(t)
@@ -196,16 +197,17 @@ func withPip(t *testing.T) string {
 	return list[i]
 }
 
-// An environment made in the jail, into which pip installs: a shared library of a
-// package is mapped without more, its programs take a rule with execute.
+// TestPythonWheel installs a package with pip in a virtual environment in the jail.
+// Mapping its shared library needs no further right; its programs need a rule with
+// execute.
 func TestPythonWheel(t *testing.T) {
 	python := withPip(t)
 	t.Parallel()
 	wheels := func(t *testing.T, w *world) recipe {
 		wheel(t, w.work)
-		return documented(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
+		return readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
 	}
-	checkMinimal(t, wheels, starting("python", "-c", `
+	checkMinimal(t, wheels, useRun("python", "-c", `
 import os, sys
 os.execvp("sh", ["sh", "-ec", """
 	"$0" -m venv --without-pip .venv

@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
+// TestShell tests shells and coreutils under the default policy.
 func TestShell(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
 	w := newWorld(t)
 	w.plant(t, w.work, map[string]string{"words.txt": "b\na\nb\n"})
-	s := shell(t, w)
+	s := nodeSession(t, w)
 	for script, want := range map[string]string{
 		`sort words.txt | uniq -c | sort -rn | head -1 | tr -s ' '`: " 2 b\n\n",
 		`(echo sub; (echo subsub) & wait) | cat`:                    "sub\nsubsub\n\n",

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A database takes its directory: what SQLite writes stands beside it.
+// TestSQLite tests that a database needs a rule for its directory, where SQLite writes
+// other files.
 func TestSQLite(t *testing.T) {
 	need(t, "node", "sqlite3")
 	t.Parallel()
@@ -16,7 +17,7 @@ func TestSQLite(t *testing.T) {
 		return nodeServer(t, w, "sqlite")
 	}
 	checkMinimal(t, database, func(t *testing.T, w *world, s *session) toolResult {
-		return starting("sqlite3", "-bail", filepath.Join(w.work, "data", "app.db"), `
+		return useRun("sqlite3", "-bail", filepath.Join(w.work, "data", "app.db"), `
 		pragma journal_mode = wal;
 		create table if not exists t (x);
 		insert into t values (1);

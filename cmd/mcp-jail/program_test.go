@@ -17,14 +17,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// shell starts a session with the exec server of node, in the default policy.
-func shell(t *testing.T, w *world, flags ...string) *session {
+// nodeSession opens a session with the exec server in node, under the default policy.
+func nodeSession(t *testing.T, w *world, flags ...string) *session {
 	t.Helper()
 	args := append(flags, "--", "node", w.fixture(t, "exec.mjs"))
 	return open(t, w.jail(args...), nil)
 }
 
-// hostPort is a port that the host listens at.
+// hostPort returns a port on which the host listens.
 func hostPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,8 +33,7 @@ func hostPort(t *testing.T) string {
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }
 
-// recipe is a configuration that docs/programs.md gives for a program: what
-// stands there is what these tests run.
+// recipe is a configuration of docs/programs.md. The tests run what the page shows.
 type recipe struct {
 	name   string
 	head   string   // the server's own table
@@ -42,9 +41,9 @@ type recipe struct {
 	rest   []string // its other tables
 }
 
-// documented reads the recipe of a server. swaps are pairs: what the page says
-// for a reader's machine, and what it is on this one.
-func documented(t *testing.T, name string, swaps ...string) recipe {
+// readRecipe reads the recipe of a server. swaps are pairs of a text on the page and its
+// replacement on this machine.
+func readRecipe(t *testing.T, name string, swaps ...string) recipe {
 	t.Helper()
 	r := recipe{name: name}
 	page := read(t, filepath.Join("..", "..", "docs", "programs.md"))
@@ -75,23 +74,22 @@ func documented(t *testing.T, name string, swaps ...string) recipe {
 	return r
 }
 
-// config is the recipe as a file, with these rules in place of its own.
+// config returns the recipe as a file, with these rules instead of its own.
 func (r recipe) config(rules ...string) string {
 	return "version = 1\n" + r.head + "[servers." + r.name + ".access]\n" + strings.Join(rules, "") + strings.Join(r.rest, "")
 }
 
-// nodeServer is a recipe whose server is the exec server.
+// nodeServer returns a recipe with the exec server in node as its server.
 func nodeServer(t *testing.T, w *world, name string, swaps ...string) recipe {
 	t.Helper()
-	return documented(t, name, append(swaps, `command = "node-server"`, fmt.Sprintf("command = \"node\"\narguments = [%q]", w.fixture(t, "exec.mjs")))...)
+	return readRecipe(t, name, append(swaps, `command = "node-server"`, fmt.Sprintf("command = \"node\"\narguments = [%q]", w.fixture(t, "exec.mjs")))...)
 }
 
-// use is one thing that is done with a program. The result tells whether it
-// worked.
+// use is one use of a program. The result says whether it worked.
 type use func(t *testing.T, w *world, s *session) toolResult
 
-// attempt starts the server as a configuration says and uses it. A start that
-// fails is a use that failed.
+// attempt starts the server with a configuration and uses it. A failed start counts as a
+// failed use.
 func (w *world) attempt(t *testing.T, server, config string, use use) toolResult {
 	t.Helper()
 	file := filepath.Join(w.base, "c.toml")
@@ -109,8 +107,8 @@ func (w *world) attempt(t *testing.T, server, config string, use use) toolResult
 	return r
 }
 
-// starting is a use: a program that the exec servers start.
-func starting(argv ...string) use {
+// useRun returns a use that runs a program with an exec server.
+func useRun(argv ...string) use {
 	return func(_ *testing.T, _ *world, s *session) toolResult {
 		return s.tool("run", map[string]any{"argv": argv})
 	}
@@ -153,16 +151,16 @@ func checkRemovals(t *testing.T, recipe func(*testing.T, *world) recipe, use use
 	}
 }
 
-// weakerRule is a rule from which something was taken away.
+// weakerRule is a rule without one of its rights.
 type weakerRule struct {
 	target string // of the rule
 	right  string // what it lacks; "" when it is gone as a whole
 	rule   string
 }
 
-// weakerRules are the ways to take something away from a rule.
+// weakerRules returns every way to take a right from a rule, or to remove the rule.
 func weakerRules(rule string) []weakerRule {
-	target := named(rule)[0]
+	target := ruleTargets(rule)[0]
 	ways := []weakerRule{{target: target}}
 	rights := regexp.MustCompile(`(?m)^\w+ = true\n`).FindAllString(rule, -1)
 	for _, right := range rights {
@@ -173,10 +171,10 @@ func weakerRules(rule string) []weakerRule {
 	return ways
 }
 
-// checkRepair shows that a recipe is too little without something of its rule i, and
-// pastes what the diagnoses propose until the program works. A rule may need more
-// than one: programs fail at one thing at a time. Each attempt has a world of its
-// own, since what has failed may have left something behind.
+// checkRepair tests that a program fails without a part of rule i of its recipe, and
+// pastes proposals until it works. One removal may take several proposals, since programs
+// fail at one thing at a time. Each attempt has a new world, since a failed one may have
+// left files.
 func checkRepair(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int, use use) {
 	t.Helper()
 	const here = "/WORLD/"
@@ -206,7 +204,7 @@ func checkRepair(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int,
 		}
 		grant := lastGrant(t, w, r.name)
 		t.Logf("proposed:\n%s", grant)
-		for _, name := range named(grant) {
+		for _, name := range ruleTargets(grant) {
 			if !policy.Within(w.inWork(name), w.inWork(way.target)) {
 				t.Errorf("%s was taken away, and %s is proposed", way.target, name)
 			}
@@ -218,15 +216,15 @@ func checkRepair(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int,
 
 var grantee = regexp.MustCompile(`(?m)(?:path|name|host) = "(.*)"$|commands\.(.*)\]`)
 
-// named are the paths, variables, hosts and programs that rules are about.
-func named(rules string) (names []string) {
+// ruleTargets returns the paths, variables, hosts and programs that rules name.
+func ruleTargets(rules string) (names []string) {
 	for _, m := range grantee.FindAllStringSubmatch(rules, -1) {
 		names = append(names, strings.Trim(m[1]+m[2], `"`))
 	}
 	return names
 }
 
-// inWork is the absolute path that a rule means.
+// inWork returns the absolute path of a path in a rule.
 func (w *world) inWork(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -234,13 +232,13 @@ func (w *world) inWork(path string) string {
 	return filepath.Join(w.work, path)
 }
 
-// diagnosis is what tests look at in one.
+// diagnosis is the part of a diagnosis that tests look at.
 type diagnosis struct {
 	Stage, Attribution, Cause, Fix string
 	Grant                          []string
 }
 
-// why is the last diagnosis of the last session of a server.
+// why returns the last diagnosis of the last session of a server.
 func (w *world) why(t *testing.T, server string) (d diagnosis) {
 	t.Helper()
 	var record struct{ Diagnoses []diagnosis }
@@ -250,4 +248,14 @@ func (w *world) why(t *testing.T, server string) (d diagnosis) {
 	}
 	t.Fatalf("no diagnosis of %s", server)
 	return d
+}
+
+// lastGrant returns the lines that `why` proposes for the last failure of a server.
+func lastGrant(t *testing.T, w *world, server string) string {
+	t.Helper()
+	d := w.why(t, server)
+	if len(d.Grant) == 0 {
+		t.Fatalf("no line that would grant it: %+v", d)
+	}
+	return strings.Join(d.Grant, "\n") + "\n"
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// watcher ends when it has seen what the test writes.
+// watcher exits when it has seen the files that the test writes.
 const watcher = `
 const fs = require("fs"), path = require("path"), dir = process.argv[1];
 fs.readdirSync(dir);
@@ -25,7 +25,8 @@ fs.watch(dir, { recursive: true }, (what, name) => {
 });
 `
 
-// A watcher in the jail needs to read, and sees what the host changes.
+// TestWatch tests that a file watcher in the jail needs only read access, and sees
+// changes by the host.
 func TestWatch(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
@@ -34,7 +35,7 @@ func TestWatch(t *testing.T) {
 		return nodeServer(t, w, "watch")
 	}, func(t *testing.T, w *world, s *session) toolResult {
 		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() { // until it is seen: nobody tells when the watch is up
+		go func() { // until the watcher has seen it: there is no sign that the watch is up
 			defer close(stopped)
 			for i := 0; ; i++ {
 				select {

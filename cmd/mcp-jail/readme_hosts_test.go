@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The README's example of hosts works as it stands: the server reads with a token that
-// it never has, and writes nothing.
+// TestReadmeHosts tests the README's example of hosts: the server reads with a token that
+// it never has, and cannot write.
 func TestReadmeHosts(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestReadmeHosts(t *testing.T) {
 		}
 		return toolResult{}
 	})
-	if told := net.told(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
+	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
 	}
 }

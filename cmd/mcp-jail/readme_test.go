@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// honestyExample is a configuration, called mcp-jail.toml, and what check says of it.
+// honestyExample matches a configuration and what check prints about it.
 var honestyExample = regexp.MustCompile("(?s)```toml\n(.*?)```\n```\n(.*?)```\n")
 
-// The README shows the two messages of the honesty rule as the program words them.
+// TestReadmeHonesty tests that the README shows two messages of check as the program
+// prints them.
 func TestReadmeHonesty(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -42,7 +43,7 @@ func TestReadmeHonesty(t *testing.T) {
 	}
 }
 
-// checkSays is what check writes to standard error about a configuration that cannot
+// checkSays returns what check prints to standard error about a configuration that cannot
 // be used.
 func checkSays(t *testing.T, config string) string {
 	t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A link below the state directory chooses no file that a record or a mark overwrites,
-// and no record that is believed.
+// TestRecordPlanted tests that a symbolic link below the state directory neither
+// redirects the writing of a record or marker nor provides a record to read.
 func TestRecordPlanted(t *testing.T) {
 	for _, planted := range []string{"servers", "servers/s", "servers/s/begun", "servers/s/last.json"} {
 		t.Run(planted, func(t *testing.T) {

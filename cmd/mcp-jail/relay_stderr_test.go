@@ -15,7 +15,8 @@ import (
 
 var dropped = regexp.MustCompile(`mcp-jail: (\d+) lines of the server's stderr were dropped`)
 
-// TestStderrFlood while stdout is closed, by the server or by the client.
+// TestStderrFlood tests a server that floods stderr while it or the client has closed its
+// stdout.
 func TestStderrFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -23,7 +24,7 @@ func TestStderrFlood(t *testing.T) {
 	must(t, err)
 	const lines = 100_000
 
-	// A client that reads: each line comes, or is counted among the dropped.
+	// A client that reads stderr gets each line, or a count of dropped lines.
 	c := exchange{send: calls([]string{"1"}, "\n"), waitFor: `"id":1,`}
 	count := func(r transcript) int { return bytes.Count(r.stderr, []byte(" of many\n")) }
 	bare := c.run(t, w.plain(program, "stderr", strconv.Itoa(lines)), patience)
@@ -42,7 +43,7 @@ func TestStderrFlood(t *testing.T) {
 		t.Errorf("the call is not answered: %q", got.stdout)
 	}
 
-	// A client that does not read its stderr hangs a bare server for good.
+	// A client that does not read stderr blocks a server without a jail for ever.
 	for _, mode := range []string{"stderr", "stderr-until-eof"} {
 		for kind, cmd := range map[string]*exec.Cmd{
 			"bare": w.plain(program, mode, strconv.Itoa(lines)), "jailed": w.jail("--", program, mode, strconv.Itoa(lines)),
@@ -60,7 +61,7 @@ func TestStderrFlood(t *testing.T) {
 			io.WriteString(in, handshake)
 			out.Read(make([]byte, 1000))
 			if mode == "stderr-until-eof" {
-				out.Close() // and the answer to come finds it closed
+				out.Close() // the next response cannot be written
 			}
 			in.Write(bytes.TrimPrefix(calls([]string{"1"}, "\n"), []byte(handshake)))
 			ended := make(chan struct{})

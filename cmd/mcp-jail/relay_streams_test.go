@@ -16,7 +16,7 @@ var oddIDs = []string{
 	`""`, `"0"`, `"ü🙂"`, `"\u00fc"`, `"a\"b\\\/"`, `"\u0000"`, `"` + strings.Repeat("x", 5000) + `"`, "null",
 }
 
-// ambiguous messages mean different things to different readers.
+// ambiguous has messages that different JSON parsers understand differently.
 const ambiguous = handshake +
 	`{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{}}` + "\n" +
 	`{"jsonrpc":"2.0","id":3,"ID":4,"method":"tools/call","params":{"name":"a","Name":"b","name":"c"}}` + "\n" +
@@ -42,8 +42,8 @@ func flood(n int) []byte {
 	return fmt.Appendf([]byte(handshake), `{"jsonrpc":"2.0","id":"end","method":"tools/call","params":{"flood":%d}}`+"\n", n)
 }
 
-// TestStreamsUnchanged: hard streams come through as they were. A relay that makes
-// the one mistake is told from one that does not.
+// TestStreamsUnchanged tests that difficult streams pass unchanged. For each stream, a
+// relay with one mistake is detected.
 func TestStreamsUnchanged(t *testing.T) {
 	t.Parallel()
 	large := fmt.Appendf([]byte(handshake), `{"jsonrpc":"2.0","id":"l","method":"tools/call","params":{"text":"%s"}}`+"\n", strings.Repeat("ünd so weiter ", 750_000))
@@ -89,8 +89,8 @@ func TestStreamsUnchanged(t *testing.T) {
 	}
 }
 
-// TestStalledReader: what a client does not read waits with the server, not
-// in the proxy, and nothing of it is lost. The client pauses for three seconds.
+// TestStalledReader tests that output which the client does not read waits in the server,
+// not in mcp-jail, and is not lost.
 func TestStalledReader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,8 +116,8 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// TestServerDiesMidMessage: half a frame is no message. The client gets an
-// answer in place of it, where the bare server leaves it with half a line.
+// TestServerDiesMidMessage tests a server that dies after half a message. The client gets
+// an error response instead of half a line.
 func TestServerDiesMidMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,34 +20,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests in fault*_test.go make everything go wrong around a whole mcp-jail.
-// Each compares with a bare server, and each is shown to be able to fail.
+// The tests in relay_*_test.go compare what a client gets from the faulty server without and
+// with a jail. Each shows that it can fail.
 
-// faultyServer is a place of the faulty server that every jail may see.
+// faultyServer returns a copy of the faulty server that every jail may execute.
 var faultyServer = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(os.TempDir(), "bin", "real", "faulty") // TestMain removes it
 	b, err := os.ReadFile("/proc/self/exe")
 	return file, errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b, 0o755))
 })
 
-// exchange is what a client does in one session.
+// exchange is what a client sends and expects in one session.
 type exchange struct {
-	mode      []string // of the faulty server
+	mode      []string // the arguments of the faulty server
 	send      []byte
 	bytewise  bool
-	waitFor   string        // what the client waits for, then it closes stdin
-	readDelay time.Duration // for which it does not read
-	stopProxy bool          // the proxy is, again and again
+	waitFor   string        // a text in stdout, after which the client closes stdin
+	readDelay time.Duration // how long the client does not read
+	stopProxy bool          // stop and continue mcp-jail repeatedly
 }
 
-// transcript is what came of it.
+// transcript is the result of an exchange.
 type transcript struct {
 	stdout, stderr []byte
-	status         int // 128 + n for those that died of signal n
-	peakKB         int // of memory
+	status         int // 128 + n after signal n
+	peakKB         int // peak memory of mcp-jail
 }
 
-// run plays a talk. The client gives up waiting after so long, and closes stdin.
+// run does an exchange. After enough time the client stops waiting and closes stdin.
 func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcript {
 	t.Helper()
 	theirIn, in, err := os.Pipe()
@@ -98,8 +98,8 @@ func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcr
 			if _, err := in.Write(part); err != nil {
 				return
 			}
-			for c.bytewise && unread(in) > 0 && !isClosed(ended) {
-				time.Sleep(10 * time.Microsecond) // one byte, one read
+			for c.bytewise && unreadBytes(in) > 0 && !isClosed(ended) {
+				time.Sleep(10 * time.Microsecond) // each read gets one byte
 			}
 		}
 	}()
@@ -139,8 +139,8 @@ func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcr
 	return r
 }
 
-// unread is how much of a pipe nobody has read yet.
-func unread(pipe *os.File) (n int) {
+// unreadBytes returns how many bytes of a pipe have not been read.
+func unreadBytes(pipe *os.File) (n int) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return 0
@@ -158,7 +158,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// difference is empty where a client could not tell.
+// difference describes the first difference that a client could see, or returns "".
 func difference(want, got transcript) string {
 	if want.status != got.status {
 		return fmt.Sprintf("exit status %d, bare %d; stderr %.300q", got.status, want.status, got.stderr)
@@ -174,7 +174,7 @@ func difference(want, got transcript) string {
 
 const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"faults","version":"1"}}}` + "\n"
 
-// calls are requests with these ids, each with parameters of its own.
+// calls returns requests with these ids, each with other parameters.
 func calls(ids []string, end string) []byte {
 	b := []byte(handshake)
 	for i, id := range ids {

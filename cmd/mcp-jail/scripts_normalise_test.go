@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// normalise FILE takes out what differs from host to host, in place: the place
-// of the script, digests, kernel and Landlock numbers, the system's own paths.
+// normalise FILE replaces what differs between hosts: directories, digests, kernel and
+// Landlock versions, and paths of the system.
 func cmdNormalise(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: normalise file")

@@ -11,6 +11,8 @@ import (
 	"time"
 )
 
+// TestServerEverything plays a long session with the official test server, without and
+// with a jail, and compares.
 func TestServerEverything(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -29,7 +31,7 @@ func TestServerEverything(t *testing.T) {
 		{"get-sum", map[string]any{"a": "no number"}},
 		{"no-such-tool", nil},
 	}
-	// Everything else of the protocol that an answer comes from.
+	// All other requests of the protocol that have a response.
 	requests := []struct {
 		method string
 		params map[string]any
@@ -69,7 +71,7 @@ func TestServerEverything(t *testing.T) {
 			answers = append(answers, withoutTimes(string(m.Result)+string(m.Error)))
 		}
 
-		// Progress, while other calls are answered.
+		// Progress notifications, during another call.
 		long := s.request("tools/call", map[string]any{
 			"name": "trigger-long-running-operation", "arguments": map[string]any{"duration": 1, "steps": 4},
 			"_meta": map[string]any{"progressToken": "tok-1"},
@@ -87,12 +89,12 @@ func TestServerEverything(t *testing.T) {
 			progress = append(progress, string(m.Params))
 		}
 
-		// Logging, as its level and the toggle ask for.
+		// Log messages.
 		s.tool("toggle-simulated-logging", nil)
-		s.waitNotifications("notifications/message", 3) // two subscriptions, and one of the toggle's
+		s.waitNotifications("notifications/message", 3) // two from subscriptions, one from the toggle
 		s.tool("toggle-simulated-logging", nil)
 
-		// A task that goes on in the background.
+		// A task in the background.
 		var task struct {
 			Task struct{ TaskID, Status string }
 		}
@@ -112,7 +114,7 @@ func TestServerEverything(t *testing.T) {
 		if !jailed {
 			return
 		}
-		// This server does not end by itself, so that it is told to: 128 + SIGTERM.
+		// This server may ignore the end of its input. Then mcp-jail sends SIGTERM.
 		if status := s.wait(); status != 0 && status != 143 {
 			t.Errorf("exit status %d at the end of the input\nstderr: %s", status, &s.stderr)
 		}
@@ -126,7 +128,7 @@ func TestServerEverything(t *testing.T) {
 		tools    []string
 	}
 	var plain, jailed outcome
-	t.Run("both", func(t *testing.T) { // side by side: both wait for seconds
+	t.Run("both", func(t *testing.T) { // in parallel, since both wait for seconds
 		t.Run("plain", func(t *testing.T) {
 			t.Parallel()
 			plain.hello, plain.results, plain.answers, plain.progress, plain.tools = perform(t, false)
@@ -163,7 +165,7 @@ func TestServerEverything(t *testing.T) {
 	}
 }
 
-// checkEnv compares the environment of a server with what `plan` says it gets.
+// checkEnv tests that a server has exactly the environment that `plan` shows.
 func checkEnv(t *testing.T, w *world, argv []string, r toolResult) {
 	t.Helper()
 	var got map[string]string
@@ -187,8 +189,8 @@ func checkEnv(t *testing.T, w *world, argv []string, r toolResult) {
 	}
 }
 
-// Requests of a server pass to the client and answers back, with their ids. The
-// two directions number independently.
+// TestServerEverythingRequests tests that requests of the server pass to the client and
+// responses pass back, with their ids. Both directions number requests independently.
 func TestServerEverythingRequests(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -214,7 +216,7 @@ func TestServerEverythingRequests(t *testing.T) {
 			return map[string]any{}
 		}
 		s.initialize(capabilities)
-		// It asks for the roots by itself; only then are they there to be listed.
+		// The server requests the roots by itself, and can list them only after that.
 		eventually(t, "roots/list", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"testing"
 )
 
+// TestServerFilesystem plays a session with the official filesystem server, without and
+// with a jail, and compares the results and the files.
 func TestServerFilesystem(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -36,7 +38,7 @@ func TestServerFilesystem(t *testing.T) {
 		{"directory_tree", map[string]any{"path": at("new")}},
 		{"search_files", map[string]any{"path": w.work, "pattern": "**/*.txt"}},
 		{"get_file_info", map[string]any{"path": at("old.txt")}},
-		// What fails, fails in the same words.
+		// Failures have the same words.
 		{"read_text_file", map[string]any{"path": at("absent")}},
 		{"move_file", map[string]any{"source": at("absent"), "destination": at("x")}},
 		{"read_text_file", map[string]any{"path": filepath.Join(w.base, "outside.txt")}},
@@ -80,8 +82,8 @@ func TestServerFilesystem(t *testing.T) {
 	}
 }
 
-// The server is told to allow everything: only the jail stands between it and
-// the rest of the machine.
+// TestServerFilesystemOutside tests a server that allows everything, so that only the
+// jail protects the rest of the machine.
 func TestServerFilesystemOutside(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -119,7 +121,7 @@ func TestServerFilesystemOutside(t *testing.T) {
 			t.Errorf("%s %v succeeded: %s", c.tool, c.arguments, r.texts())
 		}
 	}
-	// Names beside what is granted do not exist either.
+	// Names beside the grants do not exist.
 	for dir, want := range map[string][]string{w.base: {"home", "work"}, w.home: {".local"}, filepath.Dir(w.base): {filepath.Base(w.base)}} {
 		var names []string
 		for line := range strings.Lines(s.tool("list_directory", map[string]any{"path": dir}).texts()) {
@@ -127,7 +129,7 @@ func TestServerFilesystemOutside(t *testing.T) {
 				names = append(names, f[1])
 			}
 		}
-		// The way to what is granted may be seen, or not be listed at all.
+		// A parent directory of a grant shows only the way to it, or cannot be listed.
 		if slices.Sort(names); len(names) > 0 && !slices.Equal(names, want) {
 			t.Errorf("the server sees %q in %s, want %q", names, dir, want)
 		}
@@ -138,8 +140,9 @@ func TestServerFilesystemOutside(t *testing.T) {
 	}
 }
 
-// The published escapes of server-filesystem 2025.3.28: CVE-2025-53110 compares
-// paths by prefix, CVE-2025-53109 gives up its check of a link's target.
+// TestServerFilesystemEscapes tests the published escapes of server-filesystem 2025.3.28:
+// CVE-2025-53110 compares paths by prefix, CVE-2025-53109 does not check the target of a
+// link. They work without a jail and fail in one.
 func TestServerFilesystemEscapes(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -175,7 +178,7 @@ func TestServerFilesystemEscapes(t *testing.T) {
 			r := s.tool(c.tool, arguments)
 			got := r.texts()
 			if c.tool == "write_file" {
-				// What counts is what the host sees afterwards.
+				// The file on the host decides.
 				b, _ := os.ReadFile(map[bool]string{true: filepath.Join(w.base, "elsewhere", "w.txt"), false: c.path}[strings.HasPrefix(c.name, "link")])
 				got, c.leaks = string(b), "escaped"
 			}
@@ -208,7 +211,7 @@ func TestWorkspaceBelowTmp(t *testing.T) {
 	if r := s.tool("write_file", map[string]any{"path": private, "content": "x"}); r.IsError {
 		t.Errorf("write to the private /tmp: %s", r.texts())
 	}
-	// What else is there depends on the host: programs that a jail shows may lie below /tmp.
+	// Other names depend on the host: a jail also shows programs that are below /tmp.
 	names := strings.Fields(s.tool("list_directory", map[string]any{"path": "/tmp"}).texts())
 	for name, want := range map[string]bool{filepath.Base(w.base): true, filepath.Base(private): true, filepath.Base(outside): false} {
 		if slices.Contains(names, name) != want {

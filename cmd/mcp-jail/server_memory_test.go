@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,12 +11,13 @@ import (
 
 var remember = map[string]any{"entities": []map[string]any{{"name": "jail", "entityType": "thing", "observations": []string{"it holds"}}}}
 
+// TestServerMemory tests that the official memory server keeps its file between sessions.
 func TestServerMemory(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "MEMORY_FILE_PATH="+filepath.Join(w.work, "m.jsonl"))
-	for session := range 2 { // what the first remembers, the second knows
+	for session := range 2 { // the second session reads the file of the first
 		s := open(t, w.jail("--env", "MEMORY_FILE_PATH", "--", "node", server(memory)), nil)
 		if session == 0 {
 			if r := s.tool("create_entities", remember); r.IsError {
@@ -39,8 +39,9 @@ func TestServerMemory(t *testing.T) {
 	}
 }
 
-// Without MEMORY_FILE_PATH the server writes beside its own code, which no line may grant:
-// the failure says that the file has to lie elsewhere, and that works.
+// TestServerMemoryDiagnosed tests the memory server without MEMORY_FILE_PATH. It then
+// writes beside its own code, which no rule may grant. The diagnosis says to keep the
+// file elsewhere, and that works.
 func TestServerMemoryDiagnosed(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -59,8 +60,8 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "memory.jsonl")); err == nil {
 		t.Fatal("it wrote beside its own code")
 	}
-	// It renames a new file to the old one, which takes the directory of its program: no
-	// line grants that, and what the words say in its place works.
+	// The server replaces its file by a rename, which needs write access to the directory of
+	// its program. No rule may grant that, so the diagnosis has a fix instead of a grant.
 	if d := w.why(t, "memory"); len(d.Grant) > 0 || !strings.Contains(d.Fix, "in a directory of its own") || !strings.Contains(d.Fix, filepath.Base(program)) {
 		t.Fatalf("it proposes %q: %s", d.Grant, d.Fix)
 	}
@@ -73,35 +74,4 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 	if got := read(t, filepath.Join(w.work, "memory.jsonl")); !strings.Contains(got, "it holds") {
 		t.Errorf("the file holds %q", got)
 	}
-}
-
-// copyPackage copies an installed package and the packages that it depends on to the
-// directory modules, so that an ordinary user may write to them.
-func (w *world) copyPackage(t *testing.T, modules, name string) {
-	t.Helper()
-	to := filepath.Join(modules, name)
-	if pathExists(to) {
-		return
-	}
-	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
-	if out, err := w.plain("cp", "-R", module(name), to).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	var manifest struct{ Dependencies map[string]string }
-	must(t, json.Unmarshal([]byte(read(t, filepath.Join(to, "package.json"))), &manifest))
-	for dependency := range manifest.Dependencies {
-		if pathExists(module(dependency)) { // else it is in the package itself
-			w.copyPackage(t, modules, dependency)
-		}
-	}
-}
-
-// lastGrant is the lines that `why` has for the last failure of a server.
-func lastGrant(t *testing.T, w *world, server string) string {
-	t.Helper()
-	d := w.why(t, server)
-	if len(d.Grant) == 0 {
-		t.Fatalf("no line that would grant it: %+v", d)
-	}
-	return strings.Join(d.Grant, "\n") + "\n"
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// TestServerThinking plays a session with the official sequential-thinking server,
+// without and with a jail, and compares.
 func TestServerThinking(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A loss is told of the session that it is about, whatever others did meanwhile.
+// TestSessionMarker tests that a lost record is reported for its own session, whatever
+// other sessions did meanwhile.
 func TestSessionMarker(t *testing.T) {
 	m := markerBeside(recordFile(hostfs.Host{StateDir: t.TempDir()}, "s"))
 	if _, ok := m.read(); ok {
@@ -47,7 +48,7 @@ func TestSessionMarker(t *testing.T) {
 		t.Errorf("lost: %+v, %d bytes", got, size())
 	}
 
-	// The next session, and the one before loses its record once more.
+	// A next session has started, and the first one loses its record again.
 	time.Sleep(2 * time.Millisecond)
 	m.touch()
 	next, _ := m.read()
@@ -64,7 +65,7 @@ func TestSessionMarker(t *testing.T) {
 	if got.Why == "" || !got.Session.Equal(first) {
 		t.Errorf("and is no longer known to be its own: %+v", got)
 	}
-	// It was written in the end.
+	// The record was written after all.
 	if m.clearLoss(); size() != markerSize {
 		t.Errorf("%d bytes", size())
 	}
@@ -72,7 +73,7 @@ func TestSessionMarker(t *testing.T) {
 		t.Errorf("found: %+v", got)
 	}
 
-	// A crash while it was written.
+	// A crash during a write left a partial note.
 	if err := os.WriteFile(string(m), []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func TestSessionMarker(t *testing.T) {
 	}
 }
 
-// Where not even a mark can be made, no record stays that would pass for the last.
+// TestRecordWithoutMarker tests that an old record is removed if not even a marker can be
+// written. It would be taken for the latest.
 func TestRecordWithoutMarker(t *testing.T) {
 	for _, begun := range []bool{true, false} {
 		k := newRecorder(hostfs.Host{StateDir: t.TempDir()}, "s")
@@ -99,8 +101,8 @@ func TestRecordWithoutMarker(t *testing.T) {
 	}
 }
 
-// A record of which only the beginning could be written does not pass for all of it, and
-// one that was written in the end does.
+// TestRecordIncomplete tests that `why` says when only an earlier state of a record could
+// be written, and no longer says so after it was written completely.
 func TestRecordIncomplete(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -129,7 +131,7 @@ func TestRecordIncomplete(t *testing.T) {
 	if got := why(); strings.Contains(got, incomplete) {
 		t.Error(got)
 	}
-	// A directory in the place of the file is for everybody what a full disk is.
+	// A directory in place of the file makes writing fail for root, too.
 	file := k.file
 	k.file = dir
 	if k.save(r); k.lastError() == nil {
@@ -144,7 +146,7 @@ func TestRecordIncomplete(t *testing.T) {
 	}
 }
 
-// BenchmarkSessionMarker is what a session's begin adds to a start.
+// BenchmarkSessionMarker measures what marking a session adds to a start.
 func BenchmarkSessionMarker(b *testing.B) {
 	m := markerBeside(recordFile(hostfs.Host{StateDir: b.TempDir()}, "s"))
 	m.touch()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEndsBySignalOfServer: who waits for mcp-jail sees what it would have seen of the server,
-// a signal as a signal. Where limits allow a core dump there is none of ours.
+// TestEndsBySignalOfServer tests that the parent of mcp-jail sees the wait status of the
+// server, including the signal, and that mcp-jail never dumps core.
 func TestEndsBySignalOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// replace puts a copy of a file in its place, as an upgrade does.
+// replace replaces a file by a copy, as an upgrade does.
 func replace(t *testing.T, file string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -23,15 +23,15 @@ func replace(t *testing.T, file string) {
 	must(t, os.Rename(file+".new", file))
 }
 
-// changingHost is the target of a server whose program, a part of the baseline, and whose
-// grant lie in the test's own place.
+// changingHost returns the target of a server. Its program, which is in the baseline, and
+// its grant are in the directory of the test.
 func changingHost(t *testing.T, keys string) (program, grant string, found *target) {
 	t.Helper()
-	// A session hides the memory of its process, which is that of the tests here: other
-	// tests could make no user namespace any more.
+	// A session makes its process undumpable, here the test process. Other tests could then
+	// not create user namespaces.
 	t.Cleanup(func() { must(t, unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) })
 	w := newWorld(t)
-	program, grant = w.copied(t, "victim"), filepath.Join(w.base, "grant")
+	program, grant = w.copySelf(t, "victim"), filepath.Join(w.base, "grant")
 	w.plant(t, grant, map[string]string{"inner": "inside"})
 	config := filepath.Join(w.base, "again.toml")
 	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\n"+strings.ReplaceAll(keys, "GRANT", grant)), 0o644))
@@ -44,8 +44,8 @@ func changingHost(t *testing.T, keys string) (program, grant string, found *targ
 
 const changingAccess = "[[servers.s.access.fs]]\npath = \"GRANT\"\nread = true\nwrite = true\n"
 
-// TestStartRetriesAfterHostChange: a file of the baseline that is replaced between the resolution
-// and the start of a jail fails the jail, and the start resolves it again.
+// TestStartRetriesAfterHostChange replaces a file of the baseline between resolution and
+// start. The jail cannot be built, and the start resolves the profile again.
 func TestStartRetriesAfterHostChange(t *testing.T) {
 	program, _, found := changingHost(t, changingAccess)
 	replace(t, program)
@@ -61,8 +61,8 @@ func TestStartRetriesAfterHostChange(t *testing.T) {
 	process.Wait()
 }
 
-// TestCallRetriesAfterHostChange is that of one call of a stateless server, and of the process
-// that lists its tools.
+// TestCallRetriesAfterHostChange does the same for a call of a stateless server and for
+// the process that lists its tools.
 func TestCallRetriesAfterHostChange(t *testing.T) {
 	program, _, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
 	tool, err := found.statelessOptions().Tool("read")
@@ -82,7 +82,7 @@ func TestCallRetriesAfterHostChange(t *testing.T) {
 	}
 }
 
-// TestCheckRetriesAfterHostChange is that of check --probe.
+// TestCheckRetriesAfterHostChange does the same for check --probe.
 func TestCheckRetriesAfterHostChange(t *testing.T) {
 	for _, keys := range []string{changingAccess, "stateful = false\n"} {
 		program, _, found := changingHost(t, keys)
@@ -94,8 +94,8 @@ func TestCheckRetriesAfterHostChange(t *testing.T) {
 	}
 }
 
-// TestStartRetryGivesUp: what a rule of the user names must be what was resolved; what keeps
-// changing is given up; and what has not changed is not tried again.
+// TestStartRetryGivesUp tests that a start is not retried if a rule of the user names the
+// changed object, if nothing has changed, or if files change each time.
 func TestStartRetryGivesUp(t *testing.T) {
 	swapped := &confine.StartError{Step: "mounts", Detail: "x: it was replaced"}
 	for _, c := range []struct {

@@ -12,16 +12,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 )
 
-// planting is a session with a stateless server whose tool "plant" and "put" have the
-// default policy, as the process has that lists the tools. keys are of "use" and of other
-// servers.
-func (w *world) planting(t *testing.T, keys string) *session {
+// plantingSession opens a session with a stateless server. Its tools "plant" and "put"
+// and the process that lists the tools have the default policy. keys configure the tool
+// "use" and other servers.
+func (w *world) plantingSession(t *testing.T, keys string) *session {
 	t.Helper()
-	return w.stateless(t, w.copied(t, "planter"), keys)
+	return w.statelessSession(t, w.copySelf(t, "planter"), keys)
 }
 
-// TestStatelessPlantedFiles: what one process of a stateless server writes leads none of the
-// others, and nothing outside of the jails: each attack, and the same without it.
+// TestStatelessPlantedFiles tests that files which one process of a stateless server
+// writes influence neither its other processes nor anything outside the jails. Each
+// attack has a control without it.
 func TestStatelessPlantedFiles(t *testing.T) {
 	eachUser(t, func(t *testing.T, w *world) {
 		own := func(files ...string) {
@@ -32,8 +33,8 @@ func TestStatelessPlantedFiles(t *testing.T) {
 			}
 		}
 		bin := filepath.Join(w.base, "bin")
-		w.program = w.copied(t, "mcp-jail")
-		w.copied(t, tlsworker.Name)
+		w.program = w.copySelf(t, "mcp-jail")
+		w.copySelf(t, tlsworker.Name)
 		w.plant(t, w.work, map[string]string{"notes/notes.txt": "a note", "token": "the value", "open": "for all"})
 		safe := filepath.Join(w.base, "safe")
 		w.plant(t, safe, map[string]string{"get": ""})
@@ -53,7 +54,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 		type call struct {
 			tool string
 			args map[string]any
-			want string // of its text
+			want string // a part of the result; | separates alternatives
 		}
 		plant := func(at, to string) call { return call{"plant", map[string]any{"at": at, "to": to}, "planted"} }
 		use := func(at, want string) call { return call{"use", map[string]any{"at": at}, want} }
@@ -85,7 +86,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 				must(t, os.Symlink("../real", filepath.Join(w.home, "shared/in")))
 				own(w.home, w.home+"/real", w.home+"/real/x")
 				os.Remove(marker)
-				s := w.planting(t, c.keys)
+				s := w.plantingSession(t, c.keys)
 				s.tools()
 				for _, call := range c.calls {
 					r := s.tool(call.tool, call.args)
@@ -94,7 +95,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 						good = good || strings.Contains(text, want)
 					}
 					if call.tool == "plant" && strings.Contains(c.name, "file of a secret") {
-						good = r.IsError // the name stays where it is
+						good = r.IsError // the file cannot be replaced
 					}
 					if !good {
 						t.Errorf("%s %v: %s, want %s", call.tool, call.args, text, call.want)
@@ -104,7 +105,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 				if _, err := os.Lstat(marker); err == nil {
 					t.Error("what the server wrote was run outside of its jail")
 				}
-				if os.Remove(notes) == nil { // a link: a directory with something in it stays
+				if os.Remove(notes) == nil { // it was a link: a directory with files cannot be removed
 					must(t, os.Rename(notes+".away", notes))
 				}
 				w.noneLeft(t)

@@ -15,65 +15,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// eachUser runs a test as the caller, and as an ordinary user where that is root.
-func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
-	if os.Getuid() != 0 || !testkit.All() {
-		return
-	}
-	t.Run("ordinary", func(t *testing.T) {
-		w := newWorld(t)
-		w.ordinary(t)
-		test(t, w)
-	})
-}
-
-// ordinary has an ordinary user be the one who plays in the world.
-func (w *world) ordinary(t *testing.T) {
-	t.Helper()
-	const nobodyElse = 61235 // has no account, and needs none; 54321 has no process in the tests of confine
-	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
-	w.program = w.copied(t, "mcp-jail")
-	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
-		if err == nil {
-			err = os.Lchown(path, nobodyElse, nobodyElse)
-		}
-		return err
-	}))
-}
-
-// copied is the test binary in the world, under the name of one of its programs.
-func (w *world) copied(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("/proc/self/exe")
-	must(t, err)
-	file := filepath.Join(w.base, "bin", name)
-	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	// A child that another test forks meanwhile would hold the file open for writing until
-	// it executes, and the file could not be executed for as long (ETXTBSY).
-	syscall.ForkLock.RLock()
-	err = os.WriteFile(file, b, 0o755)
-	syscall.ForkLock.RUnlock()
-	must(t, err)
-	return file
-}
-
-// stateless is a session of a stateless server. keys follow its table's first lines.
-func (w *world) stateless(t *testing.T, program, keys string) *session {
+// statelessSession opens a session with a stateless server. keys follow its first lines.
+func (w *world) statelessSession(t *testing.T, program, keys string) *session {
 	t.Helper()
 	config := filepath.Join(w.base, "percall.toml")
 	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\nstateful = false\n"+keys), 0o644))
 	return open(t, w.jail("--config", config, "s"), nil)
 }
 
-// Three tools of one server have three policies, and none has what another has.
+// TestStatelessToolPolicies tests that three tools of a server have three policies, and
+// none has the rights of another.
 func TestStatelessToolPolicies(t *testing.T) {
 	eachUser(t, func(t *testing.T, w *world) {
 		w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
 		out := filepath.Join(w.work, "out")
 		must(t, os.Mkdir(out, 0o777))
 		must(t, os.Chmod(out, 0o777))
-		s := w.stateless(t, w.copied(t, "victim"), `
+		s := w.statelessSession(t, w.copySelf(t, "victim"), `
 [[servers.s.tools.read.access.fs]]
 path = "notes"
 read = true
@@ -112,19 +70,19 @@ read = true
 	})
 }
 
-// Of two tools of one server one is granted a file and the other is not: in a thousand
-// calls, one after the other and several at once, the second never once reads it.
+// TestStatelessToolsNeverShare calls two tools of a server, in turn and in parallel. One
+// is granted a file. In hundreds of calls the other never reads it.
 func TestStatelessToolsNeverShare(t *testing.T) {
 	eachUser(t, func(t *testing.T, w *world) {
 		w.plant(t, w.work, map[string]string{"granted/file": twinsSecret})
-		program := w.copied(t, "twins")
+		program := w.copySelf(t, "twins")
 		arg := map[string]any{"arg": filepath.Join(w.work, "granted", "file"), "leave": filepath.Base(w.base)}
 		w.plainTwins(t, program, arg)
 		for _, mode := range []struct {
 			name, keys string
 			calls      int
 			atOnce     int
-			pause      time.Duration // in which spares come to be
+			pause      time.Duration // lets warm processes start
 		}{
 			{"cold", "", 100, 8, 0},
 			{"warm and hurried", "warm = 4\n", 600, 8, 0},
@@ -133,7 +91,7 @@ func TestStatelessToolsNeverShare(t *testing.T) {
 			if w.as != nil || !testkit.All() {
 				mode.calls /= 10
 			}
-			s := w.stateless(t, program, mode.keys+`
+			s := w.statelessSession(t, program, mode.keys+`
 [[servers.s.tools.granted.access.fs]]
 path = "granted"
 read = true
@@ -142,7 +100,7 @@ path = "nothing/"
 read = true
 create = true
 `)
-			s.tools() // so that spares are started
+			s.tools() // so that warm processes are started
 			s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
 			if status := s.close(); status != 0 {
 				t.Errorf("exit status %d: %s", status, &s.stderr)
@@ -154,8 +112,8 @@ create = true
 
 const twinsSecret = "planted for one of the twins"
 
-// plainTwins shows that without the jail both tools read the file, and that one finds
-// what the other has left.
+// plainTwins is the control: without a jail both tools read the file, and one finds what
+// the other left.
 func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
 	t.Helper()
 	cmd, tmp, home := w.plain(program), filepath.Join(w.base, "bare-tmp"), filepath.Join(w.base, "bare-home")
@@ -182,8 +140,8 @@ func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
 	must(t, os.Remove(filepath.Join("/dev/shm", left)))
 }
 
-// interleave calls the twins in turn, several at once, and fails when one is given what
-// the other was granted.
+// interleave calls both tools in turn, several calls at a time. It fails if one gets what
+// only the other was granted.
 func (s *session) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
 	var lanes sync.WaitGroup
 	turns := make(chan int)
@@ -194,7 +152,7 @@ func (s *session) interleave(name string, calls, atOnce int, pause time.Duration
 				var m message
 				select {
 				case m = <-s.request("tools/call", map[string]any{"name": tool, "arguments": arg}):
-				case <-s.gone: // m says nothing, which is wrong
+				case <-s.stdoutClosed: // m stays empty, which fails below
 				}
 				read, absent := strings.Contains(string(m.Result), twinsSecret), strings.Contains(string(m.Result), "no such file")
 				if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
@@ -211,11 +169,11 @@ func (s *session) interleave(name string, calls, atOnce int, pause time.Duration
 	lanes.Wait()
 }
 
-// A proxy that is killed during eight calls leaves nothing: no process, no mount, and
-// no file or directory that an orderly session does not leave.
+// TestStatelessKilledLeavesNothing kills mcp-jail during eight calls. No process, mount
+// or file is left that an orderly session does not leave.
 func TestStatelessKilledLeavesNothing(t *testing.T) {
 	eachUser(t, func(t *testing.T, w *world) {
-		program := w.copied(t, "twins")
+		program := w.copySelf(t, "twins")
 		keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
 		hang := func(s *session) {
 			for range 8 {
@@ -230,7 +188,7 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 			}
 			return n
 		}
-		orderly := w.stateless(t, program, keys)
+		orderly := w.statelessSession(t, program, keys)
 		hang(orderly)
 		eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
 		if len(w.mounts()) == 0 {
@@ -246,7 +204,7 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 			step = 1
 		}
 		for moment := 0; moment < 10; moment += step {
-			s := w.stateless(t, program, keys)
+			s := w.statelessSession(t, program, keys)
 			hang(s)
 			eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
 			s.cmd.Process.Kill()

@@ -17,9 +17,9 @@ import (
 //
 //	client [flags] FILE PROGRAM [ARG...]
 //
-// It starts PROGRAM, sends the lines of FILE, after each request waits for its
-// answer, and then closes the program's stdin. What the program writes is passed
-// on, and its exit status is its own.
+// It starts PROGRAM and sends the lines of FILE. After each request it waits for the
+// response, and at the end it closes the program's stdin. It copies the output of the program
+// and exits with its status.
 func clientMain() {
 	deaf := flag.Bool("deaf", false, "close the program's stdout before anything is sent")
 	sig := flag.Int("signal", 0, "at the end send this signal instead of closing stdin")

@@ -17,13 +17,13 @@ import (
 	"unicode/utf8"
 )
 
-// faulty is a server that says what it was sent again, byte for byte, so that its
-// output tells of both directions:
+// faultyMain is a server that sends back the bytes that it receives, so that its output
+// shows errors in both directions:
 //
 //	faulty [lossy KIND] MODE [N]
 //
-// With lossy, what it hears and says passes a bad relay: tests that compare show
-// by it that they can fail.
+// With lossy its input and output pass a relay that makes a mistake. Tests use it to show
+// that they can fail.
 func faultyMain() {
 	args, out, flush := os.Args[1:], io.Writer(os.Stdout), func() {}
 	in := io.Reader(os.Stdin)
@@ -36,7 +36,7 @@ func faultyMain() {
 		f.n, _ = strconv.Atoi(args[1])
 	}
 	switch f.mode {
-	case "daemon": // in a session of its own
+	case "daemon": // starts one in a session of its own
 		exec.Command("setsid", "sh", "-c", `trap "" TERM INT HUP; while :; do sleep 1000; done`, args[2]).Start()
 	case "stderr-until-eof":
 		signal.Ignore(syscall.SIGPIPE)
@@ -60,14 +60,14 @@ var (
 	floods   = regexp.MustCompile(`"flood":(\d+)`)
 )
 
-// serve returns the exit status.
+// serve runs the server and returns the exit status.
 func (f *faulty) serve() int {
 	sum := sha256.New()
 	for n := 0; ; n++ {
 		line, err := f.in.ReadBytes('\n')
 		if n == 1 {
 			switch f.mode {
-			case "half": // dies between two bytes of a frame
+			case "half": // exits after half a message
 				f.say([]byte(`{"jsonrpc":"2.0","id":1,"resu`))
 				return 9
 			case "half-killed":
@@ -76,7 +76,7 @@ func (f *faulty) serve() int {
 					p.Kill()
 				}
 				select {}
-			case "stderr": // and no stdout
+			case "stderr": // with stdout closed
 				os.Stdout.Close()
 				f.complain()
 				return 5
@@ -100,7 +100,7 @@ func (f *faulty) serve() int {
 		case bytes.Contains(line, []byte(`"method":"tally"`)):
 			f.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"tally","result":{"notes":%d,"sum":"%x"}}`+"\n", f.notes, sum.Sum(nil)))
 			continue
-		case at == nil: // whatever it is
+		case at == nil: // no request with parameters
 			f.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%x"}}`+"\n", line))
 			continue
 		case flood != nil:
@@ -116,7 +116,7 @@ func (f *faulty) serve() int {
 			}
 			f.held = append(f.held, answer)
 		}
-		for len(f.held) >= f.n && len(f.held) > 0 { // the last first
+		for len(f.held) >= f.n && len(f.held) > 0 { // the last request first
 			f.say(f.held[len(f.held)-1])
 			f.held = f.held[:len(f.held)-1]
 			f.n = len(f.held)
@@ -149,11 +149,11 @@ func (f *faulty) say(line []byte) {
 	}
 	for i := range line {
 		f.out.Write(line[i : i+1])
-		time.Sleep(50 * time.Microsecond) // or one read takes them all
+		time.Sleep(50 * time.Microsecond) // so that no read gets several
 	}
 }
 
-// lossy relays as relays should not.
+// lossy starts a relay with the mistake kind between the server and the client.
 func lossy(kind string) (in io.Reader, out io.Writer, flush func()) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -164,7 +164,7 @@ func lossy(kind string) (in io.Reader, out io.Writer, flush func()) {
 		os.Exit(1)
 	}
 	toServer := kind
-	if kind == "drops" || kind == "hoards" { // the server waits for what it was promised
+	if kind == "drops" || kind == "hoards" { // the server needs its whole input
 		toServer = ""
 	}
 	go func() {
@@ -181,12 +181,12 @@ func lossy(kind string) (in io.Reader, out io.Writer, flush func()) {
 
 func mangle(kind string, from io.Reader, to io.Writer) {
 	switch kind {
-	case "hoards": // 60 MB, before it writes any
+	case "hoards": // reads 60 MB before it writes
 		b, _ := io.ReadAll(io.LimitReader(from, 60<<20))
 		to.Write(b)
 		io.Copy(to, from)
 		return
-	case "reads": // takes what one read returns for a message
+	case "reads": // takes the result of each read for a message
 		b := make([]byte, 64<<10)
 		for {
 			n, err := from.Read(b)

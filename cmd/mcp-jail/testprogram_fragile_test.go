@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fragile is a legacy server that ends on the probe of a client of both eras.
+// fragileMain is a legacy server that exits when a client sends server/discover.
 func fragileMain() {
 	in := bufio.NewReader(os.Stdin)
 	r, w, err := os.Pipe()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// glutton takes as much of something as it is asked to.
+// gluttonMain is a server that uses as much of a resource as a call asks for.
 func gluttonMain() {
 	serve("glutton", []string{"memory", "processes", "files", "write", "nothing"}, func(c toolCall) (string, error) {
 		n, _ := strconv.Atoi(c.Arguments["n"])
@@ -25,8 +25,7 @@ func gluttonMain() {
 	})
 }
 
-// takeMemory holds n MB in a process of its own when one is asked for, else in
-// the server itself, until a moment has passed.
+// takeMemory holds n MB for three seconds, in a child process if child is not empty.
 func takeMemory(n int, child string) error {
 	if child != "" {
 		cmd := exec.Command("/proc/self/exe")
@@ -50,8 +49,8 @@ func gluttonChildMain() {
 	time.Sleep(time.Hour)
 }
 
-// takeProcesses has n processes at the same time, for as long as a sampler takes
-// to see them.
+// takeProcesses starts n processes and, if it reaches the limit, waits until the sampler
+// has seen that.
 func takeProcesses(n int, _ string) (err error) {
 	spareThreads()
 	var all []*exec.Cmd
@@ -70,7 +69,8 @@ func takeProcesses(n int, _ string) (err error) {
 	return err
 }
 
-// spareThreads has the runtime make threads ahead: it dies where it cannot have one.
+// spareThreads makes Go's runtime start threads in advance, since it crashes if it cannot
+// start one.
 func spareThreads() {
 	var there sync.WaitGroup
 	there.Add(8)

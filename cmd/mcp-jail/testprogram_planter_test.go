@@ -5,14 +5,14 @@ import (
 	"os"
 )
 
-// planter is a server that prepares the start of its other processes: "plant" and "put"
-// as far as they are let, and "use" is what they want to lead.
+// planterMain is a server whose tools "plant" and "put" prepare files that could mislead
+// its other processes, and whose tool "use" reads them.
 func planterMain() { serve("planter", []string{"plant", "put", "use"}, usePlanter) }
 
 func usePlanter(c toolCall) (string, error) {
 	at := c.Arguments["at"]
 	switch c.Name {
-	case "plant": // a link in the place of something
+	case "plant": // replaces a name by a link
 		if err := os.Rename(at, at+".away"); err != nil && !os.IsNotExist(err) {
 			return "", err
 		}

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ttyMain runs a program with a terminal as all of its standard descriptors, and
-// copies what it shows to stdout:
+// ttyMain runs a program with a terminal as its standard input, output and error, and copies
+// the output of the terminal to stdout:
 //
 //	tty [-type TEXT -after TEXT] PROGRAM [ARG...]
 //
-// What is to be typed, with \n for Enter, is typed when the terminal shows the text to wait for.
+// It types the text of -type, with \n for Enter, after the terminal has shown that of -after.
 func ttyMain() {
 	keys := flag.String("type", "", "what to type; ^C and ^D stand for those keys")
 	after := flag.String("after", "", "wait until the terminal shows this")
@@ -64,7 +64,7 @@ func inTTY(keys, after string, args []string) error {
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		io.Copy(screen, master) // ends with EIO when the last slave is closed
+		io.Copy(screen, master) // fails with EIO after the last close of the other end
 	}()
 	if keys != "" {
 		select {
@@ -83,7 +83,7 @@ func inTTY(keys, after string, args []string) error {
 	return errors.Join(err, ended)
 }
 
-// screen passes on what a terminal shows and notes when the wanted text is there.
+// screen copies the output of a terminal and notes when a text has appeared.
 type screen struct {
 	wanted string
 	ready  chan struct{}

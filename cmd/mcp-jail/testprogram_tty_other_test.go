@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ttyMain is made for Linux's terminals; scripts ask for [linux] first.
+// ttyMain exists on Linux only; scripts check [linux] first.
 func ttyMain() {
 	fmt.Fprintln(os.Stderr, "tty: not on this system")
 	os.Exit(99)

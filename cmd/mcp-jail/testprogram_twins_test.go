@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// twins is a server with two tools that want the same file. "granted" also leaves what
-// it has read wherever a process can, and "other" looks for it there.
+// twinsMain is a server with two tools that read the same file. "granted" also leaves the
+// content wherever a process can write, and "other" looks for it there.
 func twinsMain() { serve("twins", []string{"granted", "other", "hang"}, useTwins) }
 
 func useTwins(c toolCall) (string, error) {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutNamespacesMain refuses user namespaces to the command that it executes, as
-// a container's filter does.
+// withoutNamespacesMain executes its arguments with a seccomp filter that refuses user
+// namespaces, as in a container.
 func withoutNamespacesMain() {
 	runtime.LockOSThread()
 	err := refuseNamespaces()
@@ -45,7 +45,7 @@ func refuseNamespaces() error {
 	})
 }
 
-// filterThread puts a filter on the calling thread, and on what is started from it.
+// filterThread installs a seccomp filter on the calling thread and on what it starts.
 func filterThread(instructions []bpf.Instruction) error {
 	prog, err := bpf.Assemble(instructions)
 	if err != nil {
@@ -66,7 +66,7 @@ func filterThread(instructions []bpf.Instruction) error {
 	return nil
 }
 
-// withoutUserns has a command of this world run where user namespaces are refused.
+// withoutUserns makes a command of this world run where user namespaces are refused.
 func withoutUserns(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Args = append([]string{withoutNamespaces, cmd.Path}, cmd.Args[1:]...)
 	if self, err := filepath.Abs(os.Args[0]); err == nil {
@@ -75,11 +75,11 @@ func withoutUserns(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// waiveNamespaces is what the message of a refusal says to add.
+// waiveNamespaces are the flags that the refusal message proposes.
 var waiveNamespaces = []string{"--waive", "fs", "--waive", "process", "--waive", "limits"}
 
-// TestWithoutNamespacesRefusal: the message names the cause, both ways on, and everything that
-// would not hold; and the line that it gives is the one that helps.
+// TestWithoutNamespacesRefusal tests that the message names the cause, both ways to
+// proceed, and everything that would not be enforced. The flags in it work.
 func TestWithoutNamespacesRefusal(t *testing.T) {
 	w := newWorld(t)
 	t.Parallel()
@@ -114,8 +114,8 @@ func TestWithoutNamespacesRefusal(t *testing.T) {
 	}
 }
 
-// TestWithoutNamespacesFilesystem plays a session with a real server, with nothing around it and
-// in a jail without namespaces: the answers and the files are the same.
+// TestWithoutNamespacesFilesystem plays a session with a real server, without a jail and
+// in a jail without namespaces. The results and the files are the same.
 func TestWithoutNamespacesFilesystem(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -161,8 +161,8 @@ func TestWithoutNamespacesFilesystem(t *testing.T) {
 	}
 }
 
-// TestWithoutNamespacesEscapes: a server with known holes does not get out, as it does
-// with nothing around it.
+// TestWithoutNamespacesEscapes tests that a server with known vulnerabilities does not
+// escape.
 func TestWithoutNamespacesEscapes(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -175,7 +175,7 @@ func TestWithoutNamespacesEscapes(t *testing.T) {
 			defer s.close()
 			return s.tool("read_file", map[string]any{"path": path})
 		}
-		if i == 0 { // this version's hole: a prefix is taken for a parent
+		if i == 0 { // the vulnerability: a prefix of a path is taken for its parent
 			if plain := read(w.plain("node", server(oldFilesystem), w.work)); plain.IsError {
 				t.Errorf("the control: %v", plain)
 			}
@@ -186,12 +186,12 @@ func TestWithoutNamespacesEscapes(t *testing.T) {
 	}
 }
 
-// TestWithoutNamespacesPrograms: what usual runtimes need is there.
+// TestWithoutNamespacesPrograms tests that common runtimes work.
 func TestWithoutNamespacesPrograms(t *testing.T) {
 	need(t, "jail", "/usr/bin/python3")
 	w := newWorld(t)
 	t.Parallel()
-	if out, err := w.plain("git", "init", "-q", "repo").CombinedOutput(); err != nil { // a new one is refused
+	if out, err := w.plain("git", "init", "-q", "repo").CombinedOutput(); err != nil { // the server cannot create one
 		t.Fatalf("%v: %s", err, out)
 	}
 	s := open(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", "/usr/bin/python3", w.fixture(t, "exec.py"))...)), nil)
@@ -210,8 +210,9 @@ func TestWithoutNamespacesPrograms(t *testing.T) {
 	}
 }
 
-// Without namespaces refused reads are on record: what programs read of the system all
-// the time must not be among them, or it is blamed for every failure.
+// TestWithoutNamespacesUnchanged tests that a failure which the jail does not cause is
+// passed unchanged. Without namespaces refused reads are recorded; reads that every
+// program does must not be.
 func TestWithoutNamespacesUnchanged(t *testing.T) {
 	need(t, "jail", "/usr/bin/python3")
 	t.Parallel()

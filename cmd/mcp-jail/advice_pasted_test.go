@@ -9,16 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestAdviceWholeLine: the official filesystem server, told to serve a directory that is not
-// granted, has its client answered with the cause and the flags, and the whole new line
-// that `why` prints works: typed into a shell, and as the list of a client's file. A
-// second directory of its arguments that it skips is told of too.
+// TestAdviceWholeLine starts the official filesystem server with a directory that is not
+// granted. The client gets the cause and the flags to add. The complete command line that
+// `why` prints works, both typed into a shell and as the argument list of a client's
+// configuration. A second directory that the server skips is diagnosed, too.
 func TestAdviceWholeLine(t *testing.T) {
 	need(t, "npm", "jail")
 	t.Parallel()
@@ -79,7 +80,8 @@ func TestAdviceWholeLine(t *testing.T) {
 	}
 }
 
-// TestAdviceExecute: a script of the workspace is started with the flag that is proposed.
+// TestAdviceExecute tests that the proposed flag lets the server start a script of the
+// workspace.
 func TestAdviceExecute(t *testing.T) {
 	need(t, "jail", "python3")
 	t.Parallel()
@@ -91,7 +93,7 @@ func TestAdviceExecute(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"build.sh": "#!/bin/sh\necho built\n"})
 		must(t, exec.Command("chmod", "+x", filepath.Join(w.work, "build.sh")).Run())
 		if ordinary {
-			w.ordinary(t)
+			w.asOrdinaryUser(t)
 		}
 		argv := []string{"--", "/usr/bin/python3", w.fixture(t, "exec.py")}
 		run := map[string]any{"argv": []string{"./build.sh"}}
@@ -112,4 +114,60 @@ func TestAdviceExecute(t *testing.T) {
 		}
 		s.close()
 	}
+}
+
+// TestAdvicePasted tests that a call which fails for a missing right explains that in the
+// result, in the record and on stderr, and that the proposed lines work when they are
+// pasted into the configuration.
+func TestAdvicePasted(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.base, map[string]string{"work/in.txt": "in here", "notes/n.txt": "noted"})
+	config := filepath.Join(w.base, "c.toml")
+	note := filepath.Join(w.base, "notes", "n.txt")
+	text := "version = 1\n\n[servers.files]\ncommand = \"node\"\narguments = [" + strconv.Quote(server(oldFilesystem)) + ", \"/\"]\nworkspace = " + strconv.Quote(w.work) + "\n"
+	must(t, os.WriteFile(config, []byte(text), 0o644))
+
+	s := open(t, w.jail("--config", config, "files"), nil)
+	r := s.tool("read_file", map[string]any{"path": note})
+	var raw struct {
+		Content []struct{ Type, Text string }
+		Meta    map[string][]map[string]any `json:"_meta"`
+	}
+	must(t, json.Unmarshal(r.raw, &raw))
+	if !r.IsError || len(raw.Content) != 2 || !strings.HasPrefix(raw.Content[1].Text, "\n[mcp-jail]") || !strings.Contains(raw.Content[1].Text, filepath.Dir(note)) {
+		t.Fatalf("the failure does not explain itself: %s", r.raw)
+	}
+	if len(raw.Meta) != 0 { // a read of a hidden file is no recorded denial
+		t.Errorf("_meta tells of nothing: %s", r.raw)
+	}
+	if r := s.tool("read_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError || len(r.Meta) != 0 {
+		t.Errorf("the session goes on, and says nothing where nothing is wrong: %s", r.raw)
+	}
+	s.close()
+	if !strings.Contains(s.stderr.String(), filepath.Dir(note)) {
+		t.Errorf("stderr does not name %s: %s", note, &s.stderr)
+	}
+
+	// The result has the lines for the configuration.
+	_, lines, found := strings.Cut(raw.Content[1].Text, "Lines for the configuration:\n")
+	if !found {
+		t.Fatalf("no lines for the configuration: %s", raw.Content[1].Text)
+	}
+	if grant := lastGrant(t, w, "files"); strings.TrimSpace(grant) != strings.TrimSpace(lines) {
+		t.Errorf("the result says\n%s\nand the record\n%s", lines, grant)
+	}
+	must(t, os.WriteFile(config, []byte(text+"\n"+lines+"\n"), 0o644))
+	w.output(t, "check", config)
+	s = open(t, w.jail("--config", config, "files"), nil)
+	for _, file := range []string{note, filepath.Join(w.work, "in.txt")} {
+		if r := s.tool("read_file", map[string]any{"path": file}); r.IsError {
+			t.Errorf("with\n%s\n%s", lines, r.texts())
+		}
+	}
+	if r := s.tool("write_file", map[string]any{"path": note, "content": "x"}); !r.IsError {
+		t.Error("more was granted than was asked for")
+	}
+	s.close()
 }
