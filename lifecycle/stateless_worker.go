@@ -154,6 +154,7 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 // onQueueFull kills a worker that has asked for more than it reads.
 func (w *worker) onQueueFull() {
 	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
+	w.queue.close()
 	w.proc.Kill()
 }
 
@@ -228,6 +229,7 @@ func (w *worker) stop() {
 
 // kill ends the process at once, and returns when it is gone.
 func (w *worker) kill() {
+	w.queue.close() // so that waitExit does not report the end of stdout
 	w.proc.Kill()
 	<-w.ended
 }
