@@ -108,7 +108,7 @@ func FuzzAdvertise(f *testing.F) {
 	})
 }
 
-// wanted is the message with what is to be told, the slow way.
+// wanted returns a message with the policy added, by decoding it.
 func wanted(m map[string]any, method string, modern, advertise, roots bool) map[string]any {
 	statement := map[string]any{"version": 1.0}
 	object := func(in map[string]any, name string) map[string]any {

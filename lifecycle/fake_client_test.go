@@ -54,7 +54,7 @@ func (p *play) told(method string) said {
 	return p.take(method, func(s said) bool { return s.Method == method })
 }
 
-// close ends the client's side and returns what was said beyond what the test took.
+// close ends the client's side and returns the messages that the test did not take.
 func (p *play) close() (rest, stderr string, status int) {
 	p.t.Helper()
 	p.in.Close()
@@ -76,7 +76,7 @@ func (p *play) nothing() (stderr string) {
 	return stderr
 }
 
-// saw returns what the n-th process of a tool has read, from 0.
+// saw returns the log of the n-th process of a tool, from 0.
 func (f *fleet) saw(tool string, n int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("%s/%s.%d", f.dir, tool, n))
 	return string(b)
@@ -94,7 +94,7 @@ func (p *fakeProcess) ended(t testing.TB) {
 
 var eventually = testkit.Eventually
 
-// has reports, as an error, what a text lacks.
+// has fails the test for each part that a text lacks.
 func has(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

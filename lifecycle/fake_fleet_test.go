@@ -18,9 +18,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// fleet starts a server of this binary for each process, unconfined. What it is to
-// run for a tool stands in servers; "" is the discovery's, and that of every tool
-// that is not mentioned.
+// fleet starts a server of this binary for each process, without a jail. servers names
+// the server for each tool; "" is that of discovery workers, and of tools without one.
 type fleet struct {
 	servers map[string]string
 	errs    map[string]error // instead
@@ -29,7 +28,7 @@ type fleet struct {
 
 	// options of a shop, for the n-th process (from 0) of a tool.
 	options func(tool string, n int) string
-	dir     string // where each shop writes down what it reads
+	dir     string // of the shops' logs
 
 	mu    sync.Mutex
 	procs []*fakeProcess
@@ -124,7 +123,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 	t.Helper()
 	p, s := newPlay(t, &fake{})
 	s.Launcher = f
-	program, err := os.Executable() // which the catalogue looks at
+	program, err := os.Executable() // for the catalog's fingerprint
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ var servers = map[string]func(){
 			return true
 		})
 	},
-	// guarded asks for the roots and refuses what lies outside of them.
+	// guarded asks for the roots and refuses paths outside of them.
 	"guarded": func() {
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
 		serve(func(m message) bool {
@@ -199,7 +199,7 @@ var servers = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
 		serve(nil)
 	},
-	// batch-late answers what it is sent after a moment, a batch in one.
+	// batch-late answers after a moment, a batch with one line.
 	"batch-late": func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			var all []message
@@ -230,7 +230,7 @@ var servers = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		time.Sleep(time.Hour)
 	},
-	// wordy sends what is too large, and reads when it has said all.
+	// wordy sends messages that are too large, and then reads.
 	"wordy": func() {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 		large := `"params":{"x":"` + strings.Repeat("w", 2<<20) + `"}}` + "\n"

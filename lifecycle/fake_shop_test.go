@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// shopkeeper is one process of the test server "shop". It speaks both eras. What is
-// written to its log is what it reads, a line each, up to 4 KiB of it.
+// shopkeeper is one process of the test server "shop". It speaks both eras. It writes
+// each line that it reads to its log, up to 4 KiB of it.
 type shopkeeper struct {
 	in      *bufio.Reader
 	log     *os.File
@@ -30,18 +30,18 @@ type shopMessage struct {
 // MCP_JAIL_TEST_OPTIONS:
 //
 //	die-boot, die-probe, silent-boot, error-boot, big-boot, twice-boot
-//	                                 what becomes of initialize or server/discover
-//	start=JSON                       a line that it says first
-//	stdout=TEXT, stderr=TEXT         what it prints first
-//	after=JSON                       a line that it says after the handshake
-//	stuff                            after the handshake it asks for much, and reads nothing
-//	tools=a,b,c                      what it lists, instead of allTools
+//	                                 how it handles initialize or server/discover
+//	start=JSON                       a line that it writes first
+//	stdout=TEXT, stderr=TEXT         text that it prints first
+//	after=JSON                       a line that it writes after the handshake
+//	stuff                            after the handshake it sends requests and reads nothing
+//	tools=a,b,c                      the tools that it lists, instead of allTools
 //	ttl=MS                           ttlMs of its lists and of server/discover
 //	pages                            one tool a page
 //	die-list, silent-list            on tools/list
-//	list-changed                     what it says after each tools/list
+//	list-changed                     it sends list_changed after each tools/list
 //	slow-level, no-level             how it answers logging/setLevel
-//	changing=a,b,c                   what it lists after resources/list, as it says
+//	changing=a,b,c                   it lists these after resources/list, and sends list_changed
 func shop() {
 	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}
 	for _, word := range strings.Fields(os.Getenv("MCP_JAIL_TEST_OPTIONS")) {
@@ -98,7 +98,7 @@ func (s *shopkeeper) message(m shopMessage) {
 			say("%s", line)
 		}
 		if s.is("stuff") {
-			for range 70 { // each has an error for an answer, with the id in it
+			for range 70 { // each gets an error, which repeats the id
 				say(`{"jsonrpc":"2.0","id":"%s","method":"m","a":1,"a":2}`, strings.Repeat("x", 1000<<10))
 			}
 			time.Sleep(time.Hour)
@@ -116,7 +116,7 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "resources/read", "prompts/get", "completion/complete":
 		s.resource(m)
 	case "logging/setLevel":
-		if s.is("slow-level") { // and what comes meanwhile does not wait
+		if s.is("slow-level") { // messages that come meanwhile are handled
 			time.Sleep(50 * time.Millisecond)
 			if s.in.Buffered()+unreadBytes(os.Stdin) > 0 {
 				s.log.WriteString("hurried\n")
@@ -211,8 +211,7 @@ func (s *shopkeeper) list(m shopMessage) {
 	}
 }
 
-// resource answers what a discovery process is asked for by the name of what is
-// wanted.
+// resource answers resources/read. The URI says how.
 func (s *shopkeeper) resource(m shopMessage) {
 	var params struct{ URI string }
 	json.Unmarshal(m.Params, &params)
@@ -230,7 +229,7 @@ func (s *shopkeeper) resource(m shopMessage) {
 	}
 }
 
-// call is tools/call: what happens is the name of the tool.
+// call answers tools/call. The name of the tool says how.
 func (s *shopkeeper) call(m shopMessage) {
 	var call struct {
 		Name      string
@@ -248,7 +247,7 @@ func (s *shopkeeper) call(m shopMessage) {
 		return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf("%s pid=%d calls=%d tool=%s", what, os.Getpid(), s.calls, os.Getenv("MCP_JAIL_TEST_TOOL")))
 	}
 	switch call.Name {
-	case "never": // tells that it has begun
+	case "never": // logs that it has begun
 		fmt.Fprintln(os.Stderr, "working on it")
 		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"working","id":%s}}`, m.ID)
 	case "crash":
@@ -258,10 +257,10 @@ func (s *shopkeeper) call(m shopMessage) {
 		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, call.Meta["progressToken"])
 		answerWith(m.ID, text("done"))
 		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2}}`, call.Meta["progressToken"])
-	case "forge": // answers for somebody else, and then for itself
+	case "forge": // answers another worker's request, and then its own
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"forged":true}}`, call.Arguments)
 		answerWith(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
-	case "chat": // behind its answer, unless its input has ended
+	case "chat": // logs after its answer, unless its input has ended
 		answerWith(m.ID, text("done"))
 		time.AfterFunc(5*time.Millisecond, func() {
 			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"and that was it"}}`)
@@ -269,19 +268,19 @@ func (s *shopkeeper) call(m shopMessage) {
 	case "twice":
 		answerWith(m.ID, text("first"))
 		answerWith(m.ID, text("second"))
-	case "behind": // asks when it has answered
+	case "behind": // sends a request after its answer
 		answerWith(m.ID, text("done"))
 		say(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`)
 	case "ambiguous":
 		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
 	case "fail":
 		answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}`)
-	case "late": // answers when it is told that nobody waits
+	case "late": // answers when the call is cancelled
 		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"working","id":%s}}`, m.ID)
 		s.read()
 		answerWith(m.ID, text("late"))
 		s.log.WriteString("answered late\n")
-	case "ask": // what the arguments say, and then answers with what it was answered
+	case "ask": // sends a request with the id of the arguments, and answers with the reply
 		say(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":{"_meta":{"progressToken":"t"}}}`, or(call.Arguments, "id", "0"), or(call.Arguments, "method", `"sampling/createMessage"`))
 		for answer := (shopMessage{}); ; {
 			answer, _ = s.read()
@@ -291,7 +290,7 @@ func (s *shopkeeper) call(m shopMessage) {
 			answerWith(m.ID, text(fmt.Sprintf("id=%s result=%s error=%s method=%s", answer.ID, answer.Result, answer.Error, answer.Method)))
 			return
 		}
-	case "withdraw": // asks, and takes it back
+	case "withdraw": // sends a request and cancels it
 		say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}`)
 		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`)
 		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`)
@@ -327,7 +326,7 @@ func sum(b []byte) (n uint32) {
 	return n
 }
 
-// or is a member of an object, or something else.
+// or returns a member of an object, or otherwise if there is none.
 func or(object json.RawMessage, name, otherwise string) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) == nil && members[name] != nil {

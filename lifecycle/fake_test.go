@@ -316,7 +316,7 @@ func (p *play) rest() string {
 	return string(b)
 }
 
-// ended waits for the session and returns its status and what it said on stderr.
+// ended waits for the session and returns its status and its stderr.
 func (p *play) ended() (int, string) {
 	p.t.Helper()
 	select {
@@ -329,7 +329,7 @@ func (p *play) ended() (int, string) {
 	}
 }
 
-// failure is what the tests look at in an error frame of ours.
+// failure is the part of an error frame of ours that tests look at.
 type failure struct {
 	ID    json.RawMessage
 	Error struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ends are the two ends of a client's stdin and stdout, by what clients make them of.
+// ends are the two ends of a client's stdin and stdout.
 type ends struct {
 	in, out         *os.File // the client's
 	ourIn, ourOut   *os.File
@@ -80,7 +80,7 @@ func TestHangup(t *testing.T) {
 		}
 		const term = 128 + int(syscall.SIGTERM)
 		play("it dies", "deaf", term, func(e ends) { e.closed() })
-		play("it dies, and nobody reads what it sent", "unreading", term, func(e ends) {
+		play("it dies, and its input stays unread", "unreading", term, func(e ends) {
 			e.in.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
 			go func() { io.WriteString(e.in, strings.Repeat(initialize+"\n", 20_000)) }()
 			time.Sleep(100 * time.Millisecond) // most of it

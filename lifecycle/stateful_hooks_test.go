@@ -119,7 +119,7 @@ func TestMemory(t *testing.T) {
 	if got := failureOf(t, string(out)).String(); got != "0 -32603 call" {
 		t.Errorf("got %s", got)
 	}
-	// Not what rusage says: that has the peak of the test itself, from before the exec.
+	// rusage would include the peak of the test itself, from before the exec.
 	b, err := os.ReadFile(status)
 	_, peak, ok := strings.Cut(string(b), "VmHWM:")
 	if err != nil || !ok {

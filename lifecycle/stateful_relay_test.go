@@ -15,7 +15,7 @@ const (
 	callLine   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`
 )
 
-// answerTo is what a server of serve says.
+// answerTo returns the answer of a server that uses serve.
 func answerTo(id, line string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"echo":%q}}`+"\n", id, line)
 }

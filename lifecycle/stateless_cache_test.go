@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 )
 
-// kept returns what makes sessions share a catalogue.
+// keptIn makes sessions share a catalog.
 func keptIn(c *catalog.Catalog) func(*Session, *Stateless) {
 	return func(_ *Session, o *Stateless) { o.Catalog = c }
 }
 
-// opening is what a client begins with; it returns the list of tools.
+// opening sends initialize and tools/list, and returns the list of tools.
 func (p *play) opening() string {
 	p.t.Helper()
 	p.greet()
@@ -45,7 +45,7 @@ func TestCatalog(t *testing.T) {
 	close(f.gate)
 	p.send(legacy("1", "resources/list", "{}")) // which is asked for each time
 	has(t, failureOf(t, p.answer("1").line).String(), "exec")
-	// What does not start does not offer what was kept, either.
+	// A server that does not start offers no kept list either.
 	p.send(legacy("2", "tools/list", "{}"))
 	has(t, failureOf(t, p.answer("2").line).String(), "exec")
 	p.close()
@@ -135,6 +135,6 @@ func TestForgedHandshake(t *testing.T) {
 	}
 	p.nothing()
 	if f.started("") != 1 {
-		t.Error("the second was not from the catalogue")
+		t.Error("the second was not from the catalog")
 	}
 }

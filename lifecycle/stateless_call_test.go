@@ -187,7 +187,7 @@ func TestCallWithoutName(t *testing.T) {
 	p.answer("3")
 	p.nothing()
 	if n := f.started(""); n != 1 {
-		t.Errorf("%d listing processes", n)
+		t.Errorf("%d discovery workers", n)
 	}
 }
 

@@ -172,7 +172,7 @@ func TestAnswerDiscover(t *testing.T) {
 func TestStripCapabilities(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, newShop(), nil)
-	for _, id := range []string{"0", "1"} { // from the server, and from the catalogue
+	for _, id := range []string{"0", "1"} { // from the server, and from the catalog
 		p.send(helloFrom(id, "{}"))
 		has(t, p.answer(id).line, `"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{}},"serverInfo"`)
 	}

@@ -48,7 +48,7 @@ func TestStatements(t *testing.T) {
 		resolve := o.Tool
 		o.Tool = func(name string) (Tool, error) {
 			tool, err := resolve(name)
-			if name == "" { // the listing process has nothing of theirs
+			if name == "" { // the discovery worker has nothing of theirs
 				return tool, err
 			}
 			tool.Profile.Advertise = true
@@ -83,7 +83,7 @@ func TestSecondInitialize(t *testing.T) {
 	p.greet()
 	p.send(legacy("1", "tools/list", "{}"))
 	p.answer("1")
-	eventually(t, "a spare", func() bool { return strings.Contains(f.saw("echo", 0), "initialized") })
+	eventually(t, "a warm worker", func() bool { return strings.Contains(f.saw("echo", 0), "initialized") })
 	p.send(legacy("3", "resources/read", `{"uri":"ask"}`)) // which the first discovery process works on
 	ask := p.told("roots/list")
 	p.send(helloFrom("4", `{"sampling":{}}`), callOf("5", "echo", "{}"), legacy("6", "resources/read", `{"uri":"x"}`))
@@ -95,7 +95,7 @@ func TestSecondInitialize(t *testing.T) {
 	f.of("")[0].ended(t) // it has ended by itself
 	p.nothing()
 	if saw := f.saw("echo", 0); strings.Contains(saw, "tools/call") {
-		t.Errorf("a spare of the first handshake was used: %q", saw)
+		t.Errorf("a warm worker of the first handshake was used: %q", saw)
 	}
 	if saw := f.saw("", 1); !strings.Contains(saw, `"sampling"`) || !strings.Contains(saw, "resources/read") {
 		t.Errorf("the second discovery process saw %q", saw)

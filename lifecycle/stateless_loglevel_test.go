@@ -23,7 +23,7 @@ func TestLogLevel(t *testing.T) {
 	p.send(callOf("4", "echo", "{}"))
 	p.answer("4")
 	eventually(t, "the discovery process is told", func() bool { return strings.Contains(f.saw("", 0), `{"level":"error"}`) })
-	has(t, p.answer("1").line, `method=logging/setLevel`) // what it took for its answer
+	has(t, p.answer("1").line, `method=logging/setLevel`) // the last method that it had read
 	has(t, string(p.told("notifications/cancelled").Params), `"requestId":`+string(ask.ID))
 	p.nothing()
 	saw := f.saw("echo", 0)
@@ -48,7 +48,7 @@ func TestLogLevelBeforeCall(t *testing.T) {
 			p.greet()
 			p.send(legacy("1", "tools/list", "{}"))
 			p.answer("1")
-			eventually(t, "the spares", func() bool { return f.started("echo") == warm })
+			eventually(t, "the warm workers", func() bool { return f.started("echo") == warm })
 			p.send(legacy("2", "logging/setLevel", `{"level":"error"}`), callOf("3", "echo", "{}"))
 			p.answer("2")
 			p.answer("3")

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// warm keeps n spares of each of some tools.
+// warm keeps n warm workers of each of some tools.
 func warm(n int, tools ...string) func(*Session, *Stateless) {
 	return func(_ *Session, o *Stateless) {
 		o.Warm = func(tool string) int {
@@ -30,7 +30,7 @@ func warm(n int, tools ...string) func(*Session, *Stateless) {
 // ready waits until the n-th process of a tool is past its handshake.
 func (f *fleet) ready(t testing.TB, tool string, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("spare %d of %s", n, tool), func() bool { return strings.Contains(f.saw(tool, n), "initialized") })
+	eventually(t, fmt.Sprintf("warm worker %d of %s", n, tool), func() bool { return strings.Contains(f.saw(tool, n), "initialized") })
 }
 
 // calls counts the calls that processes of a tool have read.
@@ -41,11 +41,11 @@ func (f *fleet) calls(tool string) (n int) {
 	return n
 }
 
-// spare waits until the n-th process of a tool is a spare that a call would be given.
-func (p *play) spare(f *fleet, tool string, n int) {
+// warmed waits until the n-th process of a tool is a warm worker in the pool.
+func (p *play) warmed(f *fleet, tool string, n int) {
 	p.t.Helper()
 	f.ready(p.t, tool, n)
-	eventually(p.t, "the spare is known to be ready", func() bool {
+	eventually(p.t, "the worker is in the pool", func() bool {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
 		for _, w := range p.session.pool.ready {
@@ -64,14 +64,14 @@ func TestWarmWorkers(t *testing.T) {
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.opening()
 	for i := range 4 {
-		p.spare(f, "echo", i)
+		p.warmed(f, "echo", i)
 		if strings.Contains(f.saw("echo", i), "tools/call") {
-			t.Error("a spare has seen a call")
+			t.Error("a warm worker has seen a call")
 		}
 		p.send(callOf(fmt.Sprint(i), "echo", "{}"))
 		has(t, p.answer(fmt.Sprint(i)).line, "calls=1", fmt.Sprintf("pid=%d ", f.of("echo")[i].PID()))
 	}
-	p.spare(f, "echo", 4)
+	p.warmed(f, "echo", 4)
 	p.nothing()
 	if n := f.started("echo"); n != 5 || f.started("ask") != 0 {
 		t.Errorf("%d processes", n)
@@ -84,7 +84,7 @@ func TestWarmWorkerGetsOneCall(t *testing.T) {
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "ask"))
 	p.opening()
-	p.spare(f, "ask", 0)
+	p.warmed(f, "ask", 0)
 	p.send(callOf("1", "ask", "{}"), callOf("2", "ask", "{}"))
 	for range 2 {
 		p.send(replyTo(p.told("sampling/createMessage"), "{}"))
@@ -93,7 +93,7 @@ func TestWarmWorkerGetsOneCall(t *testing.T) {
 	p.answer("2")
 	p.nothing()
 	if n := strings.Count(f.saw("ask", 0), "tools/call"); n != 1 || f.calls("ask") != 2 {
-		t.Errorf("the spare has read %d calls", n)
+		t.Errorf("the warm worker has read %d calls", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestWarmModernWorkers(t *testing.T) {
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.send(modern("1", "tools/list", ""))
 	p.answer("1")
-	eventually(t, "a spare", func() bool { return f.started("echo") == 1 && strings.Contains(f.saw("echo", 0), "server/discover") })
+	eventually(t, "a warm worker", func() bool { return f.started("echo") == 1 && strings.Contains(f.saw("echo", 0), "server/discover") })
 	eventually(t, "it is ready", func() bool {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
@@ -113,7 +113,7 @@ func TestWarmModernWorkers(t *testing.T) {
 	p.send(modernBy("another", "2", "tools/call", `"name":"echo"`))
 	has(t, p.answer("2").line, "tool=echo")
 	if strings.Contains(f.saw("echo", 0), "tools/call") {
-		t.Error("a spare was used for another client")
+		t.Error("a warm worker was used for another client")
 	}
 	p.nothing()
 }
@@ -132,7 +132,7 @@ func TestWarmLimits(t *testing.T) {
 	eventually(t, "three", func() bool { return f.started("echo")+f.started("ask")+f.started("fail") >= 3 })
 	p.send(callOf("1", "fail", "{}"))
 	p.answer("1")
-	eventually(t, "spares of the tool called last", func() bool {
+	eventually(t, "warm workers of the tool called last", func() bool {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
 		n := map[string]int{}
@@ -180,13 +180,13 @@ func TestDeadWarmWorkers(t *testing.T) {
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "echo"))
 	p.opening()
-	p.spare(f, "echo", 0)
+	p.warmed(f, "echo", 0)
 	f.of("echo")[0].Kill()
 	f.of("echo")[0].ended(t)
 	p.send(callOf("1", "echo", "{}"))
 	has(t, p.answer("1").line, "tool=echo")
 	n := f.started("echo")
-	eventually(t, "another spare", func() bool {
+	eventually(t, "another warm worker", func() bool {
 		p.session.pool.mu.Lock()
 		defer p.session.pool.mu.Unlock()
 		n = f.started("echo")
@@ -216,7 +216,7 @@ func TestCallsAreNotRepeated(t *testing.T) {
 	f := newShop()
 	p := beginStateless(t, f, warm(1, "deaf", "crash"))
 	p.opening()
-	p.spare(f, "deaf", 0)
+	p.warmed(f, "deaf", 0)
 	p.send(callOf("1", "deaf", "{}"))
 	eventually(t, "it has read the call", func() bool { return strings.Contains(f.saw("deaf", 0), "deaf\n") })
 	p.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
@@ -225,7 +225,7 @@ func TestCallsAreNotRepeated(t *testing.T) {
 	if got := failureOf(t, p.answer("1").line).String(); !strings.HasSuffix(got, "call deaf") {
 		t.Error(got)
 	}
-	p.spare(f, "crash", 0)
+	p.warmed(f, "crash", 0)
 	p.send(callOf("2", "crash", "{}"))
 	failureOf(t, p.answer("2").line)
 	p.nothing()
@@ -254,7 +254,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 			s.times.tick = 5 * time.Millisecond
 		})
 		p.opening()
-		eventually(t, "a spare has failed", func() bool {
+		eventually(t, "a warm worker has failed", func() bool {
 			p.session.pool.mu.Lock()
 			defer p.session.pool.mu.Unlock()
 			tool := p.session.pool.tools["echo"]
@@ -267,7 +267,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 		p.session.client.recordMu.Lock()
 		for _, d := range p.session.client.record.Diagnoses {
 			if d.Tool == "echo" {
-				t.Errorf("%s: a failure that nobody waits for: %q", option, d.What)
+				t.Errorf("%s: a failure that no call waits for: %q", option, d.What)
 			}
 		}
 		p.session.client.recordMu.Unlock()
@@ -301,15 +301,15 @@ func TestWarmProfiles(t *testing.T) {
 		}
 	})
 	p.opening()
-	p.spare(f, "echo", 0)
-	p.spare(f, "echo", 1)
+	p.warmed(f, "echo", 0)
+	p.warmed(f, "echo", 1)
 	changed.Store(true)
 	p.send(callOf("1", "echo", "{}"))
 	p.answer("1")
 	for n := range 2 {
 		f.of("echo")[n].ended(t)
 		if strings.Contains(f.saw("echo", n), "tools/call") {
-			t.Error("an old spare was used")
+			t.Error("an outdated worker was used")
 		}
 	}
 	eventually(t, "two of the new policy", func() bool {
@@ -349,10 +349,10 @@ func TestWarmWorkerAsks(t *testing.T) {
 	eventually(t, "it is answered", func() bool {
 		return strings.Contains(f.saw("echo", 0), `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
 	})
-	p.spare(f, "echo", 0)
+	p.warmed(f, "echo", 0)
 	p.send(callOf("1", "echo", "{}"))
 	has(t, p.answer("1").line, fmt.Sprintf("pid=%d ", f.of("echo")[0].PID()))
-	p.close() // the next spare has asked, too
+	p.close() // the next warm worker has asked too
 }
 
 // TestPolicyChangedOnHost: when the policy means something else on the host, no call gets
@@ -375,14 +375,14 @@ func TestPolicyChangedOnHost(t *testing.T) {
 	p.answer("1")
 	ready := func(n int) {
 		t.Helper()
-		eventually(t, "a spare", func() bool { return strings.Contains(f.saw("echo", n), "initialized") })
+		eventually(t, "a warm worker", func() bool { return strings.Contains(f.saw("echo", n), "initialized") })
 		time.Sleep(50 * time.Millisecond) // until it counts as one
 	}
 	ready(0)
 	p.send(callOf("2", "echo", "{}")) // the control
 	p.answer("2")
 	if saw := f.saw("echo", 0); !strings.Contains(saw, "tools/call") {
-		t.Errorf("the spare saw %q", saw)
+		t.Errorf("the warm worker saw %q", saw)
 	}
 	ready(1)
 	means.Store("/now")
@@ -394,10 +394,10 @@ func TestPolicyChangedOnHost(t *testing.T) {
 	<-f.of("echo")[1].done
 	p.nothing()
 	if saw := f.saw("echo", 1); strings.Contains(saw, "tools/call") {
-		t.Errorf("the outdated spare saw %q", saw)
+		t.Errorf("the outdated worker saw %q", saw)
 	}
 	if got := f.dirs(""); len(got) != 2 || got[0] != "/before" || got[1] != "/now" {
-		t.Errorf("the listing processes were started under %q", got)
+		t.Errorf("the discovery workers were started under %q", got)
 	}
 }
 

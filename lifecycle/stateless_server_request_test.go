@@ -37,7 +37,7 @@ func TestServerRequests(t *testing.T) {
 		has(t, p.answer(fmt.Sprint(i)).line, fmt.Sprintf(`id=\"a\" result={\"n\":%d}`, i))
 		has(t, f.saw("ask", i), fmt.Sprintf(`{"progressToken":"t","progress":%d}`, i))
 	}
-	for i := range 3 { // again, and to nobody
+	for i := range 3 { // again; no request waits for these
 		p.send(replyTo(asks[i], `{"again":1}`), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":9}}`, asks[i].ID))
 	}
 	p.send(`{"jsonrpc":"2.0","id":"x","result":{}}`, `{"jsonrpc":"2.0","id":12345678901234567890,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`)

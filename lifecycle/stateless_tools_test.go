@@ -44,7 +44,7 @@ func TestUnlisted(t *testing.T) {
 	f.options = func(_ string, n int) string { return "pages tools=read,echo" }
 	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"hidden"} })
 	p.greet()
-	p.send(callOf("1", "echo", "{}")) // nobody has asked for the list yet
+	p.send(callOf("1", "echo", "{}")) // before the first tools/list
 	has(t, p.answer("1").line, "tool=echo")
 	for i, name := range []string{"READ ", "Read", "read\u00a0", "nothing", ""} {
 		id := fmt.Sprint(10 + i)
@@ -96,6 +96,6 @@ func TestManyTools(t *testing.T) {
 		s.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
 	}
 	if n, tools := len(s.cache.tools), s.pool.order; n != maxTools || !s.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
-		t.Errorf("%d tools, %d with spares", n, len(tools))
+		t.Errorf("%d tools, %d with warm workers", n, len(tools))
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server
-// NAME", "roots MODE", "advertise", "call DURATION", "startup DURATION". In talk,
-// "> " is what the client sends ("\r" at the end is one), "< " what it is sent,
-// in this order. server is what the server saw, over all of its lives, and
-// starts how many of them it had.
+// TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server NAME",
+// "roots MODE", "advertise", "call DURATION", "startup DURATION". In talk, "> " is a line
+// of the client ("\r" at the end is one) and "< " a line to it, in this order. server is
+// the log of the server, over all of its lives; starts is how many lives it had.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")

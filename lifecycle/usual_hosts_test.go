@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestTelemetryDoesNotDrown: a host that was refused before the call, and again during
-// it, stands behind the one that only the call has asked for, although it came last.
-// The session's record tells the next session.
+// TestTelemetryDoesNotDrown: a host that was refused before the call, and again during it,
+// ranks behind the host that only the call has contacted. The session's record tells the
+// next session.
 func TestTelemetryDoesNotDrown(t *testing.T) {
 	t.Parallel()
 	refused := func(host string, count int, at time.Time) policy.Denial {
@@ -47,8 +47,8 @@ func TestTelemetryDoesNotDrown(t *testing.T) {
 	}
 }
 
-// TestHabits: the ways to find out that a host is asked for whatever happens.
-func TestHabits(t *testing.T) {
+// TestUsualHosts: the three ways to learn that a host is a usual one.
+func TestUsualHosts(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
 	denials := func(tool string, hosts ...string) (out []policy.Denial) {

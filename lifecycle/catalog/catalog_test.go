@@ -27,7 +27,7 @@ func anEntry(stored time.Time) *Entry {
 	return &Entry{Answers: map[string]Answer{"tools/list": {Result: result, Stored: stored}}}
 }
 
-// newCatalog is a catalogue in a directory that does not exist, at a clock of its own.
+// newCatalog returns a catalog whose directory does not exist, with a clock of its own.
 func newCatalog(t *testing.T) (c *Catalog, clock *time.Time) {
 	now := start
 	return &Catalog{Dir: filepath.Join(t.TempDir(), "mcp-jail", "catalog"), Now: func() time.Time { return now }}, &now
@@ -41,6 +41,7 @@ func put(t *testing.T, c *Catalog, server, key string) string {
 	return filepath.Join(c.Dir, fileName(server, key))
 }
 
+// TestRoundTrip: Get returns what Put has kept.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, disk := range []bool{true, false} {
@@ -95,10 +96,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	var none *Catalog
 	if _, ok := none.Get("s", aKey); ok || none.Put("s", aKey, anEntry(start)) != nil {
-		t.Error("a nil catalogue keeps something")
+		t.Error("a nil catalog keeps something")
 	}
 }
 
+// TestPutRefuses: Put refuses what Get would not return.
 func TestPutRefuses(t *testing.T) {
 	t.Parallel()
 	c, _ := newCatalog(t)
@@ -135,13 +137,13 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-// TestPutFails: what cannot be written in full leaves the file that was there.
+// TestPutFails: a file that cannot be written in full leaves the old one.
 func TestPutFails(t *testing.T) {
 	t.Parallel()
 	const child = "MCPJAIL_TEST_FULL"
 	if os.Getenv(child) == "" {
-		// The limit is the whole process's, and go test has it write a file of its own:
-		// where that falls into it, the process ends with status 2 and no failed test.
+		// The limit is one of the whole process, which also writes files for go test. So
+		// the test runs again in a process of its own.
 		cmd := exec.Command(os.Args[0], "-test.run=^TestPutFails$", "-test.v")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestPutFails") {
@@ -180,7 +182,7 @@ func TestPutFails(t *testing.T) {
 	}
 }
 
-// TestConcurrent: whoever reads while others write gets a whole file of one of them.
+// TestConcurrent: a reader gets a whole file of one of the writers.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	c, _ := newCatalog(t)

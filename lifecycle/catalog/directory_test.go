@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestBadFiles: whatever is not to be trusted is not there, and is replaced by the
-// next Put where it is a file.
+// TestBadFiles: a file that is not to be trusted counts as missing, and the next Put
+// replaces it if it is a file.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	text := func(f func(string) string) func(string) error {
@@ -108,7 +108,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestOtherOwners needs root: nobody else can give files away.
+// TestOtherOwners needs root: other users cannot give files away.
 func TestOtherOwners(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -122,7 +122,7 @@ func TestOtherOwners(t *testing.T) {
 		}
 		switch err := os.Chown(what(file), 12345, 0); {
 		case errors.Is(err, syscall.EINVAL): // user_namespaces(7)
-			t.Skip("this user namespace maps nobody else to give files to")
+			t.Skip("this user namespace maps no other user to give files to")
 		case err != nil:
 			t.Fatal(err)
 		}
@@ -132,6 +132,8 @@ func TestOtherOwners(t *testing.T) {
 	}
 }
 
+// TestPrune: files that are not used, and the least recently used of too many, are
+// removed.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	c, clock := newCatalog(t)
@@ -146,7 +148,7 @@ func TestPrune(t *testing.T) {
 			t.Errorf("file %d: %v", i, there("s", i))
 		}
 	}
-	// What is used stays, what is not goes.
+	// Used files stay, others go.
 	for day := range 40 {
 		*clock = start.Add(time.Duration(day) * 24 * time.Hour)
 		there("s", 7)
@@ -183,7 +185,7 @@ func TestPrune(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// As a whole, and under a clock that was wrong.
+	// Too many files in all; then files that were written while the clock was wrong.
 	for i := range maxFiles + 10 {
 		put(t, c, fmt.Sprintf("server%d", i), aKey)
 	}
@@ -197,8 +199,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPlantedDirectory: no link in place of the directory is followed, nor a way to it on
-// which another user has a say; nothing is made there.
+// TestPlantedDirectory: a link in place of the directory is not followed, nor a path that
+// another user may change. Nothing is created there.
 func TestPlantedDirectory(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(dir string) error{

@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// TestFresh: the age at which an answer expires.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestNames: different servers have different file names, which splitName recognises.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

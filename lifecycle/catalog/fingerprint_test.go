@@ -95,7 +95,7 @@ func (s *site) profile(command ...string) *policy.Profile {
 	return profile
 }
 
-// tick is longer than one of the clock that kernels stamp files with.
+// tick is longer than a tick of the clock that gives files their times.
 const tick = 12 * time.Millisecond
 
 const private = "home/.local/state/mcp-jail/servers/s/home/"
@@ -110,8 +110,8 @@ func packaged(root string) []string {
 var fingerprintRows = map[string]struct {
 	files   []string
 	command []string
-	// changes are what is planted anew, one after the other, each of which has to be
-	// seen; same are those that must not be.
+	// changes are planted one after the other. The fingerprint has to see each of them.
+	// It must not see those in same.
 	changes, same []string
 }{
 	"a binary": {
@@ -204,6 +204,7 @@ var fingerprintRows = map[string]struct {
 	},
 }
 
+// TestFingerprint: changes of the program's files change the fingerprint, others do not.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	for name, row := range fingerprintRows {
@@ -241,7 +242,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// What is set back to its old size and time is seen all the same.
+// TestFingerprintSeesWhatIsHidden: a changed file that got its old size and time back has
+// another fingerprint.
 func TestFingerprintSeesWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "bin/server !", "home/ws/conf = abc")
@@ -269,6 +271,7 @@ func TestFingerprintSeesWhatIsHidden(t *testing.T) {
 	}
 }
 
+// TestNotCacheable: programs whose code is at an unknown place have no fingerprint.
 func TestNotCacheable(t *testing.T) {
 	t.Parallel()
 	many := packaged("opt/app/")
@@ -338,6 +341,7 @@ func npmServers(t testing.TB) string {
 	return modules
 }
 
+// TestRealPackages: installing another version of a real package changes the fingerprint.
 func TestRealPackages(t *testing.T) {
 	t.Parallel()
 	s, npm := newSite(t, "bin/node !"), npmServers(t)
@@ -400,7 +404,7 @@ func BenchmarkFingerprint(b *testing.B) {
 	}
 }
 
-// fingerprintOf takes a fingerprint, and gives up on one that waits for something.
+// fingerprintOf takes a fingerprint, and fails the test if that blocks.
 func fingerprintOf(t *testing.T, s *site, command ...string) (string, error) {
 	t.Helper()
 	type result struct {
@@ -421,3 +425,10 @@ func fingerprintOf(t *testing.T, s *site, command ...string) (string, error) {
 		return "", nil
 	}
 }
+
+var (
+	nodeServer   = []string{"bin/node !", "home/ws2/server.js", "home/ws2/part.js"}
+	pythonServer = []string{"opt/py/bin/python3 !", "opt/s/server.py"}
+	runNode      = []string{"node", "ROOT/home/ws2/server.js"}
+	runPython    = []string{"ROOT/opt/py/bin/python3", "ROOT/opt/s/server.py"}
+)

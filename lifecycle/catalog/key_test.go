@@ -9,6 +9,7 @@ import (
 
 var aKey = strings.Repeat("0123456789abcdef", 4)
 
+// TestKey: each fact changes the key.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	base := func() Facts {
@@ -69,7 +70,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A key has to be the same in two sessions, or nothing is ever found.
+// TestKeyOfARealProfile: two sessions get the same key.
 func TestKeyOfARealProfile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "bin/server !")
@@ -79,6 +80,7 @@ func TestKeyOfARealProfile(t *testing.T) {
 	}
 }
 
+// TestRequest: the names of requests, and those that have none.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ method, params, want string }{

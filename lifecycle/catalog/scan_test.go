@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestNothingIsWaitedFor: a server makes a fifo of a name that is looked into at the
-// next start, when nobody can end what waits for it.
+// TestNothingIsWaitedFor: a server creates fifos under names that the next start looks at.
+// The scan does not wait for them.
 func TestNothingIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -60,8 +60,8 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestReadSmall: a fifo that takes the place of a file between two looks at it is not
-// waited for, with a writer or without.
+// TestReadSmall: a fifo that replaces a file between two looks is not waited for, with or
+// without a writer.
 func TestReadSmall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestReadSmall(t *testing.T) {
 	<-swapped
 }
 
-// TestTooSlow: what takes long to look at is not looked at to the end.
+// TestTooSlow: a scan that takes too long fails.
 func TestTooSlow(t *testing.T) {
 	t.Parallel()
 	p := newSite(t, nodeServer...).profile(append([]string{}, runNode...)...)
@@ -129,8 +129,8 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
-// TestOutOfReach: what the server cannot read is not looked into for it, whatever it
-// writes into its path files and wherever its links lead.
+// TestOutOfReach: the scan does not read what the server may not read, whatever the server
+// writes into path files and wherever its links lead.
 func TestOutOfReach(t *testing.T) {
 	t.Parallel()
 	const packages = private + ".local/lib/python3.11/site-packages/"
@@ -160,7 +160,7 @@ func TestOutOfReach(t *testing.T) {
 			t.Errorf("%s: changed %v, %v", name, after != before, err)
 		}
 	}
-	// What is no directory leads nowhere.
+	// A path that is no directory leads nowhere.
 	s := newSite(t, append(pythonServer, packages+"x.pth = /dev/ptmx\n/dev/tty\nROOT/home/secret", "home/secret = x")...)
 	if _, err := fingerprintOf(t, s, append([]string{}, runPython...)...); err != nil {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// TestTTL: which results may be kept, and for how long.
 func TestTTL(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -30,6 +31,7 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// TestKeepError: only "Method not found" is kept.
 func TestKeepError(t *testing.T) {
 	t.Parallel()
 	kept := []string{`{"code":-32601,"message":"x"}`, `{"message":"x","code":-32601}`}
