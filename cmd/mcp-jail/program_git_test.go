@@ -116,7 +116,7 @@ func TestGitWorktree(t *testing.T) {
 
 	w := newWorld(t)
 	r := worktree(t, w)
-	w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
 		git := filepath.Join(w.base, "project", ".git")
 		for _, script := range []string{
 			"echo gitdir: /tmp >.git",
@@ -130,7 +130,9 @@ func TestGitWorktree(t *testing.T) {
 			s.mustFail("", "sh", "-c", script)
 		}
 		return toolResult{}
-	})
+	}); got.IsError {
+		t.Errorf("the server did not start: %s", got.raw)
+	}
 }
 
 const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
@@ -153,14 +155,16 @@ func TestGitHooks(t *testing.T) {
 
 	w := newWorld(t)
 	r := hooks(t, w)
-	w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
 		s.mustFail("", "mv", ".git/hooks", ".git/h")
 		s.mustRun("touch", "stop") // makes the hook fail, and so the commit
 		s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
 		return toolResult{}
-	})
+	}); got.IsError {
+		t.Errorf("the server did not start: %s", got.raw)
+	}
 	if got := read(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
 		t.Errorf("the hook was changed: %q", got)
 	}

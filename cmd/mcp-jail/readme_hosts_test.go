@@ -26,7 +26,7 @@ func TestReadmeHosts(t *testing.T) {
 	token := newToken()
 	net := newInternet(t, w, token)
 	w.env = append(w.env, githubToken+"="+token)
-	w.attempt(t, "github", config, func(t *testing.T, _ *world, s *session) toolResult {
+	if got := w.attempt(t, "github", config, func(t *testing.T, _ *world, s *session) toolResult {
 		if got := commits(s); got.IsError || !strings.Contains(got.texts(), "a commit") {
 			t.Errorf("reading: %s\n%s", got.raw, s.stderr.String())
 		}
@@ -34,7 +34,9 @@ func TestReadmeHosts(t *testing.T) {
 			t.Errorf("writing: %s", got.raw)
 		}
 		return toolResult{}
-	})
+	}); got.IsError {
+		t.Errorf("the server did not start: %s", got.raw)
+	}
 	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
 	}
