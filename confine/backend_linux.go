@@ -11,55 +11,59 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"golang.org/x/sys/unix"
 )
 
 // shimFor is the shim that was started ahead, where it fits, or a new one.
-func (l Launcher) shimFor() *Shim {
-	if s := l.Ready.take(shimOwnNet); s != nil {
+func (l Launcher) ShimFor() *Shim {
+	if s := l.Ready.take(ShimOwnNet); s != nil {
 		return s
 	}
-	return l.spawn(shimOwnNet)
+	return l.Spawn(ShimOwnNet)
 }
 
 // start gives the shim its order and waits for what comes of it.
-func (s *Shim) start(ctx context.Context, plan *Plan, stdio Stdio) (*Process, error) {
+func (s *Shim) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		s.abandon()
 		return nil, err
 	}
-	order := plan.order
+	order := plan.Order
 	if order.Bare {
-		setTmp(&order, path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
-		s.process.bare(order.Tmp)
+		planpkg.SetTmp(&order, path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
+		s.Process.bare(order.Tmp)
 	}
-	terminator, err := startTerminator(ctx, plan, &order)
+	terminator, err := gateway.StartTerminator(ctx, plan, &order)
 	if err != nil {
 		s.abandon()
 		removeDirs(made)
 		return nil, err
 	}
-	s.process.terminator = terminator
-	s.process.plan = plan
+	s.Process.Terminator = terminator
+	s.Process.plan = plan
 	s.instruct(instruction{plan: plan, order: order, stdio: stdio})
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():
 		err = calledOff(ctx)
-		s.process.Kill()
+		s.Process.Kill()
 	}
 	if err == nil {
-		return s.process, nil
+		return s.Process, nil
 	}
-	<-s.process.done
+	<-s.Process.done
 	if terminator != nil {
-		terminator.end()
+		terminator.End()
 	}
 	removeDirs(made)
 	return nil, err
@@ -71,11 +75,11 @@ func calledOff(ctx context.Context) error {
 	if ctx.Err() != context.DeadlineExceeded {
 		return ctx.Err()
 	}
-	e := &StartError{Step: "init", Detail: "it was not ready in the time that it had"}
+	e := &step.Error{Step: "init", Detail: "it was not ready in the time that it had"}
 	if why := context.Cause(ctx); why != ctx.Err() {
 		e.Detail = why.Error()
 	}
-	if queued, limit := queuedSignals(); limit > 0 && queued+2*initThreads > limit {
+	if queued, limit := queuedSignals(); limit > 0 && queued+2*spec.InitThreads > limit {
 		e.Detail += fmt.Sprintf(". %d of the %d signals that may be queued for this user are (SigQ in /proc/self/status), and each thread of the init is told by one: end what does not take its signals, or raise the limit (ulimit -i)", queued, limit)
 	}
 	return e
@@ -113,7 +117,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		made = append(made, missing...)
 		if err := makeDir(e.Path, mode); err != nil {
 			removeDirs(made)
-			return nil, &StartError{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: errnoOf(err)}
+			return nil, &step.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: step.ErrnoOf(err)}
 		}
 		if e.Origin != policy.OriginHome {
 			continue
@@ -121,7 +125,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		// Another user may have come first where every user can make something, as in /tmp.
 		if err := hostfs.CheckPrivate("/", e.Path); err != nil {
 			removeDirs(made)
-			return nil, &StartError{Step: "create directory", Detail: err.Error()}
+			return nil, &step.Error{Step: "create directory", Detail: err.Error()}
 		}
 	}
 	return made, nil
@@ -161,35 +165,29 @@ func removeDirs(made []string) {
 	}
 }
 
-func errnoOf(err error) syscall.Errno {
-	var errno syscall.Errno
-	errors.As(err, &errno)
-	return errno
-}
-
 // refusal finds out whether a start failed, or would have, because this host
 // forbids user namespaces. It is certain of that only where making them is
 // refused once more, whatever is short at the moment; then the answer is No. The
 // error is the one to report otherwise.
-func refusal(err error) (Feature, error) {
-	var gaps *GapError
-	var se *StartError
+func Refusal(err error) (probe.Feature, error) {
+	var gaps *planpkg.GapError
+	var se *step.Error
 	switch {
 	case errors.As(err, &gaps):
-		return probed.renew("userns", probeUserNamespaces), err
-	case !errors.As(err, &se) || se.Step == StepExec || !isRefusal(se.Errno):
-		return Feature{}, err
+		return probe.Probed.Renew("userns", probe.ProbeUserNamespaces), err
+	case !errors.As(err, &se) || se.Step == step.StepExec || !probe.IsRefusal(se.Errno):
+		return probe.Feature{}, err
 	}
 	// With AppArmor they can be made, and nothing be done inside them.
-	f := probed.renew("userns", probeUserNamespaces)
-	if f.Answer == Unknown && se.Step == stepNamespaces {
-		err = userNamespaceGap(f)
+	f := probe.Probed.Renew("userns", probe.ProbeUserNamespaces)
+	if f.Answer == probe.Unknown && se.Step == step.StepNamespaces {
+		err = planpkg.UserNamespaceGap(f)
 	}
 	return f, err
 }
 
 // namespaces says whether user namespaces can be had.
-func namespaces() Feature { return probed.get("userns", probeUserNamespaces) }
+func Namespaces() probe.Feature { return probe.Probed.Get("userns", probe.ProbeUserNamespaces) }
 
 // tempDir is the host's directory for temporary files, canonical.
 func tempDir() string {
@@ -198,5 +196,3 @@ func tempDir() string {
 	}
 	return "/tmp"
 }
-
-const stepNamespaces = "namespaces"

@@ -7,24 +7,22 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func hostFacts() facts { return facts{Features: probeForStart()} }
+func Namespaces() probe.Feature { return probe.Feature{} }
 
-func (*facts) lookAround() {}
+func Refusal(err error) (probe.Feature, error) { return probe.Feature{}, err }
 
-func namespaces() Feature { return Feature{} }
+func (l Launcher) AskCopies(*policy.Profile) probe.Feature { return probe.Feature{} }
 
-func refusal(err error) (Feature, error) { return Feature{}, err }
+func knownCopies(*policy.Profile) probe.Feature { return probe.Feature{} }
 
-func findTerminator(*facts, *policy.Profile) {}
-
-func (l Launcher) askCopies(*policy.Profile) Feature { return Feature{} }
-
-func knownCopies(*policy.Profile) Feature { return Feature{} }
-
-func refusedCopies(*policy.Profile, error) Feature { return Feature{} }
+func refusedCopies(*policy.Profile, error) probe.Feature { return probe.Feature{} }
 
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
@@ -47,24 +45,31 @@ func (l Launcher) Prepare() *Shim { return nil }
 // Discard does nothing here.
 func (*Shim) Discard() {}
 
-func (l Launcher) shimFor() *Shim { return nil }
+func (l Launcher) ShimFor() *Shim { return nil }
 
-func (l Launcher) spawnBare() *Shim { return nil }
+func (l Launcher) SpawnBare() *Shim { return nil }
 
 func (*Shim) abandon() {}
 
-func (*Shim) start(context.Context, *Plan, Stdio) (*Process, error) {
-	return nil, &StartError{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
+func (*Shim) Start(context.Context, *plan.Plan, jail.Stdio) (*Process, error) {
+	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 
-func (*Process) PID() int               { return 0 }
+func (*Process) PID() int { return 0 }
+
 func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
-func (*Process) Kill() error            { return os.ErrProcessDone }
-func (*Process) Done() <-chan struct{}  { return nil }
-func (*Process) Wait() (Exit, error)    { return Exit{}, os.ErrProcessDone }
-func (*Process) Denials() []Denial      { return nil }
-func (*Process) Tell(func(Remark))      {}
-func (*Process) Plan() *Plan            { return nil }
+
+func (*Process) Kill() error { return os.ErrProcessDone }
+
+func (*Process) Done() <-chan struct{} { return nil }
+
+func (*Process) Wait() (Exit, error) { return Exit{}, os.ErrProcessDone }
+
+func (*Process) Denials() []Denial { return nil }
+
+func (*Process) Tell(func(Remark)) {}
+
+func (*Process) Plan() *plan.Plan { return nil }
 
 // Secrets are the values that nobody must be shown: none.
 func (*Process) Secrets() map[string]string { return nil }

@@ -4,6 +4,10 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -12,70 +16,70 @@ import (
 // anywhere else. Moving it later can take milliseconds, for every processor to take
 // notice.
 func (s *Shim) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	parent := cgroupHere().Parent
+	parent := cgroup.CgroupHere().Parent
 	if parent == "" {
 		return syscall.ForkExec(path, argv, attr)
 	}
-	g, err := makeCgroup(parent)
+	g, err := cgroup.MakeCgroup(parent)
 	if err != nil {
 		return syscall.ForkExec(path, argv, attr) // the plan finds out, if it counts on it
 	}
-	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, g.fd
+	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, g.Fd
 	pid, err = syscall.ForkExec(path, argv, attr)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
 		// A container's filter hides clone3, or the kernel is older than 5.7; or it is
 		// something else, which then shows again.
 		attr.Sys.UseCgroupFD = false
-		if pid, err = syscall.ForkExec(path, argv, attr); err == nil && g.adopt(pid) != nil {
-			g.remove()
+		if pid, err = syscall.ForkExec(path, argv, attr); err == nil && g.Adopt(pid) != nil {
+			g.Remove()
 			return pid, nil
 		}
 	}
 	if err != nil {
-		g.remove()
+		g.Remove()
 		return 0, err
 	}
-	s.cgroup = g
+	s.Cgroup = g
 	return pid, nil
 }
 
 // limitCgroup puts the limits of a plan in force before the init is told what to
 // do. A plan that counts on a cgroup is not carried out without.
-func (s *Shim) limitCgroup(plan *Plan) (err error) {
+func (s *Shim) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
 		if err != nil {
-			err = &StartError{Step: "cgroup", Detail: err.Error()}
+			err = &step.Error{Step: "cgroup", Detail: err.Error()}
 		}
 	}()
-	p, place := s.process, plan.place
-	limits := cgroupLimitsOf(plan.order.Limits, s.kind == shimBare)
+	p, place := s.Process, plan.Place
+	limits := cgroup.CgroupLimitsOf(plan.Order.Limits, s.kind == ShimBare)
 	switch {
 	case place.Manager != "":
-		if s.cgroup, err = makeScope(place, p.pid, limits); err != nil {
+		if s.Cgroup, err = cgroup.MakeScope(place, p.pid, limits); err != nil {
 			return err
 		}
 	case place.Parent == "":
 		return nil
-	case s.cgroup == nil:
-		return on("mcp-jail could make none below "+place.Parent, unix.EPERM)
+	case s.Cgroup == nil:
+		return step.On("mcp-jail could make none below "+place.Parent, unix.EPERM)
 	default:
-		if err := s.cgroup.limit(limits); err != nil {
+		if err := s.Cgroup.Limit(limits); err != nil {
 			return err
 		}
 	}
-	if !s.cgroup.holds(p.pid) {
-		return on("the jail's init is not in "+s.cgroup.dir, errHeldNot)
+	if !s.Cgroup.Holds(p.pid) {
+		return step.On("the jail's init is not in "+s.Cgroup.Dir, step.ErrHeldNot)
 	}
-	p.mu.Lock()
-	p.cgroup, p.limits = s.cgroup, plan.order.Limits
-	p.mu.Unlock()
+	p.Mu.Lock()
+	p.Cgroup, p.Limits = s.Cgroup, plan.Order.Limits
+	p.Mu.Unlock()
 	return nil
 }
 
 // limitLate is limitCgroup when there is more than one process. All of them are in a cgroup
 // that we have made; around those that are there nobody else is asked to make one.
-func (s *Shim) limitLate(plan *Plan) error {
-	if plan.place.Manager != "" {
+func (s *Shim) limitLate(plan *planpkg.Plan) error {
+	if plan.Place.Manager != "" {
 		return errBornElsewhere
 	}
 	return s.limitCgroup(plan)
@@ -84,32 +88,32 @@ func (s *Shim) limitLate(plan *Plan) error {
 // superviseCgroup has the cgroup hold as many as it is to, now that there is a supervisor.
 // A jail for which that cannot be done ends. p is locked.
 func (p *Process) superviseCgroup() {
-	if p.cgroup == nil {
+	if p.Cgroup == nil {
 		return
 	}
-	exceeded, err := p.cgroup.supervise(p.limits)
+	exceeded, err := p.Cgroup.Supervise(p.Limits)
 	if exceeded {
-		p.denials = limitReached(p.denials, keyProcesses, "processes", p.limits.Processes, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
 	}
 	if err != nil {
-		p.why = (&StartError{Step: "cgroup", Detail: err.Error()}).Error()
-		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+		p.why = (&step.Error{Step: "cgroup", Detail: err.Error()}).Error()
+		unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
 	}
 }
 
 // watchCgroup records what its limits ended and refused until the function that
 // it returns is called.
 func (s *Shim) watchCgroup() (stop func()) {
-	if s.process.cgroup == nil {
+	if s.Process.Cgroup == nil {
 		return func() {}
 	}
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.cgroup.watch(quit, func() {
-			s.process.mu.Lock()
-			defer s.process.mu.Unlock()
-			s.process.lookIntoCgroup()
+		s.Cgroup.Watch(quit, func() {
+			s.Process.Mu.Lock()
+			defer s.Process.Mu.Unlock()
+			s.Process.lookIntoCgroup()
 		})
 	}()
 	return func() { close(quit); <-ended }
@@ -117,30 +121,30 @@ func (s *Shim) watchCgroup() (stop func()) {
 
 // lookIntoCgroup records what is new there. p is locked.
 func (p *Process) lookIntoCgroup() {
-	if p.cgroup == nil {
+	if p.Cgroup == nil {
 		return
 	}
-	memory, processes := p.cgroup.reached()
+	memory, processes := p.Cgroup.Reached()
 	if memory {
-		p.denials = limitReached(p.denials, keyMemory, "memory", p.limits.MemoryMB, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", p.Limits.MemoryMB, 0, "")
 	}
 	if processes {
-		p.denials = limitReached(p.denials, keyProcesses, "processes", p.limits.Processes, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
 	}
 }
 
 // leaveCgroup removes the jail's cgroup when the jail is gone, and those that
 // killed launchers have left.
 func (s *Shim) leaveCgroup() {
-	s.process.mu.Lock()
-	s.process.lookIntoCgroup()
-	s.process.cgroup = nil
-	s.process.mu.Unlock()
-	if s.cgroup != nil {
-		s.cgroup.remove()
-		s.cgroup = nil // where the jail is built once more it has another
+	s.Process.Mu.Lock()
+	s.Process.lookIntoCgroup()
+	s.Process.Cgroup = nil
+	s.Process.Mu.Unlock()
+	if s.Cgroup != nil {
+		s.Cgroup.Remove()
+		s.Cgroup = nil // where the jail is built once more it has another
 	}
-	if parent := cgroupHere().Parent; parent != "" {
-		sweepCgroups(parent)
+	if parent := cgroup.CgroupHere().Parent; parent != "" {
+		cgroup.SweepCgroups(parent)
 	}
 }

@@ -1,6 +1,8 @@
 package confine
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // Undumpable keeps the user's other processes from reading the memory and the
 // environment of the calling one (PR_SET_DUMPABLE in prctl(2)). A program that

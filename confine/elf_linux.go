@@ -5,18 +5,20 @@ import (
 	"errors"
 	"os"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 )
 
 // standsAlone tells whether a program needs no other file to be executed: in a jail there may
 // be none (elf(5), PT_INTERP). What is no program is found out when it is executed.
 func standsAlone(path string) error {
-	if path == selfPath {
+	if path == probe.SelfPath {
 		return selfStandsAlone()
 	}
 	return interpreted(path)
 }
 
-var selfStandsAlone = sync.OnceValue(func() error { return interpreted(selfPath) })
+var selfStandsAlone = sync.OnceValue(func() error { return interpreted(probe.SelfPath) })
 
 // errDynamic: what Go builds with cgo is linked with libraries.
 var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")

@@ -5,9 +5,11 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // fork starts the init. It returns our end of what its messages come by; that of the
@@ -15,19 +17,19 @@ import (
 func (s *Shim) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
 	}
 	defer unix.Close(null)
 	control, theirs, err := connected()
 	if err != nil {
-		return nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
 	}
 	defer unix.Close(theirs)
 	pidfd := -1
 	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if s.kind == shimBare {
+	if s.kind == ShimBare {
 		pid, status, err = s.forkBare(path, attr, theirs)
 	} else {
 		pid, status, err = s.forkStub(path, attr, theirs)
@@ -36,13 +38,13 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 		control.Close()
 		return nil, err
 	}
-	p := s.process
-	p.mu.Lock()
-	p.pid, p.pidfd, p.control = pid, pidfd, control
+	p := s.Process
+	p.Mu.Lock()
+	p.pid, p.Pidfd, p.control = pid, pidfd, control
 	if p.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	if s.stub != nil {
 		go s.seeDeath(pidfd)
 	}
@@ -62,7 +64,7 @@ func connected() (ours *os.File, theirs int, err error) {
 // it executes as its supervisor.
 func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
-		return 0, nil, &StartError{Step: step, Errno: errnoOf(err), Detail: detail}
+		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.ErrnoOf(err), Detail: detail}
 	}
 	supervisor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -81,7 +83,7 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	if err != nil {
 		made.Free()
 		what := "a program in memory"
-		if errnoOf(err) == unix.EACCES {
+		if steppkg.ErrnoOf(err) == unix.EACCES {
 			what += ", which nobody may have with vm.memfd_noexec = 2: set that to 1 (sysctl vm.memfd_noexec=1), or to 0"
 		}
 		return failed("init", what, err)
@@ -92,12 +94,12 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 		return failed("descriptors", "", err)
 	}
 	defer unix.Close(words)
-	attr.Files = withRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
-	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(programFD), []string{shimName}, attr)
+	attr.Files = sys.WithRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.ShimName}, attr)
 	if err != nil {
 		made.Free()
 		status.Close()
-		return failed(stepNamespaces, "", err)
+		return failed(steppkg.StepNamespaces, "", err)
 	}
 	s.stub, s.gone = made, make(chan struct{})
 	return pid, status, nil
@@ -107,15 +109,15 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return 0, nil, &StartError{Step: "descriptors", Errno: errnoOf(err)}
+		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
 	}
 	status = os.NewFile(uintptr(pipe[0]), "status")
 	defer unix.Close(pipe[1])
-	attr.Files = withRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
-	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(runsAtOnce), "GOGC=off"} // see startProgram
-	if pid, err = s.forkIntoCgroup(path, []string{shimName, s.umaskText()}, attr); err != nil {
+	attr.Files = sys.WithRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.RunsAtOnce), "GOGC=off"} // see startProgram
+	if pid, err = s.forkIntoCgroup(path, []string{spec.ShimName, s.umaskText()}, attr); err != nil {
 		status.Close()
-		return 0, nil, &StartError{Step: "init", Errno: errnoOf(err)}
+		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.ErrnoOf(err)}
 	}
 	return pid, status, nil
 }
@@ -127,7 +129,7 @@ func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int
 // the package syscall adds only where it is not told of a user namespace). A copied
 // page that this process writes to afterwards interrupts its other processors.
 func (s *Shim) attributes() *syscall.SysProcAttr {
-	if s.kind == shimBare {
+	if s.kind == ShimBare {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{

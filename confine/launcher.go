@@ -5,6 +5,11 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -26,44 +31,29 @@ type Launcher struct {
 	// Who has another for that reason passes on here what it was started with.
 	Umask *int
 
-	testHooks testHooks // by tests: nothing else leaves a step out
-}
-
-// Plan is a profile compiled for one kernel: what will hold, by which mechanism,
-// and what will not.
-type Plan struct {
-	Profile  *policy.Profile
-	Enforced []Enforcement
-	Gaps     []Gap
-	Notes    []string // remarks that are neither: what the server sees differently
-	// Bare says, with the answer No, that this jail has no namespaces, and why.
-	Bare Feature
-
-	order       order
-	terminating terminating
-	place       cgroupPlace // where its cgroup is; none where the plan does not count on one
+	TestHooks jail.TestHooks // by tests: nothing else leaves a step out
 }
 
 // Compile says what Start would do. When a gap is neither waived by the profile
 // nor by the launcher, the error is a *GapError, and the plan is returned too. There is
 // none when the host could not be asked for want of descriptors or memory.
-func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	f := hostFacts().with(namespaces())
-	if f.UserNamespaces.Answer == Yes {
-		f.Copies = l.askCopies(p)
+func (l Launcher) Compile(p *policy.Profile) (*planpkg.Plan, error) {
+	f := probe.HostFacts().With(Namespaces())
+	if f.UserNamespaces.Answer == probe.Yes {
+		f.Copies = l.AskCopies(p)
 	}
-	findTerminator(&f, p)
-	return l.compileOn(p, f)
+	gateway.FindTerminator(&f, p)
+	return l.CompileOn(p, f)
 }
 
-func (l Launcher) compileOn(p *policy.Profile, f facts) (*Plan, error) {
-	if f.Supported && f.FreshProc.Answer == Unknown {
+func (l Launcher) CompileOn(p *policy.Profile, f probe.Facts) (*planpkg.Plan, error) {
+	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// Nothing was learnt of the host, for want of descriptors or memory. That is no
 		// gap, which could have been waived: the next moment they may be there.
-		return nil, &StartError{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
+		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	plan := compile(p, f)
-	var open []Gap
+	plan := planpkg.Compile(p, f)
+	var open []planpkg.Gap
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
 		g.Waived = !g.Fatal && (slices.Contains(p.Waive, g.Axis) || slices.Contains(l.Waive, g.Axis))
@@ -72,24 +62,9 @@ func (l Launcher) compileOn(p *policy.Profile, f facts) (*Plan, error) {
 		}
 	}
 	if open != nil {
-		return plan, &GapError{Gaps: open, Bare: plan.Bare, Waive: plan.axes()}
+		return plan, &planpkg.GapError{Gaps: open, Bare: plan.Bare, Waive: plan.Axes()}
 	}
 	return plan, nil
-}
-
-// axes are those that the gaps lie on; nil where one cannot be waived.
-func (plan *Plan) axes() (axes []policy.Axis) {
-	for _, a := range policy.Axes() {
-		for _, g := range plan.Gaps {
-			if g.Fatal {
-				return nil
-			}
-			if g.Axis == a && !slices.Contains(axes, a) {
-				axes = append(axes, a)
-			}
-		}
-	}
-	return axes
 }
 
 // Start builds the jail and starts the program in it. It returns once the
@@ -101,33 +76,33 @@ func (plan *Plan) axes() (axes []policy.Axis) {
 // dies, however that dies. Cancelling ctx ends a start that is under way, not a
 // process that runs. When its deadline passes the error is a *StartError
 // that gives its cause.
-func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
+func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio jail.Stdio) (*Process, error) {
 	// The shim starts while the plan is compiled; without a plan it is sent away.
 	// Whether there are namespaces is not asked: the start itself finds out.
 	// The same goes for copies.
-	shim, f := l.shimFor(), hostFacts()
+	shim, f := l.ShimFor(), probe.HostFacts()
 	f.Copies = knownCopies(p)
-	findTerminator(&f, p)
+	gateway.FindTerminator(&f, p)
 	process, err := l.start(ctx, shim, p, f, stdio)
-	if refused := refusedCopies(p, err); refused.Answer == No {
+	if refused := refusedCopies(p, err); refused.Answer == probe.No {
 		f.Copies = refused
-		process, err = l.start(ctx, l.shimFor(), p, f, stdio)
+		process, err = l.start(ctx, l.ShimFor(), p, f, stdio)
 	}
 	if err == nil {
 		return process, nil
 	}
-	refused, err := refusal(err)
-	if refused.Answer != No {
+	refused, err := Refusal(err)
+	if refused.Answer != probe.No {
 		return nil, err
 	}
-	return l.start(ctx, l.spawnBare(), p, f.with(refused), stdio)
+	return l.start(ctx, l.SpawnBare(), p, f.With(refused), stdio)
 }
 
-func (l Launcher) start(ctx context.Context, shim *Shim, p *policy.Profile, f facts, stdio Stdio) (*Process, error) {
-	plan, err := l.compileOn(p, f)
+func (l Launcher) start(ctx context.Context, shim *Shim, p *policy.Profile, f probe.Facts, stdio jail.Stdio) (*Process, error) {
+	plan, err := l.CompileOn(p, f)
 	if err != nil {
 		shim.abandon()
 		return nil, err
 	}
-	return shim.start(ctx, plan, stdio)
+	return shim.Start(ctx, plan, stdio)
 }

@@ -3,15 +3,16 @@ package confine
 import (
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"golang.org/x/sys/unix"
 )
 
 // bare prepares for a jail without namespaces. The init is nobody's PID 1: killed,
 // it would leave the others alive. It ends them itself when the socket ends.
 func (p *Process) bare(tmp string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.noInit, p.tmp = true, tmp
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.noInit, p.Tmp = true, tmp
 }
 
 // endGrace is how long the init may take to end the others before it is ended
@@ -24,12 +25,12 @@ func (p *Process) endBare() error {
 		return nil // under way
 	}
 	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
-	unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // before Landlock's scopes the server may have stopped it
+	unix.PidfdSendSignal(p.Pidfd, unix.SIGCONT, nil, 0) // before Landlock's scopes the server may have stopped it
 	p.last = time.AfterFunc(endGrace, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.pidfd >= 0 {
-			unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+		p.Mu.Lock()
+		defer p.Mu.Unlock()
+		if p.Pidfd >= 0 {
+			unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
 		}
 	})
 	return nil
@@ -40,5 +41,5 @@ func (p *Process) afterBare() {
 	if p.last != nil {
 		p.last.Stop()
 	}
-	removeTree(p.tmp)
+	supervisor.RemoveTree(p.Tmp)
 }

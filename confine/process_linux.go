@@ -10,17 +10,21 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
 )
 
 // Process is a program in its jail.
 type Process struct {
-	mu       sync.Mutex
+	Mu       sync.Mutex
 	pid      int // of the jail's init, as the host sees it
-	pidfd    int
+	Pidfd    int
 	control  *os.File     // the init's socket: its order, then signals, a byte each
 	words    *words       // the init's; nil before there is an order
 	remarks  []Remark     // that nobody was told
@@ -28,26 +32,26 @@ type Process struct {
 	denials  []Denial     // but those that a supervisor saw
 	refused  refusals     // which it saw
 	exit     Exit
-	exited   bool   // exit is what the init saw
-	why      string // see Exit
-	attended bool   // there is a supervisor, who may have something to tell
-	killed   bool   // Kill came, perhaps before there was anything to kill
-	plan     *Plan  // what it was started by
-	noInit   bool   // its init is no PID 1, and must be asked to end the others
-	tmp      string
+	exited   bool       // exit is what the init saw
+	why      string     // see Exit
+	attended bool       // there is a supervisor, who may have something to tell
+	killed   bool       // Kill came, perhaps before there was anything to kill
+	plan     *plan.Plan // what it was started by
+	noInit   bool       // its init is no PID 1, and must be asked to end the others
+	Tmp      string
 	last     *time.Timer // ends the init that did not end the others
 	done     chan struct{}
 	ending   sync.Once
 	leaves   bool // it leaves something behind that is ours to remove
 
-	gate       *egress.Gateway // nil where no host is granted
-	asks       *asks           // nil where its init does not ask
-	terminator *terminator     // nil where no request is looked at
-	inbound    *inbound        // nil where no port leads into the jail
-	packets    []int           // keep its packet socket: see leaveToKernel
+	gate       *egress.Gateway     // nil where no host is granted
+	asks       *gateway.Asks       // nil where its init does not ask
+	Terminator *gateway.Terminator // nil where no request is looked at
+	inbound    *gateway.Inbound    // nil where no port leads into the jail
+	packets    []int               // keep its packet socket: see leaveToKernel
 
-	cgroup *jailCgroup // while there is something to see in it
-	limits policy.Limits
+	Cgroup *cgroup.JailCgroup // while there is something to see in it
+	Limits policy.Limits
 }
 
 // listen hears what the shim says until it ends. It returns the error of a start
@@ -55,53 +59,53 @@ type Process struct {
 func (p *Process) listen(status *os.File, started chan<- error) error {
 	var running bool
 	var failed error
-	w, err := newWords(status, func(m message) {
-		switch m.kind {
-		case saysStarted:
+	w, err := newWords(status, func(m spec.Message) {
+		switch m.Kind {
+		case spec.SaysStarted:
 			running = true
 			started <- nil
-		case saysFailed:
-			failed = &StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}
+		case spec.SaysFailed:
+			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:
-			p.record(m)
+			p.Record(m)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
+	p.Mu.Lock()
 	p.words = w
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	w.listen()
 	if !running && failed == nil {
-		failed = &StartError{Step: "init", Detail: "the shim ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
+		failed = &step.Error{Step: "init", Detail: "the shim ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
 	}
 	return failed
 }
 
-func (p *Process) record(m message) {
-	if m.kind == saysAbsent && !p.isRefusal(m) {
+func (p *Process) Record(m spec.Message) {
+	if m.Kind == spec.SaysAbsent && !p.isRefusal(m) {
 		return
 	}
-	if m.kind == saysNote {
-		p.remark(Remark{Text: m.detail})
+	if m.Kind == spec.SaysNote {
+		p.remark(Remark{Text: m.Detail})
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch m.kind {
-	case saysHere:
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	switch m.Kind {
+	case spec.SaysHere:
 		p.attended = true
 		p.superviseCgroup()
-	case saysFailed: // of a supervisor, whose jail ends
-		p.why = (&StartError{Step: m.step, Errno: syscall.Errno(m.num), Detail: m.detail}).Error()
-	case saysLimit:
-		p.denials = limitReached(p.denials, m.step, m.detail, m.num, m.pid, m.program)
-	case saysRefused, saysAbsent:
+	case spec.SaysFailed: // of a supervisor, whose jail ends
+		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
+	case spec.SaysLimit:
+		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
+	case spec.SaysRefused, spec.SaysAbsent:
 		p.refused.add(m, time.Now())
-	case saysExit:
-		p.exit, p.exited = Exit{Code: m.num, Signal: syscall.Signal(m.pid)}, true
-		if m.detail == exitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
+	case spec.SaysExit:
+		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
+		if m.Detail == spec.ExitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
 			p.over() // what is left to be done is the kernel's
 		}
 	}
@@ -110,18 +114,20 @@ func (p *Process) record(m message) {
 // lost records why there is no jail any more, and so no server: unless there is an exit,
 // somebody had it ended, or has said why.
 func (p *Process) lost(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.lookIntoCgroup()
-	memory := func(d Denial) bool { return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, keyMemory+" ") }
+	memory := func(d Denial) bool {
+		return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, spec.KeyMemory+" ")
+	}
 	if !p.exited && !p.killed && p.why == "" && !slices.ContainsFunc(p.denials, memory) {
 		p.why = why
 	}
 }
 
-func (p *Process) isSupervised() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Process) IsSupervised() bool {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	return p.attended
 }
 
@@ -139,23 +145,23 @@ func (p *Process) isOver() bool {
 
 // isRefusal tells whether it was the jail that does not have a name. What became of names
 // that were not told apart, nobody knows, and the record says so.
-func (p *Process) isRefusal(m message) bool {
-	p.mu.Lock()
+func (p *Process) isRefusal(m spec.Message) bool {
+	p.Mu.Lock()
 	known := p.refused.knows(m)
-	p.mu.Unlock()
-	return known || m.target == others || soon(func() bool { return onHost(m) })
+	p.Mu.Unlock()
+	return known || m.Target == spec.Others || soon(func() bool { return onHost(m) })
 }
 
 // onHost tells whether what does not exist in the jail exists here: only then was it
 // refused. The name is the server's choice.
-func onHost(m message) bool {
-	if _, err := os.Lstat(path.Dir(m.target)); err != nil {
+func onHost(m spec.Message) bool {
+	if _, err := os.Lstat(path.Dir(m.Target)); err != nil {
 		return false
 	}
-	if m.detail != "connect" {
+	if m.Detail != "connect" {
 		return true
 	}
-	_, err := os.Lstat(m.target)
+	_, err := os.Lstat(m.Target)
 	return err == nil
 }
 
@@ -186,8 +192,8 @@ func soon(f func() bool) bool {
 
 // PID is the process number of the jail's init on the host.
 func (p *Process) PID() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	return p.pid
 }
 
@@ -197,16 +203,16 @@ func (p *Process) Signal(sig os.Signal) error {
 	if !ok {
 		return syscall.EINVAL
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pidfd < 0 || p.isOver() {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.Pidfd < 0 || p.isOver() {
 		return os.ErrProcessDone
 	}
 	if s == syscall.SIGKILL && p.noInit {
 		return p.endBare()
 	}
 	if s == syscall.SIGKILL {
-		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+		return unix.PidfdSendSignal(p.Pidfd, s, nil, 0)
 	}
 	if s <= 0 || s > 64 {
 		return syscall.EINVAL
@@ -217,14 +223,14 @@ func (p *Process) Signal(sig os.Signal) error {
 
 // Plan is what the process was started by: what holds for it, and which gaps were
 // accepted.
-func (p *Process) Plan() *Plan { return p.plan }
+func (p *Process) Plan() *plan.Plan { return p.plan }
 
 // Kill ends every process of the jail at once: the kernel does it when the init
 // of a PID namespace dies (pid_namespaces(7)).
 func (p *Process) Kill() error {
-	p.mu.Lock()
+	p.Mu.Lock()
 	p.killed = true
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	return p.Signal(syscall.SIGKILL)
 }
 
@@ -235,8 +241,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Wait returns how the program ended, once every process of the jail is gone.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	exit := p.exit
 	exit.Why = p.why
 	return exit, nil
@@ -244,9 +250,9 @@ func (p *Process) Wait() (Exit, error) {
 
 // Denials are the refusals that the jail recorded so far.
 func (p *Process) Denials() []Denial {
-	p.mu.Lock()
+	p.Mu.Lock()
 	words, gate := p.words, p.gate
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	if words != nil {
 		words.catchUp()
 	}
@@ -254,8 +260,8 @@ func (p *Process) Denials() []Denial {
 	if gate != nil {
 		latest = gateDenials(gate, p.plan.Profile.Inbound)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.lookIntoCgroup()
 	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b Denial) int { return a.Time.Compare(b.Time) })
@@ -265,22 +271,22 @@ func (p *Process) Denials() []Denial {
 // Tell has whom told what the jail remarks about itself: what it has remarked already, and
 // from now on as it comes.
 func (p *Process) Tell(whom func(Remark)) {
-	p.mu.Lock()
+	p.Mu.Lock()
 	earlier := p.remarks
 	p.tell, p.remarks = whom, nil
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	for _, r := range earlier {
 		whom(r)
 	}
 }
 
 func (p *Process) remark(r Remark) {
-	p.mu.Lock()
+	p.Mu.Lock()
 	tell := p.tell
 	if tell == nil {
 		p.remarks = append(p.remarks, r)
 	}
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	if tell != nil {
 		tell(r)
 	}

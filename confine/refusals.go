@@ -3,13 +3,13 @@ package confine
 import (
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 )
 
 // refusals are what a supervisor reported in a session. The first maxRefusals are kept,
 // each once, and the others of a kind as one: that there were more is never lost.
 type refusals struct {
-	index map[sighting]int
+	index map[spec.Sighting]int
 	all   []refused
 }
 
@@ -18,52 +18,47 @@ type refused struct {
 	until time.Time // it goes on, and how often is told later
 }
 
-// sighting is what m is about; whether the jail alone does not have it, is known by now.
-func (m message) sighting() sighting {
-	return sighting{policy.Axis(m.step), m.detail, m.target, m.kind == saysAbsent && m.target == others}
-}
-
-func (r *refusals) knows(m message) bool {
-	_, known := r.index[m.sighting()]
+func (r *refusals) knows(m spec.Message) bool {
+	_, known := r.index[m.Sighting()]
 	return known
 }
 
-func (r *refusals) add(m message, now time.Time) {
-	s := m.sighting()
-	if !r.knows(m) && len(r.index) >= maxRefusals {
-		s.target = others
+func (r *refusals) add(m spec.Message, now time.Time) {
+	s := m.Sighting()
+	if !r.knows(m) && len(r.index) >= spec.MaxRefusals {
+		s.Target = spec.Others
 	}
 	i, known := r.index[s]
-	if !known && m.num == 0 {
+	if !known && m.Num == 0 {
 		return
 	}
 	if !known {
 		if r.index == nil {
-			r.index = make(map[sighting]int)
+			r.index = make(map[spec.Sighting]int)
 		}
 		i = len(r.all)
 		r.index[s] = i
 		r.all = append(r.all, refused{Denial: denialOf(s, now)})
 	}
 	d := &r.all[i]
-	d.Count += m.num
-	if known && m.num > 0 {
+	d.Count += m.Num
+	if known && m.Num > 0 {
 		d.Last = now
 	}
-	if m.pid > 0 {
-		d.PID, d.Program = m.pid, m.program
+	if m.Pid > 0 {
+		d.PID, d.Program = m.Pid, m.Program
 	}
 	d.until = time.Time{}
-	if m.held {
-		d.until = now.Add(pageTime) // by then the page has ended
+	if m.Held {
+		d.until = now.Add(spec.PageTime) // by then the page has ended
 	}
 }
 
-func denialOf(s sighting, now time.Time) Denial {
-	d := Denial{Axis: s.axis, Operation: s.operation, Target: s.target, Time: now}
+func denialOf(s spec.Sighting, now time.Time) Denial {
+	d := Denial{Axis: s.Axis, Operation: s.Operation, Target: s.Target, Time: now}
 	switch {
-	case s.target != others:
-	case s.absent:
+	case s.Target != spec.Others:
+	case s.Absent:
 		d.Reason, d.Detail = "absent", "more names that the jail does not have than were looked up: perhaps nobody has them"
 	default:
 		d.Reason, d.Detail = "limit", "there was no room for these on record"

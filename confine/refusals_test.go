@@ -5,12 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func written(target string) sighting { return sighting{policy.AxisFs, "write", target, false} }
+func written(target string) spec.Sighting {
+	return spec.Sighting{Axis: policy.AxisFs, Operation: "write", Target: target, Absent: false}
+}
 
-func unseen(target string) sighting { return sighting{policy.AxisFs, "create", target, true} }
+func unseen(target string) spec.Sighting {
+	return spec.Sighting{Axis: policy.AxisFs, Operation: "create", Target: target, Absent: true}
+}
 
 // TestRepeatsAreBounded: how often a server is refused the same thing costs the
 // launcher nothing, and the first time and the latest are kept.
@@ -19,7 +24,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	begin := time.Now()
 	for n := range 100 {
 		for _, target := range []string{"/a", "/b"} {
-			r.add(written(target).message(1), begin.Add(time.Duration(n)))
+			r.add(written(target).Message(1), begin.Add(time.Duration(n)))
 		}
 	}
 	got := r.list(begin.Add(time.Hour))
@@ -36,23 +41,23 @@ func TestRepeatsAreBounded(t *testing.T) {
 func TestRefusalsBeyondRoom(t *testing.T) {
 	var r refusals
 	begin := time.Now()
-	for n := range 3 * maxRefusals {
-		r.add(written(fmt.Sprint("/", n)).message(1), begin.Add(time.Duration(n)))
+	for n := range 3 * spec.MaxRefusals {
+		r.add(written(fmt.Sprint("/", n)).Message(1), begin.Add(time.Duration(n)))
 	}
-	r.add(sighting{axis: "process", operation: "exec", target: "/bin/x"}.message(1), begin)
-	r.add(unseen(others).message(5), begin)
+	r.add(spec.Sighting{Axis: "process", Operation: "exec", Target: "/bin/x"}.Message(1), begin)
+	r.add(unseen(spec.Others).Message(5), begin)
 	got := r.list(begin.Add(time.Hour))
-	if len(got) != maxRefusals+3 || got[maxRefusals-1].Target != fmt.Sprint("/", maxRefusals-1) {
+	if len(got) != spec.MaxRefusals+3 || got[spec.MaxRefusals-1].Target != fmt.Sprint("/", spec.MaxRefusals-1) {
 		t.Fatalf("%d are kept, the last of them %+v", len(got), got[len(got)-1])
 	}
-	last := begin.Add(3*maxRefusals - 1)
+	last := begin.Add(3*spec.MaxRefusals - 1)
 	for i, want := range []Denial{
-		{Axis: "fs", Operation: "write", Reason: "limit", Count: 2 * maxRefusals, Last: last},
+		{Axis: "fs", Operation: "write", Reason: "limit", Count: 2 * spec.MaxRefusals, Last: last},
 		{Axis: "process", Operation: "exec", Reason: "limit", Count: 1},
 		{Axis: "fs", Operation: "create", Reason: "absent", Count: 5},
 	} {
-		d := got[maxRefusals+i]
-		if d.Target != others || d.Axis != want.Axis || d.Operation != want.Operation || d.Reason != want.Reason || d.Count != want.Count || !d.Last.Equal(want.Last) {
+		d := got[spec.MaxRefusals+i]
+		if d.Target != spec.Others || d.Axis != want.Axis || d.Operation != want.Operation || d.Reason != want.Reason || d.Count != want.Count || !d.Last.Equal(want.Last) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}
@@ -63,15 +68,15 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 func TestAnnouncedRefusals(t *testing.T) {
 	var r refusals
 	begin := time.Now()
-	m := written("/a").message(1)
-	m.held = true
+	m := written("/a").Message(1)
+	m.Held = true
 	r.add(m, begin)
-	for asked, want := range map[time.Duration]time.Duration{time.Millisecond: time.Millisecond, pageTime: pageTime, time.Hour: pageTime} {
+	for asked, want := range map[time.Duration]time.Duration{time.Millisecond: time.Millisecond, spec.PageTime: spec.PageTime, time.Hour: spec.PageTime} {
 		if got := r.list(begin.Add(asked))[0].Last; !got.Equal(begin.Add(want)) {
 			t.Errorf("asked after %v: the latest after %v", asked, got.Sub(begin))
 		}
 	}
-	r.add(written("/a").message(0), begin.Add(pageTime)) // the page has ended, and there was no more
+	r.add(written("/a").Message(0), begin.Add(spec.PageTime)) // the page has ended, and there was no more
 	if d := r.list(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
 		t.Errorf("of one refusal that was not repeated: %+v", d)
 	}

@@ -9,9 +9,15 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/confine/stub"
 )
 
 // setupCapabilities are what building the jail takes inside its own user
@@ -31,32 +37,32 @@ var setupCapabilities = []uintptr{
 // until it is known what to build. Starting one ahead hides the time of its start
 // behind the time it takes to find out what it is for.
 type Shim struct {
-	process   *Process
+	Process   *Process
 	kind      string     // shimOwnNet or shimBare
 	umask     *int       // the program's; nil is ours
 	stub      *stub.Stub // nil without namespaces
-	testHooks testHooks
+	testHooks jail.TestHooks
 	gone      chan struct{} // closed when nobody waits for the stub any more
 	orders    chan instruction
 	todo      *instruction // the one that came
 	mounts    int          // the jail's mount namespace
 	started   chan error
-	cgroup    *jailCgroup // nil where there is none
+	Cgroup    *cgroup.JailCgroup // nil where there is none
 	mu        sync.Mutex
 	taken     bool
 }
 
 // Kinds of shims.
 const (
-	shimOwnNet = "own-network" // namespaces of all kinds: a stub
-	shimBare   = "bare"        // none: this program once more, see ShimMain
+	ShimOwnNet = "own-network" // namespaces of all kinds: a stub
+	ShimBare   = "bare"        // none: this program once more, see ShimMain
 )
 
 // instruction is an order with the three descriptors of the server.
 type instruction struct {
-	plan  *Plan
-	order order
-	stdio Stdio
+	plan  *plan.Plan
+	order spec.Order
+	stdio jail.Stdio
 }
 
 // instruct has the shim carry a plan out.
@@ -64,15 +70,15 @@ func (s *Shim) instruct(i instruction) { s.orders <- i }
 
 // Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
 // It never fails; what went wrong is the error of that Start.
-func (l Launcher) Prepare() *Shim { return l.spawn(shimOwnNet) }
+func (l Launcher) Prepare() *Shim { return l.Spawn(ShimOwnNet) }
 
 // spawnBare starts a shim without namespaces. Only a plan that says so may use it.
-func (l Launcher) spawnBare() *Shim { return l.spawn(shimBare) }
+func (l Launcher) SpawnBare() *Shim { return l.Spawn(ShimBare) }
 
 // Discard ends a shim that no Start has used. It may be called at any time, on
 // nil as well.
 func (s *Shim) Discard() {
-	if taken := s.take(shimOwnNet); taken != nil {
+	if taken := s.take(ShimOwnNet); taken != nil {
 		taken.abandon()
 	}
 }
@@ -80,7 +86,7 @@ func (s *Shim) Discard() {
 // abandon ends a shim that was taken and has no order yet.
 func (s *Shim) abandon() {
 	close(s.orders)
-	<-s.process.done
+	<-s.Process.done
 }
 
 // take claims the shim, once, if it is of that kind.
@@ -97,15 +103,15 @@ func (s *Shim) take(kind string) *Shim {
 	return s
 }
 
-func (l Launcher) spawn(kind string) *Shim {
+func (l Launcher) Spawn(kind string) *Shim {
 	s := &Shim{
-		process: &Process{pidfd: -1, done: make(chan struct{})},
+		Process: &Process{Pidfd: -1, done: make(chan struct{})},
 		kind:    kind, orders: make(chan instruction, 1), started: make(chan error, 1),
 	}
-	s.umask, s.testHooks, s.mounts = l.Umask, l.testHooks, -1
+	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
 	path := l.Shim
 	if path == "" {
-		path = selfPath
+		path = probe.SelfPath
 	}
 	go s.run(path)
 	// The caller has something to do meanwhile, on another thread: here and now the
@@ -120,7 +126,7 @@ func (l Launcher) spawn(kind string) *Shim {
 // A jail with namespaces that cannot be built by lists is built once more, call by call:
 // what an older kernel does not have is done without then, and a failure has a name.
 func (s *Shim) run(path string) {
-	p := s.process
+	p := s.Process
 	defer func() {
 		p.over()
 		unix.Close(s.mounts)
@@ -129,7 +135,7 @@ func (s *Shim) run(path string) {
 		}
 	}()
 	runtime.LockOSThread()
-	careful := s.testHooks.steps != nil && !s.testHooks.lists
+	careful := s.testHooks.Steps != nil && !s.testHooks.Lists
 	err := s.live(path, careful)
 	if err == errBornElsewhere {
 		err = s.live(path, careful)
@@ -138,7 +144,7 @@ func (s *Shim) run(path string) {
 		err = s.live(path, true)
 	}
 	if err != nil {
-		s.started <- wrapStep("init", err)
+		s.started <- jail.WrapStep("init", err)
 	}
 }
 
@@ -149,7 +155,7 @@ var errBornElsewhere = errors.New("the jail's processes are in no cgroup of thei
 
 // live is the life of one init.
 func (s *Shim) live(path string, careful bool) error {
-	p := s.process
+	p := s.Process
 	status, err := s.fork(path)
 	if err != nil {
 		return err
@@ -160,7 +166,7 @@ func (s *Shim) live(path string, careful bool) error {
 	unix.Close(s.mounts)
 	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := s.lead
-	if s.kind == shimBare {
+	if s.kind == ShimBare {
 		life = s.leadBare
 	} else if careful {
 		s.stub.SetStepwise()
@@ -180,11 +186,11 @@ func (s *Shim) live(path string, careful bool) error {
 		p.closeGate()
 	}
 	s.freeStub()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.afterBare()
-	unix.Close(p.pidfd)
-	p.pidfd = -1
+	unix.Close(p.Pidfd)
+	p.Pidfd = -1
 	p.control.Close()
 	if !p.exited {
 		// The init did not live to tell: the kernel killed the program with it.
@@ -195,20 +201,20 @@ func (s *Shim) live(path string, careful bool) error {
 
 // endInit ends what there is of a jail.
 func (s *Shim) endInit() {
-	p := s.process
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.noInit && s.kind == shimBare {
+	p := s.Process
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.noInit && s.kind == ShimBare {
 		p.endBare()
 		return
 	}
-	unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
 }
 
 // sendOrder passes the order and, with its first byte, the server's descriptors.
 // A nil file is /dev/null, which the shim has there already. A shim that dies early
 // breaks the socket, which is no error here: why, it says on the pipe.
-func sendOrder(socket *os.File, stdio Stdio, order []byte) error {
+func sendOrder(socket *os.File, stdio jail.Stdio, order []byte) error {
 	var fds []int
 	present := byte(0)
 	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
@@ -232,7 +238,7 @@ func sendOrder(socket *os.File, stdio Stdio, order []byte) error {
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
-	return &StartError{Step: "order", Errno: errnoOf(err)}
+	return &step.Error{Step: "order", Errno: step.ErrnoOf(err)}
 }
 
 // order is what the shim is to do, or that there is nothing. It is asked for again where
@@ -250,7 +256,7 @@ func (s *Shim) order() (*instruction, bool) {
 
 // leadBare gives a jail without namespaces its order, and hears what comes of it.
 func (s *Shim) leadBare(status *os.File) (used bool, err error) {
-	p := s.process
+	p := s.Process
 	defer status.Close()
 	todo, used := s.order()
 	if !used {
@@ -259,16 +265,16 @@ func (s *Shim) leadBare(status *os.File) (used bool, err error) {
 	if err := s.limitCgroup(p.plan); err != nil {
 		return true, err
 	}
-	p.leaves = s.cgroup != nil // before anybody hears its init
+	p.leaves = s.Cgroup != nil // before anybody hears its init
 	defer s.watchCgroup()()
-	if err := sendOrder(p.control, todo.stdio, todo.order.encode()); err != nil {
+	if err := sendOrder(p.control, todo.stdio, todo.order.Encode()); err != nil {
 		return true, err
 	}
 	if err := p.openGate(func() { p.control.Write([]byte{1}) }); err != nil {
 		return true, err
 	}
 	if err = p.listen(status, s.started); err == nil {
-		p.lost(lostJail)
+		p.lost(LostJail)
 	}
 	return true, err
 }
@@ -294,9 +300,9 @@ func (s *Shim) seeDeath(pidfd int) {
 		f := os.NewFile(uintptr(own), "pidfd")
 		defer f.Close()
 		if conn, err := f.SyscallConn(); err == nil {
-			conn.Read(func(fd uintptr) bool { return readable(int(fd), 0) })
+			conn.Read(func(fd uintptr) bool { return sys.Readable(int(fd), 0) })
 		}
 	}
-	readable(pidfd, -1) // at once, where the runtime could wait
+	sys.Readable(pidfd, -1) // at once, where the runtime could wait
 	s.stub.MarkExited()
 }

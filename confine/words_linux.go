@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,14 +17,14 @@ import (
 // before the server can tell of it.
 type words struct {
 	conn syscall.RawConn
-	hear func(message)
+	hear func(spec.Message)
 
 	mu   sync.Mutex
 	left []byte // of a message that is not complete
 	err  error  // why there will be no more
 }
 
-func newWords(pipe *os.File, hear func(message)) (*words, error) {
+func newWords(pipe *os.File, hear func(spec.Message)) (*words, error) {
 	conn, err := pipe.SyscallConn()
 	return &words{conn: conn, hear: hear}, err
 }
@@ -32,7 +34,7 @@ func newWords(pipe *os.File, hear func(message)) (*words, error) {
 func (w *words) listen() error {
 	for {
 		err := w.conn.Control(func(fd uintptr) {
-			readable(int(fd), -1)
+			sys.Readable(int(fd), -1)
 			w.pull(int(fd))
 		})
 		w.mu.Lock()
@@ -51,22 +53,11 @@ func (w *words) catchUp() {
 	w.conn.Control(func(fd uintptr) { w.pull(int(fd)) })
 }
 
-// readable waits, for that many milliseconds or for ever, until there is something to
-// be read, or an end or an error to be seen.
-func readable(fd, timeout int) bool {
-	for {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if n, err := unix.Poll(fds, timeout); err != unix.EINTR {
-			return n > 0 || err != nil
-		}
-	}
-}
-
 // pull hears what lies in the pipe, without waiting. There is nobody else who reads.
 func (w *words) pull(fd int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && readable(fd, 0) {
+	for w.err == nil && sys.Readable(fd, 0) {
 		var chunk [4096]byte
 		n, err := unix.Read(fd, chunk[:])
 		switch {
@@ -85,7 +76,7 @@ func (w *words) pull(fd int) {
 
 func (w *words) parse() {
 	for w.err == nil {
-		m, rest, err := nextMessage(w.left)
+		m, rest, err := spec.NextMessage(w.left)
 		if err == io.ErrUnexpectedEOF {
 			return
 		}

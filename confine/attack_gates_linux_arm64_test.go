@@ -1,4 +1,0 @@
-package confine
-
-// lowMemory: this machine has one gate, which takes every address.
-const lowMemory = 0

@@ -1,0 +1,80 @@
+package attacks
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// network makes services on addresses of every kind. In a network namespace of
+// the test's own these are real addresses of the local network, of a cloud's
+// metadata, of a public resolver; elsewhere they are all of the loopback network.
+func (s *suite) network(t *testing.T) {
+	own := os.Getenv(jailtest.SuiteNetEnv) != ""
+	if own && os.Getuid() == 0 {
+		if err := jailtest.MakeTestNetwork(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range jailtest.TestAddresses {
+		ip := p.Host
+		if own {
+			ip = p.Own
+		}
+		port := "0"
+		if p.Word == "RESOLVER" && own && os.Getuid() == 0 {
+			port = "53"
+		}
+		tcp := serveTCP(t, net.JoinHostPort(ip, port))
+		udp := serveUDP(t, net.JoinHostPort(ip, port))
+		s.words[p.Word+"TCP"], s.words[p.Word+"UDP"] = tcp, udp
+		_, number, _ := net.SplitHostPort(tcp)
+		if p.Word == "LOCAL4" {
+			s.words["ANY4TCP"], s.words["ANY6TCP"] = "0.0.0.0:"+number, "[::]:"+number
+			s.words["MAPPEDTCP"] = "[::ffff:127.0.0.1]:" + number
+			n, _ := net.LookupPort("tcp", number)
+			s.words["PORTHEX"] = fmt.Sprintf("0100007F:%04X", n)
+		}
+	}
+}
+
+// serveTCP accepts whatever comes. An address that was just added can need a
+// moment.
+func serveTCP(t *testing.T, at string) string {
+	t.Helper()
+	testkit.Eventually(t, "an address "+at, func() bool {
+		l, err := net.Listen("tcp", at)
+		if err == nil {
+			l.Close()
+		}
+		return !errors.Is(err, unix.EADDRNOTAVAIL)
+	})
+	return testkit.Accept(t, "tcp", at)
+}
+
+// serveUDP answers every datagram.
+func serveUDP(t *testing.T, at string) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		b := make([]byte, 2048)
+		for {
+			n, from, err := c.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			c.WriteTo(b[:n], from)
+		}
+	}()
+	return c.LocalAddr().String()
+}

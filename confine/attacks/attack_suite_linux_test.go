@@ -1,0 +1,122 @@
+package attacks
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// A suite is what all attempts of one run share: the host's processes, sockets,
+// queues and keys that they go for.
+type suite struct {
+	words map[string]string // what stands for them in forms
+	still *stage            // for attempts that touch no file of a stage
+	known map[string]bool   // forms whose walls have been tried
+	abi   int               // of Landlock here
+}
+
+// leftOpen is where the launcher's own descriptors begin that it forgot to close.
+const leftOpen = 700
+
+func newSuite(t *testing.T) *suite {
+	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: probe.HostFacts().LandlockABI}
+	s.host(t)
+	s.queues(t)
+	s.network(t)
+	s.leaks(t)
+	s.still = newStage(t, s)
+	return s
+}
+
+// host makes a process for the attempts.
+func (s *suite) host(t *testing.T) {
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = []string{attacker.ProbeName, `[["wait"]]`}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		_, err = out.Read(make([]byte, 8))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	s.words["PID"] = fmt.Sprint(cmd.Process.Pid)
+
+	s.words["SETID"] = filepath.Join(filepath.Dir(jailtest.TestBinary), setIDName)
+	s.words["CAPFILE"] = filepath.Join(filepath.Dir(jailtest.TestBinary), capabilityName)
+}
+
+// queues makes what System V, POSIX and the keyrings keep outside of all paths.
+func (s *suite) queues(t *testing.T) {
+	key := 0x6d640000 + os.Getpid()
+	s.words["IPCKEY"] = fmt.Sprint(key)
+	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
+	s.words["SHMID"] = fmt.Sprint(shm)
+	make := func(what string, get, ctl uintptr, args ...uintptr) {
+		id, _, errno := unix.Syscall(get, args[0], args[1], args[2])
+		if errno != 0 {
+			t.Fatalf("%s: %v", what, errno)
+		}
+		t.Cleanup(func() { attacker.RawCall(ctl, id, 0, unix.IPC_RMID); attacker.RawCall(ctl, id, unix.IPC_RMID) })
+	}
+	make("semget", unix.SYS_SEMGET, unix.SYS_SEMCTL, uintptr(key), 1, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+	make("msgget", unix.SYS_MSGGET, unix.SYS_MSGCTL, uintptr(key), unix.IPC_CREAT|unix.IPC_EXCL|0o600, 0)
+	s.words["QUEUE"] = fmt.Sprint("mcp-jail-attack-", os.Getpid())
+	jailtest.MakeQueue(t, s.words["QUEUE"])
+	s.words["KEYNAME"] = fmt.Sprint("mcp-jail-attack-", os.Getpid())
+	id, err := unix.AddKey("user", s.words["KEYNAME"], []byte("secret"), unix.KEY_SPEC_USER_KEYRING)
+	if err != nil {
+		t.Logf("no key can be made here: %v", err)
+		return
+	}
+	t.Cleanup(func() { unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
+}
+
+// leaks are descriptors without close-on-exec, and a secret in the environment.
+func (s *suite) leaks(t *testing.T) {
+	keep := func(word string, fd int, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, leftOpen)
+		unix.Close(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(kept) })
+		s.words[word] = fmt.Sprint(kept)
+	}
+	dir := testkit.Plant(t, "secret")
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	keep("DIRFD", fd, err)
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	keep("SOCKETFD", fd, err)
+	fd, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		n, nerr := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		if nerr == nil {
+			nerr = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+		}
+		if nerr != nil {
+			t.Fatal(nerr)
+		}
+		s.words["TERMINAL"] = fmt.Sprint("/dev/pts/", n)
+	}
+	keep("TTYFD", fd, err)
+	t.Setenv("MCPJAIL_ATTACK_TOKEN", "must not be seen")
+}

@@ -1,0 +1,29 @@
+package attacks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+)
+
+// TestAttackVerbs: a verb means one thing.
+func TestAttackVerbs(t *testing.T) {
+	for name := range attacker.AttackVerbs() {
+		if attacker.Verbs[name] != nil || attacker.CallVerbs[name] != nil {
+			t.Errorf("%q is a verb of other tests too", name)
+		}
+	}
+	for _, g := range allAttacks() {
+		for _, a := range g.attacks {
+			for _, form := range a.forms {
+				for _, gated := range attacker.Gates(form) {
+					name, _, _ := strings.Cut(gated, " ")
+					if attacker.AttackVerbs()[name] == nil && attacker.Verbs[name] == nil && attacker.CallVerbs[name] == nil {
+						t.Errorf("%q has no verb", gated)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package attacks
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	jailpkg "github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// make makes attempts in one world.
+func (st *stage) make(t *testing.T, w world, tries []attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	var p *policy.Profile
+	if w != unjailed {
+		p = st.profile(t)
+	}
+	switch a := tries[0]; {
+	case a[0] == "read-moved":
+		go st.mover()
+	case strings.Contains(a.String(), "/late"):
+		st.handOut(t, st.root+"/home/ws/late") // the policy has not seen it
+	}
+	switch w {
+	case unjailed:
+		cmd := exec.Command(jailtest.TestBinary)
+		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+		return st.careless(t, cmd, tries)
+	case jail:
+		return st.start(t, confine.Launcher{}, p, tries)
+	case bareJail:
+		return st.inBareJail(t, p, tries)
+	case wallNamespaces, wallMediation:
+		return st.start(t, confine.Launcher{TestHooks: jailpkg.TestHooks{Steps: w.only}}, p, tries)
+	}
+	return st.behind(t, w, p, tries)
+}
+
+// start runs a jail. A file of the host that somebody replaces meanwhile (useradd
+// does it to /etc/passwd) has the start refused, and is resolved again.
+func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	for again := 0; ; again++ {
+		out, err := jailtest.RunJail(t, l, p, tries)
+		switch {
+		case err == nil:
+			return out
+		case again == 5 || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()):
+			t.Fatal(err)
+		}
+		p = st.profile(t)
+	}
+}
+
+// careless runs a program as a careless launcher would: with its descriptors and
+// its environment. What root mounts or renames in it stays in namespaces of its
+// own.
+func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	cmd.Dir = st.root + "/home/ws"
+	cmd.ExtraFiles = []*os.File{null, null}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Unshareflags = unix.CLONE_NEWNS | unix.CLONE_NEWUTS
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
+}
+
+// inBareJail makes attempts in the jail that this host would build if it forbade
+// user namespaces, with every gap waived.
+func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+	plan, err := jailtest.AllGaps.CompileOn(&q, probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	process, err := confine.Launcher{}.Spawn(confine.ShimBare).Start(t.Context(), plan, jailpkg.Stdio{Out: w})
+	w.Close()
+	if err != nil && strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) {
+		return st.inBareJail(t, st.profile(t), tries)
+	}
+	if err != nil {
+		t.Fatalf("without namespaces: %v", err)
+	}
+	out, _ := io.ReadAll(r)
+	exit, _ := process.Wait()
+	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("exit %+v", exit))
+}
+
+// behind makes attempts behind one wall alone, which is no namespace.
+func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+	if w != wallEnvironment {
+		for _, v := range os.Environ() {
+			name, value, _ := strings.Cut(v, "=")
+			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
+		}
+	}
+	f := probe.HostFacts().With(probe.Available(""))
+	f.SeccompNotify = probe.Unavailable("for this test", "") // nobody would answer
+	plan := planpkg.Compile(&q, f)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = []string{behindName, string(w)}
+	cmd.Stdin = bytes.NewReader(plan.Order.Encode())
+	return st.careless(t, cmd, tries)
+}

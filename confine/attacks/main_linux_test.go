@@ -1,0 +1,11 @@
+package attacks
+
+import (
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+)
+
+func TestMain(m *testing.M) {
+	jailtest.RunMain(m, map[string]func(args []string){behindName: runBehind})
+}

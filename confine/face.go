@@ -1,0 +1,57 @@
+package confine
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The types that callers see and that the packages below this one work with.
+type (
+	// Plan is a profile compiled for one kernel: what will hold, by which mechanism, and
+	// what will not.
+	Plan = plan.Plan
+	// Gap is something that the profile asks for and that this host cannot enforce.
+	Gap = plan.Gap
+	// GapError refuses a start. It lists the gaps that are not waived.
+	GapError = plan.GapError
+	// Enforcement is one thing that holds, and by which mechanism.
+	Enforcement = plan.Enforcement
+	// Features are what this host offers.
+	Features = probe.Features
+	// Feature is the answer to one question about this host.
+	Feature = probe.Feature
+	// NamedFeature is a feature with its name.
+	NamedFeature = probe.NamedFeature
+	// Answer is yes, no or unknown.
+	Answer = probe.Answer
+	// StartError says which step of a start failed.
+	StartError = step.Error
+	// Stdio is the server's first three descriptors.
+	Stdio = jail.Stdio
+)
+
+// The answers about a feature.
+const (
+	Yes     = probe.Yes
+	No      = probe.No
+	Unknown = probe.Unknown
+)
+
+// StepExec is the only step of a StartError that concerns the program rather than the
+// jail.
+const StepExec = step.StepExec
+
+// FixNamespaces is the Fix of the gaps that user namespaces would close.
+const FixNamespaces = plan.FixNamespaces
+
+// ErrGaps is in the chain of every refusal because of a gap.
+var ErrGaps = plan.ErrGaps
+
+// Probe asks the kernel what it offers.
+func Probe() Features { return probe.Probe() }
+
+// WaiveLine returns the line of a policy, and the flags, that accept the gaps of some axes.
+func WaiveLine(axes []policy.Axis) string { return plan.WaiveLine(axes) }

@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// An altered jail lacks what one probe of the self-test is there to notice. Of the self-test that probe is all
+// that is left, since what is missing would show others first.
+type altered struct {
+	probe   string
+	without []string // steps
+	before  func(t *stub.Task) error
+}
+
+// alteredJails has one for every probe, but for those that TestJailFaults deceives.
+func alteredJails() []altered {
+	return []altered{
+		{probe: "mount", without: []string{"capabilities", "landlock", "seccomp"}},
+		{probe: "make a user namespace", without: []string{"seccomp"}},
+		{probe: "open a packet socket", without: []string{"capabilities", "seccomp"}},
+		{probe: "trace a process", without: []string{"seccomp"}},
+		{probe: "open the terminal", before: takeTerminal},
+		{probe: "write into the root", without: []string{"capabilities", "landlock", "seccomp"}, before: func(t *stub.Task) error {
+			return t.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+		}},
+		{probe: "find a way out of the network namespace", without: []string{"capabilities", "seccomp"}, before: jail.EveryAddressLocal},
+		{probe: "list /", without: []string{"landlock"}},
+	}
+}
+
+var deceivedProbes = []string{"see the launcher's process"}
+
+// takeTerminal makes a terminal of the jail's the one that controls this process.
+func takeTerminal(t *stub.Task) error {
+	master, err := t.Openat(unix.AT_FDCWD, "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return step.On("/dev/ptmx", err)
+	}
+	if _, err := t.Ioctl(master, unix.TIOCSPTLCK, make([]byte, 4)); err != nil {
+		return step.On("/dev/ptmx", err)
+	}
+	_, err = t.Openat(unix.AT_FDCWD, "/dev/pts/0", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	return step.On("/dev/pts", err)
+}
+
+// build is how such a jail is built.
+func (row altered) build(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
+	steps = slices.DeleteFunc(steps, func(st jail.BuildStep) bool { return slices.Contains(row.without, st.Name) })
+	for i := range steps {
+		if steps[i].Name == "self-test" {
+			steps[i].Run = func() error { return trySelfTest(b, row) }
+		}
+	}
+	return steps
+}
+
+// trySelfTest is the self-test with one probe, and with what no probe can tell because other
+// walls hold as well: whether the init ends with its launcher, and is undumpable.
+func trySelfTest(b *jail.JailBuilder, row altered) error {
+	atEnd := make([]byte, 4)
+	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
+		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrHeldNot)
+	}
+	if v, err := b.Init.Prctl(unix.PR_GET_DUMPABLE); err != nil || v != 0 {
+		return step.On("dumpable", step.ErrHeldNot)
+	}
+	if row.before != nil {
+		if err := row.before(b.Server); err != nil {
+			return step.On("before it", err)
+		}
+	}
+	for _, p := range b.Probes() {
+		if p.What == row.probe {
+			if p.Judge(b.Server.Optional(p.Try)()) == nil {
+				return step.On(p.What, step.ErrHeldNot)
+			}
+			return nil
+		}
+	}
+	return step.On("no probe has that name", unix.ENOENT)
+}
+
+// TestSelfTestNotices: each probe of the self-test fails the start of a jail without
+// what it is about, and no other.
+func TestSelfTestNotices(t *testing.T) {
+	jailtest.NeedsJail(t)
+	p := jailtest.JailProfile(t)
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	start := func(t *testing.T, row altered) error {
+		process, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: row.build}}.Start(t.Context(), p, jail.Stdio{})
+		if err == nil {
+			process.Wait()
+		}
+		return err
+	}
+	covered := slices.Clone(deceivedProbes)
+	for _, row := range alteredJails() {
+		covered = append(covered, row.probe)
+		t.Run(row.probe, func(t *testing.T) {
+			var se *step.Error
+			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != step.On(row.probe, step.ErrHeldNot).Error() {
+				t.Errorf("%v, want a refusal by this probe", err)
+			}
+			if err := start(t, altered{probe: row.probe}); err != nil {
+				t.Errorf("with nothing left out: %v", err)
+			}
+		})
+	}
+	plan, err := confine.Launcher{}.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &jail.Builder{Order: &plan.Order}
+	for _, probe := range b.Probes() {
+		if !slices.Contains(covered, probe.What) && !strings.HasPrefix(probe.What, "list ") {
+			t.Errorf("nothing shows that %q can fail a start", probe.What)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// inMountsEnv is set where the test is alone in a mount namespace.
+const inMountsEnv = "MCPJAIL_TEST_IN_MOUNTS"
+
+// inMounts has a test run once more in a mount namespace of its own, whose mounts
+// propagate, after a shell has changed it. It returns false there.
+func inMounts(t *testing.T, change string) (outside bool) {
+	t.Helper()
+	jailtest.NeedsJail(t)
+	if os.Getenv(inMountsEnv) != "" {
+		return false
+	}
+	args := []string{"--mount", "--propagation", "shared"}
+	if os.Getuid() != 0 {
+		args = append(args, "--user", "--map-root-user")
+	}
+	args = append(args, "/bin/sh", "-ec", change+` exec "$0" -test.run "^$1\$" -test.v`, jailtest.TestBinary, t.Name())
+	cmd := exec.Command("unshare", args...)
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, inMountsEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
+}
+
+// TestDevicesStayTheirOwn: what the host mounts on a device later does not show in a
+// jail, although its devices may be cloned before its mounts are private.
+func TestDevicesStayTheirOwn(t *testing.T) {
+	if inMounts(t, "") {
+		return
+	}
+	own := rootfs.OwnFilesystems{T: &stub.Task{}}
+	if err := own.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rootfs.PrivateMounts(&stub.Task{}); err != nil {
+		t.Fatal(err)
+	}
+	for node, tree := range own.Devices {
+		place := filepath.Join(t.TempDir(), "node")
+		if err := os.WriteFile(place, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.MoveMount(tree, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(procpkg.ProcLine("/proc/self/mountinfo"), " "+place+" ")
+		line, _, _ = strings.Cut(line, "\n")
+		if line == "" || strings.Contains(line, "master:") || strings.Contains(line, "shared:") {
+			t.Errorf("%s: %q", node, line)
+		}
+		if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSealSaysWhatItCannot: where /proc/sys is read-only, as in a container, the jail
+// says that nested namespaces are the filter's business alone.
+func TestSealSaysWhatItCannot(t *testing.T) {
+	if inMounts(t, "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys;") {
+		return
+	}
+	p := jailtest.JailProfile(t)
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
+	proc, err := jailtest.AllGaps.Start(t.Context(), p, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	var told []confine.Remark
+	proc.Tell(func(r confine.Remark) { told = append(told, r) })
+	if len(told) == 0 || told[0].Warning || !strings.Contains(told[0].Text, "max_user_namespaces could not be set") {
+		t.Errorf("%+v", told)
+	}
+}
+
+// TestLastCapability: whoever has a filter around us that refuses to tell starts nothing,
+// instead of a server whose bounding set was emptied in part.
+func TestLastCapability(t *testing.T) {
+	type answer struct {
+		last uintptr
+		err  error
+	}
+	below := func(n uintptr) func(uintptr) error {
+		return func(c uintptr) error {
+			if c < n {
+				return nil
+			}
+			return unix.EINVAL
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		exists func(uintptr) error
+		want   answer
+	}{
+		{"today's", below(41), answer{40, nil}},
+		{"a newer kernel's", below(50), answer{49, nil}},
+		{"all that a set can hold", below(70), answer{63, nil}},
+		{"none", below(0), answer{0, unix.EINVAL}},
+		{"too few", below(40), answer{0, unix.EINVAL}},
+		{"refused", func(uintptr) error { return unix.EPERM }, answer{0, unix.EPERM}},
+	} {
+		if last, err := jail.LastThat(c.exists); (answer{last, err}) != c.want {
+			t.Errorf("%s: %d, %v, want %v", c.name, last, err, c.want)
+		}
+	}
+	if last, err := jail.LastCapability(); err != nil || last < unix.CAP_LAST_CAP {
+		t.Errorf("of this kernel: %d, %v", last, err)
+	}
+}

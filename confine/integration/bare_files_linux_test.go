@@ -1,0 +1,213 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestBareRights: what Landlock alone makes of the five rights, each missing once.
+func TestBareRights(t *testing.T) {
+	jailtest.NeedsBare(t)
+	tries := map[policy.Rights][]attacker.Attempt{
+		policy.Read:    {attacker.Try("read", "file"), attacker.Try("list", ".")},
+		policy.Create:  {attacker.Try("mkfile", "new"), attacker.Try("mkdir", "new"), attacker.Try("symlink", "new"), attacker.Try("mkfifo", "new")},
+		policy.Update:  {attacker.Try("write", "file"), attacker.Try("rewrite", "file"), attacker.Try("truncate", "file")},
+		policy.Delete:  {attacker.Try("unlink", "file"), attacker.Try("rmdir", "empty")},
+		policy.Execute: {attacker.Try("execs", "file")},
+	}
+	for right, list := range tries {
+		for _, a := range list {
+			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
+				t.Parallel()
+				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
+					dir := testkit.Plant(t, "file", "empty/")
+					p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rights | policy.Execute})
+					if right == policy.Execute {
+						p = jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rights})
+					}
+					b := slices.Clone(a)
+					b[1] = filepath.Join(dir, a[1])
+					want := "EACCES"
+					if rights == policy.AllRights {
+						want = "ok"
+					}
+					got, _, _ := strings.Cut(jailtest.InBare(t, p, b)[0], " ")
+					jailtest.Expect(t, rights.String(), got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestBareFill: with create and without update a file is made and filled, and not
+// written again; TMPDIR is no such place.
+func TestBareFill(t *testing.T) {
+	jailtest.NeedsBare(t)
+	dir := testkit.Plant(t, "drop/old")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/drop", Rights: r | policy.Create})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	got := jailtest.InBare(t, p, attacker.Try("fill", dir+"/drop/new", "1"), attacker.Try("write", dir+"/drop/new"), attacker.Try("write", dir+"/drop/old"), attacker.Try("unlink", dir+"/drop/old"), attacker.Try("tmp"))
+	got[4], _, _ = strings.Cut(got[4], " ")
+	if fmt.Sprint(got) != "[ok EACCES EACCES EACCES ok]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestBareUmask: the directory for TMPDIR, too, can be used whatever the umask.
+func TestBareUmask(t *testing.T) {
+	jailtest.NeedsBare(t)
+	testUmask(t, jailtest.AllGaps.Waive)
+}
+
+// TestBareTrees: what a server may make in its private places does not come into a
+// grant by being moved there.
+func TestBareTrees(t *testing.T) {
+	jailtest.NeedsBare(t)
+	dir := testkit.Plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/home", Rights: rw})
+	for i := range p.Entries {
+		if p.Entries[i].Path == dir+"/home" {
+			p.Entries[i].Origin = policy.OriginHome
+		}
+	}
+	got := jailtest.InBare(t, p, attacker.Try("rename", dir+"/home/repo", dir+"/work/repo"), attacker.Try("exchange", dir+"/home/repo", dir+"/work/d"),
+		attacker.Try("exchange", dir+"/work/d", dir+"/home/repo"), attacker.Try("create", dir+"/home/.envrc"), attacker.Try("rename", dir+"/home/plain", dir+"/work/plain"))
+	want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestBareKeepsRights: no file gets a right by a name elsewhere that a narrower entry has
+// taken from it. Landlock sees the wider one around both.
+func TestBareKeepsRights(t *testing.T) {
+	jailtest.NeedsBare(t)
+	for _, c := range []struct {
+		attempt string
+		want    attacker.Outcome
+	}{
+		{"rename drop/file x", "EXDEV"},
+		{"link drop/file x", "EXDEV"},
+		{"exchange drop/file file", "EXDEV"},
+		{"exchange file drop/file", "EXDEV"},
+		{"read drop/file", "EACCES"},
+		{"rename drop/file drop/x", "ok"},
+		{"link drop/file drop/x", "ok"},
+		{"exchange drop/file drop/other", "ok"},
+		{"rename file drop/x", "ok"}, // it loses one
+		{"rename file sub/x", "ok"},
+		{"exchange file sub/file", "ok"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			in := func(dir string) attacker.Attempt {
+				a := attacker.Attempt(strings.Fields(c.attempt))
+				for i := range a[1:] {
+					a[i+1] = filepath.Join(dir, a[i+1])
+				}
+				return a
+			}
+			tree := []string{"file", "sub/file", "drop/file", "drop/other"}
+			free := testkit.Plant(t, tree...)
+			got, _, _ := strings.Cut(jailtest.Unconfined(t, "/", in(free))[0], " ")
+			jailtest.Expect(t, "unconfined", got, "ok")
+			dir := testkit.Plant(t, tree...)
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
+			got, _, _ = strings.Cut(jailtest.InBare(t, p, in(dir))[0], " ")
+			jailtest.Expect(t, "in the jail", got, c.want)
+		})
+	}
+}
+
+// TestBareAttributesAreThemselves: changing modes, owners and times, which the supervisor
+// does for the server, has the results that the kernel would give.
+func TestBareAttributesAreThemselves(t *testing.T) {
+	jailtest.NeedsBare(t)
+	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
+	changes := func(in string) attacker.Attempt {
+		if attacker.ChangeMode(-1, "", 0, 0) == unix.ENOSYS {
+			return attacker.Try("changes-attributes", in, "older")
+		}
+		return attacker.Try("changes-attributes", in)
+	}
+	in := testkit.Plant(t, tree...)
+	want := strings.Split(jailtest.Unconfined(t, "/", changes(in))[0], ";")
+	in = testkit.Plant(t, tree...)
+	got := strings.Split(jailtest.InBare(t, jailtest.JailProfile(t, jailtest.Grant{Path: in, Rights: rw}), changes(in))[0], ";")
+	if !strings.HasPrefix(want[0], "ok ") || len(want) < 100 || len(got) != len(want) {
+		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("in the jail %s, unconfined %s", got[i], want[i])
+		}
+	}
+	// A file of the host's that has a name like one that has none any more.
+	other := testkit.Plant(t) + "/kept (deleted)"
+	plantInto(t, other)
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod", other))[0], "ok")
+	jailtest.Expect(t, "in the jail", jailtest.InBare(t, jailtest.JailProfile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
+}
+
+// TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
+func TestBareSwappedObjects(t *testing.T) {
+	jailtest.NeedsBare(t)
+	for name, swap := range map[string]func(dir string) error{
+		"a symlink for the directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
+		},
+		"another directory": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755))
+		},
+		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := testkit.Plant(t, "grant/inner", "secret/inner")
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
+			jailtest.Expect(t, "before", jailtest.InBare(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
+			if err := swap(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := jailtest.AllGaps.Start(t.Context(), p, jail.Stdio{})
+			var se *step.Error
+			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
+				t.Errorf("%#v, want a StartError that names the path", err)
+			}
+		})
+	}
+}
+
+// TestBareStandsNowhere: the supervisor does not stay in a directory that it changed
+// something in, which the host could not unmount then.
+func TestBareStandsNowhere(t *testing.T) {
+	jailtest.NeedsBare(t)
+	dir := testkit.Plant(t, "place/")
+	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
+	testkit.Eventually(t, "the directory that is made", func() bool { return mediate.Exists(&mediate.Place{Dir: unix.AT_FDCWD, Name: dir + "/place/new"}) })
+	testkit.Eventually(t, "no thread of the init in it", func() bool {
+		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
+		if err != nil || len(stand) == 0 {
+			t.Fatal(stand, err)
+		}
+		return !slices.ContainsFunc(stand, func(link string) bool {
+			at, err := os.Readlink(link)
+			return err == nil && policy.Within(at, dir)
+		})
+	})
+	s.Kill()
+	s.Finish()
+}

@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestBareEndsDaemons: whoever left the session and ignores signals ends with the
+// jail, however that ends.
+func TestBareEndsDaemons(t *testing.T) {
+	jailtest.NeedsBare(t)
+	for name, end := range map[string]func(s *jailtest.Started){
+		"by Kill":          func(s *jailtest.Started) { s.Kill() },
+		"by Signal":        func(s *jailtest.Started) { s.Signal(syscall.SIGKILL) },
+		"with its program": func(s *jailtest.Started) { s.Signal(syscall.SIGTERM) },
+		"after being stopped": func(s *jailtest.Started) {
+			unix.Kill(s.PID(), unix.SIGSTOP)
+			s.Kill()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("daemon", "3"), attacker.Try("daemon", "1"), attacker.Try("caught"))
+			testkit.Eventually(t, "both daemons run", func() bool {
+				s.Errs.Mu.Lock()
+				defer s.Errs.Mu.Unlock()
+				return strings.Count(s.Errs.Text, "daemon") == 2
+			})
+			end(s)
+			s.Finish()
+			gone(s)
+		})
+	}
+	t.Run("a fork bomb", func(t *testing.T) {
+		p := jailtest.JailProfile(t)
+		p.Limits = policy.Limits{Processes: 300}
+		if os.Getuid() == 0 {
+			p.Limits = policy.Limits{} // root is exempt, and the plan says so: the bomb below is a bounded one
+		}
+		s := jailtest.BeginWith(t, jailtest.AllGaps, p, attacker.Try("bomb", "30"))
+		s.Errs.Await(t, "daemon")
+		time.Sleep(50 * time.Millisecond)
+		s.Kill()
+		s.Finish()
+		gone(s)
+	})
+}
+
+// gone checks that nothing is left of a jail: no process that has its TMPDIR in
+// its environment, no directory.
+func gone(s *jailtest.Started) {
+	s.T.Helper()
+	tmp := s.Tmp
+	if _, err := os.Lstat(tmp); tmp == "" || !errors.Is(err, os.ErrNotExist) {
+		s.T.Errorf("%q is left: %v", tmp, err)
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range all {
+		if b, _ := os.ReadFile(file); strings.Contains(string(b), "TMPDIR="+tmp) {
+			s.T.Errorf("left: %s", file)
+		}
+	}
+}
+
+// TestBareInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
+// it, the launcher clears up, and what has detached itself survives: that is the gap.
+func TestBareInitIsKilled(t *testing.T) {
+	jailtest.NeedsBare(t)
+	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
+	s.Errs.Await(t, "daemon")
+	unix.Kill(s.PID(), unix.SIGKILL)
+	exit, _ := s.Wait()
+	if exit != (confine.Exit{Code: 137, Signal: syscall.SIGKILL, Why: confine.LostJail}) {
+		t.Errorf("%+v", exit)
+	}
+	if _, err := os.Lstat(s.Tmp); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", s.Tmp, err)
+	}
+	jailtest.Within(t, "the end of the one that waits for it", s.Ends)
+	if plan := s.Plan(); !slices.ContainsFunc(plan.Gaps, func(g planpkg.Gap) bool {
+		return g.Axis == policy.AxisProcess && strings.Contains(g.What, "survives") && g.Waived
+	}) {
+		t.Errorf("%+v", plan.Gaps)
+	}
+}
+
+// TestBareLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
+// process nor a directory.
+func TestBareLauncherIsKilled(t *testing.T) {
+	jailtest.NeedsBare(t)
+	tmp := t.TempDir()
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: tmp, Rights: rw})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	p.Waive = jailtest.AllGaps.Waive
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("tmp"), attacker.Try("wait")})...)
+	random := rand.New(rand.NewPCG(uint64(os.Getpid()), 7))
+	for i := range 40 {
+		killLauncher(t, []*policy.Profile{p, p}, time.Duration(random.IntN(60_000))*time.Microsecond, i == 0, "TMPDIR="+tmp)
+		testkit.Eventually(t, "no directory in "+tmp, func() bool {
+			left, _ := os.ReadDir(tmp)
+			return len(left) == 0
+		})
+	}
+}
+
+// TestBareDumps: what the kernel sends somewhere when the server crashes holds no memory.
+func TestBareDumps(t *testing.T) {
+	jailtest.NeedsBare(t)
+	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("wait"))
+	var filters []string
+	testkit.Eventually(t, "a child of the init", func() bool {
+		filters = dumpFilters(t, s.PID())
+		return len(filters) > 1
+	})
+	s.Kill()
+	s.Finish()
+	if slices.ContainsFunc(filters, func(f string) bool { return f != "00000000" }) {
+		t.Errorf("the init and the server: %q", filters)
+	}
+	if own := dumpFilters(t, os.Getpid()); own[0] == "00000000" {
+		t.Errorf("this process: %q, so that the jail's show nothing", own)
+	}
+}
+
+// dumpFilters are what dumps of a process and of its children would hold.
+func dumpFilters(t *testing.T, pid int) (filters []string) {
+	t.Helper()
+	proc := fmt.Sprint("/proc/", pid)
+	b, err := os.ReadFile(proc + "/coredump_filter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filters = append(filters, strings.TrimSpace(string(b)))
+	tasks, _ := filepath.Glob(proc + "/task/*/children")
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(b)) {
+			n, _ := strconv.Atoi(child)
+			filters = append(filters, dumpFilters(t, n)...)
+		}
+	}
+	return filters
+}

@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestWithoutNamespaces runs the others where namespaces are forbidden: as root and
+// as somebody else, by a filter and by a setting.
+func TestWithoutNamespaces(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		t.Skip("this is such a run")
+	}
+	type way struct{ name, how, role string }
+	ways := []way{{"by a filter", "filter", ""}}
+	if os.Getuid() == 0 {
+		// In its user namespace root is mapped alone: the files of others are nobody's.
+		ways = append(ways, way{"by a filter, as an ordinary user", "filter", attacker.DropName}, way{"by a setting", "limit", "unshare"})
+	}
+	for i, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			home := filepath.Join(filepath.Dir(jailtest.TestBinary), fmt.Sprint("bare-", i))
+			if err := os.Mkdir(home, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(jailtest.TestBinary, "-test.run=^TestBare", "-test.v", "-test.timeout=5m")
+			switch w.role {
+			case attacker.DropName:
+				if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Args = append([]string{attacker.DropName}, cmd.Args...)
+			case "unshare":
+				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, cmd.Args...)...)
+			}
+			cmd.Dir = home
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, jailtest.ForbidEnv+"="+w.how)
+			out, err := cmd.CombinedOutput()
+			passed := strings.Count(string(out), "\n--- PASS: TestBare") // each on a line of its own
+			if err != nil || passed == 0 || strings.Contains(string(out), "--- SKIP: TestBare") {
+				t.Errorf("%v, %d passed\n%s", err, passed, out)
+			}
+			t.Logf("%d tests\n%s", passed, out) // where they are looked for when they were skipped
+		})
+	}
+}
+
+// TestShortageIsNoProhibition: whoever waives everything still gets no weaker jail
+// because of something that may be over at the next start.
+func TestShortageIsNoProhibition(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
+		for _, step := range []string{steppkg.StepNamespaces, "private mounts", steppkg.StepExec} {
+			in := &steppkg.Error{Step: step, Errno: errno}
+			if f, err := confine.Refusal(in); f.Answer == probe.No || err != in {
+				t.Errorf("%s, %v: %+v, %v", step, errno, f, err)
+			}
+		}
+	}
+	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		return
+	}
+	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.TestBinary, "-test.run=^TestFewNamespaces$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, jailtest.ForbidEnv+"=few", fewEnv+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFewNamespaces") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const fewEnv = "MCPJAIL_TEST_FEW"
+
+func TestFewNamespaces(t *testing.T) {
+	if os.Getenv(fewEnv) == "" {
+		return // started by TestShortageIsNoProhibition
+	}
+	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.JailProfile(t), jail.Stdio{})
+	var gaps *plan.GapError
+	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.Bare.Answer == probe.No || !strings.Contains(err.Error(), "too many user namespaces") {
+		t.Errorf("%#v: %v", err, err)
+	}
+}

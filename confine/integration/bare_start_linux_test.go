@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestBareIsRefused: every gap is one of an axis that can be waived, and without waiving
+// nothing starts.
+func TestBareIsRefused(t *testing.T) {
+	jailtest.NeedsBare(t)
+	p := jailtest.JailProfile(t)
+	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+	var gaps *planpkg.GapError
+	if !errors.As(err, &gaps) || gaps.Bare.Answer != probe.No || gaps.Bare.Detail == "" || gaps.Bare.Fix == "" {
+		t.Fatalf("%#v", err)
+	}
+	axes := gaps.Waive
+	if len(axes) == 0 || !strings.Contains(err.Error(), planpkg.WaiveLine(axes)) || !strings.Contains(err.Error(), gaps.Bare.Detail) {
+		t.Errorf("%v\n%v", axes, err)
+	}
+	for i := range axes { // each of them is needed
+		some := slices.Delete(slices.Clone(axes), i, i+1)
+		if _, err := (confine.Launcher{Waive: some}).Start(t.Context(), p, jail.Stdio{}); !errors.Is(err, planpkg.ErrGaps) {
+			t.Errorf("without waiving %s: %v", axes[i], err)
+		}
+	}
+	proc, err := confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	if plan := proc.Plan(); plan.Bare.Answer != probe.No {
+		t.Errorf("%+v", plan.Bare)
+	}
+	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.Bare.Answer != probe.No {
+		t.Errorf("Compile says otherwise: %v, %v", plan.Bare, err)
+	}
+}
+
+func TestBareState(t *testing.T) {
+	jailtest.NeedsBare(t)
+	const none = "0000000000000000"
+	p := jailtest.JailProfile(t)
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	got := jailtest.InBare(t, p, attacker.Try("capabilities"), attacker.Try("fds"), attacker.Try("cwd"), attacker.Try("tmp"), attacker.Try("statement"))
+	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
+		t.Errorf("%v", got)
+	}
+	tmp, ok := strings.CutPrefix(got[3], "ok ")
+	if _, err := os.Lstat(tmp); !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(tmp, "/mcp-jail-") {
+		t.Errorf("TMPDIR %q: %v", tmp, err)
+	}
+	jailtest.Expect(t, "what the server is told", got[4], "ok "+tmp)
+}
+
+// TestBareLeavesNothingOpen: a launcher that starts one jail after the other has as
+// many descriptors as before.
+func TestBareLeavesNothingOpen(t *testing.T) {
+	jailtest.NeedsBare(t)
+	p := jailtest.JailProfile(t)
+	jailtest.InBare(t, p, attacker.Try("cwd")) // what is made once
+	before := descriptorsOpen(t)
+	for range 5 {
+		jailtest.InBare(t, p, attacker.Try("cwd"))
+	}
+	testkit.Eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
+}
+
+// TestBareHundreds: eight at a time, each looks from inside whether it holds.
+func TestBareHundreds(t *testing.T) {
+	jailtest.NeedsBare(t)
+	secret := testkit.Plant(t, "secret") + "/secret"
+	p := jailtest.JailProfile(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				got := jailtest.InBare(t, p, attacker.Try("read", secret), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"), attacker.Try("userns"), attacker.Try("capabilities"))
+				const none = "0000000000000000"
+				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {
+					t.Errorf("%v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,153 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestStartCalledOff: a start whose shim does not read is called off, however long the
+// order is.
+func TestStartCalledOff(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, size := range []int{0, 60 << 10, 1 << 20} {
+		shim := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
+		if err := unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGSTOP, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		p := jailtest.JailProfile(t)
+		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := confine.Launcher{Ready: shim}.Start(ctx, p, jail.Stdio{})
+			failed <- err
+		}()
+		time.Sleep(50 * time.Millisecond) // in the midst of it
+		cancel()
+		select {
+		case err := <-failed:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%d bytes: nobody can call the start off", size)
+			unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGKILL, nil, 0)
+			<-failed
+		}
+	}
+}
+
+// TestEndLeavesNoCgroup: the jail is over when its cgroup is removed, also where the plan
+// does not count on one.
+func TestEndLeavesNoCgroup(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if place := cgroup.CgroupHere(); !place.None() {
+		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
+		return
+	}
+	for range 5 {
+		shim := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
+		dir := testkit.Plant(t, "cgroup/")
+		if shim.Cgroup != nil {
+			shim.Cgroup.Remove()
+		}
+		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
+		p := jailtest.JailProfile(t)
+		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
+		proc, err := confine.Launcher{Ready: shim}.Start(t.Context(), p, jail.Stdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		proc.Wait()
+		if _, err := os.Stat(dir + "/cgroup"); !os.IsNotExist(err) {
+			t.Errorf("%s is there (%v)", dir, err)
+		}
+	}
+}
+
+// TestJailEndsWithoutItsLimits: where the cgroup cannot be told to hold the limit that was
+// loosened until there is a supervisor, the jail ends, and says why.
+func TestJailEndsWithoutItsLimits(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, holds := range []bool{true, false} {
+		dir := testkit.Plant(t, "cgroup/pids.max")
+		shim := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
+		if !cgroup.CgroupHere().None() {
+			shim.Discard()
+			t.Log("the jail's own is held to its limits: see TestJailCgroup")
+			return
+		}
+		p := jailtest.JailProfile(t)
+		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1}
+		if !holds {
+			shim.Cgroup.Dir += "/none"
+		}
+		shim.Process.Mu.Lock()
+		shim.Process.Cgroup, shim.Process.Limits = shim.Cgroup, policy.Limits{Processes: 40}
+		shim.Process.Mu.Unlock()
+		proc, err := confine.Launcher{Ready: shim}.Start(t.Context(), p, jail.Stdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds {
+			testkit.Eventually(t, "its supervisor", proc.IsSupervised)
+			proc.Kill()
+		}
+		select {
+		case <-proc.Done():
+		case <-time.After(20 * time.Second):
+			t.Error("it does not end")
+			proc.Kill()
+		}
+		if exit, _ := proc.Wait(); exit.Signal != unix.SIGKILL || holds != (exit.Why == "") || !holds && !strings.Contains(exit.Why, "pids.max") {
+			t.Errorf("held %t: %+v", holds, exit)
+		}
+	}
+}
+
+// TestOrderCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
+// start fails, and does not wait for a shim that waits.
+func TestOrderCannotBeSent(t *testing.T) {
+	jailtest.NeedsJail(t)
+	closed, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for kind, namespaces := range map[string]probe.Feature{confine.ShimOwnNet: probe.Available(""), confine.ShimBare: probe.Unavailable("for this test", "")} {
+		for _, size := range []int{0, 1 << 20} {
+			p := jailtest.JailProfile(t)
+			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+			plan, err := jailtest.AllGaps.CompileOn(p, probe.HostFacts().With(namespaces))
+			if err != nil {
+				t.Fatal(err)
+			}
+			jailtest.Within(t, "the end of the start", func() {
+				_, err := confine.Launcher{}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: closed})
+				var se *step.Error
+				if !errors.As(err, &se) || se.Step != "order" || se.Errno != unix.EBADF {
+					t.Errorf("%s, %d bytes: %v", kind, size, err)
+				}
+			})
+		}
+	}
+}

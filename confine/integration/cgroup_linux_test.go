@@ -1,0 +1,224 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// claimsCgroup tells whether a plan counts on one.
+func claimsCgroup(plan *planpkg.Plan) bool {
+	return slices.ContainsFunc(plan.Enforced, func(e planpkg.Enforcement) bool {
+		return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
+	})
+}
+
+// withoutProc starts a plan in a jail without a /proc, and so without a sampler:
+// what holds is the cgroup.
+func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailtest.Started {
+	t.Helper()
+	q := *p
+	q.Argv = append(q.Argv[:1:1], jailtest.ProbeArgs(t, []attacker.Attempt{what})...)
+	f := probe.HostFacts()
+	f.FreshProc = probe.Unavailable("the test has taken it away", "")
+	plan := planpkg.Compile(&q, f)
+	for _, g := range plan.Gaps {
+		if g.Axis == policy.AxisLimits {
+			t.Fatalf("%+v", g)
+		}
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s := &jailtest.Started{T: t, Errs: jailtest.NewLines()}
+	if s.Process, err = (confine.Launcher{}).Spawn(confine.ShimOwnNet).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
+		t.Fatal(err)
+	}
+	s.Ends = func() { out.Close() }
+	return s
+}
+
+// TestJailCgroup: where a cgroup can be had, the jail is in one of its own from its
+// first moment, it holds by itself, and nothing of it stays. Elsewhere no plan says
+// that there is one.
+func TestJailCgroup(t *testing.T) {
+	jailtest.NeedsJail(t)
+	place := cgroup.CgroupHere()
+	limits := policy.Limits{MemoryMB: 64, Processes: 40}
+	plan, _ := confine.Launcher{}.Compile(limited(t, limits))
+	if claimsCgroup(plan) == place.None() {
+		t.Fatalf("place %+v, plan %+v", place, plan.Enforced)
+	}
+	if place.None() {
+		t.Logf("no cgroup here: %s", place.Why)
+		return
+	}
+	t.Run("is its own", func(t *testing.T) {
+		s := jailtest.Begin(t, limited(t, limits), attacker.Try("wait"))
+		defer s.Finish()
+		defer s.Kill()
+		s.Mu.Lock()
+		dir := s.Cgroup.Dir
+		s.Mu.Unlock()
+		if got := proc.ProcLine(filepath.Join(dir, "memory.max")); got != "67108864" {
+			t.Errorf("memory.max: %q", got)
+		}
+		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
+			return proc.ProcLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.InitThreads)
+		})
+		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
+			return len(strings.Fields(proc.ProcLine(filepath.Join(dir, "cgroup.procs")))) == 3
+		})
+		if own, _ := cgroup.CgroupPath(proc.ProcLine("/proc/self/cgroup")); strings.Contains(own, cgroup.CgroupName) {
+			t.Errorf("the launcher is in %s itself", own)
+		}
+		t.Cleanup(func() {
+			testkit.Eventually(t, "the end of "+dir, func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+		})
+	})
+	for _, what := range []attacker.Attempt{
+		attacker.Try("allocate", "200"), attacker.Try("allocate-shared", "200"), attacker.Try("allocate-memfd", "200"), attacker.Try("allocate-sysv", "200"),
+		attacker.Try("allocate-pages", "100000"), attacker.Try("fill-both", "60"),
+	} {
+		t.Run("alone/"+what[0], func(t *testing.T) {
+			t.Parallel()
+			s := withoutProc(t, limited(t, limits), what)
+			s.Finish()
+			if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" || d.PID != 0 {
+				t.Errorf("denials %+v", s.Denials())
+			}
+		})
+	}
+	t.Run("alone/fork", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProc(t, limited(t, limits), attacker.Try("fork-wait", "400"))
+		s.Finish()
+		if d := denied(s.Process, "processes"); d.Target != "processes = 40" {
+			t.Errorf("denials %+v", s.Denials())
+		}
+	})
+	t.Run("control", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProc(t, limited(t, policy.Limits{MemoryMB: 512, Processes: 400}), attacker.Try("fork-wait", "100"))
+		s.Finish()
+		if d := s.Denials(); len(d) != 0 {
+			t.Errorf("denials %+v", d)
+		}
+	})
+}
+
+// TestWholeCgroup: the short way to the hierarchy says nothing that the list of mounts
+// does not, and nothing where it is another's, or counted from elsewhere.
+func TestWholeCgroup(t *testing.T) {
+	mount, top := cgroup.CgroupMount(proc.ProcLine("/proc/self/mountinfo"))
+	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
+		if cgroup.WholeCgroup(dir) {
+			t.Errorf("%s is said to be all of cgroup v2", dir)
+		}
+	}
+	if !cgroup.WholeCgroup(mount) {
+		t.Logf("the long way is taken here: %q of %q", top, mount)
+		return
+	}
+	if own, _ := cgroup.CgroupPath(proc.ProcLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
+		t.Errorf("%q is mounted, and this is %s", top, own)
+	}
+	if os.Getuid() != 0 {
+		return
+	}
+	part := filepath.Join(mount, fmt.Sprint("test.mcp-jail.", os.Getpid()))
+	if err := os.Mkdir(part, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(part) })
+	if cgroup.WholeCgroup(part) {
+		t.Error("a part of the hierarchy is taken for all of it")
+	}
+	for flags, want := range map[uintptr]string{0: "ok true", unix.CLONE_NEWCGROUP: "ok false"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("whole-cgroup", mount)})...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		out, err := cmd.Output()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("with flags %#x: %s, %v, want %s", flags, out, err, want)
+		}
+	}
+}
+
+// TestJailCgroupIsOutOfReach: a server that may look at the cgroups cannot change
+// its own, or leave it; one that may write there gets no such promise.
+func TestJailCgroupIsOutOfReach(t *testing.T) {
+	jailtest.NeedsJail(t)
+	place := cgroup.CgroupHere()
+	if place.Parent == "" {
+		t.Logf("no cgroup of ours here: %+v", place)
+		return
+	}
+	for _, rights := range []policy.Rights{policy.Read, rw} {
+		p := limited(t, policy.DefaultLimits, jailtest.Grant{Path: place.Parent, Rights: rights})
+		plan, _ := confine.Launcher{Waive: []policy.Axis{policy.AxisLimits}}.Compile(p)
+		if claimsCgroup(plan) != (rights == policy.Read) {
+			t.Errorf("with %s: %+v", rights, plan.Enforced)
+		}
+		if rights != policy.Read {
+			continue
+		}
+		s := jailtest.Begin(t, p, attacker.Try("wait"))
+		s.Mu.Lock()
+		dir := s.Cgroup.Dir
+		s.Mu.Unlock()
+		s.Kill()
+		s.Finish()
+		name := filepath.Base(dir)
+		// The next jail of this launcher has the next number.
+		var n int
+		fmt.Sscanf(filepath.Ext(name), ".%d", &n)
+		next := filepath.Join(place.Parent, fmt.Sprintf("%s%d.%d", cgroup.CgroupName, os.Getpid(), n+1))
+		got := jailtest.InJail(t, p,
+			attacker.Try("read", next+"/pids.max"), attacker.Try("write", next+"/memory.max"), attacker.Try("write", next+"/cgroup.procs"),
+			attacker.Try("write", place.Parent+"/cgroup.procs"), attacker.Try("mkdir", next+"/sub"), attacker.Try("mkdir", place.Parent+"/sub"), attacker.Try("rmdir", next))
+		if !strings.HasPrefix(string(got[0]), "ok") {
+			t.Errorf("the control, reading %s: %s", next, got[0])
+		}
+		for i, o := range got[1:] {
+			if o != "EACCES" && o != "EROFS" {
+				t.Errorf("attempt %d: %s", i+1, o)
+			}
+		}
+	}
+}
+
+// TestSweepCgroups removes what dead launchers left, and nothing else.
+func TestSweepCgroups(t *testing.T) {
+	dir := t.TempDir()
+	dead := 1 << 30 // beyond any pid_max
+	for _, name := range []string{fmt.Sprintf("mcp-jail.%d.1", dead), fmt.Sprintf("mcp-jail.%d.1", os.Getpid()), "mcp-jail.x.1", fmt.Sprintf("other.%d.1", dead)} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cgroup.SweepCgroups(dir)
+	if left := proc.NamesIn(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
+		t.Errorf("left: %q", left)
+	}
+}

@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"golang.org/x/sys/unix"
+)
+
+// TestUndumpable shows that a launcher that hides its memory still starts jails,
+// and is hidden again afterwards.
+func TestUndumpable(t *testing.T) {
+	jailtest.NeedsJail(t)
+	const child = "MCPJAIL_TEST_UNDUMPABLE"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUndumpable$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := confine.Undumpable(); err != nil {
+		t.Fatal(err)
+	}
+	p := jailtest.JailProfile(t)
+	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
+	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
+		t.Errorf("dumpable is %d, %v", v, err)
+	}
+}
+
+// TestUnreadableShim: a program that its user may execute and not read is born
+// undumpable, and still maps its ids.
+func TestUnreadableShim(t *testing.T) {
+	jailtest.NeedsJail(t)
+	self, err := os.ReadFile(jailtest.TestBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := filepath.Join(t.TempDir(), "shim")
+	if err := os.WriteFile(shim, self, 0o111); err != nil {
+		t.Fatal(err)
+	}
+	p := jailtest.JailProfile(t)
+	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
+	proc, err := confine.Launcher{Shim: shim}.Start(t.Context(), p, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := proc.Wait(); err != nil || exit != (confine.Exit{}) {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}

@@ -1,0 +1,156 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func localhost(port int) policy.NetRule {
+	return policy.NetRule{Host: "localhost", Scheme: "tcp", Port: port, Allow: true}
+}
+
+// TestWorldMany: none of many connections is lost, and nothing of them stays.
+func TestWorldMany(t *testing.T) {
+	inWorld(t)
+	port := hostService(t, "127.0.0.1:0")
+	p := gatedProfile(t, localhost(port))
+	stub.Program() // stays open
+	before := descriptorsOpen(t)
+	got := jailtest.Jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
+	jailtest.Expect(t, "10,000 connections", got, "ok 0 failed")
+	testkit.Eventually(t, "the launcher's descriptors are as many as before", func() bool {
+		runtime.GC() // frees the pipes that package net keeps for splicing
+		return descriptorsOpen(t) <= before
+	})
+}
+
+func descriptorsOpen(t testing.TB) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
+// TestWorldHalves: one side of a connection can be shut while the other goes on.
+func TestWorldHalves(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	jailtest.Expect(t, "1 MB there and back", jailtest.Jailed(t, p, "halves", l.Addr().String()), "ok")
+}
+
+// TestWorldLastWords: what a program sent just before it ended arrives, although the host
+// takes its time.
+func TestWorldLastWords(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const size = 200 << 10
+	got := make(chan string, 1)
+	go egresstest.Serve(l, func(c net.Conn) {
+		time.Sleep(100 * time.Millisecond)
+		n, err := io.Copy(io.Discard, c)
+		got <- fmt.Sprint(n, " bytes, ", err)
+	})
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	jailtest.Expect(t, "sending", jailtest.Jailed(t, p, "last-words", l.Addr().String(), strconv.Itoa(size)), "ok")
+	if n := <-got; n != fmt.Sprint(size, " bytes, ", nil) {
+		t.Errorf("%s of %d", n, size)
+	}
+}
+
+// TestWorldLauncherIsKilled: with the launcher every connection of the jail ends.
+func TestWorldLauncherIsKilled(t *testing.T) {
+	inWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("hold", l.Addr().String())})...)
+	var order bytes.Buffer
+	if err := gob.NewEncoder(&order).Encode([]*policy.Profile{p}); err != nil {
+		t.Fatal(err)
+	}
+	pipe := newWitness(t)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = []string{launcherName}
+	cmd.Stdin = &order
+	cmd.ExtraFiles = []*os.File{pipe.w}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the control: the connection is not held: %v", err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection outlived the launcher: %v", err)
+	}
+	pipe.gone(t)
+}
+
+// TestWorldThreads: the supervisor has the threads that it needs from the beginning,
+// whatever the server has it wait for. There may be no more (RLIMIT_NPROC), and
+// the Go runtime ends over that.
+func TestWorldThreads(t *testing.T) {
+	inWorld(t)
+	s := jailtest.BeginWith(t, worldLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
+	threads := func() int {
+		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
+		return len(names)
+	}
+	s.Errs.Await(t, "ready")
+	testkit.Eventually(t, "the supervisor", func() bool { return threads() >= 8 })
+	before, most := threads(), 0
+	for {
+		select {
+		case <-s.Done():
+			s.Finish()
+			if before == 0 || most > before {
+				t.Errorf("%d threads of the supervisor, then %d", before, most)
+			}
+			jailtest.Expect(t, "datagrams", jailtest.Outcomes(t, []attacker.Attempt{attacker.Try("slow-memory", "40")}, s.Out.Bytes(), "")[0], "ok")
+			return
+		default:
+			most = max(most, threads())
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// withoutAuthority is a client that trusts what its system trusts.
+func (c client) withoutAuthority() client {
+	c.argv = slices.Clone(c.argv)
+	for _, flag := range []string{"--cacert", "--ca-certificate"} {
+		if i := slices.Index(c.argv, flag); i >= 0 {
+			c.argv = slices.Delete(c.argv, i, i+2)
+		}
+	}
+	return c
+}
+
+// requestProfile is that of a client of which requests are looked at. The variables
+// that name authorities are mcp-jail's.
+func (c client) requestProfile(t testing.TB, name string, rules ...policy.NetRule) *policy.Profile {
+	p := c.jail(t, name, rules...)
+	p.Env = slices.DeleteFunc(p.Env, func(v policy.Variable) bool {
+		return v.Name == plan.NodeAuthorities || slices.Contains(plan.AuthorityVariables, v.Name)
+	})
+	return p
+}
+
+// trustTestAuthority has the process that ends TLS trust the test's hosts.
+func trustTestAuthority(t testing.TB) {
+	t.Setenv("SSL_CERT_FILE", worldFile("ca.pem"))
+	if _, err := os.Stat(worldFile("mcp-jail-tls")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", os.Getenv(worldEnv)+":"+os.Getenv("PATH"))
+}
+
+// TestWorldRequests: each program believes the authority that its jail is given, and
+// gets what a rule grants of a host and nothing else of it.
+func TestWorldRequests(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
+	git := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/repo.git", Allow: true}
+	for _, c := range clients(t) {
+		if c.scheme != "https" || c.missing != nil || !slices.Contains(c.argv, "URL") {
+			continue
+		}
+		if jailtest.BareWorld && c.name == "wget" {
+			continue // asks no variable, and the plan says so
+		}
+		t.Run(c.name, func(t *testing.T) {
+			c := c.withoutAuthority()
+			if c.path == "/" {
+				c.path = "/granted/x"
+			}
+			out, ok, denials := runClient(t, c.requestProfile(t, "good.test", part, git))
+			if !ok || !c.said(out, "good.test") || len(denials) != 0 {
+				t.Errorf("granted: %q, success %t, refused %+v", out, ok, denials)
+			}
+			c.path = "/other" + c.path
+			out, _, denials = runClient(t, c.requestProfile(t, "good.test", part, git))
+			if c.said(out, "good.test") || !refusedTarget(denials, "connect", "good.test:443") {
+				t.Errorf("not granted: %q, refused %+v", out, denials)
+			}
+		})
+	}
+}
+
+// TestWorldBuiltTwice: a jail that cannot be built by lists is built call by call, and
+// what looks at its requests is still there for that one.
+func TestWorldBuiltTwice(t *testing.T) {
+	inWorld(t)
+	if jailtest.BareWorld {
+		return // nothing is built by lists there
+	}
+	trustTestAuthority(t)
+	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
+	all := clients(t)
+	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
+	c.path = "/granted/x"
+	failed, careful := 0, 0
+	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
+		last := steps[len(steps)-1]
+		if last.Name != step.StepSupervision { // of the last lists, when there is all that a jail has outside of it
+			return steps
+		}
+		if b.Stub.IsStepwise() {
+			careful++
+			return steps
+		}
+		failed++
+		return append(slices.Clone(steps), jail.BuildStep{Name: "not by a list", By: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
+	}}}
+	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
+	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {
+		t.Errorf("granted: %q, success %t, refused %+v; %d times by lists, %d call by call", out, ok, denials, failed, careful)
+	}
+	c.path = "/other/x"
+	out, _, denials = runClientBy(t, l, c.requestProfile(t, "good.test", part))
+	if c.said(out, "good.test") || !refusedTarget(denials, "connect", "good.test:443") {
+		t.Errorf("not granted: %q, refused %+v", out, denials)
+	}
+}
+
+// TestWorldSecret: the host gets the value, the jail never has it.
+func TestWorldSecret(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	const value = "the-true-value-of-it"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOKEN", value)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As Resolve finds them: a path without links.
+	if file, err = filepath.EvalSymlinks(file); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []policy.Secret{{Env: "TOKEN"}, {Env: "TOKEN", File: file}, {Env: "TOKEN", Command: []string{"cat", file}, Program: cat}} {
+		t.Run(s.Source(), func(t *testing.T) {
+			c := client{name: "sh", program: shell, scheme: "https", argv: []string{"sh", "-c",
+				`echo "$TOKEN"; cat /proc/self/environ | tr "\0" "\n"; curl -sS -H "Authorization: Bearer $TOKEN" https://good.test/told?; curl -sS -H "Authorization: Bearer $TOKEN" http://twin.test/told`}}
+			rules := []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}, host("twin.test")}
+			p := c.requestProfile(t, "good.test", rules...)
+			p.Entries = append(p.Entries, jailtest.EntryOf(t, jailtest.Grant{Path: "/etc/alternatives", Rights: policy.Read}))
+			jailtest.SortEntries(p)
+			p.Env = append(p.Env, policy.Variable{Name: "TOKEN", Value: policy.Placeholder("TOKEN")})
+			p.Secrets = []policy.Secret{s}
+			out, ok, denials := runClient(t, p)
+			before, told, found := strings.Cut(out, "good.test was told ")
+			_, twin, foundTwin := strings.Cut(told, "twin.test was told ")
+			if !ok || !found || !foundTwin || len(denials) != 0 {
+				t.Fatalf("%q, success %t, refused %+v", out, ok, denials)
+			}
+			if strings.Contains(before, value) || !strings.Contains(before, policy.Placeholder("TOKEN")) {
+				t.Errorf("the jail has the value: %q", before)
+			}
+			if !strings.Contains(told, "Bearer "+value) {
+				t.Errorf("the host was told %q", told)
+			}
+			if strings.Contains(twin, value) {
+				t.Errorf("another host was told %q", twin)
+			}
+		})
+	}
+}
+
+// TestWorldSecretMissing: a secret that cannot be read ends the start, and a link that was
+// put in the way of its file since is not followed.
+func TestWorldSecretMissing(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	dir := testkit.Plant(t, "conf/", "elsewhere/token", "real/token")
+	if err := os.Symlink(dir+"/elsewhere", dir+"/linked"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		secret policy.Secret
+		want   string
+	}{
+		{policy.Secret{Command: []string{"false"}, Program: "/bin/false"}, "exit status 1"},
+		{policy.Secret{Command: []string{"true"}, Program: "/bin/true"}, "is empty"},
+		{policy.Secret{Command: []string{"nothing"}}, "nothing was not found"},
+		{policy.Secret{File: dir + "/linked/token"}, "not a directory"},
+		{policy.Secret{File: dir + "/real/none"}, "no such file"},
+	} {
+		s := c.secret
+		s.Env = "TOKEN"
+		p := jailtest.JailProfile(t)
+		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
+		p.Secrets = []policy.Secret{s}
+		_, _, err := jailtest.StartJail(t, confine.Launcher{}, p, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), gateway.StepRequests) {
+			t.Errorf("%+v: %v, want %q", s, err, c.want)
+		}
+	}
+}
+
+// TestWorldDeaf: a process that ends TLS and reads nothing any more does not keep a
+// session from ending.
+func TestWorldDeaf(t *testing.T) {
+	inWorld(t)
+	trustTestAuthority(t)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// More than its socket has room for: the first bytes of each connection go there.
+	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
+		`read go; x=$(head -c 8000 /dev/zero | tr "\0" x); for i in $(seq 100); do curl -sS -m 2 -H "X: $x" http://good.test/granted & done; wait`}}
+	p := c.requestProfile(t, "good.test", policy.NetRule{Host: "good.test", Scheme: "http", PathPrefix: "/granted", Allow: true})
+	in, begin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begin.Close()
+	var l confine.Launcher
+	if jailtest.BareWorld {
+		l.Waive = jailtest.AllGaps.Waive
+	}
+	proc, err := l.Start(t.Context(), p, jail.Stdio{In: in})
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := proc.Terminator.Pid()
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(begin, "go\n")
+	select {
+	case <-proc.Done():
+	case <-time.After(30 * time.Second):
+		t.Error("the session does not end")
+		unix.Kill(pid, unix.SIGKILL)
+		<-proc.Done()
+	}
+}

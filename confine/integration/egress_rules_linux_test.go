@@ -1,0 +1,252 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestWorldRules is a row for each kind of rule and each way to ask for what it does
+// not grant. Outside of a jail each attempt succeeds.
+func TestWorldRules(t *testing.T) {
+	inWorld(t)
+	local := hostService(t, "127.0.0.1:0")
+	service, itself := fmt.Sprint("127.0.0.1:", local), fmt.Sprint("connect localhost:", local)
+	tcp := func(host string, port int) policy.NetRule {
+		return policy.NetRule{Host: host, Scheme: "tcp", Port: port, Allow: true}
+	}
+	unused := []policy.NetRule{host("unused.test")}
+	const refused, unknown = "ECONNREFUSED", "no such host"
+	for _, c := range []struct {
+		rules   []policy.NetRule
+		attempt string
+		want    string // is in what came of it
+		denial  string // OPERATION TARGET, "" for none
+	}{
+		// Names.
+		{[]policy.NetRule{host("good.test")}, "get http://GOOD.Test/", "this is", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://good.test./", "this is", ""},
+		{[]policy.NetRule{host("alias.test")}, "get https://alias.test/", "this is alias.test", ""},
+		{[]policy.NetRule{host("both.test")}, "get https://both.test/", "this is both.test", ""},
+		{[]policy.NetRule{host("six.test")}, "get https://six.test/", "this is six.test at [2001:db8::12]", ""},
+		{[]policy.NetRule{host("*.wild.test")}, "get https://a.wild.test/", "this is a.wild.test", ""},
+		{[]policy.NetRule{host("*.wild.test")}, "looked-up b.c.wild.test", unknown, ""}, // nor on the host
+		{[]policy.NetRule{host("xn--bcher-kva.test")}, "get https://bücher.test/", "this is xn--bcher-kva.test", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://other.test/", unknown, "resolve other.test"},
+		{[]policy.NetRule{host("good.test")}, "get http://good.test.other.test/", unknown, "resolve good.test.other.test"},
+		{[]policy.NetRule{host("good.test")}, "get http://evilgood.test/", unknown, "resolve evilgood.test"},
+		{[]policy.NetRule{host("*.wild.test")}, "get http://wild.test/", unknown, "resolve wild.test"},
+		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://other.test/", unknown, "resolve other.test"},
+		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://good.test/", "this is good.test", ""},
+		{[]policy.NetRule{host("*")}, "get https://other.test/", "this is other.test", ""},
+		// Ports and schemes.
+		{[]policy.NetRule{tcp("good.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
+		{[]policy.NetRule{host("good.test")}, "greeted good.test:7000", refused, "connect good.test:7000"},
+		{[]policy.NetRule{tcp("*.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
+		{[]policy.NetRule{tcp("*.test", 7000), {Host: "good.test"}}, "greeted good.test:7000", unknown, "resolve good.test"},
+		{[]policy.NetRule{tcp("*", 7000), {Host: "198.51.100.10"}}, "greeted 198.51.100.10:7000", "", "connect 198.51.100.10:7000"},
+		{[]policy.NetRule{{Host: "good.test", Scheme: "https", Allow: true}}, "get http://good.test/", refused, "connect good.test:80"},
+		{[]policy.NetRule{host("closed.test")}, "greeted closed.test:80", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
+		// Addresses behind names.
+		{[]policy.NetRule{host("private.test")}, "get http://private.test/", unknown, "resolve private.test"},
+		{[]policy.NetRule{host("metadata.test")}, "get http://metadata.test/", unknown, "resolve metadata.test"},
+		{[]policy.NetRule{tcp("loopback.test", local)}, fmt.Sprint("greeted loopback.test:", local), unknown, "resolve loopback.test"},
+		{[]policy.NetRule{host("nat64.test")}, "get http://nat64.test/", unknown, "resolve nat64.test"},
+		{[]policy.NetRule{host("mapped.test")}, "looked-up mapped.test", unknown, "resolve mapped.test"},
+		{[]policy.NetRule{host("mixed.test")}, "get http://mixed.test/", "at 198.51.100.15:80", ""},
+		{[]policy.NetRule{host("private.test"), host("10.9.9.9")}, "get http://private.test/", "this is private.test", ""},
+		// Addresses by themselves.
+		{[]policy.NetRule{host("198.51.100.10")}, "get http://198.51.100.10/", "this is 198.51.100.10", ""},
+		{[]policy.NetRule{host("2001:db8::12")}, "get http://[2001:db8::12]/", "at [2001:db8::12]", ""},
+		{[]policy.NetRule{host("good.test")}, "get http://198.51.100.20/", "", "connect 198.51.100.20:80"},
+		{[]policy.NetRule{host("good.test")}, "get http://[2001:db8::11]/", "", "connect [2001:db8::11]:80"},
+		{[]policy.NetRule{host("*")}, "get http://198.51.100.20/", "this is 198.51.100.20", ""},
+		{[]policy.NetRule{host("*")}, "get http://10.9.9.9/", "", "connect 10.9.9.9:80"},
+		{[]policy.NetRule{host("*")}, "get http://169.254.169.254/", "", "connect 169.254.169.254:80"},
+		{unused, "greeted 198.51.100.10:7000", refused, "connect 198.51.100.10:7000"},
+		{unused, "greeted [2001:db8::11]:7000", refused, "connect [2001:db8::11]:7000"},
+		// The host itself.
+		{[]policy.NetRule{tcp("localhost", local)}, "greeted " + service, "the host's own", ""},
+		{[]policy.NetRule{tcp("localhost", local)}, fmt.Sprint("greeted localhost:", local), "the host's own", ""},
+		{unused, "greeted " + service, refused, itself},
+		{[]policy.NetRule{tcp("*", local)}, "greeted " + service, "", itself},
+		{[]policy.NetRule{tcp("192.0.2.2", local)}, "greeted " + service, "", itself},
+		// A granted address, another name.
+		{[]policy.NetRule{host("good.test")}, "asked good.test:80 good.test", "this is good.test", ""},
+		{[]policy.NetRule{host("good.test")}, "asked good.test:80 twin.test", "", "connect good.test:80"},
+	} {
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		t.Run(fmt.Sprint(c.attempt, " with ", c.rules[0].Host), func(t *testing.T) {
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
+			p.Env, p.Net = clientEnv(), c.rules
+			got, denials := attemptIn(t, p, a)
+			if c.want == "" {
+				if strings.HasPrefix(got, attacker.Succeeded) {
+					t.Errorf("%s", got)
+				}
+			} else if !strings.Contains(got, c.want) {
+				t.Errorf("%s, want %q in it", got, c.want)
+			}
+			operation, target, _ := strings.Cut(c.denial, " ")
+			if c.denial == "" && len(denials) != 0 || c.denial != "" && (!refusedTarget(denials, operation, target) || len(denials) != 1) {
+				t.Errorf("refused %+v, want %q", denials, c.denial)
+			}
+		})
+	}
+}
+
+// attemptIn is inJail for one attempt, with what was refused.
+func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []confine.Denial) {
+	t.Helper()
+	q := *p
+	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{a})...)
+	out, _, denials := runClient(t, &q)
+	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
+}
+
+// TestWorldControls: what TestWorldRules refuses can be reached from outside.
+func TestWorldControls(t *testing.T) {
+	inWorld(t)
+	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
+	for _, a := range []string{
+		"get http://other.test/", "greeted good.test:7000", "get http://private.test/", "get http://metadata.test/", "get http://nat64.test/",
+		"get http://198.51.100.20/", "get http://[2001:db8::11]/", "get http://10.9.9.9/", "get http://169.254.169.254/", "greeted " + service, "asked good.test:80 twin.test",
+	} {
+		if got := jailtest.Unconfined(t, "/", attacker.Attempt(strings.Fields(a)))[0]; !strings.HasPrefix(got, attacker.Succeeded) {
+			t.Errorf("%s: %s", a, got)
+		}
+	}
+}
+
+// TestWorldNamesStay: the host's resolver is asked for granted names and no others.
+func TestWorldNamesStay(t *testing.T) {
+	inWorld(t)
+	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
+	secret := strings.ReplaceAll(fmt.Sprint("leak-", time.Now().UnixNano()), "-", "")
+	got := jailtest.InJail(t, p, attacker.Try("looked-up", "good.test"), attacker.Try("looked-up", secret+".other.test"),
+		attacker.Try("resolve", "198.51.100.53:53"), attacker.Try("resolve", "8.8.8.8:53"), attacker.Try("resolve", "[2001:db8::99]:53"), attacker.Try("resolve", "127.0.0.1:53"))
+	for i, want := range []string{"198.51.100.10", "no such host", "ok", "ok", "ok", "ok"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("%d: %s, want %q", i, got[i], want) // whoever is asked, the answer is the gate's
+		}
+	}
+	r, err := http.Get("http://198.51.100.53/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil || !strings.Contains(string(b), "good.test") {
+		t.Fatalf("the control: %v, %q", err, b)
+	}
+	if strings.Contains(string(b), secret) || strings.Contains(string(b), "secret.example") {
+		t.Errorf("the name left the jail:\n%s", b)
+	}
+}
+
+// TestWorldWalls are ways around the gate, of a server that knows of it. Without
+// namespaces there is nothing to listen on, and no UNIX socket.
+func TestWorldWalls(t *testing.T) {
+	inWorld(t)
+	abstract := fmt.Sprintf("@mcp-jail-world-%d", time.Now().UnixNano())
+	testkit.Accept(t, "unix", abstract)
+	for _, c := range []struct{ attempt, want, bare string }{
+		{"taken 0.0.0.0:8080", "ok", "EACCES"}, // the control
+		{"taken 0.0.0.0:7000", "EADDRINUSE", "EACCES"},
+		{"taken 127.0.0.1:7000", "EADDRINUSE", "EACCES"},
+		{"taken 198.51.100.10:7000", "EADDRINUSE", "EACCES"},
+		{"taken [::]:7000", "EADDRINUSE", "EACCES"},
+		{"taken 198.51.100.10:80", "EACCES", ""},
+		{"echo-udp 198.51.100.10:443", "ECONNREFUSED", "ECONNRESET"},
+		{"echo-udp 198.51.100.10:7000", "ECONNREFUSED", "ECONNRESET"},
+		{"echo-udp [2001:db8::11]:443", "ECONNREFUSED", "ECONNRESET"},
+		{"quic 198.51.100.10:443", "ECONNREFUSED", "ECONNRESET"},
+		{"mptcp 198.51.100.10:7000", "EPROTONOSUPPORT", ""},
+		{"sctp 198.51.100.10:7000", "EAFNOSUPPORT", ""},
+		{"udplite 198.51.100.10:7000", "EAFNOSUPPORT", ""},
+		{"ping 198.51.100.10:7000", "EAFNOSUPPORT", ""},
+		{"raw-ip 198.51.100.10:7000", "EAFNOSUPPORT", ""},
+		{"fast-open 198.51.100.20:7000 sendto", "ENOTSUP", ""},
+		{"unix " + abstract, "ECONNREFUSED", "EAFNOSUPPORT"},
+		{"unix /run/dbus/system_bus_socket", "ENOENT", "EAFNOSUPPORT"},
+		{"unix /run/systemd/resolve/io.systemd.Resolve", "ENOENT", "EAFNOSUPPORT"},
+		{"unix /run/nscd/socket", "ENOENT", "EAFNOSUPPORT"},
+		{"short-names", "ok", ""},
+		{"send-descriptor 198.51.100.53:53", "ok", keptDescriptors()},
+		{"raise-lo", "EPERM", ""},
+		{fmt.Sprint("unshare ", unix.CLONE_NEWNET), "EPERM", ""},
+		{fmt.Sprint("socket ", unix.AF_PACKET, " ", unix.SOCK_RAW, " 0"), "EAFNOSUPPORT", ""},
+		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_SOCK_DIAG), "EAFNOSUPPORT", ""}, // SOCK_DESTROY
+		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_NETFILTER), "EAFNOSUPPORT", ""},
+		{"interfaces", "nothing", "EAFNOSUPPORT"},
+		{"open /proc/1/fd/3", map[bool]string{true: "ENOENT", false: "EACCES"}[os.Getuid() == 0], "EACCES"}, // whose init has none, as only root can see
+		{"loopback", "ok", "EACCES"},
+	} {
+		p := gatedProfile(t, policy.NetRule{Host: "good.test", Scheme: "tcp", Port: 7000, Allow: true}, host("good.test"))
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		want := c.want
+		if jailtest.BareWorld && c.bare != "" {
+			want = c.bare
+		}
+		if got, _ := attemptIn(t, p, a); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", c.attempt, got, want)
+		}
+	}
+}
+
+// keptDescriptors is what a program is told where no descriptor gets to the launcher by
+// what it takes for a UDP socket.
+func keptDescriptors() string {
+	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err == nil {
+		defer unix.Close(fd)
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, sockets.SoPassRights, 0) == nil {
+			return "EPERM"
+		}
+	}
+	return "ok" // before Linux 6.16
+}
+
+// TestWorldGrantedEtc: with the host's /etc granted names are looked up as in any
+// other jail, and the host's files stay as they are.
+func TestWorldGrantedEtc(t *testing.T) {
+	inWorld(t)
+	if jailtest.BareWorld {
+		t.Skip("without mounts the host's files are the jail's")
+	}
+	for _, c := range clients(t) {
+		if c.name != "glibc" || c.missing != nil {
+			continue
+		}
+		p := c.jail(t, "good.test", host("good.test"))
+		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return policy.Within(e.Path, "/etc") })
+		p.Entries = append(p.Entries, jailtest.EntryOf(t, jailtest.Grant{Path: "/etc", Rights: policy.Read}))
+		jailtest.SortEntries(p)
+		out, ok, denials := runClient(t, p)
+		if !ok || !c.said(out, "good.test") || len(denials) != 0 {
+			t.Errorf("%q, success %t, refused %+v", out, ok, denials)
+		}
+		p.Program, p.Argv = "/usr/bin/cat", []string{"cat", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/passwd"}
+		out, ok, _ = runClient(t, p)
+		for _, want := range []string{"nameserver 192.0.0.2", "hosts: files dns\n", "127.0.1.1 mcp-jail", "root:"} {
+			if !ok || !strings.Contains(out, want) {
+				t.Errorf("%q is not in\n%s", want, out)
+			}
+		}
+	}
+	if b, err := os.ReadFile("/etc/resolv.conf"); err != nil || !strings.Contains(string(b), "198.51.100.53") {
+		t.Errorf("the host's own: %q, %v", b, err)
+	}
+}

@@ -1,0 +1,334 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// What holds of a server's own sockets, where they are not in a network of its own,
+// and what programs are told of them. The same in both sorts of jail, but where a row
+// says otherwise.
+
+const greets, greetsNot = "198.51.100.10:7000", "198.51.100.20:7000"
+
+func greetingProfile(t testing.TB) *policy.Profile {
+	return gatedProfile(t, policy.NetRule{Host: "198.51.100.10", Scheme: "tcp", Port: 7000, Allow: true})
+}
+
+// TestWorldRace: whoever changes the address while it is being looked at gets what was
+// looked at. Outside of a jail it comes out either way.
+func TestWorldRace(t *testing.T) {
+	inWorld(t)
+	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
+	for bad, says := range map[string]string{greetsNot: "hello from 198.51.100.20:", service: "the host's own:"} {
+		const good = "hello from 198.51.100.10:"
+		if control := jailtest.Unconfined(t, "/", attacker.Try("race", greets, bad, "300", "2"))[0]; !strings.Contains(control, good) || !strings.Contains(control, says) {
+			t.Fatalf("the control: %s", control)
+		}
+		outcomes := "1"
+		if jailtest.BareWorld {
+			outcomes = "2"
+		}
+		got := jailtest.Jailed(t, greetingProfile(t), "race", greets, bad, "3000", outcomes)
+		if !strings.Contains(got, good) || jailtest.BareWorld && !strings.Contains(got, "ECONNREFUSED:") || strings.Contains(got, says) {
+			t.Errorf("%s: %s", bad, got)
+		}
+		t.Logf("%s", got)
+	}
+}
+
+// TestWorldHandedOn: a socket is what it is for whoever has it.
+func TestWorldHandedOn(t *testing.T) {
+	inWorld(t)
+	for _, way := range []string{"dup", "pair", "child", "thread"} {
+		for _, to := range []string{greets, greetsNot} {
+			if got := jailtest.Unconfined(t, "/", attacker.Try("handed-on", to, way))[0]; !strings.HasPrefix(got, "ok hello from ") {
+				t.Fatalf("the control of %s: %s", way, got)
+			}
+			got := jailtest.Jailed(t, greetingProfile(t), "handed-on", to, way)
+			if to == greets && got != "ok hello from 198.51.100.10" || to == greetsNot && strings.Contains(got, "hello") {
+				t.Errorf("%s to %s: %s", way, to, got)
+			}
+		}
+	}
+}
+
+// TestWorldInterrupted: signals take no connection.
+func TestWorldInterrupted(t *testing.T) {
+	inWorld(t)
+	jailtest.Expect(t, "300 connections", jailtest.Jailed(t, greetingProfile(t), "interrupt", greets, "300"), "ok map[hello from 198.51.100.10:300]")
+}
+
+// TestWorldNonblock: what a connect that does not wait is told, and the next ones.
+func TestWorldNonblock(t *testing.T) {
+	inWorld(t)
+	const want = "ok EINPROGRESS 0 ok EISCONN: hello from 198.51.100.10"
+	for _, where := range []string{jailtest.Unconfined(t, "/", attacker.Try("nonblock", greets))[0], jailtest.Jailed(t, greetingProfile(t), "nonblock", greets)} {
+		jailtest.Expect(t, "connect", where, want)
+	}
+}
+
+// TestWorldNamesOfSockets: a program finds the address that it has connected to.
+func TestWorldNamesOfSockets(t *testing.T) {
+	inWorld(t)
+	p := greetingProfile(t)
+	p.Net = append(p.Net, policy.NetRule{Host: "2001:db8::11", Scheme: "tcp", Port: 7000, Allow: true})
+	for _, to := range []string{greets, "[2001:db8::11]:7000"} {
+		if got := jailtest.Jailed(t, p, "names", to); !strings.HasPrefix(got, "ok "+to+" ") || jailtest.BareWorld && got != "ok "+to+" true" {
+			t.Errorf("%s: %s", to, got)
+		}
+	}
+}
+
+// TestWorldDatagrams: whoever asks a resolver, of whatever address, is answered from
+// there, and once.
+func TestWorldDatagrams(t *testing.T) {
+	inWorld(t)
+	for _, c := range []struct{ server, name, answers string }{
+		{"198.51.100.53:53", "good.test", "1"}, {"198.51.100.53:53", "other.test", "0"},
+		{"8.8.8.8:53", "good.test", "1"}, {"127.0.0.53:53", "good.test", "1"},
+	} {
+		want := fmt.Sprintf("ok connected %[1]s type 2 answers %[2]s, sendto %[1]s type 2 answers %[2]s, sendmsg %[1]s type 2 answers %[2]s, bound %[1]s type 2 answers %[2]s", c.server, c.answers)
+		jailtest.Expect(t, c.server+" "+c.name, jailtest.Jailed(t, gatedProfile(t, host("good.test")), "datagrams", c.server, c.name), want)
+	}
+	got := jailtest.Unconfined(t, "/", attacker.Try("datagrams", "198.51.100.53:53", "other.test"))[0]
+	if !strings.Contains(got, "connected 198.51.100.53:53 type 2 answers 1") {
+		t.Errorf("the control: %s", got)
+	}
+}
+
+// TestWorldPackets: no packet of UDP reaches anybody.
+func TestWorldPackets(t *testing.T) {
+	inWorld(t)
+	var got atomic.Int64
+	for _, at := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
+		c, err := net.ListenPacket("udp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go func() {
+			for b := make([]byte, 64); ; got.Add(1) {
+				if _, _, err := c.ReadFrom(b); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	outside, err := net.InterfaceByName("outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gatedProfile(t, policy.NetRule{Host: "127.0.0.1", Scheme: "tcp", Port: 7005, Allow: true}, host("*"))
+	for _, to := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
+		for _, way := range []string{"sendto", "sendmsg", "sendmmsg", "pktinfo", "connected"} {
+			before := got.Load()
+			index := fmt.Sprint(outside.Index)
+			if strings.HasPrefix(to, "127.") {
+				index = "1"
+			}
+			if out := jailtest.Unconfined(t, "/", attacker.Try("packet", to, way, index))[0]; out != attacker.Succeeded {
+				t.Errorf("the control of %s: %s", way, out)
+			}
+			testkit.Eventually(t, "the packet of the control", func() bool { return got.Load() > before })
+			time.Sleep(10 * time.Millisecond)
+			before = got.Load()
+			out, denials := attemptIn(t, p, attacker.Try("packet", to, way, index))
+			want := "EPERM"
+			if way == "connected" {
+				want = "ECONNRESET"
+			}
+			if jailtest.BareWorld {
+				jailtest.Expect(t, way+" to "+to, out, want)
+			}
+			if got.Load() != before {
+				t.Errorf("%s to %s: it arrived", way, to)
+			}
+			if jailtest.BareWorld && !refusedTarget(denials, "send", to) {
+				t.Errorf("%s to %s: refused %+v", way, to, denials)
+			}
+		}
+	}
+}
+
+// TestWorldOptions: a socket stays bound to lo, and no option has it connect in
+// another way.
+func TestWorldOptions(t *testing.T) {
+	inWorld(t)
+	if !jailtest.BareWorld {
+		t.Skip("in a network of its own a server may do with its sockets what it likes")
+	}
+	option := func(level, name, size int) string {
+		return fmt.Sprint("option ", unix.AF_INET, " ", level, " ", name, " ", size)
+	}
+	option6 := func(level, name, size int) string {
+		return fmt.Sprint("option ", unix.AF_INET6, " ", level, " ", name, " ", size)
+	}
+	const any = ""
+	for _, c := range []struct{ attempt, control, want string }{
+		{option(unix.IPPROTO_TCP, unix.TCP_NODELAY, 4), "ok", "ok"},
+		{option(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 4), "ok", "ok"},
+		{option(unix.IPPROTO_IP, unix.IP_TOS, 4), "ok", "ok"},
+		{option6(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 4), "ok", "ok"},
+		{option(unix.SOL_SOCKET, unix.SO_BINDTODEVICE, 1), "ok", "EPERM"},
+		{option(unix.SOL_SOCKET, sys.SoBindToIfindex, 4), "ok", "EPERM"},
+		{"source-route 192.0.2.2", any, "ENOPROTOOPT"},
+		{option(unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 4), "ok", "ENOPROTOOPT"},
+		{option(unix.IPPROTO_TCP, unix.TCP_MD5SIG, 1), "EINVAL", "ENOPROTOOPT"},
+		{option(unix.IPPROTO_TCP, unix.TCP_ULP, 4), any, "ENOPROTOOPT"},
+		{option6(unix.IPPROTO_IPV6, unix.IPV6_RTHDR, 0), "ok", "ENOPROTOOPT"},
+		{option6(unix.IPPROTO_IPV6, 1 /* IPV6_ADDRFORM */, 4), any, "ENOPROTOOPT"},
+		{"listens", "ok", "EACCES"},
+		{"fast-open " + greets + " sendto", any, "ENOTSUP"},
+	} {
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		if c.control != any {
+			jailtest.Expect(t, "unconfined: "+c.attempt, jailtest.Unconfined(t, "/", a)[0], c.control)
+		}
+		jailtest.Expect(t, c.attempt, jailtest.InJail(t, greetingProfile(t), a)[0], c.want)
+	}
+}
+
+// TestWorldStranger: who connects to the supervisor's listener, in the moment that
+// there is one, is not taken for the server.
+func TestWorldStranger(t *testing.T) {
+	inWorld(t)
+	for _, family := range []string{"127.0.0.1", "::1"} {
+		l, at, errno := sockets.OpenListener(netip.MustParseAddr(family))
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		defer unix.Close(l)
+		stranger, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stranger.Close()
+		domain := unix.AF_INET
+		if family == "::1" {
+			domain = unix.AF_INET6
+		}
+		fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if errno := sockets.ConnectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
+			t.Fatal(errno)
+		}
+		other, mine := sockets.AcceptFrom(l, at, fd)
+		if !mine || other < 0 {
+			t.Fatalf("%d, %t", other, mine)
+		}
+		defer unix.Close(other)
+		from, _ := sys.NameOf(unix.Getpeername(other))
+		if local, _ := sys.NameOf(unix.Getsockname(fd)); from != local {
+			t.Errorf("the connection of %v is taken for that of %v", from, local)
+		}
+		stranger.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if n, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the stranger's connection goes on: %d, %v", n, err)
+		}
+	}
+}
+
+// TestWorldInitIsKilled: what survives the init has no network.
+func TestWorldInitIsKilled(t *testing.T) {
+	inWorld(t)
+	if !jailtest.BareWorld {
+		t.Skip("nothing survives it where there are namespaces")
+	}
+	s := jailtest.BeginWith(t, jailtest.AllGaps, greetingProfile(t), attacker.Try("after-init", "start", greets))
+	s.Errs.Await(t, "waits")
+	unix.Kill(s.PID(), unix.SIGKILL)
+	s.Errs.Await(t, "connect ENOSYS socket ENOSYS sendto ENOSYS")
+	s.Finish()
+}
+
+// TestConnectSoon: a connection that does not come about keeps the supervisor for a
+// second, and not for as long as the kernel would try.
+func TestConnectSoon(t *testing.T) {
+	l, at, errno := sockets.OpenListener(netip.IPv4Unspecified())
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer unix.Close(l)
+	dial := func(flags int) (fd int, errno error) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd, attacker.NilIfZero(sockets.ConnectSoon(fd, sys.Sockaddr(at)))
+	}
+	for range 4 { // until its queue is full
+		dial(unix.SOCK_NONBLOCK)
+	}
+	fd, err := dial(0)
+	if err != unix.EINPROGRESS {
+		t.Errorf("connect: %v", err)
+	}
+	if limit, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO); err != nil || limit.Nano() != 0 {
+		t.Errorf("the socket is left with a time limit: %v, %v", limit, err)
+	}
+}
+
+// TestWorldLacks: without namespaces, and without the calls that are not everywhere,
+// sockets are the same.
+func TestWorldLacks(t *testing.T) {
+	inWorld(t)
+	if !jailtest.BareWorld {
+		t.Skip("TestJailLacks does that")
+	}
+	own := ownCopy(t)
+	for i, f := range lacks() {
+		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(bareFaults())+i))
+		if err := os.Link(own, program); err != nil {
+			t.Fatal(err)
+		}
+		l := jailtest.AllGaps
+		l.Shim = program
+		got, err := jailtest.RunJail(t, l, greetingProfile(t), []attacker.Attempt{attacker.Try("greeted", greets), attacker.Try("greeted", greetsNot), attacker.Try("names", greets)})
+		if want := "[ok hello from 198.51.100.10 ECONNREFUSED ok " + greets + " true]"; err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, %v", f.what, got, err)
+		}
+	}
+}
+
+// TestWorldHostsFile: that names are the launcher's to look up is nothing to report.
+// What else cannot be read is.
+func TestWorldHostsFile(t *testing.T) {
+	inWorld(t)
+	if !jailtest.BareWorld {
+		t.Skip("the jail has a file of its own there")
+	}
+	dir := testkit.Plant(t, "place/hidden", "place/shown", "outside")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/place", Rights: r}, jailtest.Grant{Path: dir + "/place/hidden", Rights: 0}) // so that reads are asked for
+	p.Net = []policy.NetRule{host("good.test")}
+	for _, name := range []string{"/etc/hosts", dir + "/outside", dir + "/place/hidden"} {
+		got, denials := attemptIn(t, p, attacker.Try("read", name))
+		jailtest.Expect(t, name, got, "EACCES")
+		reported := slices.ContainsFunc(denials, func(d confine.Denial) bool { return d.Operation == "read" && d.Target == name })
+		if reported != (name != "/etc/hosts") {
+			t.Errorf("%s: refused %+v", name, denials)
+		}
+	}
+}

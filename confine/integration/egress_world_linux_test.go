@@ -1,0 +1,203 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// The tests of granted hosts need hosts. They run in a network namespace that stands
+// for the host, joined by a pair of interfaces to another that stands for the
+// Internet (egress_internet_linux_test.go). Both end with the test.
+
+const (
+	worldName    = "mcp-jail-world"    // makes them, and becomes the rest of argv in the first
+	internetName = "mcp-jail-internet" // serves in the second, until its input ends
+	worldEnv     = "MCPJAIL_TEST_WORLD"
+)
+
+// TestEgress runs the tests of granted hosts, as root and as an ordinary user.
+func TestEgress(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if os.Getuid() != 0 {
+		t.Skip("TestEgress of root runs them as an ordinary user as well")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		testkit.Skip(t, "clients", "%v", err)
+	}
+	programs := worldPrograms(t)
+	for _, c := range []struct {
+		name   string
+		user   int
+		forbid string // user namespaces, and by what
+	}{{"root", 0, ""}, {"ordinary user", jailtest.OrdinaryUser, ""}, {"root, without namespaces", 0, "filter"}, {"ordinary user, without namespaces", jailtest.OrdinaryUser, "filter"}} {
+		t.Run(c.name, func(t *testing.T) {
+			home, err := os.MkdirTemp(filepath.Dir(jailtest.TestBinary), "world-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(home, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for name, program := range programs {
+				if err := os.WriteFile(filepath.Join(home, name), program, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chown(home, c.user, c.user); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{jailtest.TestBinary, "-test.run=^TestWorld", "-test.timeout=5m"}
+			if testing.Verbose() {
+				args = append(args, "-test.v")
+			}
+			if only := os.Getenv("MCPJAIL_WORLD_RUN"); only != "" {
+				args[1] = "-test.run=" + only
+			}
+			cmd := exec.Command(jailtest.TestBinary)
+			cmd.Args = append([]string{worldName}, args...)
+			cmd.Dir = home
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, worldEnv+"="+home, "MCPJAIL_WORLD_USER="+strconv.Itoa(c.user))
+			if c.forbid != "" {
+				cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+c.forbid, jailtest.BareWorldEnv+"=1")
+			}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			} else {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}
+
+// cgoSource is a client that looks names up by the C library, from Go.
+const cgoSource = `package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+)
+
+func main() {
+	r, err := http.Get(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	io.Copy(os.Stdout, r.Body)
+}
+`
+
+// worldPrograms builds, out here where there are modules and a cache, what the tests
+// in there need of Go.
+func worldPrograms(t *testing.T) map[string][]byte {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "client.go")
+	if err := os.WriteFile(source, []byte(cgoSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, p := range []struct{ name, cgo, what string }{{"mcp-jail-tls", "0", "../../cmd/mcp-jail-tls"}, {"go-cgo", "1", source}} {
+		build := exec.Command("go", "build", "-tags=netcgo", "-o", filepath.Join(dir, p.name), p.what)
+		build.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
+		said, err := build.CombinedOutput()
+		if err == nil {
+			out[p.name], err = os.ReadFile(filepath.Join(dir, p.name))
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.name, err, said)
+		}
+	}
+	return out
+}
+
+// inWorld skips a test that TestEgress is going to run.
+func inWorld(t testing.TB) {
+	if os.Getenv(worldEnv) == "" {
+		t.Skip("TestEgress runs this, in namespaces made for it")
+	}
+	if jailtest.BareWorld {
+		jailtest.NeedsBare(t)
+	} else {
+		jailtest.NeedsJail(t)
+	}
+}
+
+func worldLauncher() confine.Launcher {
+	if jailtest.BareWorld {
+		return jailtest.AllGaps
+	}
+	return confine.Launcher{}
+}
+
+// runWorld makes the two namespaces and executes the rest.
+func runWorld(argv []string) {
+	runtime.LockOSThread()
+	if err := makeWorld(os.Getenv(worldEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, "world:", err)
+		os.Exit(1)
+	}
+	if os.Getenv("MCPJAIL_WORLD_USER") != "0" {
+		jailtest.RunDrop(argv)
+	}
+	fmt.Fprintln(os.Stderr, syscall.Exec(argv[0], argv, os.Environ()))
+	os.Exit(1)
+}
+
+func makeWorld(dir string) error {
+	if err := errors.Join(
+		egresstest.Certify(dir, slices.Collect(maps.Keys(internetHosts))...),
+		os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644),
+	); err != nil {
+		return err
+	}
+	internet := &exec.Cmd{Path: "/proc/self/exe", Args: []string{internetName, dir}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}}
+	up, err := egresstest.Start(dir, internet)
+	if err != nil {
+		return err
+	}
+	if err := egresstest.IP("link set lo up", fmt.Sprint("link add outside type veth peer name inside netns ", internet.Process.Pid),
+		"addr add 192.0.2.1/24 dev outside", "addr add 2001:db8:1::1/64 dev outside nodad", "link set outside up",
+		"route add default via 192.0.2.2", "-6 route add default via 2001:db8:1::2"); err != nil {
+		return err
+	}
+	return up()
+}
+
+// worldFile is a file that the world was made with.
+func worldFile(name string) string { return filepath.Join(os.Getenv(worldEnv), name) }
+
+// hostService is a service on the loopback of the namespace that stands for the host:
+// whoever connects is told who it is.
+func hostService(t testing.TB, addr string) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go serveGreeting(l, "the host's own")
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func serveGreeting(l net.Listener, greeting string) {
+	egresstest.Serve(l, func(c net.Conn) { io.WriteString(c, greeting+"\n") })
+}

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailEntries are the odd shapes of entries.
+func TestJailEntries(t *testing.T) {
+	jailtest.NeedsJail(t)
+	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+	for _, name := range []string{"/file", "/ro/inner", "/rw/inner"} {
+		os.MkdirAll(filepath.Dir(tmp+name), 0o755)
+		if err := os.WriteFile(tmp+name, []byte("content"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := testkit.Plant(t, "dir/inner")
+	if err := unix.Mkfifo(dir+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plantInto(t, dir+"/file")
+	plantInto(t, dir+"/other")
+	for _, c := range []struct {
+		name   string
+		grants []jailtest.Grant
+		tries  []string
+		want   string
+	}{
+		{"one file", []jailtest.Grant{{Path: dir + "/file", Rights: r}},
+			[]string{"read DIR/file", "write DIR/file", "read DIR/other", "list DIR", "unlink DIR/file", "create DIR/new", "rename DIR/file DIR/x"},
+			"[ok file EROFS ENOENT EACCES EROFS EROFS EROFS]"},
+		{"one file to write", []jailtest.Grant{{Path: dir + "/file", Rights: r | u}},
+			[]string{"write DIR/file", "truncate DIR/file", "unlink DIR/file", "create DIR/new"}, "[ok ok EROFS EROFS]"},
+		{"a file among others", []jailtest.Grant{{Path: dir, Rights: r}, {Path: dir + "/file", Rights: r | u}},
+			[]string{"write DIR/file", "write DIR/other", "unlink DIR/file", "list DIR"}, "[ok EROFS EROFS ok dir fifo file other]"},
+		{"below /tmp", []jailtest.Grant{{Path: tmp + "/file", Rights: r}, {Path: tmp + "/ro", Rights: r}, {Path: tmp + "/rw", Rights: rw | x}},
+			[]string{"read TMP/file", "write TMP/file", "read TMP/ro/inner", "write TMP/ro/inner", "create TMP/ro/new", "execs TMP/ro/inner",
+				"write TMP/rw/inner", "execs TMP/rw/inner", "create TMP/private", "rename TMP/ro TMP/away", "rename TMP/ro/inner TMP/stolen",
+				"create /tmp/mine", "list TMP"},
+			"[ok content EROFS ok content EROFS EROFS EACCES ok ok ok EBUSY EXDEV ok ok file private ro rw]"},
+		{"a fifo", []jailtest.Grant{{Path: dir + "/fifo", Rights: r | u}}, []string{"stat DIR/fifo", "unlink DIR/fifo"}, "[ok EROFS]"},
+		{"/etc", []jailtest.Grant{{Path: "/etc", Rights: r}},
+			[]string{"stat /etc/passwd", "create /etc/mcp-jail-test", "stat /etc/hosts"}, "[ok EROFS ok]"},
+		{"/, to read", []jailtest.Grant{{Path: "/", Rights: r}},
+			[]string{"stat /etc/passwd", "create /mcp-jail-test", "read DIR/file", "write DIR/file", "create /tmp/mine", "list /tmp", "stat /proc/1",
+				"create /var/tmp/mcp-jail-test", "stat /dev/kmsg", "stat /proc/PARENT"},
+			"[ok EROFS ok file EROFS ok ok mine ok EROFS ENOENT ENOENT]"},
+		{"/, with /etc and a file masked", []jailtest.Grant{{Path: "/", Rights: r}, {Path: "/etc", Rights: 0}, {Path: dir + "/file", Rights: 0}},
+			[]string{"list /etc", "stat /etc/passwd", "read DIR/file", "read DIR/other"}, "[EACCES EACCES EACCES ok other]"},
+		{"/, to write", []jailtest.Grant{{Path: "/", Rights: rw}, {Path: dir + "/file", Rights: r}},
+			[]string{"create DIR/new", "unlink DIR/new", "write DIR/file", "read DIR/file", "stat /etc/hosts", "rename DIR DIR-moved"},
+			"[ok ok EROFS ok file ok EBUSY]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, name := range []string{"file", "other"} { // each case starts with the same content
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp)
+			places := jailtest.RootNames(t)
+			var tries []attacker.Attempt
+			for _, s := range c.tries {
+				s = strings.NewReplacer("DIR", dir, "TMP", tmp, "PARENT", fmt.Sprint(os.Getpid())).Replace(s)
+				tries = append(tries, strings.Fields(s))
+			}
+			got := fmt.Sprint(jailtest.InJail(t, jailtest.JailProfile(t, c.grants...), tries...))
+			jailtest.Expect(t, "in the jail", got, c.want)
+			if after := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp); after != before && !strings.Contains(c.name, "to write") {
+				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+			}
+			if now := jailtest.RootNames(t); now != places {
+				t.Errorf("names were left on the host:\n%s\nwere\n%s", now, places)
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	foldProgram = "mcp-jail-fold"      // serves a filesystem that ignores case, and runs the rest of argv
+	foldEnv     = "MCPJAIL_TEST_FOLDS" // where it is
+)
+
+// TestFoldedNames runs TestFolded on filesystems that ignore case, in a mount namespace of
+// its own: with namespaces and without, as root and as an ordinary user.
+func TestFoldedNames(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		t.Skip("root mounts it, and runs it as others too")
+	}
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skip(err)
+	}
+	for _, kind := range []string{"known", "anew"} {
+		for _, how := range []string{"", "filter"} {
+			for _, user := range []string{"root", "user"} {
+				name := kind + " directories, " + user
+				if how != "" {
+					name += ", without namespaces"
+				}
+				t.Run(name, func(t *testing.T) {
+					home, err := os.MkdirTemp(jailtest.TestPlace, "fold")
+					if err != nil {
+						t.Fatal(err)
+					}
+					run := []string{jailtest.TestBinary, "-test.run=^TestFolded$", "-test.v"}
+					if user == "user" {
+						if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
+							t.Fatal(err)
+						}
+						run = append([]string{attacker.DropName, jailtest.TestBinary}, run[1:]...)
+					}
+					place := filepath.Join(jailtest.TestPlace, fmt.Sprintf("%s-%s-%s", kind, how, user))
+					if err := os.Mkdir(place, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					cmd := exec.Command(jailtest.TestBinary)
+					cmd.Args = append([]string{foldProgram, place, kind}, run...)
+					cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+					cmd.Dir = home
+					cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, foldEnv+"="+place)
+					if how != "" {
+						cmd.Env = append(cmd.Env, "MCPJAIL_TEST_FOLD_HOW="+how)
+					}
+					out, err := cmd.CombinedOutput()
+					if err != nil || !strings.Contains(string(out), "--- PASS: TestFolded") {
+						t.Errorf("%v\n%s", err, out)
+					}
+				})
+			}
+		}
+	}
+}
+
+// runFold mounts the filesystem, runs a test there, and ends as it does.
+func runFold(argv []string) {
+	place, kind, run := argv[0], argv[1], argv[2:]
+	if err := mountFoldFS(place, kind == "anew"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cmd := exec.Command(attacker.TestBinaryOfProbe())
+	cmd.Args, cmd.Stdout, cmd.Stderr, cmd.Env = run, os.Stdout, os.Stderr, os.Environ()
+	if how := os.Getenv("MCPJAIL_TEST_FOLD_HOW"); how != "" {
+		cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+how)
+	}
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// foldedProfile resolves rules for a directory as they are for a real start.
+func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Profile {
+	t.Helper()
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.TestBinary}, Write: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rules {
+		r.Path = dir + "/" + r.Path
+		p.Fs = append(p.Fs, r)
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.Dir = dir
+	profile, _, err := resolve.Resolve(p, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile.Argv = []string{attacker.ProbeName}
+	return profile
+}
+
+var foldTree = []string{"config", "Secret.env", "hid/x", "ro/x", "free"}
+
+// TestFolded: what may not be written or read is not under another spelling either, and
+// what cannot be held is refused by its name.
+func TestFolded(t *testing.T) {
+	if os.Getenv(foldEnv) == "" {
+		t.Skip("started by TestFoldedNames")
+	}
+	probetest.Needs(t, "landlock", "seccomp")
+	if err := jailtest.MakePlace(); err != nil {
+		t.Fatal(err)
+	}
+	bare := probe.ProbeUserNamespaces().Answer == probe.No
+	count := 0
+	fresh := func() string {
+		count++
+		dir := fmt.Sprint(os.Getenv(foldEnv), "/", count)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		testkit.PlantBelow(t, dir, foldTree...)
+		return dir
+	}
+	readable := policy.FsRule{Read: true}
+	at := func(path string, r policy.FsRule) policy.FsRule { r.Path = path; return r }
+	writes := []string{
+		"write DIR/CONFIG", "append DIR/Config", "truncate DIR/CONFIG", "open-truncate DIR/CONFIG", "creating DIR/CONFIG", "unlink DIR/CONFIG",
+		"rename DIR/CONFIG DIR/x", "rename DIR/free DIR/CONFIG", "exchange DIR/free DIR/CONFIG", "link DIR/CONFIG DIR/z", "reopen-fd DIR/CONFIG",
+		"chmod DIR/CONFIG", "chmod-fd DIR/CONFIG", "utimes DIR/CONFIG", "write DIR/RO/x", "write DIR/ro/X", "creating DIR/Ro/new", "rename DIR/RO DIR/moved",
+		"mkdir DIR/RO/new", "unlink DIR/RO/x", "create DIR/LATER", "mkdir DIR/Later", "rename DIR/free DIR/LATER",
+	}
+	reads := []string{"read DIR/SECRET.ENV", "read DIR/secret.env", "reopen-fd DIR/SECRET.ENV", "list DIR/HID", "read DIR/HID/x", "read DIR/Hid/X", "link DIR/SECRET.ENV DIR/z"}
+	in := func(a, dir string) attacker.Attempt { return strings.Fields(strings.ReplaceAll(a, "DIR", dir)) }
+	for _, a := range append(writes, reads...) {
+		got := jailtest.Unconfined(t, "/", in(a, fresh()))[0]
+		if !strings.HasPrefix(got, attacker.Succeeded) {
+			t.Errorf("unconfined, %s: %s", a, got)
+		}
+	}
+	launcher := confine.Launcher{}
+	if bare {
+		launcher = jailtest.AllGaps
+	}
+	refuse := func(p func(dir string) *policy.Profile, attempts []string) {
+		t.Helper()
+		for _, a := range attempts {
+			dir := fresh()
+			before := jailtest.HostTree(t, dir)
+			out, err := jailtest.RunJail(t, launcher, p(dir), []attacker.Attempt{in(a, dir)})
+			if err != nil {
+				t.Fatalf("%s: %v", a, err)
+			}
+			if strings.HasPrefix(out[0], attacker.Succeeded) || jailtest.HostTree(t, dir) != before {
+				t.Errorf("%s: %s\n%s\nto\n%s", a, out[0], before, jailtest.HostTree(t, dir))
+			}
+		}
+	}
+	narrow := func(dir string) *policy.Profile {
+		return foldedProfile(t, dir, at("config", readable), at("ro", readable), at("later", readable))
+	}
+	refuse(narrow, writes)
+	dir := fresh()
+	out, err := jailtest.RunJail(t, launcher, narrow(dir), []attacker.Attempt{attacker.Try("write", dir+"/FREE"), attacker.Try("read", dir+"/Config"), attacker.Try("create", dir+"/New"), attacker.Try("read", dir+"/NEW"), attacker.Try("unlink", dir+"/free")})
+	if err != nil || fmt.Sprint(out) != "[ok ok config ok ok ok]" {
+		t.Errorf("what is granted: %v, %v", out, err)
+	}
+	hiding := func(dir string) *policy.Profile {
+		return foldedProfile(t, dir, at("Secret.env", policy.FsRule{}), at("hid", policy.FsRule{}))
+	}
+	if bare {
+		refuse(hiding, reads)
+		return
+	}
+	dir = fresh()
+	_, err = confine.Launcher{}.Start(t.Context(), hiding(dir), jail.Stdio{})
+	var gaps *plan.GapError
+	if !errors.As(err, &gaps) || !strings.Contains(err.Error(), dir+"/Secret.env") || !strings.Contains(err.Error(), dir+"/secret.env") {
+		t.Errorf("a file that is hidden under one of its spellings: %v", err)
+	}
+	if anew := strings.Contains(os.Getenv(foldEnv), "anew"); strings.Contains(fmt.Sprint(err), dir+"/hid") != anew {
+		t.Errorf("a directory that is hidden: %v", err)
+	}
+	// And that is so: this is what is waived.
+	out, err = jailtest.RunJail(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, hiding(dir), []attacker.Attempt{attacker.Try("read", dir+"/Secret.env"), attacker.Try("read", dir+"/SECRET.ENV")})
+	if err != nil || out[0] != unix.ErrnoName(unix.EACCES) || out[1] != "ok Secret.env" {
+		t.Errorf("waived: %v, %v", out, err)
+	}
+}

@@ -1,0 +1,71 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// gatedProfile is a profile with granted hosts.
+func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
+	p := jailtest.JailProfile(t)
+	p.Net = rules
+	return p
+}
+
+// TestJailGate: where a host is granted there is still no way out of the jail but
+// through the sockets that were handed out of it.
+func TestJailGate(t *testing.T) {
+	jailtest.NeedsJail(t)
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
+	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
+	for _, c := range []struct{ attempt, want string }{
+		{"dial tcp " + tcp, "ECONNREFUSED"},
+		{"dial tcp 198.51.100.1:8123", "ECONNREFUSED"},
+		{"dial tcp [2001:db8::1]:8123", "ECONNREFUSED"},
+		{"dial tcp 169.254.169.254:8123", "ECONNREFUSED"},
+		{"echo-udp 198.51.100.1:443", "ECONNREFUSED"},
+		{"loopback", "ok"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), "EAFNOSUPPORT"},
+	} {
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		jailtest.Expect(t, c.attempt, jailtest.Jailed(t, p, a[0], a[1:]...), c.want)
+	}
+}
+
+// TestJailGateShort: a launcher without room for the sockets refuses the start.
+func TestJailGateShort(t *testing.T) {
+	jailtest.NeedsJail(t)
+	p := gatedProfile(t)
+	for port := range 300 {
+		p.Net = append(p.Net, policy.NetRule{Host: "example.org", Scheme: "tcp", Port: 20000 + port, Allow: true})
+	}
+	jailtest.Expect(t, "with room", jailtest.Jailed(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
+	open := descriptorsOpen(t)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(open + 100), Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	var se *step.Error
+	if !errors.As(err, &se) || se.Step != step.StepNetwork || se.Errno != syscall.EMFILE {
+		t.Errorf("%v, want a refusal at %q for want of descriptors", err, step.StepNetwork)
+	}
+}

@@ -1,0 +1,208 @@
+package integration
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// homeProfile is the profile of a tool, whose HOME is a copy of a directory.
+func homeProfile(t testing.TB, home string, grants ...jailtest.Grant) *policy.Profile {
+	t.Helper()
+	p := jailtest.JailProfile(t, grants...)
+	p.Tool, p.Home, p.HomePrivate, p.Dir = "tool", home, true, home
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: home, Named: home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
+	})
+	p.Env = append(p.Env, policy.Variable{Name: "HOME", Value: home}, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	jailtest.SortEntries(p)
+	return p
+}
+
+// kept is the same with the HOME of the process that lists the tools.
+func kept(p *policy.Profile) *policy.Profile {
+	q := *p
+	q.Entries = slices.Clone(p.Entries)
+	for i := range q.Entries {
+		q.Entries[i].Ephemeral = false
+	}
+	return &q
+}
+
+// needsCopies skips where the kernel makes no overlay, as where it is a module that
+// is not there.
+func needsCopies(t testing.TB) {
+	t.Helper()
+	jailtest.NeedsJail(t)
+	if f := (confine.Launcher{}).AskCopies(homeProfile(t, t.TempDir())); f.Answer != probe.Yes {
+		testkit.Skip(t, "overlay", "%s (%s)", f.Answer, f.Detail)
+	}
+}
+
+// homeTree is what a server keeps.
+var homeTree = []string{"home/x", "home/y", "home/hard = home/x", "home/link -> x", "home/out -> ../secret", "home/dir/y", "home/dir/sub/z", "home/empty/", "secret"}
+
+func plantHome(t testing.TB) string {
+	t.Helper()
+	home := filepath.Join(testkit.Plant(t, homeTree...), "home")
+	if err := os.Chmod(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// everything is all that can be seen of a directory of the host without changing it.
+func everything(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(p, &st); err != nil {
+			return err
+		}
+		// Read without a trace: whoever reads it in the jail must leave none either.
+		content := ""
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFREG:
+			fd, err := unix.Open(p, unix.O_RDONLY|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			buf := make([]byte, 1<<10)
+			n, err := unix.Read(fd, buf)
+			unix.Close(fd)
+			if err != nil {
+				return err
+			}
+			content = hex.EncodeToString(buf[:n])
+		case unix.S_IFLNK:
+			content, _ = os.Readlink(p)
+		}
+		names := make([]byte, 1<<10)
+		n, _ := unix.Llistxattr(p, names)
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			st.Atim = unix.Timespec{} // walking along it is enough
+		}
+		fmt.Fprintf(&b, "%s %o %d %d %d %d %d %d %v %v %v %q %q\n", p, st.Mode, st.Ino, st.Nlink, st.Uid, st.Gid, st.Rdev, st.Size, st.Atim, st.Mtim, st.Ctim, names[:max(n, 0)], content)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestJailHome: what one call writes to HOME, no other sees, of the same tool or of
+// another; what the server keeps there, all see, and none can change.
+func TestJailHome(t *testing.T) {
+	needsCopies(t)
+	home := plantHome(t)
+	p := homeProfile(t, home)
+	writes := []attacker.Attempt{
+		attacker.Try("create", home+"/stolen"), attacker.Try("rewrite", home+"/x"), attacker.Try("unlink", home+"/dir/y"), attacker.Try("create", home+"/dir/new"), attacker.Try("unlink", home+"/dir/sub/z"),
+	}
+	looks := []attacker.Attempt{attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("list", home+"/dir")}
+	before, after := "[ok dir empty hard link out x y ok x ok sub y]", "[ok dir empty hard link out stolen x y ok ok new sub]"
+	if probe.HostFacts().FullCopies.Answer == probe.Yes {
+		writes = append(writes, attacker.Try("rmdir", home+"/dir/sub"), attacker.Try("unlink", home+"/dir/new"), attacker.Try("rmdir", home+"/dir"), attacker.Try("mkdir", home+"/dir"), attacker.Try("create", home+"/dir/new"))
+		after = "[ok dir empty hard link out stolen x y ok ok new]"
+	}
+	all := slices.Concat(looks, writes, looks)
+	check := func(what string, p *policy.Profile, first, last string) {
+		t.Helper()
+		got := jailtest.InJail(t, p, all...)
+		if fmt.Sprint(got[:3]) != first || fmt.Sprint(got[len(got)-3:]) != last || slices.ContainsFunc(got[3:len(got)-3], func(o attacker.Outcome) bool { return o != attacker.Succeeded }) {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+	host := everything(t, filepath.Dir(home))
+	check("the call of one tool", p, before, after)
+	check("a second one of it", p, before, after)
+	other := homeProfile(t, home)
+	other.Tool = "other"
+	check("the call of another tool", other, before, after)
+	if now := everything(t, filepath.Dir(home)); now != host {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+	}
+	// The control, which is also what the listing process writes: it is there for all.
+	check("the listing process", kept(p), before, after)
+	if now := everything(t, filepath.Dir(home)); now == host {
+		t.Error("what the listing process wrote is nowhere")
+	}
+	if got := fmt.Sprint(jailtest.InJail(t, p, looks...)); got != after {
+		t.Errorf("a call after that sees %s", got)
+	}
+}
+
+// TestJailHomeHolds: whatever way a call takes to write, what the server keeps stays
+// as it was. Each is tried on a HOME that is kept as well, where it has to succeed
+// and to show.
+func TestJailHomeHolds(t *testing.T) {
+	needsCopies(t)
+	attributes, unnamed := attacker.Succeeded, attacker.Succeeded
+	if probe.HostFacts().FullCopies.Answer != probe.Yes {
+		attributes, unnamed = "ENOTSUP", "ENOTSUP" // of a tmpfs; and overlayfs has files without a name since Linux 6.3
+	}
+	for _, c := range []struct{ attempt, want string }{
+		{"rewrite x", "ok"}, {"rewrite link", "ok"}, {"rewrite hard", "ok"}, {"rewrite-opened x", "ok"}, {"write-mapped x", "ok"}, {"trunc x", "ok"}, {"truncate link", "ok"},
+		{"create new", "ok"}, {"mkfile new", "ok"}, {"mkdir new", "ok"}, {"symlink new", "ok"}, {"mkfifo new", "ok"}, {"mksock new", "ok"}, {"tmpfile new", unnamed},
+		{"create-renamed other new", "ok"}, {"create-linked other new", "ok"}, {"link x new", "ok"}, {"link hard dir/new", "ok"},
+		{"unlink x", "ok"}, {"unlink hard", "ok"}, {"unlink link", "ok"}, {"rmdir empty", "ok"},
+		{"rename x new", "ok"}, {"rename x y", "ok"}, {"rename x dir/y", "ok"}, {"rename link dir/link", "ok"},
+		{"rename dir new", "EXDEV"}, // as overlayfs answers where it may not redirect: programs copy then
+		{"exchange x dir/y", "ok"}, {"exchange x link", "ok"}, {"swap-dir dir", "EXDEV"},
+		{"chmod x", "ok"}, {"chmod-fd dir", "ok"}, {"chmod dir", "ok"}, {"utimes x", "ok"}, {"touch dir", "ok"}, {"lutimes link", "ok"}, {"futimes x", "ok"}, {"utime x", "ok"},
+		{"chown x", "ok"}, {"lchown link", "ok"}, {"xattr x", attributes}, {"setxattr dir user.overlay.opaque", attributes},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			run := func(profile func(*policy.Profile) *policy.Profile) (got attacker.Outcome, changed bool) {
+				home := plantHome(t)
+				p := profile(homeProfile(t, home))
+				a := attacker.Attempt(strings.Fields(c.attempt))
+				for i := 1; i < len(a) && !strings.HasPrefix(a[i], "user."); i++ {
+					a[i] = filepath.Join(home, a[i])
+				}
+				before := everything(t, filepath.Dir(home))
+				got, _, _ = strings.Cut(jailtest.InJail(t, p, a)[0], " ")
+				return got, everything(t, filepath.Dir(home)) != before
+			}
+			if got, changed := run(kept); got != attacker.Succeeded || !changed {
+				t.Errorf("where HOME is kept: %s, changed %v", got, changed)
+			}
+			if got, changed := run(func(p *policy.Profile) *policy.Profile { return p }); got != c.want || changed {
+				t.Errorf("%s, changed %v; want %s", got, changed, c.want)
+			}
+		})
+	}
+	// What no jail lets through, and what would lead to a layer below if it did.
+	home := plantHome(t)
+	before := everything(t, filepath.Dir(home))
+	for _, c := range []struct{ attempt, want string }{
+		{"mkdev HOME/new", "EPERM"}, {"mkblk HOME/new", "EPERM"}, {"whiteout HOME/x HOME/new", "EPERM"}, {"setcap HOME/x", "EPERM"},
+		{"handle HOME/x", "EPERM"}, {"umount HOME", "EPERM"}, {"bind HOME /tmp", "EPERM"}, {"remount HOME", "EPERM"}, {"clone-tree HOME", "EPERM"}, {"new-fs overlay", "EPERM"}, {"pick HOME", "EPERM"},
+		{"setxattr HOME/x trusted.overlay.opaque", "EPERM"}, {"read HOME/out", "ENOENT"}, {"rewrite HOME/out", "ENOENT"},
+		{"list /tmp", "ok"}, {"stat /tmp/lower", "ENOENT"}, {"stat /tmp/upper", "ENOENT"}, {"fds", "ok 0 1 2"},
+	} {
+		jailtest.Expect(t, c.attempt, jailtest.Jailed(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
+	}
+	if now := everything(t, filepath.Dir(home)); now != before {
+		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, now)
+	}
+}

@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// What the host around the jail is like, and what it does meanwhile.
+
+// TestJailEndOfFile: the client sees the end of the output when the program
+// closes its own, while the program goes on.
+func TestJailEndOfFile(t *testing.T) {
+	jailtest.NeedsJail(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := jailtest.JailProfile(t)
+	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "echo out; exec >&- 2>&-; sleep 60"}
+	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{Out: w, Err: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { proc.Kill(); <-proc.Done() }()
+	jailtest.Within(t, "end-of-file", func() {
+		if b, _ := io.ReadAll(r); string(b) != "out\n" {
+			t.Errorf("%q", b)
+		}
+	})
+	select {
+	case <-proc.Done():
+		t.Error("the program is gone")
+	default:
+	}
+}
+
+// TestJailWithoutProc: where the host's /proc is partly masked there is none in
+// the jail, not the host's either, whatever is granted.
+func TestJailWithoutProc(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "file")
+	for _, grants := range [][]jailtest.Grant{{{Path: dir, Rights: r}}, {{Path: "/", Rights: r}}} {
+		p := jailtest.JailProfile(t, grants...)
+		f := probe.HostFacts()
+		f.FreshProc = probe.Unavailable("masked", "unmask")
+		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{
+			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())),
+		})...)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		proc, err := confine.Launcher{}.ShimFor().Start(t.Context(), plan.Compile(p, f), jail.Stdio{Out: w})
+		w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _ := io.ReadAll(r)
+		r.Close()
+		proc.Wait()
+		gone := "ENOENT"
+		if grants[0].Path == "/" {
+			gone = "EACCES" // behind a mask
+		}
+		if want := fmt.Sprintf(`["%s","%s","%s","ok file","ESRCH"]`, gone, gone, gone); string(out) != want {
+			t.Errorf("%v: %s, want %s", grants, out, want)
+		}
+	}
+}
+
+// TestJailFromPID1: a launcher can be the init of a container, whose number every
+// jail has too.
+func TestJailFromPID1(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can make the container")
+	}
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", jailtest.TestBinary, "-test.run=^TestJailExit$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestJailExit") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestJailInAJail: what starts a jail cannot be started in one. It says so, and
+// nothing of the program runs.
+func TestJailInAJail(t *testing.T) {
+	jailtest.NeedsJail(t)
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("start"))[0], "ok")
+	got := jailtest.Jailed(t, jailtest.JailProfile(t), "start")
+	if !strings.Contains(got, plan.ErrGaps.Error()) || !strings.Contains(got, "user namespaces") {
+		t.Errorf("in the jail: %s", got)
+	}
+}
+
+// TestJailMaskUnderReplacement states what mounts cannot hold: a process of the
+// host that replaces a masked file takes the mask away with it. The wider grant
+// then shows the new file (ROUGH_EDGES.md).
+func TestJailMaskUnderReplacement(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, ".env", "new", "go/")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
+	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "cat .env || echo masked; until test -e go/on; do sleep 0.01; done; cat .env || echo masked"}
+	p.Dir = dir
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{Out: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { proc.Kill(); <-proc.Done() }()
+	first := make([]byte, 7)
+	if _, err := io.ReadFull(r, first); err != nil || string(first) != "masked\n" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if err := os.Rename(dir+"/new", dir+"/.env"); err != nil {
+		t.Fatal(err)
+	}
+	plantInto(t, dir+"/go/on")
+	rest, _ := io.ReadAll(r)
+	if string(rest) != "new" && string(rest) != "masked\n" {
+		t.Errorf("after the host replaced the file: %q", rest)
+	}
+}

@@ -1,0 +1,220 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// freePort is a port of the loopback that nobody has.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// call says something and reads the answer.
+func call(address, word string) (string, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(c, word)
+	c.(*net.TCPConn).CloseWrite()
+	b, err := io.ReadAll(c)
+	return string(b), err
+}
+
+// TestJailInbound: a port of the host's loopback leads to the server, more often than
+// there were sockets at first, and to nothing while it does not listen.
+func TestJailInbound(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, listens := range []string{"127.0.0.1", "[::1]", "0.0.0.0", "[::]"} {
+		t.Run(listens, func(t *testing.T) {
+			const calls = 3 * spec.SpareSockets
+			port := freePort(t)
+			p := jailtest.JailProfile(t)
+			p.Inbound = []int{port}
+			inside := fmt.Sprintf("%s:%d", listens, port)
+			p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
+			out := jailtest.NewLines()
+			proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Await(t, "listening")
+			for i := range calls {
+				host := []string{"127.0.0.1", "[::1]"}[i%2]
+				word := fmt.Sprint("word", i)
+				if got, err := call(fmt.Sprintf("%s:%d", host, port), word); err != nil || got != "heard "+word {
+					t.Fatalf("call %d: %q, %v", i, got, err)
+				}
+			}
+			if exit, _ := proc.Wait(); exit != (confine.Exit{}) {
+				t.Errorf("%+v", exit)
+			}
+			wait()
+			if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("after its end: %v", err)
+			}
+		})
+	}
+}
+
+// TestJailInboundParting: what a server has answered arrives, also when it has ended since.
+func TestJailInboundParting(t *testing.T) {
+	jailtest.NeedsJail(t)
+	const size = 1 << 20
+	port := freePort(t)
+	p := jailtest.JailProfile(t)
+	p.Inbound = []int{port}
+	address := fmt.Sprint("127.0.0.1:", port)
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
+	out := jailtest.NewLines()
+	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Await(t, "listening")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	out.Await(t, "answered")
+	testkit.Eventually(t, "the port is the host's again", func() bool {
+		other, err := net.Dial("tcp", address)
+		if err == nil {
+			other.Close()
+		}
+		return errors.Is(err, syscall.ECONNREFUSED)
+	})
+	if n, err := io.Copy(io.Discard, c); n != size || err != nil {
+		t.Errorf("%d of %d bytes, and then %v", n, size, err)
+	}
+	if exit, _ := proc.Wait(); exit != (confine.Exit{}) {
+		t.Errorf("%+v", exit)
+	}
+	wait()
+}
+
+// TestJailInboundOnly: no other port of the host leads into the jail, an inbound one
+// leads nowhere else, and without a listener it refuses.
+func TestJailInboundOnly(t *testing.T) {
+	jailtest.NeedsJail(t)
+	port, other := freePort(t), freePort(t)
+	p := jailtest.JailProfile(t)
+	p.Inbound = []int{port}
+	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
+	out := jailtest.NewLines()
+	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Await(t, "listening")
+	if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", other)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a port that is not inbound: %v", err)
+	}
+	if got, err := call(fmt.Sprint("127.0.0.1:", port), "word"); err == nil {
+		t.Errorf("an inbound port where the server does not listen: %q", got)
+	}
+	proc.Kill()
+	<-proc.Done()
+	wait()
+}
+
+// TestJailInboundTaken: a port that somebody else has is no reason not to start, and
+// leads to the server once it is free.
+func TestJailInboundTaken(t *testing.T) {
+	jailtest.NeedsJail(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	p := jailtest.JailProfile(t)
+	p.Inbound = []int{port}
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
+	out := jailtest.NewLines()
+	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan confine.Remark, 8)
+	proc.Tell(func(r confine.Remark) { told <- r })
+	out.Await(t, "listening")
+	if r := <-told; !r.Warning || !strings.Contains(r.Text, fmt.Sprint("inbound port ", port, " leads nowhere yet")) {
+		t.Errorf("%+v", r)
+	}
+	l.Close()
+	testkit.Eventually(t, "the port leads to the server", func() bool {
+		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")
+		return err == nil && got == "heard word"
+	})
+	proc.Wait()
+	wait()
+}
+
+// TestInboundAsksAgain: a socket that the init could not hand over, since too many
+// descriptors were under way, is not missed for ever.
+func TestInboundAsksAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := os.NewFile(uintptr(pair[0]), "control")
+	defer ours.Close()
+	in := gateway.NewInbound(ours, nil, nil, func(string) {})
+	defer in.Close()
+	go func() { // the init, which is refused the first time
+		defer unix.Close(pair[1])
+		b := make([]byte, 1)
+		for n := 0; ; n++ {
+			if got, err := unix.Read(pair[1], b); err != nil || got == 0 {
+				return
+			}
+			if n != 1 {
+				continue
+			}
+			if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+				unix.Sendmsg(pair[1], []byte{spec.HandedSpare}, unix.UnixRights(fd), nil, 0)
+				unix.Close(fd)
+			}
+		}
+	}()
+	jailtest.Within(t, "a connection", func() {
+		c, err := in.Connect(gateway.Loopbacks(l.Addr().(*net.TCPAddr).Port)[0])
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c.Close()
+	})
+	unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR) // the end of the init
+}

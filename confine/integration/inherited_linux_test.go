@@ -1,0 +1,70 @@
+package integration
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestJailInheritedStaysAsItWas: what a server was started with to read from, it cannot
+// have opened for writing. No path in the jail leads there, so that no rule of names says
+// anything of it: the supervisor's workers are refused it as the server is.
+func TestJailInheritedStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	attempts := []attacker.Attempt{
+		attacker.Try("read", "/proc/self/fd/0"), attacker.Try("write", "/proc/self/fd/0"), attacker.Try("append", "/proc/self/fd/0"), attacker.Try("rewrite", "/proc/self/fd/0"),
+		attacker.Try("truncate", "/proc/self/fd/0"), attacker.Try("write", "/dev/stdin"),
+	}
+	run := func(start func(in, out *os.File) func()) ([]attacker.Outcome, string) {
+		name := testkit.Plant(t, "given") + "/given"
+		in, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		wait := start(in, w)
+		w.Close()
+		report, _ := io.ReadAll(r)
+		wait()
+		text, _ := os.ReadFile(name)
+		return jailtest.Outcomes(t, attempts, report, ""), string(text)
+	}
+	free, after := run(func(in, out *os.File) func() {
+		cmd := exec.Command(jailtest.TestBinary)
+		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, attempts)...)
+		cmd.Stdin, cmd.Stdout = in, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return func() { cmd.Wait() }
+	})
+	if want := []attacker.Outcome{"ok given", "ok", "ok", "ok", "ok", "ok"}; !slices.Equal(free, want) || after == "given" {
+		t.Errorf("unconfined: %v, and it is %q", free, after)
+	}
+	p := jailtest.JailProfile(t)
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, attempts)...)
+	got, after := run(func(in, out *os.File) func() {
+		proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{In: in, Out: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() { proc.Wait() }
+	})
+	if want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES"}; !slices.Equal(got, want) || after != "given" {
+		t.Errorf("in the jail: %v, and it is %q", got, after)
+	}
+}

@@ -1,0 +1,123 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+const launcherName = "mcp-jail-launcher" // a launcher of its own, to be killed
+
+// witness is a pipe whose end shows that nobody is left who holds it.
+type witness struct{ r, w *os.File }
+
+func newWitness(t testing.TB) *witness {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return &witness{r, w}
+}
+
+// gone closes the test's own end and waits for the end of all others.
+func (p *witness) gone(t testing.TB) {
+	t.Helper()
+	p.w.Close()
+	jailtest.Within(t, "the end of everybody who held the descriptor", func() { io.Copy(io.Discard, p.r) })
+}
+
+// runLauncher starts jails until it is killed. Descriptor 3 is the witness: the
+// shims inherit it, and the programs have it as stderr.
+func runLauncher() {
+	var profiles []*policy.Profile
+	if err := gob.NewDecoder(os.Stdin).Decode(&profiles); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	// Away from the numbers that the launcher itself uses in the shim (see withRoom).
+	fd, err := unix.FcntlInt(3, unix.F_DUPFD, 2*sys.TableRoom)
+	if err != nil {
+		os.Exit(1)
+	}
+	unix.CloseOnExec(3)
+	for _, p := range profiles {
+		if _, err := worldLauncher().Start(context.Background(), p, jail.Stdio{Err: os.NewFile(uintptr(fd), "witness")}); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("up")
+	}
+	select {}
+}
+
+// killLauncher kills a launcher of these jails at a moment of its start, or when
+// they all are up, waits until nobody of them is left, and returns how many were up.
+func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, allUp bool, env ...string) int {
+	t.Helper()
+	var order bytes.Buffer
+	if err := gob.NewEncoder(&order).Encode(jails); err != nil {
+		t.Fatal(err)
+	}
+	pipe := newWitness(t)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = []string{launcherName}
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin = &order
+	cmd.ExtraFiles = []*os.File{pipe.w}
+	out := jailtest.NewLines()
+	cmd.Stdout = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(moment)
+	if allUp {
+		testkit.Eventually(t, "all jails up", func() bool { return out.Count("up\n") == len(jails) })
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	n := out.Count("up\n")
+	if allUp && n != len(jails) {
+		t.Fatalf("the control: %d of %d jails were up: %s", n, len(jails), out.Text)
+	}
+	pipe.gone(t)
+	return n
+}
+
+// TestJailLauncherIsKilled: SIGKILL at any moment of a start and after it leaves
+// no process, no mount and no directory.
+func TestJailLauncherIsKilled(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "file", "sub/masked")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/sub/masked", Rights: 0})
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
+	before := jailtest.LookAtHost(t, dir)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	runs := 60
+	var starts int
+	for i := range runs {
+		// A launcher takes some ten milliseconds for its three jails.
+		moment := time.Duration(random.IntN(60_000)) * time.Microsecond
+		starts += killLauncher(t, []*policy.Profile{p, p, p}, moment, i == 0)
+	}
+	t.Logf("%d launchers, %d of %d jails were up", runs, starts, 3*runs)
+	before.Same(t)
+}

@@ -1,0 +1,149 @@
+package integration
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// recorded are the refusals of a jail whose program made the attempts, by target.
+func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map[string]confine.Denial {
+	t.Helper()
+	s := jailtest.Begin(t, p, attempts...)
+	s.Finish()
+	found := map[string]confine.Denial{}
+	for _, d := range s.Denials() {
+		found[d.Target+string(d.Reason)] = d
+	}
+	return found
+}
+
+// TestJailRecordsAfterAbsents: a server that tries names that do not exist anywhere has
+// what it is refused afterwards on record.
+func TestJailRecordsAfterAbsents(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "ws/")
+	const tried = 3000
+	got := recorded(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}), attacker.Try("creates", "/nowhere/#", strconv.Itoa(tried)), attacker.Try("create", dir+"/ws/.envrc"))
+	if d := got[dir+"/ws/.envrc"]; d.Count != 1 {
+		t.Errorf("not on record: %v", got)
+	}
+	if d := got[spec.Others+"absent"]; d.Count < 1 || d.Count > tried-spec.MaxAbsents || len(got) != 2 {
+		t.Errorf("beside it: %v", got)
+	}
+}
+
+// TestJailRecordsEveryTime: what is refused again at once is on record each time, and
+// what has no room in it is counted.
+func TestJailRecordsEveryTime(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "ro/")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
+	for n, want := range map[string]int{"4": 4, "3000": 3000} {
+		if d := recorded(t, p, attacker.Try("creates", dir+"/ro/new", n))[dir+"/ro/new"]; d.Count != want || !d.Last.After(d.Time) {
+			t.Errorf("%s times: %+v", n, d)
+		}
+	}
+	got := recorded(t, p, attacker.Try("creates", dir+"/ro/#", strconv.Itoa(spec.MaxRefusals+500)))
+	if d := got[spec.Others+"limit"]; d.Count != 500 || len(got) != spec.MaxRefusals+1 || got[dir+"/ro/0"].Count != 1 {
+		t.Errorf("%d on record, the others are %+v", len(got), d)
+	}
+}
+
+// TestLedgerTellsTheRest: what was announced is told, also when nothing more is refused.
+func TestLedgerTellsTheRest(t *testing.T) {
+	t.Parallel()
+	var p confine.Process
+	l := &mediate.Ledger{Say: p.Record}
+	const times = 10 * spec.MaxAgain
+	for range times {
+		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	if d := p.Denials(); len(d) != 1 {
+		t.Errorf("%v", d)
+	}
+	testkit.Eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
+	for range times { // and so it is of the next page
+		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
+}
+
+// TestLedgerKnowsWhatIsNoRefusal: what no policy grants, what programs try and do
+// without, and what the self-test is refused are not on record.
+func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
+	const nscd = "/var/run/nscd/socket"
+	long := "/" + strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		axis              policy.Axis
+		operation, target string
+		hosts, self       bool
+		want              string // of the target, as it is told
+	}{
+		{policy.AxisFs, "write", "/a", false, false, "/a"},
+		{policy.AxisFs, "write", "/a", false, true, ""},
+		{policy.AxisFs, "write", "/proc/self/x", false, false, ""},
+		{policy.AxisFs, "create", "/dev/x", false, false, ""},
+		{policy.AxisFs, "create", "/sys", false, false, ""},
+		{policy.AxisFs, "create", "/system", false, false, "/system"},
+		{policy.AxisIPC, "connect", "/dev/log", false, false, "/dev/log"},
+		{policy.AxisProcess, "exec", "/proc/x", false, false, "/proc/x"},
+		{policy.AxisIPC, "connect", nscd, false, false, ""},
+		{policy.AxisFs, "create", nscd, false, false, nscd},
+		{policy.AxisFs, "read", "/etc/hosts", true, false, ""},
+		{policy.AxisFs, "read", "/etc/hosts", false, false, "/etc/hosts"},
+		{policy.AxisFs, "write", "/etc/hosts", true, false, "/etc/hosts"},
+		{policy.AxisFs, "read", "/etc/passwd", true, false, "/etc/passwd"},
+		{policy.AxisFs, "read", long, false, false, long[:4096]},
+	} {
+		var told []string
+		l := &mediate.Ledger{Hosts: c.hosts, Say: func(m spec.Message) { told = append(told, m.Target) }}
+		if c.self {
+			l.Self = unix.Gettid()
+		}
+		l.Report(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
+		if want := []string{c.want}; !slices.Equal(told, want) && (c.want != "" || told != nil) {
+			t.Errorf("%s %s %.20s: told %.50q, want %.20q", c.axis, c.operation, c.target, told, c.want)
+		}
+	}
+}
+
+// TestLedgerAnnounces: the last one that is told at once says that there may be more.
+func TestLedgerAnnounces(t *testing.T) {
+	var told []spec.Message
+	l := &mediate.Ledger{Say: func(m spec.Message) { told = append(told, m) }, Turns: true} // so that nothing comes later
+	for range spec.MaxAgain + 10 {
+		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	for i, m := range told {
+		if last := i == spec.MaxAgain+1; m.Held != last || m.Pid == 0 || m.Program == "" {
+			t.Errorf("%d: %+v", i, m)
+		}
+	}
+	if len(told) != spec.MaxAgain+2 {
+		t.Errorf("%d are told", len(told))
+	}
+}
+
+// TestOthersAreNotLookedUp: they are no name.
+func TestOthersAreNotLookedUp(t *testing.T) {
+	var p confine.Process
+	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: spec.Others, Absent: true}.Message(1))
+	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Message(1))
+	if d := p.Denials(); len(d) != 1 || d[0].Target != spec.Others {
+		t.Errorf("%v", d)
+	}
+}

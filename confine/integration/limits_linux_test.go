@@ -1,0 +1,315 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+func limited(t testing.TB, l policy.Limits, grants ...jailtest.Grant) *policy.Profile {
+	p := jailtest.JailProfile(t, grants...)
+	p.Limits = l
+	return p
+}
+
+func TestJailOpenFiles(t *testing.T) {
+	jailtest.NeedsJail(t)
+	got := jailtest.Jailed(t, limited(t, policy.Limits{OpenFiles: 40}), "openfiles")
+	n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
+	if count, _ := strconv.Atoi(n); why != "EMFILE" || count < 20 || count > 40 {
+		t.Errorf("%s of a limit of 40", got)
+	}
+	p := limited(t, policy.Limits{OpenFiles: 40})
+	jailtest.Expect(t, "raising it again", jailtest.Jailed(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
+}
+
+// TestJailInotify: the host counts the jail's instances as its user's.
+func TestJailInotify(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	most := probe.HostFacts().Inotify
+	if most.Instances < 8 {
+		t.Fatalf("%+v", most)
+	}
+	allowed := most.Instances / 4
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("inotify", fmt.Sprint(allowed+1)))[0], "ok")
+	got := jailtest.InJail(t, jailtest.JailProfile(t), attacker.Try("inotify", fmt.Sprint(allowed)))
+	jailtest.Expect(t, "a quarter", got[0], "ok")
+	got = jailtest.InJail(t, jailtest.JailProfile(t), attacker.Try("inotify", fmt.Sprint(allowed+1)))
+	jailtest.Expect(t, "more than a quarter", got[0], "EMFILE")
+	jailtest.Expect(t, "watches", jailtest.Jailed(t, jailtest.JailProfile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
+}
+
+// TestJailTerminals: the host has so many for all that are not its own.
+func TestJailTerminals(t *testing.T) {
+	jailtest.NeedsJail(t)
+	few, more := attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals)), attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals+1))
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], "ok")
+	jailtest.Expect(t, "as many as there are", jailtest.InJail(t, jailtest.JailProfile(t), few)[0], "ok")
+	jailtest.Expect(t, "more", jailtest.InJail(t, jailtest.JailProfile(t), more)[0], fmt.Sprint(rootfs.MaxTerminals, " ENOSPC"))
+}
+
+// TestJailQueuedSignals: a user has so many signals and timers in all processes.
+func TestJailQueuedSignals(t *testing.T) {
+	jailtest.NeedsJail(t)
+	testQueuedSignals(t)
+}
+
+// TestBareQueuedSignals is the same without namespaces.
+func TestBareQueuedSignals(t *testing.T) {
+	jailtest.NeedsBare(t)
+	testQueuedSignals(t)
+}
+
+func testQueuedSignals(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil || limit.Cur > 1<<20 {
+		t.Skipf("%v, or more than can be tried: %d", err, limit.Cur)
+	}
+	quarter := int(limit.Cur / 4)
+	more := attacker.Try("timers", fmt.Sprint(quarter+1))
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], attacker.Succeeded)
+	got, err := jailtest.RunJail(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, jailtest.JailProfile(t), []attacker.Attempt{attacker.Try("limit", fmt.Sprint(unix.RLIMIT_SIGPENDING)), more})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jailtest.Expect(t, "raising it again", got[0], fmt.Sprintf("ok %d %d", quarter, quarter))
+	n, why, _ := strings.Cut(got[1], " ")
+	// Without namespaces what the user's other processes have counts, too.
+	if count, _ := strconv.Atoi(n); why != "EAGAIN" || count > quarter || count < quarter/2 {
+		t.Errorf("%s, of a quarter of %d", got[1], limit.Cur)
+	}
+}
+
+func TestJailFileSize(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t)
+	p := limited(t, policy.Limits{FileSizeMB: 2}, jailtest.Grant{Path: dir, Rights: rw})
+	got := jailtest.InJail(t, p, attacker.Try("fill", dir+"/small", "2"), attacker.Try("fill", dir+"/big", "3"), attacker.Try("fill", "/tmp/big", "3"))
+	if fmt.Sprint(got) != "[ok EFBIG EFBIG]" {
+		t.Errorf("%v", got)
+	}
+	if fi, err := os.Stat(dir + "/big"); err != nil || fi.Size() > 2<<20 {
+		t.Errorf("%v, %v", fi, err)
+	}
+	jailtest.Expect(t, "control", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("fill", dir+"/big", "3"))[0], "ok")
+}
+
+// needsProcessLimit: something has to hold root's.
+func needsProcessLimit(t testing.TB) {
+	t.Helper()
+	if os.Getuid() == 0 && cgroup.CgroupHere().None() {
+		probetest.Needs(t, "pid_max", "fresh_proc")
+	}
+}
+
+// TestJailProcesses: a bounded fork bomb. Root is exempt from RLIMIT_NPROC, so
+// there the PID namespace's own pid_max has to hold.
+func TestJailProcesses(t *testing.T) {
+	jailtest.NeedsJail(t)
+	needsProcessLimit(t)
+	for _, limit := range []int{40, 200} {
+		begun := time.Now()
+		got := jailtest.Jailed(t, limited(t, policy.Limits{Processes: limit}), "fork", fmt.Sprint(10*limit))
+		n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
+		count, err := strconv.Atoi(n)
+		if err != nil || why != "EAGAIN" || count > 2*limit || count < limit/2 {
+			t.Errorf("limit %d: %s", limit, got)
+		}
+		t.Logf("limit %d: %s in %v", limit, got, time.Since(begun).Round(time.Millisecond))
+	}
+	jailtest.Expect(t, "without a limit", jailtest.Jailed(t, jailtest.JailProfile(t), "fork", "100"), "ok 100")
+}
+
+// TestRootsProcesses: the limit that the numbers of a PID namespace hold is exact.
+func TestRootsProcesses(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if os.Getuid() != 0 || !cgroup.CgroupHere().None() {
+		t.Log("held by something else here")
+		return
+	}
+	probetest.Needs(t, "pid_max", "fresh_proc")
+	for _, limit := range []string{"40", "41"} {
+		jailtest.Expect(t, "tasks with a limit of "+limit, jailtest.Jailed(t, limited(t, policy.Limits{Processes: attacker.Number(limit)}), "fork-all"), attacker.Outcome("ok "+limit))
+	}
+}
+
+func TestJailMemory(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	for _, c := range []struct {
+		name string
+		what attacker.Attempt
+	}{
+		{"one process", attacker.Try("allocate", "200")},
+		{"two together", attacker.Try("allocate-two", "60")},
+		{"shared", attacker.Try("allocate-shared", "200")},
+		{"undumpable", attacker.Try("allocate-hidden", "200")},
+		{"files of its own filesystems", attacker.Try("fill-both", "40")},
+		{"a memfd that nobody maps", attacker.Try("allocate-memfd", "200")},
+		{"a memfd that one thread alone has open", attacker.Try("allocate-own", "200")},
+		{"a process whose first thread has ended", attacker.Try("allocate-first", "200")},
+		{"a segment that nobody attaches", attacker.Try("allocate-sysv", "200")},
+		{"page tables", attacker.Try("allocate-pages", "100000")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := limited(t, policy.Limits{MemoryMB: 64})
+			s := jailtest.Begin(t, p, c.what)
+			exit := s.Finish()
+			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "probe" || d.PID == 0 && cgroup.CgroupHere().None() {
+				t.Errorf("denials %+v", s.Denials())
+			}
+			if c.name != "two together" && exit.Signal != syscall.SIGKILL {
+				t.Errorf("exit %+v", exit)
+			}
+		})
+	}
+	t.Run("control", func(t *testing.T) {
+		t.Parallel()
+		s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 1024}), attacker.Try("allocate", "200"))
+		time.Sleep(2 * time.Second)
+		select {
+		case <-s.Done():
+			t.Errorf("it ended below the limit: %q, %v", s.Errs.Text, s.Denials())
+		default:
+		}
+		s.Kill()
+		s.Finish()
+		if d := s.Denials(); len(d) != 0 {
+			t.Errorf("denials %+v", d)
+		}
+	})
+}
+
+// denied is the denial of an operation, or nothing.
+func denied(p *confine.Process, operation string) confine.Denial {
+	for _, d := range p.Denials() {
+		if d.Operation == operation {
+			return d
+		}
+	}
+	return confine.Denial{}
+}
+
+// TestJailTellsLimits: who runs into a limit and stays there is told which it was.
+func TestJailTellsLimits(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	for _, c := range []struct {
+		name, operation, target, answer string
+		limits                          policy.Limits
+		what                            attacker.Attempt
+	}{
+		{"processes", "processes", "processes = 40", "EAGAIN", policy.Limits{MemoryMB: 512, Processes: 40}, attacker.Try("fork-wait", "400")},
+		{"processes without memory", "processes", "processes = 40", "EAGAIN", policy.Limits{Processes: 40}, attacker.Try("fork-wait", "400")},
+		{"/tmp", "space in /tmp", "memory_mb = 64", "ENOSPC", policy.Limits{MemoryMB: 64}, attacker.Try("full", "/tmp", "40")},
+		{"/dev/shm", "space in /dev/shm", "memory_mb = 64", "ENOSPC", policy.Limits{MemoryMB: 64}, attacker.Try("full", "/dev/shm", "40")},
+		{"control", "", "", "ok", policy.Limits{MemoryMB: 512, Processes: 512}, attacker.Try("full", "/tmp", "40")},
+		{"control of processes", "", "", "ok", policy.Limits{MemoryMB: 512, Processes: 512}, attacker.Try("fork-wait", "60")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.limits.Processes > 0 {
+				needsProcessLimit(t)
+			}
+			s := jailtest.Begin(t, limited(t, c.limits), c.what)
+			exit := s.Finish()
+			if !strings.Contains(s.Out.String(), c.answer) {
+				t.Errorf("the program saw %q, want %s; %+v, %.300s", s.Out, c.answer, exit, s.Errs.Text)
+			}
+			denials := s.Denials()
+			switch {
+			case c.operation == "" && len(denials) != 0:
+				t.Errorf("denials %+v", denials)
+			case c.operation != "" && (len(denials) != 1 || denials[0].Operation != c.operation || denials[0].Target != c.target):
+				t.Errorf("denials %+v, want %s of %s", denials, c.operation, c.target)
+			}
+		})
+	}
+}
+
+// rootNeedsPidMax skips where root's limit of processes is a gap.
+func rootNeedsPidMax(t *testing.T) {
+	t.Helper()
+	if os.Getuid() == 0 {
+		probetest.Needs(t, "pid_max", "fresh_proc")
+	}
+}
+
+// TestServerCannotSlowItsInit: the one that watches over the limits is a thread of
+// the same user.
+func TestServerCannotSlowItsInit(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	rootNeedsPidMax(t)
+	jailtest.Expect(t, "every way", jailtest.Jailed(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
+}
+
+func TestJailMakesNoCore(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t)
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+	p.Dir = dir
+	p.Argv = append(p.Argv[:1:1], jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("crash")})...)
+	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit, _ := proc.Wait()
+	if exit.Signal != syscall.SIGSEGV {
+		t.Errorf("exit %+v", exit)
+	}
+	if names, _ := os.ReadDir(dir); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// TestInitAnswersAll: the init has all the threads that its supervisor needs when there
+// are no more processes to be had, and everybody asks it at once.
+func TestInitAnswersAll(t *testing.T) {
+	jailtest.NeedsJail(t)
+	rootNeedsPidMax(t)
+	dir := testkit.Plant(t)
+	p := limited(t, policy.Limits{Processes: 120, OpenFiles: 1024}, jailtest.Grant{Path: dir, Rights: rw})
+	p.Dir = dir
+	if got := jailtest.Jailed(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestInitHasRoom: the limit of processes leaves the supervisor the threads that it may
+// need: its runtime ends it where it cannot have one.
+func TestSupervisorHasRoom(t *testing.T) {
+	jailtest.NeedsJail(t)
+	rootNeedsPidMax(t)
+	s := jailtest.Begin(t, limited(t, policy.DefaultLimits), attacker.Try("wait"))
+	n := 0
+	testkit.Eventually(t, "the threads of the supervisor", func() bool {
+		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
+		n = len(names)
+		return n >= 8
+	})
+	s.Kill()
+	s.Finish()
+	if t.Logf("%d threads", n); n > spec.InitThreads {
+		t.Errorf("%d threads, of %d", n, spec.InitThreads)
+	}
+}

@@ -1,0 +1,95 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailLost: a jail that has lost whoever holds it, or whose supervisor cannot start,
+// ends with its server, which is not to blame: it says why. One that was told to end does not.
+func TestJailLost(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, c := range []struct {
+		name, why string
+		end       func(*confine.Process)
+	}{
+		{"killed", "its init or its supervisor was ended", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
+		{"supervised, and killed", "its init or its supervisor was ended", func(p *confine.Process) {
+			testkit.Eventually(t, "its supervisor", p.IsSupervised)
+			unix.Kill(p.PID(), unix.SIGKILL)
+		}},
+		{"no room for descriptors", "step supervision failed: invalid argument", func(p *confine.Process) {
+			if err := unix.Prlimit(p.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"told to end", "", func(p *confine.Process) { p.Kill() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := jailtest.Begin(t, limited(t, policy.Limits{Processes: policy.DefaultLimits.Processes}), attacker.Try("wait"))
+			c.end(s.Process)
+			select {
+			case <-s.Done():
+			case <-time.After(20 * time.Second):
+				t.Error("it does not end")
+				s.Kill()
+			}
+			exit := s.Finish()
+			if exit.Signal != unix.SIGKILL || c.why == "" && exit.Why != "" || !strings.Contains(exit.Why, c.why) {
+				t.Errorf("%+v", exit)
+			}
+		})
+	}
+}
+
+// TestBareLost is TestJailLost where there are no namespaces.
+func TestBareLost(t *testing.T) {
+	jailtest.NeedsBare(t)
+	for _, told := range []bool{false, true} {
+		s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("wait"))
+		if told {
+			s.Kill()
+		} else {
+			unix.Kill(s.PID(), unix.SIGKILL)
+		}
+		if exit := s.Finish(); exit.Signal != unix.SIGKILL || told != (exit.Why == "") {
+			t.Errorf("told %t: %+v", told, exit)
+		}
+	}
+}
+
+// TestJailNull and TestBareNull: what stands for a file that there is none of is not the
+// host's /dev/null, which is everybody's.
+func TestJailNull(t *testing.T) {
+	jailtest.NeedsJail(t)
+	ownNull(t, confine.Launcher{}, "EROFS")
+	callByCall := func(_ *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep { return steps }
+	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
+}
+
+func TestBareNull(t *testing.T) {
+	jailtest.NeedsBare(t)
+	ownNull(t, jailtest.AllGaps, "EACCES")
+}
+
+func ownNull(t *testing.T, l confine.Launcher, errno string) {
+	t.Helper()
+	if os.Getuid() == 0 {
+		jailtest.Expect(t, "the control", jailtest.Unconfined(t, "/", attacker.Try("null"))[0], "ok fchmod <nil> fchown <nil>")
+	}
+	got, err := jailtest.RunJail(t, l, jailtest.JailProfile(t), []attacker.Attempt{attacker.Try("null")})
+	if want := attacker.Outcome(fmt.Sprintf("ok fchmod %[1]s fchown %[1]s", errno)); err != nil || got[0] != want {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,366 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailProtectedNames: names that must not come into being do not, by any call
+// and by any way to write them.
+func TestJailProtectedNames(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	tree := []string{
+		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "node_modules/s/in/.vscode/", "link -> sub", "dangling -> .envrc",
+		"repo/.git/HEAD", "other/tasks.json",
+	}
+	for _, c := range []struct {
+		attempt string
+		want    attacker.Outcome
+		names   string // the name that a rule would have to grant
+	}{
+		{"create DIR/.envrc", "EACCES", ".envrc"},
+		{"create DIR/sub/.envrc", "EACCES", "sub/.envrc"},
+		{"create DIR/.ENVRC", "EACCES", ".ENVRC"},
+		{"create DIR/sub/../link/../.envrc", "EACCES", ".envrc"},
+		{"creating DIR/dangling", "EACCES", ".envrc"},
+		{"tmpfile DIR/.envrc", "EACCES", ".envrc"},
+		{"mkfile DIR/.envrc", "EACCES", ".envrc"},
+		{"mkfifo DIR/.envrc", "EACCES", ".envrc"},
+		{"symlink DIR/.envrc", "EACCES", ".envrc"},
+		{"link DIR/a DIR/.envrc", "EACCES", ".envrc"},
+		{"rename DIR/a DIR/.envrc", "EACCES", ".envrc"},
+		{"mkdir DIR/.git", "EACCES", ".git"},
+		{"symlink DIR/.git", "EACCES", ".git"},
+		{"rename DIR/dir DIR/sub/.git", "EACCES", "sub/.git"},
+		{"mkdir DIR/repo/.git/hooks", "EACCES", "repo/.git/hooks"},
+		{"create DIR/repo/.git/commondir", "EACCES", "repo/.git/commondir"},
+		{"rename DIR/a DIR/repo/.git/config", "EACCES", "repo/.git/config"},
+		{"create DIR/repo/.git/index", "ok", ""},
+		{"mkdir DIR/.vscode", "EACCES", ".vscode"},
+		{"rename DIR/other DIR/.vscode", "EACCES", ".vscode"},
+		{"exchange DIR/other DIR/sub", "ok", ""},
+		{"mkdir DIR/.github", "ok", ""},
+		{"create DIR/.github", "EACCES", ".github"},
+		{"symlink DIR/.github", "EACCES", ".github"},
+		{"rename DIR/other DIR/.github", "ok", ""},
+		{"rename DIR/dir DIR/.github", "EACCES", ".github"},
+		{"mkdir DIR/node_modules/q/.vscode", "ok", ""},
+		{"rename DIR/node_modules/q DIR/q", "ok", ""},
+		{"rename DIR/node_modules/p DIR/p", "EACCES", "p"},
+		{"rename-shut DIR/node_modules/s DIR/s in", "EACCES", "p"}, // where nobody can look
+		{"rename DIR/node_modules/p DIR/node_modules/r", "ok", ""},
+		{"exchange DIR/other DIR/node_modules/p", "EACCES", "p"},
+		{"exchange DIR/other DIR/node_modules/q", "EXDEV", "p"}, // it could not be taken back
+		{"exchange DIR/node_modules/q DIR/other", "EXDEV", "p"},
+		{"exchange DIR/node_modules/q DIR/node_modules/s", "ok", ""},
+		{"by-cwd DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub /proc/self/cwd/.envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub /proc/thread-self/cwd/.envrc", "EACCES", "sub/.envrc"},
+		{"by-cwd DIR/sub ok", "ok", ""},
+		{"by-cwd DIR/sub /proc/self/cwd/ok", "ok", ""},
+		{"by-dir DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-dir DIR/sub ok", "ok", ""},
+		{"by-fd DIR/sub .envrc", "EACCES", "sub/.envrc"},
+		{"by-fd DIR/sub ok", "ok", ""},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			in := func(dir string) attacker.Attempt { return strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)) }
+			jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", in(testkit.Plant(t, tree...)))[0], attacker.Succeeded)
+
+			dir := testkit.Plant(t, tree...)
+			before := jailtest.HostTree(t, dir)
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+			jailtest.Expect(t, "in the jail", jailtest.InJail(t, p, in(dir))[0], c.want)
+			if after := jailtest.HostTree(t, dir); c.want != attacker.Succeeded && after != before {
+				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+			}
+			if c.want == attacker.Succeeded || c.names == "p" {
+				return
+			}
+			// A rule that names it: what is refused by default is granted by that.
+			dir = testkit.Plant(t, tree...)
+			p = jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+			p.Entries = append(p.Entries, policy.Entry{
+				Path: filepath.Join(dir, c.names), Kind: policy.KindFile, Rights: rw, Origin: policy.OriginRule, Rule: "path = " + c.names,
+			})
+			if err := supervises(p, filepath.Join(dir, c.names)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// supervises tells whether a profile lets a name be made, by the pure evaluation
+// that the supervisor goes by: an entry of a name that does not exist cannot be
+// mounted, so no real jail has one.
+func supervises(p *policy.Profile, name string) error {
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if p.Protects(policy.OpCreate, name) {
+		return fmt.Errorf("%s is guarded although a rule names it", name)
+	}
+	return nil
+}
+
+// TestJailHostReplaces: what the host replaces or makes after the start is as
+// protected as what was there, although no mount lies on it.
+func TestJailHostReplaces(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "config", "src/code", "sub/x")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/config", Rights: policy.Read}, jailtest.Grant{Path: dir + "/src", Rights: policy.Read})
+	p.Unprotected = []string{dir + "/notyet"}
+	s := jailtest.Begin(t, p, attacker.Try("await", dir+"/go"),
+		attacker.Try("write", dir+"/config"), attacker.Try("rewrite", dir+"/config"), attacker.Try("truncate", dir+"/config"), attacker.Try("unlink", dir+"/config"),
+		attacker.Try("rename", dir+"/sub", dir+"/config"), attacker.Try("read", dir+"/config"),
+		attacker.Try("write", dir+"/.envrc"), attacker.Try("unlink", dir+"/.envrc"), attacker.Try("rename", dir+"/.envrc", dir+"/x"), attacker.Try("read", dir+"/.envrc"),
+		attacker.Try("write", dir+"/notyet"), attacker.Try("unlink", dir+"/notyet"), attacker.Try("create", dir+"/notyet/x"),
+		attacker.Try("create", dir+"/src/new"), attacker.Try("write", dir+"/sub/x"),
+		attacker.Try("link", dir+"/.envrc", dir+"/x"), attacker.Try("link", dir+"/config", dir+"/y"), attacker.Try("link-fd", dir+"/.envrc", dir+"/z"),
+		attacker.Try("link", dir+"/sub/x", dir+"/linked"), attacker.Try("link-fd", dir+"/sub/x", dir+"/linked2"),
+		attacker.Try("reopen-fd", dir+"/.envrc"), attacker.Try("reopen-fd", dir+"/notyet"), attacker.Try("reopen-fd", dir+"/sub/x"))
+	for _, f := range [][2]string{{"config", "new"}, {".envrc", "mine"}, {"notyet", "mine"}, {"go", ""}} {
+		tmp := filepath.Join(dir, "sub", ".tmp")
+		if err := os.WriteFile(tmp, []byte(f[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(tmp, filepath.Join(dir, f[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Finish()
+	got := jailtest.Outcomes(t, make([]attacker.Attempt, 24), s.Out.Bytes(), "")
+	want := []attacker.Outcome{
+		"ok", "EACCES", "EACCES", "EACCES", "EBUSY", "EBUSY", "ok new",
+		"EACCES", "EACCES", "EACCES", "ok mine",
+		"EACCES", "EACCES", "ENOTDIR",
+		"EROFS", "ok",
+		// Another name for them would be one to write them by.
+		"EXDEV", "EXDEV", "EXDEV", "ok", "ok",
+		// And so would a descriptor that reads.
+		"EACCES", "EACCES", "ok",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	for _, d := range s.Denials() {
+		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.TestBinary {
+			return
+		}
+	}
+	t.Errorf("no denial of writing .envrc in %+v", s.Denials())
+}
+
+// TestJailRacesForNames: whoever changes the arguments of a call, or moves the
+// directory that it names, while it is being decided, gains nothing.
+func TestJailRacesForNames(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	for _, verb := range []string{"race-memory", "race-rename", "race-symlink", "race-open", "race-create"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			control := testkit.Plant(t, "one/", "two/", "repo/.git/config")
+			if got := jailtest.Unconfined(t, "/", attacker.Try(verb, control))[0]; got != "ok made" {
+				t.Fatalf("unconfined: %s", got)
+			}
+			dir := testkit.Plant(t, "one/", "two/", "repo/.git/config")
+			jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), verb, dir), "ok held")
+		})
+	}
+}
+
+// TestJailsRaceForNames: two jails on one directory have a supervisor each. One makes
+// a name where it may, the other moves that place away to where it may not.
+func TestJailsRaceForNames(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	maker, mover := "race-maker", "race-mover"
+	control := testkit.Plant(t, "node_modules/p/")
+	done := make(chan attacker.Outcome)
+	go func() { done <- jailtest.Unconfined(t, "/", attacker.Try(mover, control))[0] }()
+	made := jailtest.Unconfined(t, "/", attacker.Try(maker, control))[0]
+	if moved := <-done; made != attacker.Succeeded || moved != "ok left" {
+		t.Fatalf("unconfined: %s, %s", made, moved)
+	}
+	dir := testkit.Plant(t, "node_modules/p/")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+	a, b := jailtest.Begin(t, p, attacker.Try(maker, dir)), jailtest.Begin(t, p, attacker.Try(mover, dir))
+	a.Finish()
+	b.Finish()
+	jailtest.Expect(t, "the one that moves", jailtest.Outcomes(t, make([]attacker.Attempt, 1), b.Out.Bytes(), "")[0], "ok")
+	if tree := jailtest.HostTree(t, dir); strings.Contains(tree, "q/.vscode") {
+		t.Error(tree)
+	}
+}
+
+// TestJailCallsAreThemselves: what the supervisor carries out for a server has the
+// results, errors, modes and descriptors that the kernel would give.
+func TestJailCallsAreThemselves(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	tree := []string{"f", "d/e", "l -> f", "dangling -> new", "loop1 -> loop2", "loop2 -> loop1", "dl -> d", "abs"}
+	answer := func(run func(dir string) attacker.Outcome) string {
+		dir := testkit.Plant(t, tree...)
+		os.Symlink(dir+"/f", dir+"/absolute")
+		os.Chmod(dir+"/f", 0o644)
+		got := run(dir)
+		return strings.ReplaceAll(got, dir, "DIR") + "\n" + strings.ReplaceAll(jailtest.HostTree(t, dir), dir, "DIR")
+	}
+	want := answer(func(dir string) attacker.Outcome { return jailtest.Unconfined(t, "/", attacker.Try("calls", dir))[0] })
+	got := answer(func(dir string) attacker.Outcome {
+		return jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), "calls", dir)
+	})
+	if !strings.HasPrefix(want, "ok ") || strings.Count(want, ";") < 60 {
+		t.Fatalf("the control: %s", want)
+	}
+	in, out := strings.FieldsFunc(got, separates), strings.FieldsFunc(want, separates)
+	if len(in) != len(out) {
+		t.Errorf("in the jail %d results, unconfined %d:\n%s", len(in), len(out), got)
+	}
+	for i := range min(len(in), len(out)) {
+		if in[i] != out[i] {
+			t.Errorf("in the jail %s, unconfined %s", in[i], out[i])
+		}
+	}
+}
+
+func separates(r rune) bool { return r == ';' || r == '\n' }
+
+// TestJailFillsOnly: create without update makes files and fills them through the
+// descriptor that made them, and never opens one for writing that stood before.
+func TestJailFillsOnly(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	attempts := func(dir string) []attacker.Attempt {
+		return []attacker.Attempt{
+			attacker.Try("fill-new", dir+"/new", "text"), attacker.Try("read", dir+"/new"), attacker.Try("fill-unnamed", dir+"/second", "more"), attacker.Try("read", dir+"/second"),
+			attacker.Try("write", dir+"/new"), attacker.Try("append", dir+"/new"), attacker.Try("rewrite", dir+"/new"), attacker.Try("truncate", dir+"/new"), attacker.Try("creating", dir+"/new"),
+			attacker.Try("refill", dir+"/third"), attacker.Try("write", dir+"/old"), attacker.Try("read", dir+"/old"), attacker.Try("unlink", dir+"/new"),
+		}
+	}
+	free := testkit.Plant(t, "old")
+	for i, got := range jailtest.Unconfined(t, "/", attempts(free)...) {
+		if !strings.HasPrefix(got, attacker.Succeeded) {
+			t.Errorf("unconfined, %s: %s", attempts(free)[i], got)
+		}
+	}
+	dir := testkit.Plant(t, "old")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Create})
+	if plan, err := (confine.Launcher{}).Compile(p); err != nil {
+		t.Fatal(err, plan.Gaps)
+	}
+	want := []attacker.Outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
+	if got := jailtest.InJail(t, p, attempts(dir)...); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestJailParallelOpens: every open gets its own file, however many there are at
+// once and whatever signals fly.
+func TestJailParallelOpens(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "x/")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, p, "many-opens", dir), "ok 8000")
+}
+
+// TestJailParallelNames: each call is judged by its own name, however many there are at
+// once. Whoever judges goes where the name is.
+func TestJailParallelNames(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	tree := []string{"plain0/", "plain1/", "plain2/", "plain3/", "repo0/.git/", "repo1/.git/", "repo2/.git/", "repo3/.git/"}
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("many-names", testkit.Plant(t, tree...)))[0], "ok 800 800")
+	dir := testkit.Plant(t, tree...)
+	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir), "ok 800 0")
+}
+
+// TestJailInitStaysShut: what the init may open of itself, it does not open for the
+// server, whatever the call is that is handed over.
+func TestJailInitStaysShut(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")
+	attempts := []attacker.Attempt{attacker.Try("open-creat", dir+"/mem"), attacker.Try("open-creat", dir+"/environ")}
+	for _, name := range []string{"1/mem", "1/maps", "1/environ", "1/fdinfo/4", "1/task/1/mem", "1/fd/4", "1/cwd/etc", "1/task/1/maps"} {
+		attempts = append(attempts, attacker.Try("open-creat", "/proc/"+name))
+	}
+	attempts = append(attempts, attacker.Try("by-dir-creat", "/proc/1", "mem"))
+	own := []attacker.Attempt{attacker.Try("open-creat", "/proc/self/status"), attacker.Try("open-creat", "/proc/meminfo"), attacker.Try("open-creat", dir+"/f")}
+	for i, got := range jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), append(attempts, own...)...) {
+		if want := attacker.Outcome("EACCES"); i < len(attempts) {
+			jailtest.Expect(t, attempts[i].String(), got, want)
+		} else {
+			jailtest.Expect(t, own[i-len(attempts)].String(), got, attacker.Succeeded)
+		}
+	}
+	for _, a := range append([]attacker.Attempt{attacker.Try("open-creat", fmt.Sprintf("/proc/%d/maps", os.Getpid())), attacker.Try("by-dir-creat", "/proc/self", "maps")}, own...) {
+		jailtest.Expect(t, "unconfined, "+a.String(), jailtest.Unconfined(t, "/", a)[0], attacker.Succeeded)
+	}
+}
+
+// TestJailDenials: a refusal is recorded once for what it is, and nothing is
+// recorded when nothing was refused.
+func TestJailDenials(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "ws/file", "ro/file", "outside/file", "script")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read}, jailtest.Grant{Path: dir + "/script", Rights: policy.Read})
+	s := jailtest.Begin(t, p,
+		attacker.Try("write", dir+"/ro/file"), attacker.Try("write", dir+"/ro/file"), attacker.Try("create", dir+"/ro/new"), attacker.Try("unlink", dir+"/ro/file"),
+		attacker.Try("mkdir", dir+"/ws/.vscode"), attacker.Try("create", dir+"/outside/new"), attacker.Try("create", dir+"/nowhere/new"),
+		attacker.Try("exec", dir+"/script"), attacker.Try("connect-tcp", "198.51.100.7:443"), attacker.Try("rename", dir+"/ws/file", dir+"/ws/.envrc"),
+		// Nothing of this was refused by the jail.
+		attacker.Try("create", dir+"/ws/a"), attacker.Try("create", dir+"/ws/a"), attacker.Try("unlink", dir+"/ws/none"), attacker.Try("mkdir", dir+"/ws"), attacker.Try("write", "/dev/null"))
+	s.Finish()
+	var got []string
+	for _, d := range s.Denials() {
+		if d.Program != jailtest.TestBinary || d.PID < 2 || d.Time.IsZero() || d.Count < 1 {
+			t.Errorf("incomplete: %+v", d)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s", d.Axis, d.Operation, strings.ReplaceAll(d.Target, dir, "DIR")))
+	}
+	want := []string{
+		"fs write DIR/ro/file", "fs create DIR/ro/new", "fs remove DIR/ro/file", "fs mkdir DIR/ws/.vscode", "fs create DIR/outside/new",
+		"process exec DIR/script", "net connect 198.51.100.7:443", "fs rename DIR/ws/.envrc",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestJailNamesPrograms: a program that may not be executed is named as what it is, also
+// where it was asked for by a name that leads through the proc of the one who asks.
+func TestJailNamesPrograms(t *testing.T) {
+	t.Parallel()
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "script")
+	for _, name := range []string{dir + "/script", "/proc/self/root" + dir + "/script", "/proc/thread-self/root" + dir + "/script"} {
+		s := jailtest.Begin(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("exec", name))
+		s.Finish()
+		if d := s.Denials(); len(d) != 1 || d[0].Operation != "exec" || d[0].Target != dir+"/script" || d[0].Program != jailtest.TestBinary {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// TestSupervisorIsAsked: without the supervisor nothing of the write tier works,
+// since nobody answers: the filter fails closed.
+func TestSupervisorIsAsked(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "f")
+	out := jailtest.Unconfined(t, "/", attacker.Try("unanswered", dir))[0]
+	jailtest.Expect(t, "with the listener closed", out, "ENOSYS")
+}

@@ -1,0 +1,97 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// TestJailResolvedUnderWay: one process of a server turns a directory into a link and back
+// while the policy of another is resolved, and its jail built. What the link leads to is
+// never granted.
+func TestJailResolvedUnderWay(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
+	for _, name := range []string{"secret/sub/inner", "secret/top"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
+	cfg, err := config.Decode(fmt.Appendf(nil, `[servers.s]
+command = %q
+stateful = false
+[[servers.s.tools.a.access.fs]]
+path = "notes/sub"
+read = true
+[[servers.s.tools.a.access.fs]]
+path = %q
+read = true
+`, jailtest.TestBinary, dir+"/ws/notes"), "c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := cfg.Policy("s", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(dir+"/ws/notes", dir+"/ws/away")
+			os.Symlink(dir+"/secret", dir+"/ws/notes")
+			os.Remove(dir + "/ws/notes")
+			os.Rename(dir+"/ws/away", dir+"/ws/notes")
+		}
+	}()
+	var ran, unresolved, refused int
+	for range 60 {
+		p, _, err := resolve.Resolve(rules, host)
+		if err != nil {
+			unresolved++
+			continue
+		}
+		p.Argv = []string{attacker.ProbeName}
+		out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/notes/sub/inner"), attacker.Try("read", dir+"/ws/notes/top")})
+		var se *step.Error
+		switch {
+		case errors.As(err, &se):
+			refused++
+		case err != nil:
+			t.Error(err)
+		default:
+			ran++
+			if strings.Contains(fmt.Sprint(out), "SECRET") {
+				t.Errorf("%v", out)
+			}
+		}
+	}
+	close(stop)
+	<-stopped
+	t.Logf("%d ran, %d were not resolved, %d not built", ran, unresolved, refused)
+	if ran == 0 || unresolved == 0 {
+		t.Errorf("%d ran, %d were not resolved, %d not built: the test tests little", ran, unresolved, refused)
+	}
+}

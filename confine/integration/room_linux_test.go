@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// tableSize is how many descriptors a process's table holds, FDSize of
+// proc_pid_status(5).
+func tableSize(t *testing.T, status string) int {
+	t.Helper()
+	_, rest, found := strings.Cut(status, "\nFDSize:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(line)
+	if !found || err != nil {
+		t.Fatalf("no FDSize in %q", status)
+	}
+	return n
+}
+
+// TestJailRoom: the server's table has room for what a runtime opens at once, however
+// small the launcher's is, and its limit is its limit.
+func TestJailRoom(t *testing.T) {
+	jailtest.NeedsJail(t)
+	status := func(p *policy.Profile) string { return jailtest.Jailed(t, p, "read", "/proc/self/status") }
+	// The last two show that a start gets by with less room than it would like.
+	for _, c := range []struct{ limit, least int }{{0, 2 * sys.TableRoom}, {4096, 2 * sys.TableRoom}, {100, 64}, {32, 1}} {
+		if got := tableSize(t, status(limited(t, policy.Limits{OpenFiles: c.limit}))); got < c.least {
+			t.Errorf("with a limit of %d: a table of %d, want %d", c.limit, got, c.least)
+		}
+	}
+	// What this process has inherited stays here; and the shell's table may still be as
+	// large as this process's, but not that of its child.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "/bin/cat /proc/self/status; true")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tableSize(t, string(out)); got >= 2*sys.TableRoom {
+		t.Errorf("control: without a jail it holds %d from the start", got)
+	}
+}
+
+// TestJailFewFiles: a launcher that may open few files itself still starts jails.
+func TestJailFewFiles(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, limit := range []string{"64", "256", "270"} {
+		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailOpenFiles$' -test.v`, jailtest.TestBinary).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailOpenFiles") {
+			t.Errorf("ulimit -n %s: %v\n%s", limit, err, out)
+		}
+	}
+}
+
+// TestJailFewFilesManyHoles: directories that are shut but for a part take none of the
+// open files that the server may have.
+func TestJailFewFilesManyHoles(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "ws/last")
+	grants := []jailtest.Grant{{Path: dir + "/ws", Rights: rw}}
+	for i := range 60 {
+		shut := fmt.Sprintf("%s/ws/%02d", dir, i)
+		testkit.PlantBelow(t, shut, "in/x", "out/x")
+		grants = append(grants, jailtest.Grant{Path: shut, Rights: 0}, jailtest.Grant{Path: shut + "/in", Rights: r})
+	}
+	last := dir + "/ws/59"
+	got := jailtest.InJail(t, limited(t, policy.Limits{OpenFiles: 32}, grants...), attacker.Try("read", last+"/in/x"), attacker.Try("read", last+"/out/x"), attacker.Try("create", last+"/new"), attacker.Try("create", dir+"/ws/new"))
+	if fmt.Sprint(got) != "[ok x ENOENT EROFS ok]" {
+		t.Errorf("%v", got)
+	}
+}

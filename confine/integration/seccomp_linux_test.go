@@ -1,0 +1,171 @@
+package integration
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// int80 makes a system call by the gate of 32-bit programs. Go passes the first
+// argument and the result in AX, where the gate wants them.
+func int80(nr uintptr) syscall.Errno {
+	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		panic(err)
+	}
+	copy(code, []byte{
+		0x31, 0xdb, // xor ebx, ebx
+		0xcd, 0x80, // int 0x80
+		0xc3, // ret
+	})
+	entry := unsafe.Pointer(unsafe.SliceData(code))
+	closure := unsafe.Pointer(&entry)
+	gate := *(*func(uintptr) uintptr)(unsafe.Pointer(&closure))
+	r := int32(gate(nr))
+	runtime.KeepAlive(&entry)
+	if r < 0 && r > -4096 {
+		return syscall.Errno(-r)
+	}
+	return 0
+}
+
+// seccompChild makes the call of one row and returns its errno as a number.
+func seccompChild(args []string) string {
+	index, _ := strconv.Atoi(args[0])
+	row := seccompRows()[index]
+	if args[1] == "filtered" {
+		if err := filterSelf(row.mode, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+			return err.Error()
+		}
+	}
+	if row.raw != nil {
+		return strconv.Itoa(int(row.raw()))
+	}
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	nr, _ := seccomp.CallNumber(arch, row.call)
+	return strconv.Itoa(int(attacker.RawCall(uintptr(nr), row.args...)))
+}
+
+func filterSelf(mode string, flags uintptr) error {
+	if mode == "" {
+		mode = "namespaces"
+	}
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	prog, err := seccomp.CompileSeccomp(arch, seccompModes[mode])
+	if err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), flags)
+	return err
+}
+
+func TestSeccompInKernel(t *testing.T) {
+	probetest.Needs(t, "seccomp", "seccomp_tsync")
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	for i, row := range seccompRows() {
+		if _, ok := seccomp.CallNumber(arch, row.call); !ok && row.raw == nil {
+			continue // this machine has only the *at form
+		}
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			shows := false
+			for who, as := range testUsers() {
+				control, err := tryChild(as, "seccomp", strconv.Itoa(i), "control")
+				if err != nil && strings.HasPrefix(row.name, "i386") {
+					control = "the kernel runs no i386 code"
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				filtered, err := tryChild(as, "seccomp", strconv.Itoa(i), "filtered")
+				if err != nil && strings.HasPrefix(control, "the kernel") {
+					t.Log(control)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := strconv.Itoa(int(row.want))
+				if row.want == 0 {
+					want, shows = control, true
+				}
+				if filtered != want {
+					t.Errorf("%s as %s: %s under the filter, want %s (%s without)", row.call, who, errnoText(filtered), errnoText(want), errnoText(control))
+				}
+				shows = shows || control != want
+			}
+			if shows {
+				return
+			}
+			switch row.want {
+			case unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
+				t.Logf("this kernel has nothing behind %s", row.name)
+			default:
+				if os.Geteuid() == 0 {
+					t.Error("the call gives the same without the filter: this row shows nothing")
+				}
+			}
+		})
+	}
+}
+
+func errnoText(s string) string {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return s
+	}
+	if n == 0 {
+		return "success"
+	}
+	return unix.ErrnoName(syscall.Errno(n))
+}
+
+// tsyncChild reports what a thread meets that was there before the filter.
+func tsyncChild(args []string) string {
+	attempt, outcome := make(chan bool), make(chan syscall.Errno)
+	go func() {
+		runtime.LockOSThread()
+		<-attempt
+		outcome <- attacker.RawCall(unix.SYS_SETNS, badFD, 0)
+	}()
+	flags := uintptr(0)
+	if args[0] == "all" {
+		flags = unix.SECCOMP_FILTER_FLAG_TSYNC
+	}
+	runtime.Gosched()
+	if err := filterSelf("", flags); err != nil {
+		return err.Error()
+	}
+	attempt <- true
+	return errnoText(strconv.Itoa(int(<-outcome)))
+}
+
+func TestSeccompReachesEveryThread(t *testing.T) {
+	probetest.Needs(t, "seccomp", "seccomp_tsync")
+	if got := inChild(t, nil, "tsync", "one"); got != "EBADF" {
+		t.Errorf("without TSYNC another thread gets %s, want EBADF: this test shows nothing", got)
+	}
+	if got := inChild(t, nil, "tsync", "all"); got != "EPERM" {
+		t.Errorf("with TSYNC another thread gets %s, want EPERM", got)
+	}
+}
+
+func TestApplySeccompRefusesNonsense(t *testing.T) {
+	for _, b := range [][]byte{nil, make([]byte, 7), make([]byte, 12), make([]byte, 8*(seccomp.MaxProgram+1))} {
+		if _, err := seccomp.ApplySeccomp(&stub.Task{}, b, 0); err != unix.EINVAL {
+			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"golang.org/x/sys/unix"
+)
+
+// A seccompRow is one call with arguments that do no harm when it is not
+// filtered, also to root.
+type seccompRow struct {
+	name string
+	call string
+	args []uintptr
+	want syscall.Errno // 0: as without a filter
+	mode string        // of seccompModes; "" is "namespaces"
+	raw  func() syscall.Errno
+}
+
+const (
+	badFD    = ^uintptr(0)
+	noSuch   = 54321   // a user id, pid or key that nobody has
+	garbage  = 1 << 40 // in a half that the kernel does not look at
+	faulting = 1       // an address that faults
+
+	eperm, enosys, noFamily = unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT
+)
+
+// seccompTable collects rows, which are numbered over all subjects.
+type seccompTable struct{ rows []seccompRow }
+
+func (t *seccompTable) add(want syscall.Errno, call string, args ...uintptr) {
+	t.rows = append(t.rows, seccompRow{name: fmt.Sprintf("%d %s", len(t.rows), call), call: call, args: args, want: want})
+}
+
+// strict adds a row that is tried under the strictest filter.
+func (t *seccompTable) strict(want syscall.Errno, call string, args ...uintptr) {
+	t.add(want, call, args...)
+	t.rows[len(t.rows)-1].mode = "strict"
+}
+
+// seccompRows are the rows of all subjects.
+func seccompRows() []seccompRow {
+	var t seccompTable
+	for _, subject := range []func(*seccompTable){
+		missingRows, namespaceRows, mountRows, processRows, administrationRows, ownProcessRows, ioctlRows, modeRows,
+		socketRows, sendRows, openRows, ipcRows, sharedRows, gateRows,
+	} {
+		subject(&t)
+	}
+	return t.rows
+}
+
+// missingRows are calls that are answered as by a kernel without them.
+func missingRows(t *seccompTable) {
+	t.add(enosys, "clone3", 0, 0)
+	t.add(enosys, "io_uring_setup", 0, 0)
+	t.add(enosys, "io_uring_enter", badFD)
+	t.add(enosys, "io_uring_register", badFD)
+	t.add(enosys, "openat2", badFD, 0, 0, 0)
+	t.add(enosys, "statmount")
+	t.add(enosys, "listmount")
+	t.add(enosys, "listns")
+	for _, call := range []string{"io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel"} {
+		t.add(enosys, call, badFD)
+	}
+}
+
+func namespaceRows(t *seccompTable) {
+	// CLONE_THREAD without CLONE_SIGHAND is EINVAL: nothing is ever started.
+	for _, ns := range []uintptr{unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET} {
+		t.add(eperm, "clone", ns|unix.CLONE_THREAD)
+		t.add(eperm, "clone", ns|unix.CLONE_THREAD|garbage)
+		t.add(eperm, "unshare", ns)
+	}
+	t.add(0, "clone", unix.CLONE_THREAD)
+	t.add(0, "clone", unix.CLONE_THREAD|unix.CLONE_NEWNS<<32)
+	t.add(eperm, "unshare", unix.CLONE_NEWTIME)
+	t.add(eperm, "unshare", 1<<20)
+	t.add(eperm, "unshare", garbage)
+	t.add(0, "unshare", unix.CLONE_FS|unix.CLONE_FILES)
+	t.add(eperm, "setns", badFD, 0)
+}
+
+func mountRows(t *seccompTable) {
+	t.add(eperm, "mount")
+	t.add(eperm, "umount2")
+	t.add(eperm, "move_mount", badFD, 0, badFD, 0, 0)
+	t.add(eperm, "open_tree", badFD)
+	t.add(eperm, "open_tree_attr", badFD)
+	t.add(eperm, "fsopen")
+	t.add(eperm, "fsconfig", badFD)
+	t.add(eperm, "fsmount", badFD)
+	t.add(eperm, "fspick", badFD)
+	t.add(eperm, "mount_setattr", badFD, 0, 1<<31)
+	t.add(eperm, "pivot_root")
+	t.add(eperm, "chroot")
+}
+
+// processRows are reaches into other processes.
+func processRows(t *seccompTable) {
+	self := uintptr(os.Getpid())
+	t.add(eperm, "ptrace", unix.PTRACE_ATTACH, 0)
+	t.add(eperm, "process_vm_readv", self)
+	t.add(eperm, "process_vm_writev", self)
+	t.add(eperm, "process_madvise", badFD)
+	t.add(eperm, "pidfd_getfd", badFD)
+	t.add(eperm, "kcmp", self, self, 0, 0, 0)
+}
+
+// administrationRows are what is for the administrator of the machine, or opens the kernel.
+func administrationRows(t *seccompTable) {
+	t.add(eperm, "bpf", noSuch)
+	t.add(eperm, "perf_event_open")
+	t.add(eperm, "userfaultfd", badFD)
+	t.add(eperm, "kexec_load", 0, 0, 0, 0xffff)
+	t.add(eperm, "kexec_file_load", badFD, badFD, 0, 0, badFD)
+	t.add(eperm, "init_module")
+	t.add(eperm, "finit_module", badFD, 0, 0xffff)
+	t.add(eperm, "delete_module")
+	t.add(eperm, "swapon")
+	t.add(eperm, "swapoff")
+	t.add(eperm, "fanotify_init", badFD)
+	t.add(eperm, "quotactl")
+	t.add(eperm, "quotactl_fd", badFD)
+	t.add(eperm, "syslog", 99)
+	t.add(eperm, "reboot")
+	t.add(eperm, "sethostname", 0, badFD)
+	t.add(eperm, "setdomainname", 0, badFD)
+	t.add(eperm, "settimeofday", faulting)
+	t.add(eperm, "clock_settime", 1, faulting)
+	t.add(eperm, "adjtimex")
+	t.add(eperm, "clock_adjtime")
+	t.add(eperm, "acct", faulting)
+	t.add(eperm, "iopl", 99)
+	t.add(eperm, "ioperm")
+	t.add(eperm, "modify_ldt")
+	t.add(eperm, "vhangup") // the child has no terminal
+	t.add(eperm, "lookup_dcookie")
+	t.add(eperm, "nfsservctl")
+	t.add(eperm, "uselib")
+	t.add(eperm, "ustat", 0, faulting)
+	t.add(eperm, "add_key")
+	t.add(eperm, "request_key")
+	t.add(eperm, "keyctl", noSuch)
+	t.add(eperm, "name_to_handle_at", badFD)
+	t.add(eperm, "open_by_handle_at", badFD)
+}
+
+// ownProcessRows are what a process may do to itself, and to no other.
+func ownProcessRows(t *seccompTable) {
+	self := uintptr(os.Getpid())
+	t.add(eperm, "personality", 0x0040000) // ADDR_NO_RANDOMIZE
+	t.add(0, "personality", 0xffffffff)
+	t.add(0, "personality", 0xffffffff|garbage)
+	t.add(eperm, "prlimit64", self, unix.RLIMIT_NOFILE)
+	t.add(0, "prlimit64", 0, unix.RLIMIT_NOFILE)
+	t.add(0, "prlimit64", garbage, unix.RLIMIT_NOFILE)
+	t.add(eperm, "setpriority", unix.PRIO_PROCESS, self, 0)
+	t.add(eperm, "setpriority", unix.PRIO_USER, noSuch, 0)
+	t.add(0, "setpriority", unix.PRIO_PROCESS, 0, 0)
+	t.add(eperm, "ioprio_set", 1, self, 0)
+	t.add(eperm, "ioprio_set", 3, noSuch, 0)
+	t.add(0, "ioprio_set", 1, 0, 0)
+	t.add(0, "sched_setaffinity", self)
+	t.strict(eperm, "sched_setaffinity", self)
+	t.strict(0, "sched_setaffinity", 0)
+	t.strict(eperm, "sched_setscheduler", self)
+	t.strict(eperm, "sched_setparam", self)
+	t.strict(eperm, "sched_setattr", self)
+
+	t.add(eperm, "seccomp", 1, 8)
+	t.add(0, "seccomp", 1, 0)
+	t.add(eperm, "prctl", unix.PR_SET_MM, 99, 0, 0, 1)
+	t.add(0, "prctl", unix.PR_GET_DUMPABLE)
+}
+
+func ioctlRows(t *seccompTable) {
+	for _, cmd := range []uintptr{unix.TIOCSTI, 0x541c, unix.TIOCSETD} {
+		t.add(eperm, "ioctl", badFD, cmd)
+		t.add(eperm, "ioctl", badFD, cmd|garbage)
+	}
+	t.add(0, "ioctl", badFD, unix.TCGETS)
+	for _, nr := range []uintptr{1, 14, 15, 23, 24, 63} { // subvolumes of btrfs
+		t.add(eperm, "ioctl", badFD, 0x50009400|nr)
+	}
+	t.add(0, "ioctl", badFD, unix.FICLONE)
+}
+
+// modeRows are files with an identity of their owner, and devices.
+func modeRows(t *seccompTable) {
+	t.add(eperm, "chmod", 0, 0o4755)
+	t.add(eperm, "chmod", 0, 0o2755)
+	t.add(0, "chmod", 0, 0o1777)
+	t.add(eperm, "fchmod", badFD, 0o4755)
+	t.add(0, "fchmod", badFD, 0o755)
+	t.add(eperm, "fchmodat", badFD, 0, 0o2755)
+	t.add(eperm, "fchmodat2", badFD, 0, 0o4755, 0)
+	t.add(eperm, "open", 0, unix.O_CREAT, 0o4755)
+	t.add(eperm, "open", 0, unix.O_TMPFILE|unix.O_RDWR, 0o2755)
+	t.add(0, "open", 0, 0, 0o4755)
+	t.add(eperm, "openat", badFD, 0, unix.O_CREAT, 0o4755)
+	t.add(eperm, "openat", badFD, 0, unix.O_TMPFILE|unix.O_RDWR|garbage, 0o4755|garbage)
+	t.add(0, "openat", badFD, 0, unix.O_CREAT, 0o644)
+	t.add(0, "openat", badFD, 0, 0, 0o4755)
+	t.add(eperm, "creat", 0, 0o4755)
+	for _, kind := range []uintptr{unix.S_IFCHR, unix.S_IFBLK, unix.S_IFREG | unix.S_ISUID, unix.S_IFREG | unix.S_ISGID} {
+		t.add(eperm, "mknod", 0, kind|0o644, 1<<8|3)
+		t.add(eperm, "mknodat", badFD, 0, kind|0o644|garbage, 1<<8|3)
+	}
+	for _, kind := range []uintptr{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK} {
+		t.add(0, "mknod", 0, kind|0o644, 0)
+		t.add(0, "mknodat", badFD, 0, kind|0o644, 0)
+	}
+	t.add(eperm, "renameat2", badFD, 0, badFD, 0, 4)
+	t.add(0, "renameat2", badFD, 0, badFD, 0, 1)
+	t.add(0, "mkdir", 0, 0o755)
+	t.add(0, "unlink")
+	t.add(0, "rename")
+}
+
+func socketRows(t *seccompTable) {
+	for _, family := range []uintptr{3, 4, 5, 15, 17, 21, 29, 30, 31, 38, 40, 44, 45} {
+		t.add(noFamily, "socket", family, unix.SOCK_RAW, 0)
+		t.add(noFamily, "socket", family, unix.SOCK_DGRAM, 0)
+		t.add(noFamily, "socket", family, unix.SOCK_SEQPACKET, 0)
+		t.add(noFamily, "socket", family, unix.SOCK_STREAM, 0)
+	}
+	t.add(noFamily, "socket", unix.AF_NETLINK, unix.SOCK_RAW, 0)
+	t.add(noFamily, "socket", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT)
+	for _, family := range []uintptr{unix.AF_INET, unix.AF_INET6} {
+		t.add(noFamily, "socket", family, unix.SOCK_RAW, unix.IPPROTO_ICMP)
+		t.add(noFamily, "socket", family, unix.SOCK_DGRAM, unix.IPPROTO_ICMP)
+		t.add(noFamily, "socket", family, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE)
+		t.add(noFamily, "socket", family, unix.SOCK_STREAM, unix.IPPROTO_SCTP)
+		t.add(noFamily, "socket", family, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP)
+		t.add(noFamily, "socket", family, unix.SOCK_STREAM, 256) // SMC
+		t.add(noFamily, "socket", family, unix.SOCK_PACKET, 0x300)
+		t.add(unix.EPROTONOSUPPORT, "socket", family, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+		t.add(0, "socket", family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+		t.add(0, "socket", family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
+		t.strict(noFamily, "socket", family, unix.SOCK_STREAM, 0)
+		t.strict(noFamily, "socket", family, unix.SOCK_DGRAM, 0)
+	}
+	t.add(0, "socket", unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	t.add(0, "socket", unix.AF_UNIX|garbage, unix.SOCK_DGRAM, 0)
+	t.strict(noFamily, "socket", unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	var pair [2]int32
+	to := uintptr(unsafe.Pointer(&pair))
+	pinned = append(pinned, &pair)
+	t.add(noFamily, "socketpair", unix.AF_INET, unix.SOCK_STREAM, 0, to)
+	t.add(0, "socketpair", unix.AF_UNIX, unix.SOCK_DGRAM, 0, to)
+	t.strict(0, "socketpair", unix.AF_UNIX, unix.SOCK_STREAM, 0, to)
+	t.strict(noFamily, "socketpair", unix.AF_UNIX, unix.SOCK_DGRAM, 0, to)
+	t.strict(noFamily, "socketpair", unix.AF_UNIX, unix.SOCK_RAW, 0, to)
+}
+
+// sendRows are connections by a message.
+func sendRows(t *seccompTable) {
+	t.add(unix.EOPNOTSUPP, "sendto", badFD, 0, 0, unix.MSG_FASTOPEN)
+	t.add(unix.EOPNOTSUPP, "sendmsg", badFD, 0, unix.MSG_FASTOPEN)
+	t.add(unix.EOPNOTSUPP, "sendmmsg", badFD, 0, 0, unix.MSG_FASTOPEN)
+	t.add(0, "sendto", badFD, 0, 0, unix.MSG_NOSIGNAL)
+}
+
+// openRows are ways to change a file without a right that Landlock asks for.
+func openRows(t *seccompTable) {
+	t.add(eperm, "open", faulting, 3)
+	t.add(eperm, "openat", badFD, faulting, 3|unix.O_TRUNC)
+	t.strict(eperm, "openat", badFD, faulting, 3|unix.O_TRUNC)
+	t.strict(eperm, "truncate", faulting, 0)
+	for _, call := range []string{"setxattr", "lsetxattr", "removexattr", "lremovexattr"} {
+		t.strict(unix.EOPNOTSUPP, call, faulting, faulting, faulting, 0, 0)
+		t.add(0, call, faulting, faulting, faulting, 0, 0)
+	}
+	for _, call := range []string{"getxattr", "lgetxattr", "listxattr", "llistxattr"} {
+		t.strict(unix.EOPNOTSUPP, call, faulting, faulting, faulting, 0)
+		t.add(0, call, faulting, faulting, faulting, 0)
+	}
+	t.strict(unix.EOPNOTSUPP, "fgetxattr", badFD, faulting)
+	t.strict(unix.EOPNOTSUPP, "flistxattr", badFD)
+	t.strict(enosys, "getxattrat", badFD, faulting, 0, faulting, faulting, 16)
+	t.strict(enosys, "listxattrat", badFD, faulting)
+	t.strict(unix.EOPNOTSUPP, "fsetxattr", badFD, faulting, faulting, 0, 0)
+	t.strict(unix.EOPNOTSUPP, "fremovexattr", badFD, faulting)
+	t.strict(eperm, "ioctl", badFD, seccomp.FsSetFlags, 0)
+	t.add(0, "ioctl", badFD, seccomp.FsSetFlags, 0)
+	t.strict(eperm, "open", faulting, unix.O_TRUNC)
+	t.strict(eperm, "openat", badFD, faulting, unix.O_TRUNC|unix.O_CLOEXEC)
+	t.strict(0, "openat", badFD, faulting, unix.O_TRUNC|unix.O_WRONLY)
+	t.strict(0, "openat", badFD, faulting, unix.O_TRUNC|unix.O_RDWR)
+	t.add(0, "truncate", faulting, 0)
+	t.add(0, "openat", badFD, faulting, unix.O_TRUNC)
+}
+
+// sharedRows are what the kernel keeps for all of a host or of a user.
+func sharedRows(t *seccompTable) {
+	for _, cmd := range []uintptr{unix.F_SETLEASE, 1040} {
+		t.add(eperm, "fcntl", badFD, cmd, unix.F_RDLCK)
+		t.add(eperm, "fcntl", badFD, cmd|garbage, unix.F_UNLCK)
+	}
+	t.add(0, "fcntl", badFD, unix.F_GETLEASE)
+	t.add(0, "fcntl", badFD, unix.F_SETLK)
+	// Huge pages, where without a filter the length, the name and the size are no good.
+	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB, badFD)
+	t.add(unix.ENOMEM, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB|30<<unix.MAP_HUGE_SHIFT, badFD)
+	t.add(0, "mmap", 0, 0, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, badFD)
+	t.add(unix.EINVAL, "memfd_create", faulting, unix.MFD_HUGETLB)
+	t.add(0, "memfd_create", faulting, unix.MFD_CLOEXEC)
+	t.add(unix.ENOMEM, "shmget", noSuch, 0, seccomp.ShmHugetlb|unix.IPC_CREAT)
+	t.strict(eperm, "shmget", noSuch, 0, seccomp.ShmHugetlb|unix.IPC_CREAT)
+}
+
+func ipcRows(t *seccompTable) {
+	t.strict(eperm, "shmget", noSuch, 0, 0)
+	t.strict(eperm, "semget", noSuch, 0, 0)
+	t.strict(eperm, "msgget", noSuch, 0)
+	t.strict(eperm, "mq_open")
+	t.add(0, "shmget", noSuch, 0, 0)
+	// One too many for a set, where without a filter the set is not there.
+	t.add(unix.EINVAL, "semget", noSuch, 251, 0)
+	t.add(0, "semget", noSuch, 250, 0)
+	t.add(eperm, "mq_open")
+	t.add(eperm, "mq_unlink", faulting)
+}
+
+// gateRows are other gates to the same calls, and numbers that no call has.
+func gateRows(t *seccompTable) {
+	if runtime.GOARCH == "amd64" {
+		t.rows = append(t.rows,
+			seccompRow{name: "x32 getpid", want: eperm, raw: func() syscall.Errno { return attacker.RawCall(0x40000000 | 39) }},
+			seccompRow{name: "x32 execve", want: eperm, raw: func() syscall.Errno { return attacker.RawCall(0x40000000 | 520) }},
+			seccompRow{name: "i386 getpid", want: eperm, raw: func() syscall.Errno { return int80(20) }},
+			seccompRow{name: "i386 mount", want: eperm, raw: func() syscall.Errno { return int80(21) }},
+		)
+	}
+	t.rows = append(t.rows, seccompRow{name: "beyond the table", want: enosys, raw: func() syscall.Errno { return attacker.RawCall(seccomp.LastKnownCall + 1) }})
+}
+
+// pinned keeps what addresses in rows point at.
+var pinned []any

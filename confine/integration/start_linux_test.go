@@ -1,0 +1,187 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailStartErrors: failures of the program are told from failures of the
+// jail, each with its errno.
+func TestJailStartErrors(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
+	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir+"/plain", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*policy.Profile)
+		step   string
+		errno  syscall.Errno
+	}{
+		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, step.StepExec, unix.ENOENT},
+		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, step.StepExec, unix.EACCES},
+		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, step.StepExec, unix.EACCES},
+		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, step.StepExec, unix.ENOEXEC},
+		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, step.StepExec, unix.ENOENT},
+		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.StepExec, unix.EACCES},
+		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rx})
+			c.change(p)
+			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+			var se *step.Error
+			if !errors.As(err, &se) || se.Step != c.step || se.Errno != c.errno || !errors.Is(err, c.errno) {
+				t.Errorf("%#v (%v), want step %s, %v", err, err, c.step, c.errno)
+			} else if !strings.Contains(err.Error(), p.Program) && !strings.Contains(err.Error(), p.Dir) {
+				t.Errorf("%q does not say what", err)
+			}
+		})
+	}
+	t.Run("no shim", func(t *testing.T) {
+		_, err := startBare(t, confine.Launcher{Shim: dir + "/missing"})
+		if !errors.Is(err, unix.ENOENT) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("a shim that is none", func(t *testing.T) {
+		_, err := startBare(t, confine.Launcher{Shim: "/usr/bin/true"})
+		var se *step.Error
+		if !errors.As(err, &se) || se.Step == step.StepExec {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// startBare starts a jail without namespaces, of which this program is the init.
+func startBare(t *testing.T, l confine.Launcher) (*confine.Process, error) {
+	t.Helper()
+	plan, err := jailtest.AllGaps.CompileOn(jailtest.JailProfile(t), probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.SpawnBare().Start(t.Context(), plan, jail.Stdio{})
+}
+
+func TestJailStartIsCancelled(t *testing.T) {
+	jailtest.NeedsJail(t)
+	mounts := jailtest.Mountinfo(t)
+	for i := range 60 {
+		pipe := newWitness(t)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*150)*time.Microsecond, errors.New("too late"))
+		p := jailtest.JailProfile(t)
+		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		proc, err := confine.Launcher{}.Start(ctx, p, jail.Stdio{Err: pipe.w})
+		cancel()
+		if err == nil {
+			proc.Kill()
+			<-proc.Done()
+		} else if se := new(*step.Error); !errors.As(err, se) || (*se).Step != "init" || (*se).Detail != "too late" {
+			t.Errorf("after %v: %v", time.Duration(i*150)*time.Microsecond, err)
+		}
+		pipe.gone(t)
+	}
+	if now := jailtest.Mountinfo(t); now != mounts {
+		t.Error("the host's mounts have changed")
+	}
+}
+
+// TestJailThousand launches a thousand jails, eight at a time, each of which
+// looks from inside whether it holds.
+func TestJailThousand(t *testing.T) {
+	jailtest.NeedsJail(t)
+	launches := 1000
+	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		launches = 200 // the second run, as an ordinary user
+	}
+	probetest.Needs(t, "seccomp_notify")
+	secret := testkit.Plant(t, "secret") + "/secret"
+	ws := testkit.Plant(t, "masked", "ro/x", "plain")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: ws, Rights: rw}, jailtest.Grant{Path: ws + "/masked", Rights: 0}, jailtest.Grant{Path: ws + "/ro", Rights: r})
+	p.Unprotected = []string{ws + "/.envrc"}
+	p.Limits.OpenFiles = 200
+	check := attacker.Try("verify", secret, fmt.Sprint(os.Getpid()), ws)
+	for _, kind := range attacker.NamespaceKinds {
+		ns, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check = append(check, ns)
+	}
+	begun := time.Now()
+	jobs := make(chan struct{}, launches)
+	for range launches {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range jobs {
+				out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{check})
+				if err != nil || out[0] != attacker.Succeeded {
+					t.Errorf("%v, %v", out, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
+}
+
+// TestJailPlanOfTheOtherSort: a shim carries no plan out that is for a jail of the
+// other sort than its own: steps would be left out that this plan counts on.
+func TestJailPlanOfTheOtherSort(t *testing.T) {
+	jailtest.NeedsJail(t)
+	p := jailtest.JailProfile(t)
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	for _, bare := range []bool{false, true} {
+		facts, own, other := probe.HostFacts().With(probe.Available("")), confine.ShimOwnNet, confine.ShimBare
+		if bare {
+			facts, own, other = probe.HostFacts().With(probe.Unavailable("for this test", "")), confine.ShimBare, confine.ShimOwnNet
+		}
+		plan, err := jailtest.AllGaps.CompileOn(p, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Order.Bare != bare {
+			t.Fatalf("the plan is bare: %t, want %t", plan.Order.Bare, bare)
+		}
+		_, err = confine.Launcher{}.Spawn(other).Start(t.Context(), plan, jail.Stdio{})
+		var se *step.Error
+		if !errors.As(err, &se) || se.Step != "order" {
+			t.Errorf("bare %t: %#v, want a refusal of the order", bare, err)
+		}
+		process, err := confine.Launcher{}.Spawn(own).Start(t.Context(), plan, jail.Stdio{})
+		if err != nil {
+			t.Errorf("bare %t, by the shim that it is for: %v", bare, err)
+			continue
+		}
+		process.Wait()
+	}
+}

@@ -1,0 +1,240 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// ownProcEnv is set where the test is alone in a PID namespace, so that everything
+// that it finds in /proc is its own.
+const ownProcEnv = "MCPJAIL_TEST_OWN_PROC"
+
+// TestJailSurvivors kills the launcher, the jail's supervisor, its init, and the server, each a hundred times and at any moment. Nothing of
+// the jail may be left: no process, thread or namespace, no mount, no file.
+func TestJailSurvivors(t *testing.T) {
+	if os.Getenv(ownProcEnv) != "" {
+		// Nothing of the new namespace may show elsewhere, and nobody else writes here.
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Fatal(err)
+		}
+		for place, kind := range map[string]string{"/proc": "proc", "/dev/shm": "tmpfs", "/tmp": "tmpfs"} {
+			if err := unix.Mount("none", place, kind, 0, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	jailtest.NeedsJail(t)
+	if os.Getuid() == 0 && os.Getenv(ownProcEnv) == "" {
+		cmd := exec.Command(jailtest.TestBinary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=10m")
+		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, ownProcEnv+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailSurvivors") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+		return
+	}
+	for _, victim := range []string{"launcher", "supervisor", "init", "server"} {
+		t.Run(victim, func(t *testing.T) {
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 2))
+			s := newSurvivors(t)
+			for i := range 100 {
+				moment := time.Duration(random.IntN(40_000)) * time.Microsecond
+				if i == 0 {
+					moment = time.Second // once with everything up for certain
+				}
+				s.once(t, victim, moment, i == 0)
+			}
+		})
+	}
+}
+
+// survivors is a jail to be killed, and all of the host that it could leave
+// something on.
+type survivors struct {
+	dir    string // its places
+	order  []byte
+	before string
+}
+
+func newSurvivors(t *testing.T) *survivors {
+	t.Helper()
+	s := &survivors{dir: testkit.Plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: s.dir + "/ws", Rights: rw}, jailtest.Grant{Path: s.dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: s.dir + "/ws/ro", Rights: r})
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
+	})
+	jailtest.SortEntries(p)
+	if err := os.MkdirAll(s.dir+"/state/servers/test/home", 0o700); err != nil { // as after the first start
+		t.Fatal(err)
+	}
+	p.Limits = policy.Limits{MemoryMB: 512, Processes: 100}
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode([]*policy.Profile{p}); err != nil {
+		t.Fatal(err)
+	}
+	s.order, s.before = b.Bytes(), ""
+	s.before = s.host(t)
+	return s
+}
+
+// host is what a jail could leave behind: processes with their namespaces, mounts,
+// files where jails or the launcher have any, cgroups.
+func (s *survivors) host(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, p := range processes() {
+		fmt.Fprintf(&b, "process %s\n", p)
+	}
+	var left []string
+	if os.Getenv(ownProcEnv) != "" { // else others are at work there
+		left, _ = filepath.Glob("/tmp/*")
+	}
+	fmt.Fprintf(&b, "mounts\n%s\nnames\n%s\n%s\n%s", jailtest.Mountinfo(t), jailtest.RootNames(t), left, jailtest.HostTree(t, s.dir))
+	filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), "mcp-jail") {
+			fmt.Fprintf(&b, "cgroup %s\n", p)
+		}
+		return nil
+	})
+	return b.String()
+}
+
+// processes lists the processes and the namespaces that they are in: all that show
+// when the test is alone, else those of the user. What is of this very process and
+// of whoever started it does not change.
+func processes() []string {
+	var out []string
+	names, _ := os.ReadDir("/proc")
+	for _, d := range names {
+		pid, err := strconv.Atoi(d.Name())
+		var st unix.Stat_t
+		if err != nil || unix.Stat("/proc/"+d.Name(), &st) != nil || pid == os.Getpid() {
+			continue
+		}
+		if os.Getenv(ownProcEnv) == "" && int(st.Uid) != os.Getuid() {
+			continue
+		}
+		comm, err := os.ReadFile(filepath.Join("/proc", d.Name(), "comm"))
+		if err != nil {
+			continue
+		}
+		line := d.Name() + " " + strings.TrimSpace(string(comm))
+		for _, kind := range []string{"mnt", "net", "pid", "ipc", "user", "uts", "cgroup"} {
+			ns, _ := os.Readlink(filepath.Join("/proc", d.Name(), "ns", kind))
+			line += " " + ns
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// once starts a launcher with one jail and kills a part of it.
+func (s *survivors) once(t *testing.T, victim string, moment time.Duration, control bool) {
+	t.Helper()
+	pipe := newWitness(t)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = []string{launcherName}
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir+"/tmp")
+	cmd.Stdin = bytes.NewReader(s.order)
+	cmd.ExtraFiles = []*os.File{pipe.w}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	launcher := cmd.Process.Pid
+	target := launcher
+	if victim != "launcher" {
+		target = awaitChild(t, launcher) // the supervisor, or what becomes it
+	}
+	if victim == "init" || victim == "server" {
+		target = awaitChild(t, target)
+	}
+	if victim == "server" {
+		target = awaitChild(t, target)
+	}
+	time.Sleep(moment)
+	if target == 0 {
+		t.Fatalf("there is no %s to kill: %s", victim, out.String())
+	}
+	if control && len(processes()) < 5 {
+		t.Errorf("the control: %q were up: %s", processes(), out.String())
+	}
+	syscall.Kill(target, syscall.SIGKILL)
+	if victim != "launcher" {
+		// The jail is gone while its launcher lives.
+		testkit.Eventually(t, "the end of the jail", func() bool { return len(startedBy(launcher)) == 0 })
+		cmd.Process.Kill()
+	}
+	cmd.Wait()
+	pipe.gone(t)
+	now := ""
+	for range 200 { // the kernel takes a moment for what has been killed
+		for os.Getpid() == 1 { // orphans are ours to reap
+			if pid, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 {
+				break
+			}
+		}
+		if now = s.host(t); now == s.before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("after %v, %s killed, this is left:\n%s\nand this is gone:\n%s", moment, victim, linesBeyond(now, s.before), linesBeyond(s.before, now))
+}
+
+// linesBeyond are the lines of a that b has not.
+func linesBeyond(a, b string) string {
+	known := strings.Split(b, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(a, "\n"), func(l string) bool { return slices.Contains(known, l) }), "\n")
+}
+
+// startedBy lists the processes whose parent a process is. The kernel's own list,
+// /proc/PID/task/TID/children, leaves out some while others of them end (proc(5)).
+func startedBy(pid int) (out []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		b, _ := os.ReadFile(name)
+		_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(pid) {
+			out = append(out, attacker.Number(filepath.Base(filepath.Dir(name))))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// awaitChild is the first process that a process starts.
+func awaitChild(t *testing.T, pid int) int {
+	t.Helper()
+	for range 5000 {
+		if c := startedBy(pid); len(c) > 0 {
+			return c[0]
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return 0
+}

@@ -1,0 +1,190 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailSwappedObjects: what was resolved is what is granted, or nothing
+// starts.
+func TestJailSwappedObjects(t *testing.T) {
+	jailtest.NeedsJail(t)
+	for _, c := range []struct {
+		name string
+		swap func(dir string) error
+	}{
+		{"a symlink for the directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
+		}},
+		{"a symlink for a parent", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/parent", dir+"/old"), os.Symlink(dir+"/secret", dir+"/parent"))
+		}},
+		{"another directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755), os.WriteFile(dir+"/grant/masked", nil, 0o600))
+		}},
+		{"nothing", func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") }},
+		{"a file for a directory", func(dir string) error {
+			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.WriteFile(dir+"/grant", nil, 0o644))
+		}},
+		{"another file under a mask", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/masked"), os.WriteFile(dir+"/grant/masked", []byte("new"), 0o644))
+		}},
+		{"a symlink under a mask", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/masked"), os.Symlink("inner", dir+"/grant/masked"))
+		}},
+		{"nothing under a mask", func(dir string) error { return os.Remove(dir + "/grant/masked") }},
+		{"another file under a carve-out", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/grant/kept"), os.WriteFile(dir+"/grant/kept", nil, 0o644))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := testkit.Plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw}, jailtest.Grant{Path: dir + "/grant/masked", Rights: 0}, jailtest.Grant{Path: dir + "/grant/kept", Rights: r}, jailtest.Grant{Path: dir + "/parent/sub", Rights: rw})
+			jailtest.Expect(t, "before", jailtest.Jailed(t, p, "read", dir+"/grant/inner"), "ok inner")
+			if err := c.swap(dir); err != nil {
+				t.Fatal(err)
+			}
+			before := jailtest.HostTree(t, dir)
+			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+			var se *step.Error
+			if !errors.As(err, &se) || se.Step == step.StepExec || !strings.Contains(se.Detail, dir) {
+				t.Errorf("%#v, want a StartError that names the path", err)
+			}
+			if after := jailtest.HostTree(t, dir); after != before {
+				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+// TestJailSeenThroughALink: a policy is resolved while other processes of the server run,
+// and one of them may have had a link in the way of a lookup. What that has seen is not
+// what is at the path, however long the link stays.
+func TestJailSeenThroughALink(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw})
+	for i := range p.Entries {
+		if p.Entries[i].Path == dir+"/parent/grant" {
+			p.Entries[i].ID = jailtest.EntryOf(t, jailtest.Grant{Path: dir + "/secret/grant", Rights: rw}).ID
+		}
+	}
+	if err := errors.Join(os.Rename(dir+"/parent", dir+"/away"), os.Symlink(dir+"/secret", dir+"/parent")); err != nil {
+		t.Fatal(err)
+	}
+	for _, swapped := range []bool{false, true} {
+		if swapped {
+			os.Remove(dir + "/parent")
+			os.Rename(dir+"/away", dir+"/parent")
+		}
+		_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
+		var se *step.Error
+		if !errors.As(err, &se) || se.Step == step.StepExec || !strings.Contains(se.Detail, dir) {
+			t.Errorf("swapped back %v: %#v, want a StartError that names the path", swapped, err)
+		}
+	}
+	jailtest.Expect(t, "the control", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
+}
+
+// TestJailSwapsUnderWay flips a directory and a symlink to a secret while jails
+// are built. The secret must never show.
+func TestJailSwapsUnderWay(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
+	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}, jailtest.Grant{Path: dir + "/parent/grant/inner", Rights: r})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(dir+"/parent", dir+"/away")
+			os.Symlink(dir+"/secret", dir+"/parent")
+			os.Remove(dir + "/parent")
+			os.Rename(dir+"/away", dir+"/parent")
+			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		}
+	}()
+	var ran, refused int
+	for range 60 {
+		out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
+		var se *step.Error
+		switch {
+		case errors.As(err, &se):
+			refused++
+		case err != nil:
+			t.Error(err)
+		default:
+			ran++
+			if fmt.Sprint(out) != "[ok inner EROFS]" {
+				t.Errorf("%v", out)
+			}
+		}
+	}
+	close(stop)
+	<-stopped
+	t.Logf("%d ran, %d refused", ran, refused)
+	if ran == 0 {
+		t.Error("no jail was built, and so nothing was seen from inside")
+	}
+}
+
+func TestJailMakes(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t, "workspace/", "elsewhere/")
+	entry := func(p string, o policy.Origin) policy.Entry {
+		return policy.Entry{Path: p, Named: p, Kind: policy.KindDir, Rights: rw, Origin: o, Rule: "path = " + p, Make: true}
+	}
+	p := jailtest.JailProfile(t)
+	p.Entries = append(p.Entries, entry(dir+"/state/server/home", policy.OriginHome), entry(dir+"/workspace/out/deep", policy.OriginRule))
+	hidden := entry(dir+"/workspace/cache/own", policy.OriginSensitive)
+	hidden.Rights = 0
+	p.Entries = append(p.Entries, hidden)
+	jailtest.SortEntries(p)
+	got := jailtest.InJail(t, p, attacker.Try("create", dir+"/state/server/home/x"), attacker.Try("create", dir+"/workspace/out/deep/x"), attacker.Try("create", dir+"/workspace/x"))
+	if fmt.Sprint(got) != "[ok ok EROFS]" {
+		t.Errorf("%v", got)
+	}
+	if fi, err := os.Stat(dir + "/state/server/home"); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("the private HOME: %v, %v", fi, err)
+	}
+	if fi, err := os.Stat(hidden.Path); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("what is made to be hidden: %v, %v", fi, err)
+	}
+
+	// A link that was planted since does not choose the place.
+	if err := os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"); err != nil {
+		t.Fatal(err)
+	}
+	q := jailtest.JailProfile(t)
+	q.Entries = append(q.Entries, entry(dir+"/workspace/planted/made", policy.OriginRule))
+	jailtest.SortEntries(q)
+	_, err := confine.Launcher{}.Start(t.Context(), q, jail.Stdio{})
+	var se *step.Error
+	if !errors.As(err, &se) || se.Errno != unix.ELOOP || !strings.Contains(se.Detail, "planted") {
+		t.Errorf("%v", err)
+	}
+	if names, _ := os.ReadDir(dir + "/elsewhere"); len(names) != 0 {
+		t.Errorf("made through a symlink: %v", names)
+	}
+}

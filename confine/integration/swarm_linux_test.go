@@ -1,0 +1,108 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/oom"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailMemoryOfASwarm: many processes that are started again as soon as they are
+// ended do not get the jail over its limit for long: it ends.
+func TestJailMemoryOfASwarm(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	for _, c := range []struct {
+		name  string
+		what  attacker.Attempt
+		limit int // MB
+		ends  bool
+	}{
+		{"sleeping", attacker.Try("swarm", "40", "15", "8"), 120, true},
+		{"small", attacker.Try("swarm", "60", "10", "8"), 120, true},
+		{"busy in sessions of their own", attacker.Try("swarm", "40", "15", "8", "busy"), 120, true},
+		{"control", attacker.Try("swarm", "40", "15", "2"), 1024, false},
+		{"control, busy", attacker.Try("swarm", "40", "15", "2", "busy"), 1024, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: c.limit}), c.what)
+			used := usedUntilDone(s.Process)
+			s.Finish()
+			median := used[len(used)/2]
+			t.Logf("%d samples: median %d MB, most %d MB; denials %.600s", len(used), median, used[len(used)-1], fmt.Sprint(s.Denials()))
+			told := slices.ContainsFunc(s.Denials(), func(d confine.Denial) bool {
+				return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Operation, "memory") && d.Target == "memory_mb = "+strconv.Itoa(c.limit)
+			})
+			if told != c.ends {
+				t.Errorf("denials %+v", s.Denials())
+			}
+			lived := strings.Contains(s.Out.String(), attacker.Succeeded)
+			if !c.ends && !lived {
+				t.Errorf("it ended below its limit: %.300q", s.Errs.Text)
+			}
+			if c.ends && lived && median > c.limit {
+				t.Errorf("it was at %d MB of %d half of the time, and lived", median, c.limit)
+			}
+		})
+	}
+	jailtest.Expect(t, "without a jail", jailtest.Unconfined(t, "/", attacker.Try("swarm", "40", "15", "1"))[0], attacker.Succeeded)
+}
+
+// usedUntilDone is what the jail used, in MB, as the host sees it, from little to much.
+func usedUntilDone(p *confine.Process) (used []int) {
+	w := oom.MemoryWatch{Proc: "/proc", Members: func() ([]string, error) { return from(p.PID()) }}
+	for {
+		var all int64
+		pids, _ := w.Members()
+		for _, pid := range pids {
+			all += w.Proportional(pid, w.Resident(pid)).Total
+		}
+		used = append(used, int(all>>20))
+		select {
+		case <-p.Done():
+			slices.Sort(used)
+			return used
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// from are the numbers of the processes that come from another one.
+func from(ancestor int) (pids []string, err error) {
+	of, err := proc.Parents()
+	for pid := range of {
+		up := of[pid]
+		for up > 1 && up != ancestor {
+			up = of[up]
+		}
+		if up == ancestor {
+			pids = append(pids, strconv.Itoa(pid))
+		}
+	}
+	return pids, err
+}
+
+// TestJailLivesWithAGlutton: children that are over the limit one after the other are
+// ended, and their server goes on.
+func TestJailLivesWithAGlutton(t *testing.T) {
+	jailtest.NeedsJail(t)
+	probetest.Needs(t, "fresh_proc")
+	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
+	s.Finish()
+	if got := s.Out.String(); !strings.Contains(got, attacker.Succeeded+" 8") {
+		t.Errorf("%s, denials %+v, %.300q", got, s.Denials(), s.Errs.Text)
+	}
+	if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" {
+		t.Errorf("denials %+v", s.Denials())
+	}
+}

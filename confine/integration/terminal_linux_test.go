@@ -1,0 +1,132 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
+// its name, and each of its two processes leads a session of its own: see terminalProbe.
+func TestJailTerminal(t *testing.T) {
+	jailtest.NeedsJail(t)
+	const controlled = "MCP_JAIL_TEST_CONTROLLED"
+	if os.Getenv(controlled) == "" {
+		cmd := exec.Command(jailtest.TestBinary, "-test.run", "^TestJailTerminal$", "-test.v")
+		cmd.Env = append(os.Environ(), controlled+"=1")
+		cmd.Stdin = newTerminal(t)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestJailTerminal") {
+			t.Errorf("with a terminal: %v\n%s", err, out)
+		}
+		return
+	}
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := jail.TerminalProbe(&stub.Task{}); err != nil || mediate.TerminalNumber(own) == 0 {
+		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
+	}
+	p := jailtest.JailProfile(t)
+	stat := []byte(strings.TrimPrefix(jailtest.Jailed(t, p, "read", "/proc/self/stat"), "ok "))
+	if n := mediate.TerminalNumber(stat); n != 0 {
+		t.Errorf("the server is controlled by terminal %d", n)
+	}
+	if got := jailtest.Jailed(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
+		t.Errorf("the server opens the terminal: %s", got)
+	}
+	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+	var out strings.Builder
+	proc, _, err := jailtest.StartJail(t, confine.Launcher{}, p, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	init := startedBy(proc.PID())[0]
+	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := unix.Getsid(pid)
+		if err != nil || session != leader || mediate.TerminalNumber(stat) != 0 {
+			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, mediate.TerminalNumber(stat))
+		}
+	}
+}
+
+// TestJailTerminalOfItsOwn: a terminal that the server makes controls whoever opens it
+// first and has none. The supervisor, which opens it for the server, stays without.
+func TestJailTerminalOfItsOwn(t *testing.T) {
+	jailtest.NeedsJail(t)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("own-terminal", "self")})...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if out, err := cmd.Output(); err != nil || string(out) == `["ok 0 0"]` || !strings.HasPrefix(string(out), `["ok `) {
+		t.Errorf("the control: %s, %v", out, err)
+	}
+	jailtest.Expect(t, "the jail's init", jailtest.Jailed(t, jailtest.JailProfile(t), "own-terminal", "1"), "ok 0 0")
+}
+
+// TestJailTerminalIsWritten: a terminal that the server has made its own is opened for
+// writing, which is the supervisor's to do.
+func TestJailTerminalIsWritten(t *testing.T) {
+	jailtest.NeedsJail(t)
+	cmd := exec.Command(jailtest.TestBinary)
+	cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("write-terminal")})...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
+		t.Errorf("the control: %s, %v", out, err)
+	}
+	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t), "write-terminal"), "ok")
+}
+
+// newTerminal returns the end of a new terminal that a program uses.
+func newTerminal(t *testing.T) *os.File {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	return slave
+}
+
+// TestTerminalNumber: a program's name may look like the rest of the line.
+func TestTerminalNumber(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (cat) S 1 2 3 34816 5 6":               34816,
+		"7 (a) S 9 9 9 99 9 9) S 1 2 3 34816 5 6": 34816,
+		"7 (cat) S 1 2 3 0 -1":                    0,
+		"7 (cat) S 1 2":                           0,
+		"":                                        0,
+	} {
+		if got := mediate.TerminalNumber([]byte(stat)); got != want {
+			t.Errorf("%q: %d, want %d", stat, got, want)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailWaitsAlone: calls that wait for a lease or a fifo of the host delay no other call
+// of the jail, however many of them wait.
+func TestJailWaitsAlone(t *testing.T) {
+	jailtest.NeedsJail(t)
+	testLeased(t)
+	testFifos(t)
+	testSwapped(t)
+}
+
+// TestBareWaitsAlone is the same without namespaces.
+func TestBareWaitsAlone(t *testing.T) {
+	jailtest.NeedsBare(t)
+	testLeased(t)
+	testFifos(t)
+	testSwapped(t)
+}
+
+// blocked are as many calls as there are workers, and one more.
+const blocked = mediate.MaxWorkers + 1
+
+func heldNames() []string {
+	var names []string
+	for i := range blocked {
+		names = append(names, fmt.Sprint("held/", i))
+	}
+	return names
+}
+
+// testLeased: the host holds leases on files that the server opens for writing.
+func testLeased(t *testing.T) {
+	t.Run("leases", func(t *testing.T) {
+		signal.Ignore(unix.SIGIO) // what the kernel asks for them back by
+		run := func(begin func(dir string) (finish func() attacker.Outcome)) attacker.Outcome {
+			dir := testkit.Plant(t, append(heldNames(), "old")...)
+			var leased []*os.File
+			for _, name := range heldNames() {
+				f, err := os.Open(dir + "/" + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+					t.Fatal(err)
+				}
+				leased = append(leased, f)
+			}
+			finish := begin(dir)
+			testkit.Eventually(t, "every lease is asked back", func() bool {
+				for _, f := range leased {
+					if kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0); err != nil || kind != unix.F_UNLCK {
+						return false
+					}
+				}
+				return true
+			})
+			letPass(t, dir, func() {
+				for _, f := range leased {
+					if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
+						t.Errorf("the lease was taken meanwhile: %v", err)
+					}
+				}
+			})
+			return finish()
+		}
+		want := fmt.Sprint("ok ", blocked)
+		jailtest.Expect(t, "unconfined", run(func(dir string) func() attacker.Outcome { return inBackground(t, attacker.Try("blocked-opens", dir)) }), want)
+		jailtest.Expect(t, "in the jail", run(func(dir string) func() attacker.Outcome { return jailBegun(t, dir, attacker.Try("blocked-opens", dir)) }), want)
+	})
+}
+
+// testFifos: the server opens fifos for writing, and no process opens them for reading.
+func testFifos(t *testing.T) {
+	t.Run("fifos", func(t *testing.T) {
+		run := func(begin func(dir string) (finish func() attacker.Outcome)) attacker.Outcome {
+			dir := testkit.Plant(t, "held/", "old")
+			for _, name := range heldNames() {
+				if err := unix.Mkfifo(dir+"/"+name, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			finish := begin(dir)
+			letPass(t, dir, func() {
+				for _, name := range heldNames() {
+					f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { f.Close() })
+				}
+			})
+			return finish()
+		}
+		want := fmt.Sprint("ok ", blocked)
+		jailtest.Expect(t, "unconfined", run(func(dir string) func() attacker.Outcome { return inBackground(t, attacker.Try("blocked-opens", dir)) }), want)
+		jailtest.Expect(t, "in the jail", run(func(dir string) func() attacker.Outcome { return jailBegun(t, dir, attacker.Try("blocked-opens", dir)) }), want)
+	})
+}
+
+// letPass lets the server make its other calls, and what it waits for come when it has.
+func letPass(t *testing.T, dir string, release func()) {
+	t.Helper()
+	if err := os.WriteFile(dir+"/wait", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the other calls have passed", func() bool { _, err := os.Lstat(dir + "/passed"); return err == nil })
+	release()
+}
+
+// testSwapped: the host puts a fifo in the place of a file, now and then.
+func testSwapped(t *testing.T) {
+	t.Run("swapped", func(t *testing.T) {
+		dir := testkit.Plant(t, "swapped", "old", "aside/")
+		fifo := dir + "/aside/fifo"
+		if err := unix.Mkfifo(fifo, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var over atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for !over.Load() {
+				unix.Renameat2(unix.AT_FDCWD, dir+"/swapped", unix.AT_FDCWD, fifo, unix.RENAME_EXCHANGE)
+			}
+		}()
+		defer func() { over.Store(true); <-done }()
+		jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("swapped-opens", dir))[0], "ok passed")
+		jailtest.Expect(t, "in the jail", jailBegun(t, dir, attacker.Try("swapped-opens", dir))(), "ok passed")
+	})
+}
+
+// jailBegun starts a jail on a directory, and returns what gives the outcome.
+func jailBegun(t *testing.T, dir string, a attacker.Attempt) (finish func() attacker.Outcome) {
+	t.Helper()
+	s := jailtest.BeginWith(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), a)
+	return func() attacker.Outcome {
+		t.Helper()
+		select {
+		case <-s.Done():
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: it stands still", a)
+		}
+		s.Finish()
+		return jailtest.Outcomes(t, []attacker.Attempt{a}, s.Out.Bytes(), s.Errs.Text)[0]
+	}
+}
+
+func inBackground(t *testing.T, a attacker.Attempt) (finish func() attacker.Outcome) {
+	t.Helper()
+	got := make(chan attacker.Outcome, 1)
+	go func() { got <- jailtest.Unconfined(t, "/", a)[0] }()
+	return func() attacker.Outcome { return <-got }
+}
+
+// TestJailRaceForObjects: the supervisor opens the object that it judged, also if the name
+// leads to another object by then. Exchanging a file and a directory gives no write to the file's old content.
+func TestJailRaceForObjects(t *testing.T) {
+	jailtest.NeedsJail(t)
+	testExchange(t)
+}
+
+// TestBareRaceForObjects is the same without namespaces.
+func TestBareRaceForObjects(t *testing.T) {
+	jailtest.NeedsBare(t)
+	testExchange(t)
+}
+
+func testExchange(t *testing.T) {
+	for _, way := range []string{"open", "creat", "trunc", "truncate"} {
+		t.Run(way, func(t *testing.T) {
+			free := testkit.Plant(t, "drop/name", "drop/other/")
+			jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("race-exchange", free, way))[0], "ok made")
+			dir := testkit.Plant(t, "drop/name", "drop/other/")
+			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/drop", Rights: policy.Read | policy.Create | policy.Delete})
+			out, err := jailtest.RunJail(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, p, []attacker.Attempt{attacker.Try("race-exchange", dir, way)})
+			if err != nil || out[0] != "ok held" {
+				t.Errorf("%v, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestJailFifoAnew: a descriptor that reads from a fifo is none to write to it by.
+func TestBareFifoAnew(t *testing.T) {
+	jailtest.NeedsBare(t)
+	dir := testkit.Plant(t, "ro/", "f")
+	if err := unix.Mkfifo(dir+"/ro/fifo", 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("fifo-anew", dir+"/ro/fifo"))[0], attacker.Succeeded)
+	got := jailtest.InBare(t, p, attacker.Try("fifo-anew", dir+"/ro/fifo"))
+	if !slices.Equal(got, []attacker.Outcome{"EACCES"}) {
+		t.Errorf("%v", strings.Join(got, " "))
+	}
+}

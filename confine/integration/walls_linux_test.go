@@ -1,0 +1,407 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailWalls are the attempts on everything that is not a file of the
+// profile. The control shows that the attempt itself is sound.
+func TestJailWalls(t *testing.T) {
+	jailtest.NeedsJail(t)
+	root := os.Getuid() == 0
+	self := fmt.Sprint(os.Getpid())
+
+	dir := testkit.Plant(t, "place/", "file")
+	sockets := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", sockets+"/host")
+	abstract := "@mcp-jail-test-" + self
+	testkit.Accept(t, "unix", abstract)
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
+
+	key := 0x6d630000 + os.Getpid()
+	jailtest.MakeShared(t, key)
+	queue := "mcp-jail-" + self
+	jailtest.MakeQueue(t, queue)
+
+	const any = "" // no control: this host has no means for one
+	asRoot := func(s string) string {
+		if root {
+			return s
+		}
+		return any
+	}
+	scoped := "EPERM"
+	if probe.HostFacts().LandlockABI < 6 {
+		scoped = "ok" // its own init: with it the server ends itself
+	}
+	none := "EACCES" // its init has no descriptors, as only root can see
+	if root {
+		none = "ENOENT"
+	}
+	for _, c := range []struct {
+		attempt, control, want string
+	}{
+		// Processes of the host, and the jail's own init.
+		{"kill " + self, "ok", "ESRCH"},
+		{"stat /proc/" + self, "ok", "ENOENT"},
+		{"open /proc/1/environ", "ok", "EACCES"},
+		{"open /proc/1/fd/2", asRoot("ok"), none},
+		{"open /proc/1/root/", "ok", "EACCES"},
+		{"open /proc/1/cwd/", "ok", "EACCES"},
+		{"open /proc/1/exe", "ok", "EACCES"},
+		{"open /proc/1/mem", "ok", "EACCES"},
+		{"open /proc/1/maps", "ok", "EACCES"},
+		{"open /proc/1/ns/mnt", "ok", "EACCES"},
+		{"open /proc/1/fd/4", any, none},
+		{"kill 1", asRoot("ok"), scoped},
+		{"ptrace", "ok", "EPERM"},
+		{"readmem", "ok", "EPERM"},
+		// Sockets, queues and memory of the host.
+		{"dial unix " + sockets + "/host", "ok", "ENOENT"},
+		{"dial unix " + abstract, "ok", "ECONNREFUSED"},
+		{"dial tcp " + tcp, "ok", "ECONNREFUSED"},
+		{"dial tcp " + strings.Replace(tcp, "127.0.0.1", "0.0.0.0", 1), "ok", "ECONNREFUSED"},
+		{fmt.Sprint("shmget ", key), "ok", "ENOENT"},
+		{"mqopen " + queue, "ok", "EPERM"},
+		{"loopback", "ok", "ok"},
+		{"dial udp 169.254.169.254:80", any, "ENETUNREACH"},
+		{"dial tcp 169.254.169.254:80", any, "ENETUNREACH"},
+		{"dial tcp [2001:db8::1]:80", any, "ENETUNREACH"},
+		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), asRoot("ok"), "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), asRoot("ok"), "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE), any, "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_STREAM, 262), any, "EPROTONOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_VSOCK, unix.SOCK_STREAM, 0), any, "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT), "ok", "EAFNOSUPPORT"},
+		{fmt.Sprint("socket ", unix.AF_UNIX, unix.SOCK_STREAM, 0), "ok", "ok"},
+		// Ways out through the kernel.
+		{"userns", "ok", "EPERM"},
+		{"read /proc/sys/user/max_user_namespaces", any, "ok 0\n"},
+		{fmt.Sprint("unshare ", unix.CLONE_NEWUSER), any, "EPERM"}, // EINVAL with threads, as here
+		{fmt.Sprint("unshare ", unix.CLONE_NEWNS), asRoot("ok"), "EPERM"},
+		{"setns /proc/self/ns/uts", asRoot("ok"), "EPERM"},
+		{"chroot " + dir, asRoot("ok"), "EPERM"},
+		{"fsopen tmpfs", asRoot("ok"), "EPERM"},
+		{"mount " + dir + "/place", any, "EPERM"},
+		{"umount /proc", any, "EPERM"},
+		{"umount /tmp", any, "EPERM"},
+		{"pivot /tmp", any, "EPERM"},
+		{"keyring", "ok", "EPERM"},
+		{"personality", "ok", "EPERM"},
+		{"handle " + dir, "ok", "EPERM"},
+		{"sticky-input", asRoot("ok"), "EPERM"},
+		// What the kernel has once for a host or a user.
+		{"lease " + dir + "/file", "ok", "EPERM"},
+		{"lease-of " + dir + "/file", any, fmt.Sprint("ok ", unix.F_UNLCK)},
+		{"io-contexts 8", "ok", "ENOSYS"},
+		{"mqmake mcp-jail-made-" + self, "ok", "EPERM"},
+		// What a fresh proc would let the host's root do.
+		{"write /proc/sys/kernel/core_pattern", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
+		{"write /proc/sys/kernel/pid_max", asRoot("ok"), map[bool]string{true: "EROFS", false: "EACCES"}[root]},
+		{"write /proc/self/coredump_filter", "ok", "EROFS"},
+		{"write /proc/kpagecount", any, "EACCES"},
+		{"read /proc/keys", any, "EACCES"},
+		{"stat /sys/kernel", "ok", "ENOENT"},
+		// Devices: those that are harmless, and no other.
+		{"read /dev/null", "ok", "ok"},
+		{"write /dev/full", "ok", "ok"},
+		{"stat /dev/urandom", "ok", "ok"},
+		{"stat /dev/kmsg", any, "ENOENT"},
+		{"stat /dev/mem", any, "ENOENT"},
+		{"stat /dev/kvm", any, "ENOENT"},
+		{"stat /dev/fuse", any, "ENOENT"},
+		{"stat /dev/net", any, "ENOENT"},
+		{"stat /dev/vda", any, "ENOENT"},
+		{"stat /dev/console", any, "ENOENT"},
+		{"stat /dev/.masked-directory", any, "ENOENT"},
+		{"empty " + dir + "/file", "ok", "EPERM"},
+		{"create /dev/new", any, "EROFS"},
+		{"list /dev", "ok", "EACCES"},
+		// Its own places.
+		{"create /tmp/new", any, "ok"},
+		{"create /dev/shm/new", any, "ok"},
+		{"list /tmp", any, "ok"},
+		{"list /", "ok", "EACCES"},
+		{"create /new", any, "EROFS"},
+		{"create /etc/new", any, "EROFS"},
+		{"write /etc/hosts", any, "EROFS"},
+		{"read /etc/hostname", any, "ok mcp-jail\n"},
+	} {
+		t.Run(c.attempt, func(t *testing.T) {
+			t.Parallel()
+			a := attacker.Attempt(strings.Fields(c.attempt))
+			if c.control != any {
+				// The control of an attempt on the jail's init is one on this process.
+				outside := strings.Fields(strings.ReplaceAll(c.attempt, "/proc/1/", "/proc/"+self+"/"))
+				got, _, _ := strings.Cut(jailtest.Unconfined(t, dir, outside)[0], " ")
+				jailtest.Expect(t, "unconfined", got, c.control)
+			}
+			jailtest.Expect(t, "in the jail", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), a)[0], c.want)
+		})
+	}
+}
+
+// TestJailState looks at the process itself.
+func TestJailState(t *testing.T) {
+	jailtest.NeedsJail(t)
+	p := jailtest.JailProfile(t)
+	const none = "0000000000000000"
+	p.Env = []policy.Variable{{Name: "ONE", Value: "1"}, {Name: "TWO", Value: "a b"}}
+	t.Setenv("MCPJAIL_TEST_SECRET", "must not be seen")
+	t.Run("mine", func(t *testing.T) {
+		got := jailtest.InJail(t, p,
+			attacker.Try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
+			attacker.Try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
+			attacker.Try("env"), attacker.Try("cwd"), attacker.Try("ids"), attacker.Try("fds"),
+			attacker.Try("limit", fmt.Sprint(unix.RLIMIT_CORE)), attacker.Try("secure-bits"),
+			attacker.Try("read", "/proc/self/coredump_filter"),
+		)
+		uid := os.Getuid()
+		want := []attacker.Outcome{
+			"ok " + strings.Join([]string{none, none, none, none, none}, " "), "ok 1 2 0",
+			"ok ONE=1 TWO=a b", "ok /", fmt.Sprintf("ok %d %d %d", uid, uid, os.Getgid()), "ok 0 1 2", "ok 1 1",
+			"ok 0xef", // every bit and its lock, but for KEEP_CAPS, which is off
+			"ok 00000000\n",
+		}
+		for i := range want {
+			jailtest.Expect(t, fmt.Sprint("answer ", i), got[i], want[i])
+		}
+	})
+	t.Run("descriptors that the launcher leaves open", func(t *testing.T) {
+		for range 5 {
+			fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not close-on-exec
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+		}
+		// Those closes withRoom already, but not one beyond that.
+		if err := unix.Dup2(0, sys.TableRoom+7); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(sys.TableRoom + 7)
+		if got := jailtest.Unconfined(t, "/", attacker.Try("fds"))[0]; got == "ok 0 1 2" {
+			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
+		}
+		jailtest.Expect(t, "in the jail", jailtest.Jailed(t, p, "fds"), "ok 0 1 2")
+	})
+	t.Run("the host's root is not below this one", func(t *testing.T) {
+		mounts := jailtest.Jailed(t, p, "read", "/proc/self/mountinfo")
+		roots := 0
+		for line := range strings.Lines(mounts) {
+			if f := strings.Fields(strings.TrimPrefix(line, "ok ")); f[4] == "/" {
+				roots++
+			}
+		}
+		if roots != 1 {
+			t.Errorf("%d mounts at /:\n%s", roots, mounts)
+		}
+	})
+	t.Run("umask and working directory", func(t *testing.T) {
+		dir := testkit.Plant(t, "deep/er/")
+		old := unix.Umask(0o077)
+		defer unix.Umask(old)
+		q := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+		q.Dir = filepath.Join(dir, "deep/er")
+		got := jailtest.InJail(t, q, attacker.Try("umask"), attacker.Try("cwd"), attacker.Try("create", "here"), attacker.Try("create", "/tmp/there"), attacker.Try("read", "/etc/hosts"))
+		want := []attacker.Outcome{"ok 077", "ok " + q.Dir, "ok", "ok"}
+		for i := range want {
+			jailtest.Expect(t, fmt.Sprint("answer ", i), got[i], want[i])
+		}
+		if !strings.HasPrefix(got[4], "ok") {
+			t.Errorf("/etc/hosts: %s", got[4])
+		}
+	})
+}
+
+// TestJailSetID: a set-id file in a granted directory gives nothing.
+func TestJailSetID(t *testing.T) {
+	jailtest.NeedsJail(t)
+	// Somebody who is neither root nor the ordinary user of these tests.
+	const somebody = 12345
+	program := filepath.Join(filepath.Dir(jailtest.TestBinary), "set-id")
+	if os.Getuid() == 0 {
+		b, err := os.ReadFile(jailtest.TestBinary)
+		if err == nil {
+			err = os.WriteFile(program, b, 0o755)
+		}
+		if err == nil {
+			err = os.Chown(program, somebody, somebody)
+		}
+		if err == nil {
+			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("root made no set-id file")
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	run := []attacker.Attempt{{"exec-probe", program, `[["ids"]]`}}
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, somebody, somebody))
+	jailtest.Expect(t, "in the jail", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
+	// Nor can one be made.
+	dir := testkit.Plant(t, "file")
+	got := jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("chmod-id", dir+"/file"))
+	jailtest.Expect(t, "chmod u+s", got[0], "EPERM")
+	jailtest.Expect(t, "chmod u+s unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod-id", dir+"/file"))[0], "ok")
+}
+
+// TestJailHostDevices: what is granted of the host's /dev is granted as the rule
+// says, the user's terminals too, and /dev/shm stays the jail's own.
+func TestJailHostDevices(t *testing.T) {
+	jailtest.NeedsJail(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer master.Close()
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := fmt.Sprintf("/dev/pts/%d", n)
+	tries := []attacker.Attempt{attacker.Try("write", terminal), attacker.Try("write", "/dev/null"), attacker.Try("create", "/dev/shm/mcp-jail-test")}
+	for _, c := range []struct {
+		grant jailtest.Grant
+		want  string
+	}{
+		{jailtest.Grant{Path: "/dev", Rights: r}, "[EACCES ok ok]"},
+		{jailtest.Grant{Path: "/dev/pts", Rights: r}, "[EACCES ok ok]"},
+		{jailtest.Grant{Path: "/dev", Rights: r | u}, "[ok ok ok]"},
+	} {
+		if got := jailtest.InJail(t, jailtest.JailProfile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s of %s: %v, want %s", c.grant.Rights, c.grant.Path, got, c.want)
+		}
+	}
+	if _, err := os.Stat("/dev/shm/mcp-jail-test"); err == nil {
+		os.Remove("/dev/shm/mcp-jail-test")
+		t.Error("a file was made in the host's /dev/shm")
+	}
+}
+
+// deviceAttempts: everybody may write to /dev/full, and so set its times, which
+// stand for what root could do to its mode: those of the host's node.
+var deviceAttempts = []attacker.Attempt{attacker.Try("write", "/dev/full"), attacker.Try("touch", "/dev/full")}
+
+func TestJailDevices(t *testing.T) {
+	jailtest.NeedsJail(t)
+	if got := jailtest.Unconfined(t, "/", deviceAttempts...); fmt.Sprint(got) != "[ok ok]" {
+		t.Errorf("unconfined: %v", got)
+	}
+	if got := jailtest.InJail(t, jailtest.JailProfile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
+		t.Errorf("in the jail: %v", got)
+	}
+}
+
+// TestJailPrograms: with a list of programs the kernel starts nothing else, also not a
+// copy without a path, which Landlock would let pass. What needs the loader brings it
+// along, and the loader runs what it is told to: the plan says so.
+func TestJailPrograms(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.Plant(t)
+	program, err := os.ReadFile("/usr/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/true", program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var loaders []string
+	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
+		if real, err := filepath.EvalSymlinks(loader); err == nil {
+			loaders = append(loaders, real)
+		}
+	}
+	tries := []attacker.Attempt{
+		attacker.Try("exec", "/usr/bin/true"), attacker.Try("exec", dir+"/true"), attacker.Try("memexec", "/usr/bin/true"),
+		attacker.Try("ld.so", "/usr/bin/true"), attacker.Try("ld.so", dir+"/true"),
+	}
+	for _, c := range []struct {
+		what     string
+		programs []string // besides the test's own
+		want     string
+	}{
+		{"without a list", nil, "[ok ok ok ok ok]"},
+		{"with a list", []string{"/usr/bin/cat"}, "[EACCES EACCES ENOSYS EACCES EACCES]"},
+		{"with the loader on it", loaders, "[EACCES EACCES ENOSYS ok ok]"},
+	} {
+		if supervisor.UnderRace && c.programs != nil {
+			continue // the test is linked to the loader then
+		}
+		p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.AllRights})
+		if c.programs != nil {
+			p.Programs = append([]string{p.Program}, c.programs...)
+		}
+		if got := jailtest.InJail(t, p, tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", c.what, got, c.want)
+		}
+	}
+}
+
+// TestJailSocketInAGrant states what does not hold before Landlock's ABI 9: a
+// socket of the host inside a granted directory can be connected to, read-only
+// or not. The plan says so.
+func TestJailSocketInAGrant(t *testing.T) {
+	jailtest.NeedsJail(t)
+	dir := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", dir+"/host")
+	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r})
+	want := "ok"
+	if probe.HostFacts().LandlockABI >= 9 {
+		want = "EACCES"
+	}
+	jailtest.Expect(t, "connect", jailtest.Jailed(t, p, "dial", "unix", dir+"/host"), want)
+	plan, err := confine.Launcher{}.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := false
+	for _, e := range plan.Enforced {
+		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that somebody makes")
+	}
+	if said != (want == "ok") {
+		t.Errorf("connecting: %s, and the plan says so: %v", want, said)
+	}
+	// Masked, it is gone.
+	jailtest.Expect(t, "connect to a masked one", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
+}
+
+// TestJailWaivedNetwork: a waiver accepts what is missing, and nothing is.
+func TestJailWaivedNetwork(t *testing.T) {
+	jailtest.NeedsJail(t)
+	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
+	p.Waive = []policy.Axis{policy.AxisNet}
+	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
+	abstract := fmt.Sprintf("@mcp-jail-waived-%d-%d", os.Getpid(), time.Now().UnixNano())
+	testkit.Accept(t, "unix", abstract)
+	tries := []attacker.Attempt{attacker.Try("dial", "tcp", tcp), attacker.Try("dial", "unix", abstract), attacker.Try("kill", fmt.Sprint(os.Getpid())), attacker.Try("list", "/")}
+	for i, o := range jailtest.Unconfined(t, "/", tries...) {
+		if attacker.Holds(o) {
+			t.Errorf("unconfined: %v: %s", tries[i], o)
+		}
+	}
+	if got, want := jailtest.InJail(t, p, tries...), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}

@@ -1,0 +1,276 @@
+package attacker
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileVerbs are attempts on files: to look, to read past what is granted, to change,
+// to start.
+func fileVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		// Looking.
+		"access": silent(func(a []string) error { return unix.Access(a[0], unix.F_OK) }),
+		"statx": silent(func(a []string) error {
+			return unix.Statx(unix.AT_FDCWD, a[0], unix.AT_SYMLINK_NOFOLLOW, unix.STATX_ALL, &unix.Statx_t{})
+		}),
+		"statfs":   silent(func(a []string) error { return unix.Statfs(a[0], &unix.Statfs_t{}) }),
+		"chdir":    silent(func(a []string) error { return unix.Chdir(a[0]) }),
+		"readlink": func(a []string) (string, error) { return os.Readlink(a[0]) },
+		"opath":    silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)) }),
+		"watch":    silent(probeWatch),
+		"dnotify":  silent(probeDnotify),
+		"xattrs":   silent(func(a []string) error { _, err := unix.Llistxattr(a[0], nil); return err }),
+		// Reading in other ways.
+		"read-dotdot":  probeReadDotdot,
+		"read-opath":   probeReadOpath,
+		"read-mapped":  probeReadMapped,
+		"read-from":    probeReadFrom,
+		"read-linked":  probeLinked(unix.Link),
+		"read-symlink": probeLinked(unix.Symlink),
+		"read-swapped": probeReadSwapped,
+		"read-moved":   probeReadMoved,
+		"read-handle":  probeReadHandle,
+		"read-uring":   probeReadUring,
+		// Changing.
+		"give-away": silent(func(a []string) error { return unix.Lchown(a[0], Number(a[1]), Number(a[1])) }),
+		"chown-own": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
+		"setxattr":  silent(func(a []string) error { return unix.Lsetxattr(a[0], a[1], []byte("x"), 0) }),
+		"setcap":    silent(ProbeSetCapability),
+		"flags":     silent(probeFlags),
+		"trunc":     silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)) }),
+		"reopen": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
+		}),
+		"rewrite-opened": silent(func(a []string) error { // by the link of a descriptor that only reads
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
+		}),
+		"locked": silent(func(a []string) (err error) { // by somebody else, while it is held
+			var fds [2]int
+			for i := range fds {
+				if fds[i], err = unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+					return err
+				}
+				defer unix.Close(fds[i])
+				if err = unix.Flock(fds[i], unix.LOCK_EX|unix.LOCK_NB); err != nil {
+					break
+				}
+			}
+			return err
+		}),
+		"write-mapped": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			if err != nil {
+				return err
+			}
+			b[0]++
+			return unix.Munmap(b)
+		}),
+		"fchmod": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Fchmod(fd, uint32(Number(a[1])))
+		}),
+		"futimes": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Futimes(fd, []unix.Timeval{{}, {}})
+		}),
+		"whiteout": silent(func(a []string) error {
+			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_WHITEOUT)
+		}),
+		"swap-dir": silent(func(a []string) error { // mv DIR DIR-moved; mkdir DIR
+			if err := unix.Rename(a[0], a[0]+"-moved"); err != nil {
+				return err
+			}
+			return unix.Mkdir(a[0], 0o755)
+		}),
+		"repository": silent(func(a []string) error { // a repository of one's own, with hooks
+			if err := os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(a[0], ".git/hooks/post-checkout"), []byte("#!/bin/sh\n"), 0o755)
+		}),
+		"litter": silent(func(a []string) error { // in a place of the system: taken away again
+			err := Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644))
+			if err == nil {
+				unix.Unlink(a[0])
+			}
+			return err
+		}),
+		"litter-dir": silent(func(a []string) error {
+			err := unix.Mkdir(a[0], 0o755)
+			if err == nil {
+				unix.Rmdir(a[0])
+			}
+			return err
+		}),
+		"mkdirs": silent(func(a []string) error { return os.MkdirAll(a[0], 0o755) }),
+		"create-renamed": silent(func(a []string) error { // made under another name first
+			if err := os.WriteFile(a[0], nil, 0o644); err != nil {
+				return err
+			}
+			return unix.Rename(a[0], a[1])
+		}),
+		"create-linked": silent(func(a []string) error {
+			if err := os.WriteFile(a[0], nil, 0o644); err != nil {
+				return err
+			}
+			return unix.Link(a[0], a[1])
+		}),
+		"create-within": silent(func(a []string) error { // relative to a directory's descriptor
+			fd, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
+		}),
+		// Starting.
+		"execat":  silent(probeExecAt),
+		"ld.so":   silent(probeLoader),
+		"id-file": silent(probeSetIDFile),
+		"mkdev":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) }),
+		"mkblk":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFBLK|0o666, int(unix.Mkdev(7, 0))) }),
+	}
+}
+
+// probeSetCapability writes a file capability: whoever runs the file on the host
+// has it.
+func ProbeSetCapability(a []string) error {
+	// struct vfs_cap_data, revision 2, effective: CAP_SYS_ADMIN.
+	data := []byte{1, 0, 0, 2, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	return unix.Setxattr(a[0], "security.capability", data, 0)
+}
+
+// probeFlags makes a file immutable or such.
+func probeFlags(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	const nodump = 0x40
+	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return err
+	}
+	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|nodump)
+}
+
+func probeExecAt(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	argv, _ := syscall.SlicePtrFromStrings([]string{a[0]})
+	empty, _ := unix.BytePtrFromString("")
+	return inFork(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&argv[0])), 0, unix.AT_EMPTY_PATH)
+}
+
+// inFork makes a call in a child of one thread. The child is a copy of a Go program
+// in the middle of something, so it does nothing else, and ends with its parent.
+func inFork(nr uintptr, args ...uintptr) error {
+	var a [5]uintptr
+	copy(a[:], args)
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if pid == 0 {
+		syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+		_, _, errno = syscall.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], 0)
+		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0, 0, 0, 0)
+	}
+	var ws unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(int(pid), &ws, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	switch {
+	case ws.Signaled():
+		return emptyHanded(ws.Signal().String())
+	case ws.ExitStatus() != 0:
+		return syscall.Errno(ws.ExitStatus())
+	}
+	return nil
+}
+
+// probeLoader starts a program by way of the dynamic loader, which only reads it.
+func probeLoader(a []string) error {
+	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
+		if _, err := os.Stat(loader); err != nil {
+			continue
+		}
+		out, err := exec.Command(loader, a[0]).CombinedOutput()
+		if strings.Contains(string(out), "Permission denied") {
+			return unix.EACCES
+		}
+		if strings.Contains(string(out), "No such file") {
+			return unix.ENOENT
+		}
+		if strings.Contains(string(out), "not permitted") || strings.Contains(string(out), "failed to map") {
+			return unix.EPERM
+		}
+		return err
+	}
+	return emptyHanded("no loader")
+}
+
+// probeSetIDFile makes a set-id program in each of the ways there are; a[1] is
+// the way.
+func probeSetIDFile(a []string) error {
+	p := a[0]
+	switch a[1] {
+	case "chmod":
+		return unix.Chmod(p, 0o6755)
+	case "fchmod":
+		_, err := fileVerbs()["fchmod"]([]string{p, fmt.Sprint(0o6755)})
+		return err
+	case "fchmodat2":
+		return unix.Fchmodat(unix.AT_FDCWD, p, 0o6755, unix.AT_SYMLINK_NOFOLLOW)
+	case "open":
+		unix.Umask(0)
+		return Closing(unix.Open(p+"-new", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o6755))
+	case "mknod":
+		return unix.Mknod(p+"-new", unix.S_IFREG|0o6755, 0)
+	}
+	fd, err := unix.Open(filepath.Dir(p), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o6755)
+	return Closing(fd, err)
+}
+
+// fcntl(2), F_NOTIFY.
+const (
+	dnModify    = 0x2
+	dnMultishot = 0x80000000
+)

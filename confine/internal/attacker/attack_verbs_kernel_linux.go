@@ -1,0 +1,215 @@
+package attacker
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// kernelVerbs are attempts on the kernel: namespaces, mounts, and interfaces that
+// reach past a process.
+func kernelVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"clone-into": silent(func(a []string) error { // a new namespace of this kind
+			cmd := exec.Command("/usr/bin/true")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: uintptr(Number(a[0]))}
+			return cmd.Run()
+		}),
+		"clone3-into": silent(func(a []string) error {
+			args := struct{ flags, pidfd, child, parent, signal, stack, size, tls, tid, tids, cgroup uint64 }{
+				flags: uint64(Number(a[0])), signal: uint64(unix.SIGCHLD),
+			}
+			pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0, 0, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+			if pid == 0 {
+				syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
+			}
+			unix.Wait4(int(pid), nil, 0, nil)
+			return nil
+		}),
+		"unshare-alone": silent(func(a []string) error { // in a process of one thread
+			return inFork(unix.SYS_UNSHARE, uintptr(Number(a[0])))
+		}),
+		"bind": silent(func(a []string) error {
+			return unix.Mount(a[0], a[1], "", unix.MS_BIND, "")
+		}),
+		"remount": silent(func(a []string) error {
+			return unix.Mount("none", a[0], "", unix.MS_REMOUNT|unix.MS_BIND, "")
+		}),
+		"mount-of":    silent(func(a []string) error { return unix.Mount("none", a[1], a[0], 0, "") }),
+		"unmount-all": silent(func(a []string) error { return unix.Unmount(a[0], unix.MNT_DETACH) }),
+		"clone-tree": silent(func(a []string) error {
+			return Closing(unix.OpenTree(unix.AT_FDCWD, a[0], unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC))
+		}),
+		"attributes": silent(func(a []string) error {
+			return unix.MountSetattr(unix.AT_FDCWD, a[0], 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NODEV})
+		}),
+		"new-fs": silent(func(a []string) error { return Closing(rootfs.NewFs(&stub.Task{}, a[0], 0)) }),
+		"pick":   silent(func(a []string) error { return Closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
+		"chroot-out": func(a []string) (string, error) { // the classic: chroot deeper, then climb
+			dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			if err := unix.Chroot(a[0]); err != nil {
+				return "", err
+			}
+			if err := unix.Fchdir(dir); err != nil {
+				return "", err
+			}
+			b, err := os.ReadFile(a[1][1:])
+			return string(b), err
+		},
+		"pivot-out": silent(func(a []string) error { // a root of one's own
+			if err := unix.Mount(a[0], a[0], "", unix.MS_BIND, ""); err != nil {
+				return err
+			}
+			if err := unix.Chdir(a[0]); err != nil {
+				return err
+			}
+			return unix.PivotRoot(".", ".")
+		}),
+		"userfault": silent(func([]string) error {
+			fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1, 0, 0) // UFFD_USER_MODE_ONLY
+			if errno != 0 {
+				return errno
+			}
+			return unix.Close(int(fd))
+		}),
+		"perf": silent(func(a []string) error {
+			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+			return Closing(unix.PerfEventOpen(&attr, Number(a[0]), -1, -1, unix.PERF_FLAG_FD_CLOEXEC))
+		}),
+		"bpf-map": silent(func([]string) error {
+			attr := [32]uint32{1, 4, 4, 1} // BPF_MAP_TYPE_HASH, key, value, entries
+			fd, _, errno := unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+			if errno != 0 {
+				return errno
+			}
+			return unix.Close(int(fd))
+		}),
+		"uring": silent(func([]string) error {
+			params := make([]byte, 120)
+			fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params[0])), 0)
+			if errno != 0 {
+				return errno
+			}
+			return unix.Close(int(fd))
+		}),
+		"fanotify": silent(func(a []string) error {
+			fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
+		}),
+		"listener": silent(probeListener),
+		"dmesg": silent(func([]string) error {
+			_, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 1<<16))
+			return err
+		}),
+		"set-mm": silent(func([]string) error {
+			return RawErr(unix.SYS_PRCTL, unix.PR_SET_MM, unix.PR_SET_MM_BRK, 1, 0, 0)
+		}),
+		"subreaper":      silent(func([]string) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }),
+		"personality-of": silent(func(a []string) error { return RawErr(unix.SYS_PERSONALITY, uintptr(Number(a[0]))) }),
+		"line-discipline": silent(withTerminal(func(master, slave int) error {
+			return unix.IoctlSetPointerInt(slave, unix.TIOCSETD, 0)
+		})),
+		"type": silent(withTerminal(func(master, slave int) error {
+			c := byte('x')
+			return RawErr(unix.SYS_IOCTL, uintptr(slave), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+		})),
+		"paste": silent(withTerminal(func(master, slave int) error {
+			// ENOTTY on a pseudo-terminal is what the console's driver is not asked for.
+			c := [2]byte{3}
+			err := RawErr(unix.SYS_IOCTL, uintptr(slave), 0x541c, uintptr(unsafe.Pointer(&c)))
+			if err == unix.ENOTTY || err == unix.EINVAL {
+				return nil // it got as far as the driver
+			}
+			return err
+		})),
+		"console": silent(withTerminal(func(master, slave int) error {
+			return RawErr(unix.SYS_IOCTL, uintptr(slave), 0x541d, 0) // TIOCCONS
+		})),
+		"kcore": func([]string) (string, error) {
+			fd, err := unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			return readAndClose(fd)
+		},
+		"kallsyms": func([]string) (string, error) { // addresses, not zeroes
+			fd, err := unix.Open("/proc/kallsyms", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			s, err := readAndClose(fd)
+			if err == nil && len(s) > 16 && s[:16] == "0000000000000000" {
+				return "", emptyHanded("zeroes")
+			}
+			return s, err
+		},
+		"crashes": silent(func(a []string) error { // does a core land anywhere?
+			var l unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
+				return err
+			}
+			if l.Max <= 1 {
+				return emptyHanded("RLIMIT_CORE")
+			}
+			return nil
+		}),
+	}
+}
+
+// withTerminal gives f both ends of a new terminal, which becomes the controlling
+// one.
+func withTerminal(f func(master, slave int) error) func([]string) error {
+	return func([]string) error {
+		master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(master)
+		if err := unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
+			return err
+		}
+		slave, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if errno != 0 {
+			return errno
+		}
+		defer unix.Close(int(slave))
+		RawCall(unix.SYS_SETSID)
+		signal.Ignore(syscall.SIGHUP) // of a terminal that goes away
+		if err := unix.IoctlSetInt(int(slave), unix.TIOCSCTTY, 0); err != nil {
+			// Not the leader of a session, or one with a terminal: then it is root's
+			// right to type that is tried.
+			_ = err
+		}
+		return f(master, int(slave))
+	}
+}
+
+// probeListener installs a filter of one's own that asks a supervisor of one's own.
+func probeListener([]string) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: seccomp.VerdictAllow}})
+	if err != nil {
+		return err
+	}
+	return Closing(seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+}

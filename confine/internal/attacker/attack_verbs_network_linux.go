@@ -1,0 +1,327 @@
+package attacker
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// networkVerbs are attempts to reach something by a socket.
+func NetworkVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"echo-udp": silent(func(a []string) error { // connected
+			c, err := net.Dial("udp", a[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte("x")); err != nil {
+				return err
+			}
+			return answered(c)
+		}),
+		"echo-sendto": silent(func(a []string) error { // not connected
+			to, err := net.ResolveUDPAddr("udp", a[0])
+			if err != nil {
+				return err
+			}
+			c, err := net.ListenPacket("udp", ":0")
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := c.WriteTo([]byte("x"), to); err != nil {
+				return err
+			}
+			return answered(c.(*net.UDPConn))
+		}),
+		"send-descriptor": silent(func(a []string) error { // by a UDP socket, for which it means nothing
+			to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a[0]))
+			c, err := net.ListenUDP("udp4", nil)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			_, _, err = c.WriteMsgUDP([]byte("x"), unix.UnixRights(0), to)
+			return err
+		}),
+		"short-names": silent(func([]string) error { return probeShortNames() }),
+		"resolve": silent(func(a []string) error { // a query that a stand-in for a resolver answers
+			c, err := net.Dial("udp", a[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			query := "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x00\x00\x01\x00\x01"
+			if _, err := c.Write([]byte(query)); err != nil {
+				return err
+			}
+			return answered(c)
+		}),
+		"quic": silent(func(a []string) error { // an Initial packet of 1200 bytes
+			c, err := net.Dial("udp", a[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := c.Write(append([]byte{0xc3, 0, 0, 0, 1, 8}, make([]byte, 1194)...)); err != nil {
+				return err
+			}
+			return answered(c)
+		}),
+		"fast-open":    silent(probeFastOpen),
+		"fast-connect": silent(probeFastConnect),
+		"mptcp": silent(func(a []string) error {
+			return connectVia(a[0], unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+		}),
+		"sctp":    silent(func(a []string) error { return connectVia(a[0], unix.SOCK_STREAM, unix.IPPROTO_SCTP) }),
+		"dccp":    silent(func(a []string) error { return connectVia(a[0], unix.SOCK_DCCP, unix.IPPROTO_DCCP) }),
+		"udplite": silent(func(a []string) error { return connectVia(a[0], unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE) }),
+		"ping":    silent(func(a []string) error { return connectVia(a[0], unix.SOCK_DGRAM, unix.IPPROTO_ICMP) }),
+		"raw-ip":  silent(func(a []string) error { return connectVia(a[0], unix.SOCK_RAW, unix.IPPROTO_ICMP) }),
+		"smc": silent(func(a []string) error {
+			return Closing(unix.Socket(unix.AF_SMC, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		}),
+		"family": silent(func(a []string) error { // any type that the family knows
+			last := error(unix.EAFNOSUPPORT)
+			for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET} {
+				err := Closing(unix.Socket(Number(a[0]), kind|unix.SOCK_CLOEXEC, Number(a[1])))
+				if err == nil {
+					return nil
+				}
+				if !errors.Is(err, unix.ESOCKTNOSUPPORT) && !errors.Is(err, unix.EPROTONOSUPPORT) {
+					last = err
+				}
+			}
+			return last
+		}),
+		"vsock": silent(func(a []string) error {
+			fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			return Closing(fd, err)
+		}),
+		"interfaces": func([]string) (string, error) { // does anything but lo show?
+			list, err := net.Interfaces()
+			if err != nil {
+				return "", err
+			}
+			var names []string
+			for _, i := range list {
+				if i.Name != "lo" {
+					names = append(names, i.Name)
+				}
+			}
+			return strings.Join(names, " "), nothingIf(names == nil)
+		},
+		"addresses": func(a []string) (string, error) { // does the host's address show?
+			list, err := net.InterfaceAddrs()
+			if err != nil {
+				return "", err
+			}
+			host, _, _ := net.SplitHostPort(a[0])
+			for _, addr := range list {
+				if strings.HasPrefix(addr.String(), host+"/") {
+					return addr.String(), nil
+				}
+			}
+			return "", emptyHanded("nothing")
+		},
+		"connections": func(a []string) (string, error) { // does a socket of the host show in /proc/net?
+			b, err := os.ReadFile("/proc/self/net/" + a[0])
+			if err != nil {
+				return "", err
+			}
+			return "", nothingIf(!strings.Contains(string(b), a[1]))
+		},
+		"raise-lo": silent(func(a []string) error { // administer the network
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			lo, err := unix.NewIfreq("lo")
+			if err != nil {
+				return err
+			}
+			lo.SetUint16(unix.IFF_UP)
+			return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+		}),
+		"unix": silent(func(a []string) error { return connectUnix(unix.SOCK_STREAM, a[0]) }),
+		"unix-dgram": silent(func(a []string) error {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: a[0]})
+		}),
+		"unix-linked": silent(func(a []string) error { // by a hard link in a place of one's own
+			if err := unix.Link(a[0], a[1]); err != nil {
+				return err
+			}
+			return connectUnix(unix.SOCK_STREAM, a[1])
+		}),
+		"unix-symlinked": silent(func(a []string) error {
+			if err := unix.Symlink(a[0], a[1]); err != nil {
+				return err
+			}
+			return connectUnix(unix.SOCK_STREAM, a[1])
+		}),
+		"unix-fd": silent(func(a []string) error { // by the descriptor of its directory
+			dir, base := a[0][:strings.LastIndexByte(a[0], '/')], a[0][strings.LastIndexByte(a[0], '/')+1:]
+			fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			if err := unix.Fchdir(fd); err != nil {
+				return err
+			}
+			return connectUnix(unix.SOCK_STREAM, base)
+		}),
+		"take-descriptor": probeTakeDescriptor,
+	}
+}
+
+func answered(c net.Conn) error {
+	c.SetReadDeadline(time.Now().Add(time.Second))
+	_, err := c.Read(make([]byte, 2048))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return emptyHanded("no answer")
+	}
+	return err
+}
+
+func connectUnix(kind int, name string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
+}
+
+// address is the one of a form, in the kernel's shape.
+func address(s string) (family int, sa unix.Sockaddr, err error) {
+	a, err := net.ResolveTCPAddr("tcp", s)
+	if err != nil {
+		return 0, nil, err
+	}
+	if ip := a.IP.To4(); ip != nil {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: a.Port, Addr: [4]byte(ip)}, nil
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: a.Port, Addr: [16]byte(a.IP.To16())}, nil
+}
+
+// withSocket does something with a new socket of the family of an address.
+func withSocket(to string, kind, proto int, f func(fd int, sa unix.Sockaddr) error) error {
+	family, sa, err := address(to)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd, sa)
+}
+
+func connectVia(to string, kind, proto int) error {
+	return withSocket(to, kind, proto, unix.Connect)
+}
+
+// probeFastOpen connects by sending (TCP Fast Open, RFC 7413).
+func probeFastOpen(a []string) error {
+	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) (err error) {
+		switch a[1] {
+		case "sendmsg":
+			_, err = unix.SendmsgN(fd, []byte("x"), nil, sa, unix.MSG_FASTOPEN)
+		default:
+			err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, sa)
+		}
+		return err
+	})
+}
+
+// probeFastConnect has the connect wait for the first byte.
+func probeFastConnect(a []string) error {
+	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) error {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
+			return err
+		}
+		if err := unix.Connect(fd, sa); err != nil {
+			return err
+		}
+		if _, err := unix.Write(fd, []byte("x")); err != nil {
+			return err
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		unix.Poll(fds, 2000)
+		n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && n != 0 {
+			return syscall.Errno(n)
+		}
+		return err
+	})
+}
+
+// probeTakeDescriptor takes what a process of the host hands out over a socket
+// (SCM_RIGHTS) and reads it.
+func probeTakeDescriptor(a []string) (string, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: a[0]}); err != nil {
+		return "", err
+	}
+	b, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(fd, b, rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return "", err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) == 0 {
+		return "", emptyHanded("nothing")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fds[0])
+}
+
+// probeShortNames gives calls addresses that are none. They must say so: whoever else
+// answers for the kernel may fail over one.
+func probeShortNames() error {
+	name := make([]byte, unix.SizeofSockaddrAny)
+	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			binary.NativeEndian.PutUint16(name, uint16(family))
+			for _, call := range []uintptr{unix.SYS_BIND, unix.SYS_CONNECT} {
+				for _, size := range []int{-1, 0, 1, 4, 1 << 20} {
+					_, _, errno := unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&name[0])), uintptr(size))
+					if errno != unix.EINVAL {
+						return fmt.Errorf("family %d, kind %d, call %d, %d bytes: %w", family, kind, call, size, errno)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

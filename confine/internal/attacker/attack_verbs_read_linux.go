@@ -1,0 +1,239 @@
+package attacker
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ways to look at a file or to read it.
+
+func probeWatch(a []string) error {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.InotifyAddWatch(fd, a[0], unix.IN_ALL_EVENTS)
+	return err
+}
+
+func probeDnotify(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_NOTIFY, dnModify|dnMultishot)
+	return err
+}
+
+// probeReadDotdot reads a[1] relative to the directory a[0].
+func probeReadDotdot(a []string) (string, error) {
+	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fd)
+}
+
+func readAndClose(fd int) (string, error) {
+	defer unix.Close(fd)
+	b := make([]byte, 4096)
+	n, err := unix.Read(fd, b)
+	if err != nil {
+		return "", err
+	}
+	return string(b[:n]), nothingIf(n == 0)
+}
+
+// probeReadOpath opens without a right and then opens that again.
+func probeReadOpath(a []string) (string, error) {
+	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(again)
+}
+
+func probeReadMapped(a []string) (string, error) {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", err
+	}
+	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil || st.Size == 0 {
+		return "", errors.Join(err, nothingIf(st.Size == 0))
+	}
+	return string(b[:1]), nil
+}
+
+// probeReadFrom reads a file relative to another working directory or root.
+func probeReadFrom(a []string) (string, error) {
+	if err := unix.Chdir(a[0]); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(a[1])
+	return string(b), err
+}
+
+// probeLinked makes a link a[1] to a[0] and reads through it.
+func probeLinked(link func(from, to string) error) func([]string) (string, error) {
+	return func(a []string) (string, error) {
+		if err := link(a[0], a[1]); err != nil {
+			return "", err
+		}
+		defer unix.Unlink(a[1])
+		b, err := os.ReadFile(a[1])
+		return string(b), err
+	}
+}
+
+// probeReadSwapped has a directory a[0] of its own become a symlink to a[1] and
+// back while it reads a[2] below it.
+func probeReadSwapped(a []string) (string, error) {
+	if err := os.MkdirAll(a[0], 0o755); err != nil {
+		return "", err
+	}
+	stop := time.Now().Add(300 * time.Millisecond)
+	go func() {
+		for time.Now().Before(stop) {
+			os.Rename(a[0], a[0]+".dir")
+			os.Symlink(a[1], a[0])
+			os.Remove(a[0])
+			os.Rename(a[0]+".dir", a[0])
+		}
+	}()
+	var last error
+	for time.Now().Before(stop) {
+		b, err := os.ReadFile(filepath.Join(a[0], a[2]))
+		if err == nil {
+			return string(b), nil
+		}
+		if errors.Is(err, unix.EACCES) || last == nil {
+			last = err // the most telling: ENOENT is also what the real directory says
+		}
+	}
+	return "", last
+}
+
+// probeReadMoved keeps a descriptor of the directory a[0] while somebody on the
+// host moves it out of the grant, and then goes up from there. The host's side is
+// stage.mover.
+func probeReadMoved(a []string) (string, error) {
+	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(dir)
+	if err := os.WriteFile(filepath.Join(a[0], "ready"), nil, 0o644); err != nil {
+		return "", err
+	}
+	for range 1000 {
+		if _, err := os.Stat(a[0]); errors.Is(err, unix.ENOENT) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	fd, err := unix.Openat(dir, "../secret", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fd)
+}
+
+// probeReadHandle opens a file by its handle, TYPE:HEX, through the mount of a[0].
+// A handle is an inode number, which can be guessed.
+func probeReadHandle(a []string) (string, error) {
+	mount, err := unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(mount)
+	kind, text, _ := strings.Cut(a[1], ":")
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.OpenByHandleAt(mount, unix.NewFileHandle(int32(Number(kind)), b), unix.O_RDONLY|unix.O_CLOEXEC)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fd)
+}
+
+// probeReadUring has the kernel open a file by an io_uring request.
+func probeReadUring(a []string) (string, error) {
+	type params struct {
+		sqEntries, cqEntries, flags, cpu, idle, features, wq uint32
+		resv                                                 [3]uint32
+		sq                                                   struct {
+			head, tail, mask, entries, flags, dropped, array, resv uint32
+			addr                                                   uint64
+		}
+		cq struct {
+			head, tail, mask, entries, overflow, cqes, flags, resv uint32
+			addr                                                   uint64
+		}
+	}
+	var p params
+	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&p)), 0)
+	if errno != 0 {
+		return "", errno
+	}
+	ring := int(r)
+	defer unix.Close(ring)
+	sq, err := unix.Mmap(ring, 0, int(p.sq.array+p.sqEntries*4), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return "", err
+	}
+	cq, err := unix.Mmap(ring, 0x8000000, int(p.cq.cqes+p.cqEntries*16), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return "", err
+	}
+	sqes, err := unix.Mmap(ring, 0x10000000, int(p.sqEntries*64), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return "", err
+	}
+	name, _ := unix.BytePtrFromString(a[0])
+	const opOpenat = 18
+	sqes[0] = opOpenat
+	fdcwd := int32(unix.AT_FDCWD)
+	*(*int32)(unsafe.Pointer(&sqes[4])) = fdcwd
+	*(*uint64)(unsafe.Pointer(&sqes[16])) = uint64(uintptr(unsafe.Pointer(name)))
+	*(*uint32)(unsafe.Pointer(&sq[p.sq.array])) = 0
+	*(*uint32)(unsafe.Pointer(&sq[p.sq.tail]))++
+	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(ring), 1, 1, 1, 0, 0); errno != 0 {
+		return "", errno
+	}
+	runtime.KeepAlive(name)
+	res := *(*int32)(unsafe.Pointer(&cq[p.cq.cqes+8]))
+	if res < 0 {
+		return "", syscall.Errno(-res)
+	}
+	return readAndClose(int(res))
+}

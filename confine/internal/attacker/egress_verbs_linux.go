@@ -1,0 +1,179 @@
+package attacker
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// streamVerbs hold connections, or make many.
+func streamVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"hold": silent(func(a []string) error {
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, c)
+			return err
+		}),
+		"many": func(a []string) (string, error) { // a[0] connections, a[1] at once, to a[2]
+			var wg sync.WaitGroup
+			todo, failures := make(chan struct{}), make(chan error, Number(a[0]))
+			for range Number(a[1]) {
+				wg.Go(func() {
+					for range todo {
+						if got, err := greetingVerbs()["greeted"](a[2:]); err != nil || got == "" {
+							failures <- fmt.Errorf("%q, %v", got, err)
+						}
+					}
+				})
+			}
+			for range Number(a[0]) {
+				todo <- struct{}{}
+			}
+			close(todo)
+			wg.Wait()
+			close(failures)
+			n := len(failures)
+			return strconv.Itoa(n) + " failed", <-failures
+		},
+		"last-words": silent(func(a []string) error { // sends a[1] bytes, and waits for nothing
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return err
+			}
+			_, err = c.Write(make([]byte, Number(a[1])))
+			return err
+		}),
+		"slow-memory": silent(probeSlowMemory),
+		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
+			c, err := net.Dial("tcp", a[0])
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+			go func() {
+				c.Write(sent)
+				c.(*net.TCPConn).CloseWrite()
+			}()
+			got, err := io.ReadAll(c)
+			if err == nil && !bytes.Equal(got, sent) {
+				err = fmt.Errorf("%d bytes came back of %d", len(got), len(sent))
+			}
+			return "", err
+		},
+	}
+}
+
+// probeSlowMemory receives datagrams, many at a time, while the memory that they are
+// to be put into is locked most of the time.
+func probeSlowMemory(a []string) error {
+	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	unix.Madvise(memory, unix.MADV_NOHUGEPAGE)
+	if err := unix.Madvise(memory, unix.MADV_POPULATE_READ); err != nil {
+		return err
+	}
+	received := make(chan error)
+	var fds []int
+	for range Number(a[0]) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		fds = append(fds, fd)
+		go func() {
+			_, _, err := unix.Recvfrom(fd, make([]byte, 512), 0)
+			received <- err
+		}()
+	}
+	fmt.Fprintln(os.Stderr, "ready")
+	time.Sleep(200 * time.Millisecond)
+	go func() {
+		for protection := unix.PROT_NONE; ; protection ^= unix.PROT_READ {
+			unix.Mprotect(memory, protection)
+		}
+	}()
+	query := []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04good\x04test\x00\x00\x01\x00\x01")
+	for _, fd := range fds {
+		if err := unix.Sendto(fd, query, 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{198, 51, 100, 53}}); err != nil {
+			return err
+		}
+	}
+	for range fds {
+		if err := <-received; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// egressVerbs are what the probe does as a client.
+func egressVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"get": func(a []string) (string, error) { // by Go's own resolver and TLS
+			r, err := http.Get(a[0])
+			if err != nil {
+				return "", err
+			}
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			return string(b), err
+		},
+	}
+}
+
+// greetingVerbs talk to services that speak first.
+func greetingVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
+		"greeted": func(a []string) (string, error) {
+			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			line, err := bufio.NewReader(c).ReadString('\n')
+			return strings.TrimSpace(line), err
+		},
+		"asked": func(a []string) (string, error) { // one address, with the Host header of another name
+			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", a[1])
+			b, err := io.ReadAll(c)
+			if err == nil && len(b) == 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return string(b), err
+		},
+		"looked-up": func(a []string) (string, error) {
+			addrs, err := net.LookupHost(a[0])
+			return strings.Join(addrs, " "), err
+		},
+		"taken": silent(func(a []string) error { // listen where the jail's network does
+			l, err := net.Listen("tcp", a[0])
+			if err == nil {
+				l.Close()
+			}
+			return err
+		}),
+	}
+}

@@ -1,0 +1,52 @@
+package attacker
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+)
+
+// callbackVerb listens as a program does that waits for an OAuth callback, and ends
+// after it has answered as often as it is told.
+func callbackVerb(a []string) (string, error) {
+	l, err := net.Listen("tcp", a[0])
+	if err != nil {
+		return "", err
+	}
+	fmt.Println("listening")
+	var heard []string
+	for range Number(a[1]) {
+		c, err := l.Accept()
+		if err != nil {
+			return "", err
+		}
+		b, err := io.ReadAll(c)
+		if err != nil {
+			return "", err
+		}
+		io.WriteString(c, "heard "+string(b))
+		c.Close()
+		heard = append(heard, string(b))
+	}
+	return strings.Join(heard, " "), nil
+}
+
+// partingVerb answers whoever calls with many bytes, and ends without waiting for them to
+// arrive.
+func partingVerb(a []string) (string, error) {
+	l, err := net.Listen("tcp", a[0])
+	if err != nil {
+		return "", err
+	}
+	fmt.Println("listening")
+	c, err := l.Accept()
+	if err != nil {
+		return "", err
+	}
+	_, err = c.Write(make([]byte, Number(a[1])))
+	fmt.Println("answered")
+	os.Exit(map[bool]int{true: 0, false: 1}[err == nil])
+	return "", nil
+}

@@ -1,0 +1,128 @@
+package attacker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+)
+
+// probeNull changes the null device that is its stdin, to what it is.
+func probeNull([]string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(0, &st); err != nil || st.Rdev != unix.Mkdev(1, 3) {
+		return "", fmt.Errorf("stdin is %#x: %v", st.Rdev, err)
+	}
+	outcome := func(err error) string { return ErrnoName(step.ErrnoOf(err)) }
+	return "fchmod " + outcome(unix.Fchmod(0, st.Mode&0o7777)) + " fchown " + outcome(unix.Fchown(0, int(st.Uid), int(st.Gid))), nil
+}
+
+// opening is the verb that opens a file in one way.
+func opening(flags int) func([]string) (string, error) {
+	return silent(func(a []string) error { return Closing(unix.Open(a[0], flags|unix.O_CLOEXEC, 0o644)) })
+}
+
+// verbsOnFiles are attempts on files and names.
+var verbsOnFiles = map[string]func(args []string) (string, error){
+	"null":          probeNull,
+	"read":          func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
+	"list":          probeList,
+	"stat":          silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
+	"create":        opening(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
+	"mkfile":        silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
+	"mkdir":         silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
+	"symlink":       silent(func(a []string) error { return unix.Symlink("/", a[0]) }),
+	"mkfifo":        silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
+	"mksock":        silent(probeBind),
+	"tmpfile":       silent(probeTmpfile),
+	"open":          opening(unix.O_RDONLY),
+	"write":         opening(unix.O_WRONLY),
+	"append":        opening(unix.O_WRONLY | unix.O_APPEND),
+	"rewrite":       opening(unix.O_WRONLY | unix.O_TRUNC),
+	"empty":         opening(3 | unix.O_TRUNC), // neither to read nor to write
+	"open-truncate": opening(unix.O_RDONLY | unix.O_TRUNC),
+	"truncate": silent(func(a []string) error {
+		return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
+	}),
+	"unlink": silent(func(a []string) error { return unix.Unlink(a[0]) }),
+	"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
+	"rename": silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
+	"rename-undo": silent(func(a []string) error {
+		if err := unix.Rename(a[0], a[1]); err != nil {
+			return err
+		}
+		return unix.Rename(a[1], a[0])
+	}),
+	"exchange": silent(func(a []string) error {
+		return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
+	}),
+	"link": silent(func(a []string) error { return unix.Link(a[0], a[1]) }),
+	"handle": silent(func(a []string) error {
+		_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0)
+		return err
+	}),
+	"chdir-list": func(a []string) (string, error) {
+		if err := os.Chdir(a[0]); err != nil {
+			return "", err
+		}
+		return "", Closing(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+	},
+	"chdir-read": silent(func(a []string) error {
+		if err := os.Chdir(a[0]); err != nil {
+			return err
+		}
+		return Closing(unix.Open("file", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	}),
+	"path-read": silent(func(a []string) error { // beginning at a descriptor that opens nothing
+		fd, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return Closing(unix.Openat(fd, filepath.Base(a[0]), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	}),
+	"path-reopen": silent(func(a []string) error {
+		fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	}),
+}
+
+func probeList(a []string) (string, error) {
+	d, err := os.Open(a[0])
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	sort.Strings(names)
+	return strings.Join(names, " "), err
+}
+
+func probeBind(a []string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// A path may be too long for a socket's address.
+	if err := os.Chdir(filepath.Dir(a[0])); err != nil {
+		return err
+	}
+	return unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Base(a[0])})
+}
+
+// probeTmpfile makes a file without a name and gives it one.
+func probeTmpfile(a []string) error {
+	fd, err := unix.Open(filepath.Dir(a[0]), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
+}

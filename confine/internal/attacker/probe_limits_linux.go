@@ -1,0 +1,354 @@
+package attacker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// verbsOfLimits are what the tests of limits try from inside a jail: they use up
+// what is limited.
+var verbsOfLimits = map[string]func(args []string) (string, error){
+	"openfiles": probeOpenFiles,
+	"inotify":   silent(probeInotify),
+	"fill":      silent(probeFill),
+	"fork":      probeFork,
+	"fork-all":  probeForkAll,
+	"fork-wait": func(a []string) (string, error) {
+		sys.SpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+		said, err := probeFork(a)
+		time.Sleep(1500 * time.Millisecond)
+		return said, err
+	},
+	"fork-busy":       probeForkBusy,
+	"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
+	"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
+	"allocate-hidden": silent(func(a []string) error {
+		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		return probeAllocate(a, unix.MAP_PRIVATE)
+	}),
+	"fill-tmp": silent(func(a []string) error {
+		if err := probeFill([]string{"/tmp/large", a[0]}); err != nil {
+			return err
+		}
+		time.Sleep(20 * time.Second)
+		return nil
+	}),
+	"allocate-two": silent(func(a []string) error {
+		cmd := exec.Command(TestBinaryOfProbe())
+		cmd.Args = []string{ProbeName, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		if err := probeAllocate(a, unix.MAP_PRIVATE); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	}),
+	"allocate-memfd": silent(probeAllocateMemfd),
+	"allocate-own":   silent(probeAllocateOwnFiles),
+	"allocate-first": silent(probeAllocateFirstless),
+	"allocate-sysv":  silent(probeAllocateSysV),
+	"allocate-pages": silent(probeAllocatePageTables),
+	"fill-both":      silent(probeFillBoth),
+	"full":           silent(func(a []string) error { return fillOwn(a[0], Number(a[1])) }),
+	"slow-init":      probeSlowInit,
+	"swarm":          probeSwarm,
+	"glutton":        probeGlutton,
+}
+
+// probeInotify makes that many instances.
+func probeInotify(a []string) error {
+	n, err := strconv.Atoi(a[0])
+	for range n {
+		if err == nil {
+			_, err = unix.InotifyInit1(unix.IN_CLOEXEC)
+		}
+	}
+	return err
+}
+
+func probeOpenFiles([]string) (string, error) {
+	for n := 0; ; n++ {
+		if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(err.(syscall.Errno))), nil
+		}
+	}
+}
+
+// probeFork makes processes that wait, at most a[0] of them.
+func probeFork(a []string) (string, error) {
+	most := Number(a[0])
+	for n := range most {
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(errno)), nil
+		}
+		if pid == 0 {
+			for {
+				syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	}
+	return strconv.Itoa(most), nil
+}
+
+// probeForkAll forks until it cannot, and counts the tasks of the server.
+func probeForkAll([]string) (string, error) {
+	sys.SpareThreads(spec.RunsAtOnce, func() {})
+	said, err := probeFork([]string{"10000"})
+	children, _, _ := strings.Cut(said, " ")
+	threads, _ := os.ReadDir("/proc/self/task")
+	return strconv.Itoa(Number(children) + len(threads)), err
+}
+
+// probeForkBusy has as many processes as it gets, of which each makes, moves and removes
+// directories, and tries to have more, for some seconds.
+func probeForkBusy(a []string) (string, error) {
+	most, seconds := Number(a[0]), Number(a[1])
+	sys.SpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+	clone := func() (uintptr, syscall.Errno) {
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		return pid, errno
+	}
+	for n := range most {
+		from, to := fmt.Appendf(nil, "from%d\x00", n), fmt.Appendf(nil, "to%d\x00", n)
+		at := ^uintptr(99) // AT_FDCWD
+		pid, errno := clone()
+		if errno != 0 {
+			time.Sleep(time.Duration(seconds) * time.Second)
+			return fmt.Sprintf("%d %s", n, unix.ErrnoName(errno)), nil
+		}
+		if pid == 0 { // nothing of the runtime works here
+			for {
+				syscall.RawSyscall(unix.SYS_MKDIRAT, at, uintptr(unsafe.Pointer(&from[0])), 0o700)
+				syscall.RawSyscall6(unix.SYS_RENAMEAT, at, uintptr(unsafe.Pointer(&from[0])), at, uintptr(unsafe.Pointer(&to[0])), 0, 0)
+				syscall.RawSyscall(unix.SYS_UNLINKAT, at, uintptr(unsafe.Pointer(&to[0])), unix.AT_REMOVEDIR)
+				if pid, errno := clone(); errno == 0 && pid == 0 {
+					syscall.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+				}
+			}
+		}
+	}
+	return strconv.Itoa(most), nil
+}
+
+// probeAllocate uses a[0] MB and keeps them.
+func probeAllocate(a []string, kind int) error {
+	b, err := unix.Mmap(-1, 0, Number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, kind|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+func probeAllocateMemfd(a []string) error {
+	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if err := writeMB(fd, Number(a[0])); err != nil {
+		return err
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+// probeAllocateOwnFiles does so in a thread that has descriptors of its own.
+func probeAllocateOwnFiles(a []string) error {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		done := make(chan error)
+		go func() { done <- probeAllocateOwnFiles(a) }()
+		return <-done
+	}
+	if r, w, err := os.Pipe(); err == nil { // the runtime's poller is in both tables then
+		defer r.Close()
+		defer w.Close()
+	}
+	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+		return err
+	}
+	return probeAllocateMemfd(a)
+}
+
+// probeAllocateFirstless takes memory in a process whose first thread, by which /proc
+// knows it, has ended.
+func probeAllocateFirstless(a []string) error {
+	done := make(chan error)
+	go func() {
+		for range 200 {
+			if b, err := os.ReadFile("/proc/self/status"); err == nil && !strings.Contains(string(b), "VmRSS") {
+				probeAllocate(a, unix.MAP_PRIVATE)
+				os.Exit(0) // whoever waits for done may be the thread that has ended
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		done <- errors.New("the first thread is still there")
+	}()
+	go endFirstThread(50)
+	endFirstThread(0) // which a caller that is bound to it already has
+	return <-done
+}
+
+// endFirstThread holds one thread after the other until it has the first one.
+func endFirstThread(tries int) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	if tries == 0 {
+		return
+	}
+	time.Sleep(5 * time.Millisecond)
+	go endFirstThread(tries - 1)
+	time.Sleep(20 * time.Second)
+}
+
+// probeAllocateSysV fills segments of at most 16 MB and lets go of them.
+func probeAllocateSysV(a []string) error {
+	const size = 16 << 20
+	for range Number(a[0])<<20/size + 1 {
+		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
+		if err != nil {
+			return err
+		}
+		b, err := unix.SysvShmAttach(id, 0, 0)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		if err := unix.SysvShmDetach(b); err != nil {
+			return err
+		}
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+// probeAllocatePageTables reads one byte in each of so many tables: the page is
+// the same zeros everywhere, the tables are not.
+func probeAllocatePageTables(a []string) error {
+	const span = 2 << 20
+	n := Number(a[0])
+	for begin := 0; begin < n; begin += 1000 {
+		b, err := unix.Mmap(-1, 0, 1000*span, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		if err != nil {
+			return err
+		}
+		unix.Madvise(b, unix.MADV_NOHUGEPAGE)
+		for i := range 1000 {
+			if b[i*span] != 0 {
+				return unix.EFAULT
+			}
+		}
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+// probeFill writes a[1] MB into a file.
+func probeFill(a []string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	f, err := os.Create(a[0])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for range Number(a[1]) {
+		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeFillBoth fills the two filesystems of the jail as far as they let it.
+func probeFillBoth(a []string) error {
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		if err := fillOwn(dir, Number(a[0])); err != nil && err != unix.ENOSPC {
+			return err
+		}
+	}
+	time.Sleep(20 * time.Second)
+	return nil
+}
+
+func fillOwn(dir string, mb int) error {
+	fd, err := unix.Open(dir+"/large", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := writeMB(fd, mb); err != nil {
+		time.Sleep(3 * time.Second) // and stay so for a while
+		return err
+	}
+	return nil
+}
+
+func writeMB(fd, n int) error {
+	block := make([]byte, 1<<20)
+	for range n {
+		if _, err := unix.Write(fd, block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeSlowInit tries to have the init's threads run only when nothing else does,
+// in every way there is, and says which numbers it found them under.
+func probeSlowInit([]string) (string, error) {
+	names, err := os.ReadDir("/proc/1/task")
+	if err != nil || len(names) < 1 {
+		return "", errors.Join(err, unix.ENOENT)
+	}
+	var done []string
+	for _, name := range names {
+		tid, _ := strconv.Atoi(name.Name())
+		param := int32(0)
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+		one := unix.CPUSet{}
+		one.Set(0)
+		_, _, scheduler := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_IDLE, uintptr(unsafe.Pointer(&param)))
+		_, _, params := unix.RawSyscall(unix.SYS_SCHED_SETPARAM, uintptr(tid), uintptr(unsafe.Pointer(&param)), 0)
+		for what, err := range map[string]error{
+			"scheduler": scheduler, "param": params, "attr": unix.SchedSetAttr(tid, &attr, 0),
+			"affinity": unix.SchedSetaffinity(tid, &one), "priority": unix.Setpriority(unix.PRIO_PROCESS, tid, 19),
+		} {
+			if err != unix.EPERM {
+				done = append(done, fmt.Sprintf("%s of %d: %v", what, tid, err))
+			}
+		}
+	}
+	// The control: what a program does to itself, by number and without one.
+	for _, tid := range []int{0, unix.Gettid()} {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err == nil {
+			err = unix.SchedSetAttr(tid, attr, 0)
+		}
+		if err != nil {
+			done = append(done, fmt.Sprintf("own thread %d: %v", tid, err))
+		}
+	}
+	return strings.Join(done, ", "), nil
+}

@@ -1,0 +1,183 @@
+package attacker
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// callVerbs are the attempts of the tests of mediated calls.
+var CallVerbs = map[string]func(args []string) (string, error){
+	"await":    silent(probeAwait),
+	"creating": silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT, 0o644)) }),
+	"by-cwd": silent(func(a []string) error {
+		if err := unix.Chdir(a[0]); err != nil {
+			return err
+		}
+		return Closing(unix.Open(a[1], unix.O_WRONLY|unix.O_CREAT, 0o644))
+	}),
+	"by-dir": silent(func(a []string) error {
+		return inDir(a[0], func(dir int) error { return unix.Mkdirat(dir, a[1], 0o755) })
+	}),
+	"by-fd": silent(func(a []string) error {
+		return inDir(a[0], func(dir int) error { return unix.Mkdir(fmt.Sprintf("/proc/self/fd/%d/%s", dir, a[1]), 0o755) })
+	}),
+	"by-dir-creat": silent(func(a []string) error {
+		return inDir(a[0], func(dir int) error {
+			return Closing(unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))
+		})
+	}),
+	"open-creat": silent(func(a []string) error {
+		return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))
+	}),
+	"link-fd": silent(func(a []string) error {
+		return onFD(a[0], func(fd int) error {
+			return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[1], unix.AT_SYMLINK_FOLLOW)
+		})
+	}),
+	"connect-tcp": silent(func(a []string) error {
+		c, err := net.Dial("tcp", a[0])
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}),
+	"fill-new": silent(func(a []string) error {
+		f, err := os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		return fill(f, err, a[1])
+	}),
+	"fill-unnamed": silent(func(a []string) error {
+		f, err := os.OpenFile(path.Dir(a[0]), os.O_RDWR|unix.O_TMPFILE, 0o644)
+		if err := fill(f, err, a[1]); err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
+	}),
+	// refill opens a file that it made once more, by its descriptor.
+	"refill": silent(func(a []string) error {
+		f, err := os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_WRONLY, 0))
+	}),
+	"unanswered":    silent(probeUnanswered),
+	"race-maker":    probeRaceMaker,
+	"race-mover":    probeRaceMover,
+	"race-memory":   probeRaceMemory,
+	"race-rename":   probeRaceRename,
+	"race-symlink":  probeRaceSymlink,
+	"race-open":     probeRaceOpen,
+	"race-create":   probeRaceCreate,
+	"race-exchange": probeRaceExchange,
+	"blocked-opens": probeBlockedOpens,
+	"swapped-opens": probeSwappedOpens,
+	"fifo-anew":     silent(probeFifoAnew),
+	"many-opens":    probeManyOpens,
+	"reopen-fd": silent(func(a []string) error { // for writing, what is open for reading
+		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return Closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
+	}),
+	"rename-shut": silent(func(a []string) error { // with a directory in it that is shut meanwhile
+		if err := unix.Chmod(a[0]+"/"+a[2], 0); err != nil {
+			return err
+		}
+		err := unix.Rename(a[0], a[1])
+		for _, dir := range a[:2] {
+			unix.Chmod(dir+"/"+a[2], 0o755)
+		}
+		return err
+	}),
+	"many-names":         probeParallelNames,
+	"calls":              probeCalls,
+	"changes-attributes": probeAttributes,
+	"creates":            probeCreates,
+	"timed":              probeTimed,
+}
+
+// probeAwait waits until there is a file.
+func probeAwait(a []string) error {
+	for range 1000 {
+		if _, err := os.Lstat(a[0]); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return unix.ETIMEDOUT
+}
+
+// fill writes to a file and leaves it open.
+func fill(f *os.File, err error, text string) error {
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	return err
+}
+
+func inDir(name string, f func(dir int) error) error {
+	dir, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return f(dir)
+}
+
+// probeUnanswered puts this thread under the filter of a supervised server, and
+// lets go of the listener.
+func probeUnanswered(a []string) error {
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	prog, err := seccomp.CompileListener(arch, seccomp.SeccompOptions{}, seccomp.Hooks(seccomp.WatchAll, false))
+	if err != nil {
+		return err
+	}
+	if err := jail.NoNewPrivileges(&stub.Task{}); err != nil {
+		return err
+	}
+	fd, err := seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	if err != nil {
+		return err
+	}
+	unix.Close(fd)
+	return unix.Mkdir(a[0]+"/new", 0o755)
+}
+
+func probeManyOpens(a []string) (string, error) {
+	var right atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 1000 {
+				name := fmt.Sprintf("%s/x/%d-%d", a[0], g, i)
+				f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+				if err != nil {
+					continue
+				}
+				var opened, named unix.Stat_t
+				if unix.Fstat(int(f.Fd()), &opened) == nil && unix.Stat(name, &named) == nil && opened.Ino == named.Ino {
+					right.Add(1)
+				}
+				f.Close()
+				_ = make([]byte, 64<<10) // garbage: the collector stops the world by signals
+			}
+		})
+	}
+	wg.Wait()
+	return strconv.FormatInt(right.Load(), 10), nil
+}

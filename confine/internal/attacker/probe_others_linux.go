@@ -1,0 +1,145 @@
+package attacker
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// verbsOnOthers are attempts on other processes, and on what is shared with them.
+var verbsOnOthers = map[string]func(args []string) (string, error){
+	"signal-init": silent(signalInit),
+	"kill":        silent(func(a []string) error { return unix.Kill(Number(a[0]), 0) }),
+	"priority": silent(func(a []string) error {
+		now, err := unix.Getpriority(unix.PRIO_PROCESS, Number(a[0])) // 20 less the nice value
+		if err != nil {
+			return err
+		}
+		return unix.Setpriority(unix.PRIO_PROCESS, Number(a[0]), 20-now)
+	}),
+	"affinity": silent(probeAffinity),
+	"rlimit":   silent(func(a []string) error { return unix.Prlimit(Number(a[0]), unix.RLIMIT_CORE, nil, &unix.Rlimit{}) }),
+	"ptrace":   silent(probePtrace),
+	"readmem":  silent(probeReadMemory),
+	"dial": silent(func(a []string) error {
+		c, err := net.Dial(a[0], a[1])
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}),
+	"loopback": silent(probeLoopback),
+	"socketpair": silent(func([]string) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return err
+	}),
+	"shmget": silent(func(a []string) error {
+		_, err := unix.SysvShmGet(Number(a[0]), 1, 0)
+		return err
+	}),
+	"mqopen": silent(func(a []string) error { return Closing(MqOpen(a[0], unix.O_RDONLY)) }),
+}
+
+// child starts a process that only waits.
+func child() (*exec.Cmd, error) {
+	cmd := exec.Command(TestBinaryOfProbe())
+	cmd.Args = []string{ProbeName, `[["wait"]]`}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	io.ReadFull(out, make([]byte, 5))
+	return cmd, nil
+}
+
+func probePtrace([]string) error {
+	c, err := child()
+	if err != nil {
+		return err
+	}
+	defer c.Process.Kill()
+	return unix.PtraceAttach(c.Process.Pid)
+}
+
+// probeReadMemory reads a process's memory, its own: the filter does not look whose.
+func probeReadMemory([]string) error {
+	b := make([]byte, 1)
+	x := uintptr(unsafe.Pointer(&b[0]))
+	_, err := unix.ProcessVMReadv(os.Getpid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: x, Len: 1}}, 0)
+	return err
+}
+
+// probeLoopback talks to itself over 127.0.0.1.
+func probeLoopback([]string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			c.Write([]byte("x"))
+			c.Close()
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = io.ReadFull(c, make([]byte, 1))
+	return err
+}
+
+func MqOpen(name string, flags int) (int, error) {
+	b, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(b)), uintptr(flags|unix.O_CLOEXEC), 0o600, 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+func MqUnlink(name string) {
+	if b, err := unix.BytePtrFromString(name); err == nil {
+		unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(b)), 0, 0)
+	}
+}
+
+// signalInit looks for a thread of the init that may be signalled, without a signal.
+func signalInit([]string) error {
+	init, threads := os.Getppid(), 0
+	for tid := init; tid < init+512; tid++ {
+		err := unix.Tgkill(init, tid, 0)
+		if err == unix.ESRCH {
+			continue // not the init's
+		}
+		threads++
+		for _, err := range []error{err, unix.Kill(tid, 0), tkill(tid)} {
+			if err != unix.EPERM {
+				return err
+			}
+		}
+	}
+	if threads < 2 {
+		return unix.ENOENT
+	}
+	return unix.EPERM
+}
+
+func tkill(tid int) error {
+	if _, _, errno := unix.Syscall(unix.SYS_TKILL, uintptr(tid), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

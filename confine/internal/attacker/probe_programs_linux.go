@@ -1,0 +1,95 @@
+package attacker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// verbsOnPrograms are attempts to have something executed.
+var verbsOnPrograms = map[string]func(args []string) (string, error){
+	"exec": probeExec,
+	"exec-probe": func(a []string) (string, error) {
+		cmd := exec.Command(a[0])
+		cmd.Args = append([]string{ProbeName}, a[1:]...)
+		out, err := cmd.Output()
+		return string(out), err
+	},
+	"execs":   silent(probeExecutable),
+	"mapexec": silent(probeMapExec),
+	"memexec": probeMemExec,
+}
+
+func probeExec(a []string) (string, error) {
+	var out []byte
+	err := notBusy(func() (err error) {
+		cmd := exec.Command(a[0])
+		cmd.Args = a
+		out, err = cmd.Output()
+		return err
+	})
+	var ee *exec.ExitError
+	if errors.As(err, &ee) {
+		err = nil // it ran
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// probeMemExec executes the copy of a program that has no path.
+func probeMemExec(a []string) (string, error) {
+	b, err := os.ReadFile(a[0])
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.MemfdCreate("copy", 0)
+	if err != nil {
+		return "", err
+	}
+	if _, err := unix.Write(fd, b); err != nil {
+		return "", err
+	}
+	return probeExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
+}
+
+// probeExecutable executes a file that is no program: ENOEXEC means that the
+// kernel would have started it.
+func probeExecutable(a []string) error {
+	return notBusy(func() error {
+		err := syscall.Exec(a[0], a[:1], nil)
+		if errors.Is(err, syscall.ENOEXEC) {
+			return nil
+		}
+		return err
+	})
+}
+
+// notBusy tries again while a file is open for writing: the test has closed it,
+// but a process that it was just forking somewhere else may not have yet.
+func notBusy(f func() error) (err error) {
+	for range 300 {
+		if err = f(); !errors.Is(err, syscall.ETXTBSY) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+func probeMapExec(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err == nil {
+		unix.Munmap(b)
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package attacker
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A race takes at least so many attempts, and so many during which the other side moved.
+const races, meetings = 3000, 300
+
+// race tries something while another thread does something else over and over, and
+// answers what came of it: it was made, or never. Where there is one processor, most
+// attempts are over between two turns of the other side, and it may have none at all
+// before as many are made as are enough elsewhere: so its turns are counted, too.
+func race(again func(i int), try func(), made func() bool) (string, error) {
+	moves, stop := turns(again)
+	defer stop()
+	for attempts, met := 0, 0; attempts < races || met < meetings; attempts++ {
+		before := moves.Load()
+		try()
+		if made() {
+			return "made", nil
+		}
+		if moves.Load() != before {
+			met++
+		}
+	}
+	return "held", nil
+}
+
+// turns does something over and over, in another thread, and counts how often.
+func turns(again func(i int)) (moves *atomic.Int64, stop func()) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		runtime.GOMAXPROCS(2) // the kernel lets them take turns more often than Go does
+	}
+	var stopped atomic.Bool
+	moves, done := new(atomic.Int64), make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		for i := 0; !stopped.Load(); i++ {
+			again(i)
+			moves.Add(1)
+		}
+	}()
+	return moves, func() { stopped.Store(true); <-done }
+}
+
+func stands(name string) func() bool {
+	return func() bool { _, err := os.Lstat(name); return err == nil }
+}
+
+// probeParallelNames makes a file of one name in many places at once: in a[0]/plainN,
+// and in the git directories a[0]/repoN/.git. It answers how often either worked.
+func probeParallelNames(a []string) (string, error) {
+	var plain, protected atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 4 {
+		for dir, made := range map[string]*atomic.Int64{fmt.Sprint(a[0], "/plain", n): &plain, fmt.Sprint(a[0], "/repo", n, "/.git"): &protected} {
+			wg.Go(func() {
+				for range 200 {
+					if f, err := os.OpenFile(dir+"/config", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+						made.Add(1)
+						f.Close()
+						os.Remove(dir + "/config")
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return fmt.Sprint(plain.Load(), protected.Load()), nil
+}
+
+// probeRaceMemory changes the name of a call while the call is being made.
+func probeRaceMemory(a []string) (string, error) {
+	name := append([]byte(a[0]+"/.envrc"), 0)
+	at := len(a[0]) + 1
+	return race(func(i int) { name[at] = "x."[i&1] }, func() {
+		unix.RawSyscall6(unix.SYS_MKDIRAT, ^uintptr(99), uintptr(unsafe.Pointer(&name[0])), 0o755, 0, 0, 0)
+		unix.Rmdir(a[0] + "/xenvrc")
+	}, stands(a[0]+"/.envrc"))
+}
+
+// probeRaceRename makes a part of a protected directory while its parent is being
+// renamed to what makes it one.
+func probeRaceRename(a []string) (string, error) {
+	one, github := a[0]+"/one", a[0]+"/.github"
+	made := stands(github + "/workflows")
+	return race(func(int) {
+		unix.Rename(one, github)
+		unix.Rename(github, one)
+	}, func() {
+		unix.Mkdir(one+"/workflows", 0o755)
+		if !made() {
+			unix.Rmdir(one + "/workflows")
+		}
+	}, made)
+}
+
+// probeRaceSymlink makes a name in a directory that a symlink leads to, now here,
+// now there.
+func probeRaceSymlink(a []string) (string, error) {
+	github := a[0] + "/.github"
+	if err := unix.Mkdir(github, 0o755); err != nil {
+		return "", err
+	}
+	return race(func(int) {
+		for _, target := range []string{"one", ".github"} {
+			unix.Symlink(target, a[0]+"/next")
+			unix.Rename(a[0]+"/next", a[0]+"/swap")
+		}
+	}, func() {
+		unix.Mkdir(a[0]+"/swap/workflows", 0o755)
+		unix.Rmdir(a[0] + "/one/workflows")
+	}, stands(github+"/workflows"))
+}
+
+// probeRaceOpen writes to a file in the place of which there is a symlink to a protected
+// one, now and then.
+func probeRaceOpen(a []string) (string, error) {
+	name, next, config := a[0]+"/swap", a[0]+"/next", a[0]+"/repo/.git/config"
+	before, err := os.ReadFile(config)
+	if err != nil {
+		return "", err
+	}
+	return race(func(int) {
+		os.WriteFile(next, nil, 0o644)
+		unix.Rename(next, name)
+		unix.Symlink("repo/.git/config", next)
+		unix.Rename(next, name)
+	}, func() {
+		if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+			unix.Write(fd, []byte("taken"))
+			unix.Close(fd)
+		}
+	}, func() bool { now, _ := os.ReadFile(config); return string(now) != string(before) })
+}
+
+// probeRaceCreate makes a file where there is now nothing and now a symlink that leads to
+// a protected name, which does not exist.
+func probeRaceCreate(a []string) (string, error) {
+	name := a[0] + "/swap"
+	return race(func(int) {
+		unix.Symlink(".envrc", name)
+		unix.Unlink(name)
+	}, func() {
+		if fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644); err == nil {
+			unix.Close(fd)
+		}
+	}, stands(a[0]+"/.envrc"))
+}
+
+// probeRaceMaker makes and removes a protected name where probeRaceMover, in another
+// jail, moves its parent.
+func probeRaceMaker(a []string) (string, error) {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		unix.Mkdir(a[0]+"/node_modules/p/.vscode", 0o755)
+		unix.Rmdir(a[0] + "/node_modules/p/.vscode")
+	}
+	return "", nil
+}
+
+// probeRaceMover moves a tree away and back, and looks for a protected name in it.
+func probeRaceMover(a []string) (string, error) {
+	p, q := a[0]+"/node_modules/p", a[0]+"/q"
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		unix.Rename(p, q)
+		if _, err := os.Lstat(q + "/.vscode"); err == nil {
+			time.Sleep(50 * time.Millisecond) // what is taken back shows for a moment
+			if _, err := os.Lstat(q + "/.vscode"); err == nil {
+				return "left", nil
+			}
+		}
+		unix.Rename(q, p)
+	}
+	return "", nil
+}

@@ -1,0 +1,139 @@
+package attacker
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// callsMustPass are calls that have nothing to do with those that wait, each in a
+// directory that holds old: two of the write tier, and two of which the supervisor only
+// hears.
+func callsMustPass(dir string, i int) error {
+	name := fmt.Sprint(dir, "/made", i)
+	for _, call := range []func() error{
+		func() error { return unix.Mkdir(name, 0o755) },
+		func() error { return unix.Rename(name, name+"-moved") },
+		func() error { return unix.Rmdir(name + "-moved") },
+		func() error { return Closing(unix.Open(dir+"/old", unix.O_WRONLY|unix.O_CLOEXEC, 0)) },
+		func() error { return exec.Command("/usr/bin/true").Run() },
+		func() error {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return nil // without namespaces there is none
+			}
+			defer unix.Close(fd)
+			if err = unix.Connect(fd, &unix.SockaddrUnix{Name: dir + "/none"}); err == unix.ENOENT || err == unix.EACCES {
+				err = nil
+			}
+			return err
+		},
+	} {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeBlockedOpens opens every file of a[0]/held for writing, each in a thread of its
+// own. When the host says that they all wait, it makes other calls, and tells the host.
+// It answers how many of the opens came to their end after that.
+func probeBlockedOpens(a []string) (string, error) {
+	held, err := filepath.Glob(a[0] + "/held/*")
+	if err != nil {
+		return "", err
+	}
+	ends := make(chan error, len(held))
+	for _, name := range held {
+		go func() { ends <- Closing(unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)) }()
+	}
+	if err := probeAwait([]string{a[0] + "/wait"}); err != nil {
+		return "", err
+	}
+	if err := callsMustPass(a[0], 0); err != nil {
+		return "", err
+	}
+	if len(ends) != 0 {
+		return "they did not wait", nil
+	}
+	if err := os.WriteFile(a[0]+"/passed", nil, 0o644); err != nil {
+		return "", err
+	}
+	for range held {
+		if err := <-ends; err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprint(len(held)), nil
+}
+
+// probeSwappedOpens opens a name for writing over and over, in which the host puts a fifo
+// now and then, and makes other calls meanwhile. Where it has met the fifo, a thread waits
+// for good: that is its own affair.
+func probeSwappedOpens(a []string) (string, error) {
+	stop := make(chan struct{})
+	defer close(stop)
+	for range 5 {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				Closing(unix.Open(a[0]+"/swapped", unix.O_WRONLY|unix.O_CLOEXEC, 0))
+			}
+		}()
+	}
+	for i := range 200 {
+		if err := callsMustPass(a[0], i); err != nil {
+			return "", err
+		}
+	}
+	return "passed", nil
+}
+
+// exchanged are ways to come to write to what stands at a name.
+var exchanged = map[string]func(name string) error{
+	"open":     func(name string) error { return rawOpen(name, unix.O_WRONLY) },
+	"creat":    func(name string) error { return rawOpen(name, unix.O_WRONLY|unix.O_CREAT) },
+	"trunc":    func(name string) error { return rawOpen(name, unix.O_RDONLY|unix.O_TRUNC) },
+	"truncate": func(name string) error { return rawTruncate(name) },
+}
+
+// probeRaceExchange opens a name in the way a[1] while another thread exchanges the file
+// there with a directory, over and over.
+func probeRaceExchange(a []string) (string, error) {
+	name, other := a[0]+"/drop/name", a[0]+"/drop/other"
+	made := false
+	return race(func(int) {
+		unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+	}, func() { made = made || exchanged[a[1]](name) == nil }, func() bool { return made })
+}
+
+// rawTruncate is raw for the one call whose name comes first.
+func rawTruncate(name string) error {
+	p, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_TRUNCATE, uintptr(unsafe.Pointer(p)), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// probeFifoAnew opens a fifo for reading, and by that descriptor for writing.
+func probeFifoAnew(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return Closing(unix.Open(fmt.Sprint("/proc/self/fd/", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+}

@@ -1,0 +1,93 @@
+package cgroup
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+)
+
+// managerHere is the private socket of a user's service manager, and the cgroup that
+// is the manager's. The way by a message bus costs a second hop. The system's own
+// manager is not asked: root has a cgroup of its own, or the sampler.
+func managerHere(mount string, uid int) (socket, root string) {
+	if uid == 0 {
+		return "", ""
+	}
+	runtime := os.Getenv("XDG_RUNTIME_DIR")
+	if runtime == "" {
+		runtime = "/run/user/" + strconv.Itoa(uid)
+	}
+	socket = filepath.Join(runtime, "systemd/private")
+	root = filepath.Join(mount, fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", uid, uid))
+	if unix.Access(socket, unix.W_OK) != nil || !hasControllers(filepath.Join(root, "cgroup.controllers")) {
+		return "", ""
+	}
+	return socket, root
+}
+
+// patience bounds a conversation with systemd, which takes a few milliseconds.
+const systemdPatience = 3 * time.Second
+
+// makeScope asks systemd for a scope with the limits around the jail's init, and
+// waits until it is in it.
+func MakeScope(place CgroupPlace, pid int, l cgroupLimits) (*JailCgroup, error) {
+	name := fmt.Sprintf("%s%d.%d.scope", CgroupName, os.Getpid(), cgroupCount.Add(1))
+	deadline := time.Now().Add(systemdPatience)
+	if err := startScope(place.Manager, name, pid, l, deadline); err != nil {
+		return nil, step.On("systemd: "+name, err)
+	}
+	g := &JailCgroup{Dir: name, Fd: -1}
+	for !g.Holds(pid) {
+		if time.Now().After(deadline) {
+			return nil, step.On("systemd: "+name, unix.ETIMEDOUT)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	// Where it is, the kernel knows; below what we see as the root.
+	mount, top := CgroupMount(proc.ProcLine("/proc/self/mountinfo"))
+	own, _ := CgroupPath(proc.ProcLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
+	rel, err := filepath.Rel(top, own)
+	if err != nil {
+		return nil, step.On(own, err)
+	}
+	g.Dir = filepath.Join(mount, rel)
+	return g, g.verify(l)
+}
+
+// startScope is org.freedesktop.systemd1.Manager.StartTransientUnit.
+func startScope(socket, name string, pid int, l cgroupLimits, deadline time.Time) error {
+	conn, err := net.DialTimeout("unix", socket, systemdPatience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(deadline)
+	properties := []dbusProperty{
+		{"Description", "a jail of mcp-jail"},
+		{"PIDs", []uint32{uint32(pid)}},
+		{"CollectMode", "inactive-or-failed"}, // nothing stays when it failed
+	}
+	if l.memoryMB > 0 {
+		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.memoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
+	}
+	if l.tasks > 0 {
+		properties = append(properties, dbusProperty{"TasksMax", uint64(l.tasks)})
+	}
+	var body dbusBody
+	body.str(name)
+	body.str("fail")
+	body.properties(properties)
+	body.array(8, func() {}) // no further units
+	message := dbusMessage("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))", body.b)
+	if _, err := conn.Write(append(dbusAuth(os.Getuid()), message...)); err != nil {
+		return err
+	}
+	return dbusReply(conn)
+}

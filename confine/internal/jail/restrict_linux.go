@@ -1,0 +1,263 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// Everything here is about the one thread that will be the server. What a thread gives
+// up it cannot get back, and its children never had.
+
+// freshKeyring leaves the user's session keyring, which a process otherwise
+// shares with whoever started it (session-keyring(7)).
+func FreshKeyring(t *stub.Task) error {
+	if _, err := t.Call(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); err != nil && err != unix.ENOSYS {
+		return step.On("join a session keyring", err)
+	}
+	return nil
+}
+
+func (b *Builder) Limits() error {
+	l := b.Order.Limits
+	own := spec.InitThreads + 1 // the init that is a stub
+	if b.Bare {
+		// The kernel counts all of the user's (setrlimit(2)).
+		own = spec.InitThreads + proc.TasksOfUser(os.Getuid())
+	}
+	for _, r := range []struct {
+		name     string
+		resource int
+		value    int
+	}{
+		// 1 byte, not 0: that also keeps the kernel from piping the memory into a
+		// program of the host (fs/coredump.c; core(5) says that 0 does not).
+		{"core", unix.RLIMIT_CORE, 1},
+		{"file_size_mb", unix.RLIMIT_FSIZE, l.FileSizeMB << 20},
+		{"open_files", unix.RLIMIT_NOFILE, l.OpenFiles},
+		{"processes", unix.RLIMIT_NPROC, l.Processes + own},
+	} {
+		if r.value <= 0 || r.resource == unix.RLIMIT_NPROC && l.Processes <= 0 {
+			continue
+		}
+		old, err := b.limitOf(r.resource)
+		if err != nil {
+			return step.On(r.name, err)
+		}
+		limit := min(uint64(r.value), old.Max)
+		if err := b.Server.Setrlimit(r.resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return step.On(r.name, err)
+		}
+	}
+	return nil
+}
+
+// limitSignals gives the server a quarter of the signals that may be queued for its user:
+// those of all of the user's processes are counted together, a timer (timer_create(2)) is
+// one of them for as long as there is it, and without any the user's programs get none.
+func (b *Builder) LimitSignals() error {
+	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
+	if err == nil {
+		quarter := old.Cur / 4
+		err = b.Server.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: quarter, Max: quarter})
+	}
+	return step.On("queued signals", err)
+}
+
+// limitOf is a limit of the server's. While calls are only noted down it is this process's,
+// which the stub was born with.
+func (b *Builder) limitOf(resource int) (limit unix.Rlimit, err error) {
+	if b.Server.Recording() {
+		err = unix.Getrlimit(resource, &limit)
+	} else {
+		err = b.Server.Getrlimit(resource, &limit)
+	}
+	return limit, err
+}
+
+// emptyDumps leaves no memory in the core dumps of a process, and of all that it becomes and
+// starts: registers, and what the kernel tells of it (core(5)). A limit of their size does
+// not keep the kernel from sending them to a socket (core_pattern with an "@", Linux 6.16),
+// nor into a pipe where it is 0 (see limits). It comes before the process makes itself
+// undumpable, upon which its /proc is root's; the server's own cannot be written to.
+func EmptyDumps(t *stub.Task) error {
+	outcome := t.Optional(func() error { return rootfs.WriteAt(t, -1, "/proc/self/coredump_filter", "0") })
+	return t.OnComplete(func() error {
+		err := outcome()
+		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: a kernel without dumps
+			return nil
+		}
+		return step.On("coredump_filter", err)
+	})
+}
+
+// dumpsAreEmpty reports whether this process already has the filter that emptyDumps
+// writes. The task inherited it from this process. In a jail the file cannot be written,
+// and the outer jail has set it to 0.
+func dumpsAreEmpty() bool {
+	filter, err := os.ReadFile("/proc/self/coredump_filter")
+	return err == nil && len(filter) > 0 && strings.Trim(string(filter), "0\n") == ""
+}
+
+func (b *Builder) EnterDir() error { return step.On(b.Order.Dir, b.Server.Chdir(b.Order.Dir)) }
+
+// securebits(7): root is nobody special, and nothing of it can be undone.
+const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
+	1<<2 | 1<<3 | // NO_SETUID_FIXUP
+	1<<5 | // KEEP_CAPS locked off
+	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
+
+// giveUp empties all five sets of a thread that may do so.
+func GiveUp(t *stub.Task) error {
+	if err := ClearAmbient(t); err != nil {
+		return err
+	}
+	if err := dropBounding(t, func(uintptr) bool { return true }); err != nil {
+		return err
+	}
+	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
+		return step.On("securebits", err)
+	}
+	return DropHeld(t)
+}
+
+func ClearAmbient(t *stub.Task) error {
+	_, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
+	return step.On("ambient", err)
+}
+
+// dropHeld empties the sets that a thread holds.
+func DropHeld(t *stub.Task) error {
+	return step.On("capset", t.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
+}
+
+func NoNewPrivileges(t *stub.Task) error {
+	_, err := t.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1)
+	return err
+}
+
+// openRuleset makes the Landlock rulesets while the rights to open their paths are
+// still there; landlock puts the server's in force.
+func (b *Builder) OpenRuleset() (err error) {
+	if b.Ruleset, err = b.openRules(&b.Order.Landlock); err != nil {
+		return err
+	}
+	b.Root.CloseTrees()
+	b.Making = b.Ruleset
+	if len(b.Order.Making.Rules) > 0 {
+		b.Making, err = b.openRules(&b.Order.Making)
+	}
+	return err
+}
+
+func (b *Builder) openRules(rules *landlock.LandlockRules) (int, error) {
+	ruleset, err := landlock.CreateRuleset(b.Init, rules, func(r landlock.LandlockRule) (int, error) {
+		if tree, ok := b.Root.TakeTree(r.Path); ok {
+			return tree, nil // the very object that is there
+		}
+		fd, err := rootfs.OpenObject(b.Init, unix.AT_FDCWD, r.Path)
+		if err != nil || r.ID == (policy.FileID{}) {
+			return fd, err
+		}
+		if rootfs.Identify(b.Init, fd, rootfs.SameAs(r.ID)) != nil {
+			b.Init.Close(fd)
+			return -1, rootfs.ErrSwapped
+		}
+		return fd, nil
+	})
+	var re *landlock.RuleError
+	if errors.As(err, &re) {
+		return -1, step.On(re.Rule.Path, re.Err)
+	}
+	return ruleset, err
+}
+
+// checkMounts looks every carve-out up once more by its name: a name that was
+// moved while the jail was being built leads to something without the mount. It
+// comes before the filter, which does not let openat2 pass.
+func (b *Builder) CheckMounts() error {
+	for i := range b.Order.Mounts {
+		op := &b.Order.Mounts[i]
+		if !op.Inside || (op.Kind == spec.MountBind || op.Kind == spec.MountPin) && !op.Ro && !op.Noexec {
+			continue
+		}
+		if err := b.checkMount(op); err != nil {
+			return step.On(op.Path, err)
+		}
+	}
+	return nil
+}
+
+func (b *Builder) checkMount(op *spec.MountOp) error {
+	var id policy.FileID
+	var fs unix.Statfs_t
+	outcome := b.Init.Optional(func() error {
+		fd, err := rootfs.OpenLast(b.Init, unix.AT_FDCWD, op.Path)
+		if err != nil {
+			return err
+		}
+		defer b.Init.Close(fd)
+		if err := rootfs.Identify(b.Init, fd, func(found policy.FileID) error { id = found; return nil }); err != nil {
+			return err
+		}
+		return b.Init.Fstatfs(fd, &fs)
+	})
+	return b.Init.OnComplete(func() error {
+		switch err := outcome(); {
+		case op.Kind == spec.MountMask && (err == unix.EACCES || err == unix.ENOENT):
+			return nil // below a mask of its own parent, or gone: nothing is there to be read
+		case err != nil:
+			return err
+		case op.Kind != spec.MountBind && op.Kind != spec.MountPin && id == op.Id,
+			op.Ro && fs.Flags&unix.ST_RDONLY == 0,
+			op.Noexec && fs.Flags&unix.ST_NOEXEC == 0:
+			return rootfs.ErrSwapped
+		}
+		return nil
+	})
+}
+
+// dropBounding takes capabilities out of the bounding set.
+func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
+	last, err := LastCapability()
+	for c := uintptr(0); err == nil && c <= last; c++ {
+		if drop(c) {
+			_, err = t.Prctl(unix.PR_CAPBSET_DROP, c)
+		}
+	}
+	return step.On("bounding set", err)
+}
+
+// lastCapability is that of this kernel.
+var LastCapability = sync.OnceValues(func() (uintptr, error) {
+	return LastThat(func(c uintptr) error {
+		_, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		return err
+	})
+})
+
+// lastThat is the last capability before the first that is none. No kernel with Landlock
+// lacks one that is known here: whoever says so is a filter, and believed in nothing.
+func LastThat(exists func(c uintptr) error) (last uintptr, err error) {
+	for c := uintptr(0); c < 64; c++ {
+		err := exists(c)
+		if err == unix.EINVAL && c > unix.CAP_LAST_CAP {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		last = c
+	}
+	return last, nil
+}

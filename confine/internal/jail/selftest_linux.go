@@ -1,0 +1,199 @@
+package jail
+
+import (
+	"net/netip"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// selfTest tries, as the server would, what must fail. It is the last thing
+// before the server starts: a jail that does not hold is not used.
+func (b *Builder) SelfTest() error {
+	for _, p := range b.Probes() {
+		outcome := b.Server.Optional(p.Try)
+		err := b.Server.OnComplete(func() error {
+			if p.Judge(outcome()) == nil {
+				return step.On(p.What, step.ErrHeldNot)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return checkState(b.Server)
+}
+
+// probe is calls one of which must fail.
+type probe struct {
+	What    string
+	Try     func() error
+	kernels []syscall.Errno // see judge
+}
+
+// judge turns what the kernel always refuses here into success: to a process with threads
+// a user namespace, or where there may be no more of them, and to trace nobody. Who hears
+// that from it has got past the filter, and a server that is written for it gets further.
+func (p *probe) Judge(err error) error {
+	if slices.Contains(p.kernels, step.ErrnoOf(err)) {
+		return nil
+	}
+	return err
+}
+
+func (b *Builder) Probes() []probe {
+	t := b.Server
+	probes := []probe{
+		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
+		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
+		{What: "open a packet socket", Try: func() error { return socketProbe(t, unix.AF_PACKET, unix.SOCK_RAW) }},
+		{"trace a process", func() error { return t.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}},
+		{What: "open the terminal", Try: func() error { return TerminalProbe(t) }},
+	}
+	if b.Bare {
+		probes = append(probes, b.bareProbes()...)
+	} else {
+		probes = append(probes, probe{What: "see the launcher's process", Try: func() error { return launcherProbe(t, b.Order.HostPID, b.pid) }})
+	}
+	if !b.Order.HostRoot() { // nothing may come into being there
+		probes = append(probes, probe{What: "write into the root", Try: func() error {
+			const name = "/.mcp-jail-probe"
+			err := t.Mkdir(name, 0o700)
+			if err == nil && b.Bare { // the host's
+				t.Rmdir(name)
+			}
+			return err
+		}})
+	}
+	switch {
+	case b.Order.Gate.Open:
+		for _, to := range nobodys {
+			probes = append(probes, probe{What: awayProbeName, Try: func() error { return awayProbe(t, to) }})
+		}
+	case !b.Bare:
+		probes = append(probes, probe{What: awayProbeName, Try: func() error { return routeProbe(t) }})
+	}
+	for _, dir := range b.Order.MustFail {
+		probes = append(probes, probe{What: "list " + dir, Try: func() error { return openProbe(t, dir) }})
+	}
+	return probes
+}
+
+const awayProbeName = "find a way out of the network namespace"
+
+// launcherProbe signals the launcher. A small number, as in a container, may be that of
+// a task of our own here.
+func launcherProbe(t *stub.Task, pid, server int) error {
+	if pid == 1 || pid == server {
+		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
+		return err
+	}
+	return t.Kill(pid, 0)
+}
+
+func openProbe(t *stub.Task, dir string) error {
+	fd, err := t.Openat(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		t.Close(fd)
+	}
+	return err
+}
+
+func socketProbe(t *stub.Task, family, kind int) error {
+	fd, err := t.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		t.Close(fd)
+	}
+	return err
+}
+
+// terminalProbe opens the terminal that controls this process. There is none: the init
+// and the server lead sessions of their own. Where the kernel shares the processors out
+// by session (sched(7), autogroup), that also keeps a server that takes all it can get
+// from starving the client.
+func TerminalProbe(t *stub.Task) error {
+	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err == nil {
+		_, err = t.Ioctl(fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))
+		t.Close(fd)
+	}
+	return err
+}
+
+// nobodys are addresses that are nobody's (RFC 5737, RFC 3849).
+var nobodys = []netip.Addr{
+	netip.AddrFrom4([4]byte{198, 51, 100, 1}),
+	netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}),
+}
+
+// routeProbe asks for a route to nobody. Connecting a datagram socket sends nothing.
+func routeProbe(t *stub.Task) error {
+	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer t.Close(fd)
+	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(nobodys[0], 9)))
+}
+
+// awayProbe asks where a packet to nobody would come from, and fails where that is the
+// jail itself.
+func awayProbe(t *stub.Task, to netip.Addr) error {
+	family := unix.AF_INET
+	if to.Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := t.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer t.Close(fd)
+	if err := t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(to, 9))); err != nil {
+		return err
+	}
+	raw := new([unix.SizeofSockaddrAny]byte)
+	if err := t.Required(func() error { return t.Getsockname(fd, raw) }); err != nil {
+		return nil
+	}
+	from := func() error {
+		if from, ok := sys.Endpoint(raw[:]); ok && (from.Addr() == to || to.Is6() && from.Addr().IsLoopback()) {
+			return unix.ENETUNREACH
+		}
+		return nil
+	}
+	return t.OnOptional(from)
+}
+
+// checkState reads back what the restricting calls set.
+func checkState(t *stub.Task) error {
+	privileges, err := t.Prctl(unix.PR_GET_NO_NEW_PRIVS)
+	if err != nil {
+		return step.On("no_new_privs", step.ErrHeldNot)
+	}
+	filtered, err := t.Prctl(unix.PR_GET_SECCOMP)
+	if err != nil {
+		return step.On("seccomp", step.ErrHeldNot)
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	caps := [2]unix.CapUserData{{Effective: 1}}
+	if err := t.Capget(&hdr, &caps); err != nil {
+		return step.On("capabilities", step.ErrHeldNot)
+	}
+	return t.OnComplete(func() error {
+		switch {
+		case t.Resolve(privileges) != 1:
+			return step.On("no_new_privs", step.ErrHeldNot)
+		case t.Resolve(filtered) != 2:
+			return step.On("seccomp", step.ErrHeldNot)
+		case caps != [2]unix.CapUserData{}:
+			return step.On("capabilities", step.ErrHeldNot)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,104 @@
+package jailtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// The tests of jails without namespaces, TestBare…, run where user namespaces are
+// refused. TestWithoutNamespaces makes such places out of this host, and runs them
+// there: nothing in the launcher knows that it is a test.
+
+// forbidEnv has the test binary forbid user namespaces to itself before anything
+// else: "filter" by a seccomp filter, as containers have one, "limit" by setting
+// user.max_user_namespaces to 0 in the user namespace that it is in.
+const ForbidEnv = "MCPJAIL_TEST_FORBID"
+
+func runForbid(how string) {
+	runtime.LockOSThread()
+	err := errors.New("forbid by what?")
+	switch how {
+	case "filter":
+		err = forbidByFilter()
+	case "few": // one is allowed, and taken
+		holder := exec.Command("/usr/bin/sleep", "30")
+		holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
+		if err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("1"), 0); err == nil {
+			err = holder.Start()
+		}
+	case "limit":
+		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	}
+	os.Unsetenv(ForbidEnv)
+	if err == nil {
+		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, how, err)
+	os.Exit(1)
+}
+
+// forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and
+// all that it becomes.
+func forbidByFilter() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	node := seccomp.Allow
+	for _, call := range []string{"clone", "unshare"} {
+		nr, _ := seccomp.CallNumber(arch, call)
+		node = seccomp.WhenEqual(seccomp.FilterWord{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.WhenAny(seccomp.Low(0), unix.CLONE_NEWUSER, seccomp.ErrnoNode(seccomp.LinuxEPERM), seccomp.Allow), node)
+	}
+	clone3, _ := seccomp.CallNumber(arch, "clone3")
+	node = seccomp.WhenEqual(seccomp.FilterWord{Off: seccomp.DataNr, Mask: seccomp.AllBits}, clone3, seccomp.ErrnoNode(seccomp.LinuxENOSYS), node)
+	prog, err := seccomp.AssembleFilter(node)
+	if err != nil {
+		return err
+	}
+	_, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), 0)
+	return err
+}
+
+// needsBare skips a test where there are user namespaces.
+func NeedsBare(t testing.TB) {
+	t.Helper()
+	if f := probe.ProbeUserNamespaces(); f.Answer != probe.No {
+		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
+	}
+	probetest.Needs(t, "landlock", "seccomp")
+	if err := MakePlace(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allGaps waives what a jail without namespaces cannot hold.
+var AllGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
+
+func InBare(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
+	t.Helper()
+	out, err := RunJail(t, AllGaps, p, attempts)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	return out
+}
+
+// bareWorld: TestEgress forbids user namespaces here, and the tests waive what jails
+// cannot hold then. The network is none of it.
+var BareWorld = os.Getenv(BareWorldEnv) != ""
+
+const BareWorldEnv = "MCPJAIL_WORLD_BARE"

@@ -1,0 +1,83 @@
+package jailtest
+
+import (
+	"os"
+	"slices"
+	"sort"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// grant is an entry to be.
+type Grant struct {
+	Path   string
+	Rights policy.Rights
+}
+
+// jailProfile is a profile of a program that needs no more than the C library,
+// with the grants on top.
+func JailProfile(t testing.TB, grants ...Grant) *policy.Profile {
+	t.Helper()
+	p := &policy.Profile{
+		Server: "test", Program: TestBinary, Argv: []string{attacker.ProbeName}, Dir: "/",
+		Env: []policy.Variable{{Name: "PATH", Value: "/usr/bin"}},
+	}
+	grants = append(slices.Clone(grants), Grant{TestBinary, policy.Read | policy.Execute})
+	for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+		if target, err := os.Readlink(dir); err == nil {
+			p.Links = append(p.Links, policy.Link{Path: dir, Target: target})
+		} else if _, err := os.Stat(dir); err == nil {
+			grants = append(grants, Grant{dir, policy.Read | policy.Execute})
+		}
+	}
+	for _, g := range grants {
+		if !slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == g.Path }) {
+			p.Entries = append(p.Entries, EntryOf(t, g))
+		}
+	}
+	SortEntries(p)
+	// A "/" that is granted leaves no link outside of every entry.
+	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
+	return p
+}
+
+func EntryOf(t testing.TB, g Grant) policy.Entry {
+	t.Helper()
+	e := policy.Entry{Path: g.Path, Named: g.Path, Rights: g.Rights, Origin: policy.OriginRule, Rule: "path = " + g.Path}
+	fd, err := rootfs.OpenLast(&stub.Task{}, unix.AT_FDCWD, g.Path)
+	if err != nil {
+		t.Fatalf("%s: %v", g.Path, err)
+	}
+	defer unix.Close(fd)
+	if e.ID, err = ObjectOf(fd); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Lstat(g.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case fi.IsDir():
+		e.Kind = policy.KindDir
+	case fi.Mode().IsRegular():
+		e.Kind = policy.KindFile
+	default:
+		e.Kind = policy.KindSpecial
+	}
+	return e
+}
+
+func SortEntries(p *policy.Profile) {
+	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
+}
+
+// objectOf is the object that a descriptor stands for.
+func ObjectOf(fd int) (id policy.FileID, err error) {
+	err = rootfs.Identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
+	return id, err
+}

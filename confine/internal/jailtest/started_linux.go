@@ -1,0 +1,97 @@
+package jailtest
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// started is a jail that runs, with what it says on stderr.
+type Started struct {
+	*confine.Process
+	T    *testing.T
+	Errs *lines
+	Out  *bytes.Buffer
+	Ends func()
+}
+
+func Begin(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) *Started {
+	t.Helper()
+	return BeginWith(t, confine.Launcher{}, p, attempts...)
+}
+
+func BeginWith(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
+	t.Helper()
+	q := *p
+	q.Argv = append(q.Argv[:1:1], ProbeArgs(t, attempts)...)
+	s := &Started{T: t, Errs: NewLines(), Out: &bytes.Buffer{}}
+	var err error
+	if s.Process, s.Ends, err = StartJail(t, l, &q, s.Out, s.Errs); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// finish waits until everything that held a descriptor of the jail is gone.
+func (s *Started) Finish() confine.Exit {
+	s.T.Helper()
+	exit, err := s.Wait()
+	if err != nil {
+		s.T.Error(err)
+	}
+	Within(s.T, "the end of every process of the jail", s.Ends)
+	return exit
+}
+
+func Within(t testing.TB, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("after ten seconds still not: %s", what)
+	}
+}
+
+// lines collects output and lets a test wait for it.
+type lines struct {
+	Mu   sync.Mutex
+	Text string
+	more chan struct{}
+}
+
+func NewLines() *lines { return &lines{more: make(chan struct{}, 100)} }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.Mu.Lock()
+	l.Text += string(b)
+	l.Mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (l *lines) Count(text string) int {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return strings.Count(l.Text, text)
+}
+
+func (l *lines) Await(t testing.TB, text string) {
+	t.Helper()
+	testkit.Eventually(t, "stderr has "+text, func() bool {
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
+		return strings.Contains(l.Text, text)
+	})
+}

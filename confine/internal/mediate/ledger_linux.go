@@ -1,0 +1,226 @@
+package mediate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// A ledger reports refusals to the launcher, each before the call is answered: what a
+// server says of a refusal, it says after the launcher was told.
+type Ledger struct {
+	Say   func(spec.Message)
+	Self  int  // the thread that tests the jail, and is refused everything
+	Hosts bool // /etc/hosts is asked for by every program that looks a name up, and does without
+	mu    sync.Mutex
+	page  page
+	began time.Time // the page
+	Turns bool      // when its time is over, also if nothing more is refused
+}
+
+func (l *Ledger) Refused(r *Request, operation, target string) {
+	l.Report(r, policy.AxisFs, operation, target, false)
+}
+
+// absent reports a name that does not exist in the jail, and perhaps on the host.
+func (l *Ledger) absent(r *Request, target string) {
+	l.Report(r, policy.AxisFs, wordOf(r.Op), target, true)
+}
+
+func wordOf(op seccomp.HookedOp) string {
+	switch op {
+	case seccomp.HookMkdir:
+		return policy.OpMkdir.String()
+	case seccomp.HookRemove:
+		return policy.OpRemove.String()
+	case seccomp.HookRename:
+		return "rename"
+	case seccomp.HookTruncate:
+		return policy.OpTruncate.String()
+	}
+	return policy.OpCreate.String()
+}
+
+func (l *Ledger) Report(r *Request, axis policy.Axis, operation, target string, absent bool) {
+	if int(r.N.Tid) == l.Self {
+		return
+	}
+	if axis == policy.AxisIPC && target == "/var/run/nscd/socket" {
+		return // libc asks there first, always twice, and does without
+	}
+	if l.Hosts && target == "/etc/hosts" && operation == policy.OpRead.String() {
+		return
+	}
+	for _, own := range []string{"/proc", "/dev", "/sys"} {
+		if axis == policy.AxisFs && policy.Within(target, own) {
+			return // no policy grants those
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.began) >= spec.PageTime {
+		l.turn()
+	}
+	as, tell, held := l.page.see(spec.Sighting{Axis: axis, Operation: operation, Target: clip(target), Absent: absent})
+	if !tell {
+		return
+	}
+	if held && !l.Turns {
+		l.Turns = true
+		time.AfterFunc(spec.PageTime, l.TellRest)
+	}
+	m := as.Message(1)
+	m.Held = held
+	sys.Outside(func() {
+		m.Pid = proc.InnerNumber(int(r.N.Tid))
+		m.Program, _ = os.Readlink(proc.OfThread(int(r.N.Tid), "exe"))
+	})
+	l.Say(m)
+}
+
+// turn begins a new page. The launcher takes what was announced to go on for pageTime,
+// so a page never lasts longer, late as a timer may be.
+func (l *Ledger) turn() {
+	for _, m := range l.page.rest() {
+		l.Say(m)
+	}
+	l.page, l.began = page{}, time.Now()
+}
+
+// tellRest ends the page.
+func (l *Ledger) TellRest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Turns = false
+	l.turn()
+}
+
+func clip(s string) string { return s[:min(len(s), 4096)] }
+
+// witnessCall looks at a call that the kernel will decide, and reports what it is
+// going to refuse.
+func (v *Supervisor) witnessCall(r *Request) {
+	switch r.Op {
+	case seccomp.HookExec:
+		v.witnessExec(r)
+	case seccomp.HookUmask:
+		v.umask = spec.UnknownUmask
+	case seccomp.HookConnect:
+		v.witnessConnect(r)
+	}
+}
+
+func (v *Supervisor) witnessExec(r *Request) {
+	defer r.close()
+	if v.read(r) != 0 {
+		return
+	}
+	full, mode, errno := v.resolve(r, r.bases[0], r.names[0])
+	if errno != 0 || mode&unix.S_IFMT != unix.S_IFREG || mode&0o111 == 0 {
+		return // refused to anybody
+	}
+	if _, covered := v.profile.Find(full); covered && !v.profile.Allows(policy.OpExec, full) {
+		v.Ledger.Report(r, policy.AxisProcess, "exec", full, false)
+	}
+}
+
+// witnessConnect reports an address that the jail's own network does not lead to.
+func (v *Supervisor) witnessConnect(r *Request) {
+	b := make([]byte, min(r.arg(2), 128))
+	if len(b) < 2 {
+		return
+	}
+	if n, errno := proc.ReadMemory(int(r.N.Tid), r.arg(1), b); errno != 0 || n < len(b) {
+		return
+	}
+	switch binary.NativeEndian.Uint16(b) {
+	case unix.AF_UNIX:
+		name, _, _ := bytes.Cut(b[2:], []byte{0})
+		v.witnessSocket(r, string(name))
+	case unix.AF_INET, unix.AF_INET6:
+		addr, ok := sys.Endpoint(b)
+		if !ok || v.gated || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+			return
+		}
+		switch {
+		case !addr.Addr().IsLoopback():
+			v.Ledger.Report(r, policy.AxisNet, "connect", addr.String(), false)
+		case addr.Port() == 53:
+			v.Ledger.Report(r, policy.AxisNet, "resolve", "", false)
+		}
+	}
+}
+
+// witnessSocket reports a socket that is not in the jail, or that is hidden in it: one
+// of the host's in a granted directory.
+func (v *Supervisor) witnessSocket(r *Request, name string) {
+	base := -1
+	switch {
+	case name == "": // it is abstract
+		return
+	case name[0] != '/':
+		var errno syscall.Errno
+		if base, errno = openBase(int(r.N.Tid), seccomp.AtCwd, 0); errno != 0 {
+			return
+		}
+		defer unix.Close(base)
+	case unix.Access(name, unix.F_OK) == unix.ENOENT:
+		v.Ledger.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
+		return
+	}
+	full, _, errno := v.resolve(r, base, name)
+	if e, covered := v.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
+		v.Ledger.Report(r, policy.AxisIPC, "connect", full, false)
+	}
+}
+
+// outsideWalker resolves names as the caller of a request would.
+func (v *Supervisor) outsideWalker(r *Request) *walker {
+	return &walker{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.StatusOf(int(r.N.Tid)); return tgid }}
+}
+
+// resolve finds what a name leads the caller to, and its mode.
+func (v *Supervisor) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
+	w := v.outsideWalker(r)
+	at, errno := w.find(base, name)
+	defer at.close()
+	if errno != 0 {
+		return "", 0, errno
+	}
+	fd, errno := w.object(&at)
+	if errno != 0 {
+		return "", 0, errno
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", 0, step.AsErrno(err)
+	}
+	full, errno = pathOf(fd)
+	return strings.TrimSuffix(full, " (deleted)"), st.Mode, errno // of what hides something, too
+}
+
+// terminalNumber is the seventh field of proc(5) stat: tty_nr.
+func TerminalNumber(stat []byte) int {
+	i := bytes.LastIndexByte(stat, ')') // the name of a program may hold anything
+	fields := bytes.Fields(stat[i+1:])
+	if len(fields) < 5 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(fields[4]))
+	return n
+}

@@ -1,0 +1,71 @@
+package mediate
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+)
+
+// A page is what a ledger saw within pageTime. A server decides how often it is
+// refused; what is remembered of that, and what the launcher is told, is bounded by
+// the page. Nothing of it comes too late: what will be told at the end of the page is
+// announced, and until then the launcher takes it to go on.
+type page struct {
+	seen     map[spec.Sighting]*tally
+	refusals int // that have a place
+	absents  int // that have one: they take it from nobody else
+	again    int // repeats that were told at once
+}
+
+type tally struct {
+	untold int
+	held   bool // announced: the rest is told with the page
+}
+
+// see counts a sighting. What is told of it goes by the name that is returned; with
+// held it announces that more of it is told later.
+func (p *page) see(s spec.Sighting) (as spec.Sighting, tell, held bool) {
+	t, again := p.seen[s]
+	if !again && !p.place(s.Absent) {
+		s.Target = spec.Others
+		t = p.seen[s]
+	}
+	if t == nil {
+		if p.seen == nil {
+			p.seen = make(map[spec.Sighting]*tally)
+		}
+		t = &tally{}
+		p.seen[s] = t
+	}
+	switch {
+	case t.held:
+		t.untold++
+		return s, false, true
+	case s.Target == spec.Others, again && p.again == spec.MaxAgain:
+		t.held = true
+	case again:
+		p.again++
+	}
+	return s, true, t.held
+}
+
+// place takes a place for a new sighting, if there is one.
+func (p *page) place(absent bool) bool {
+	taken, all := &p.refusals, spec.MaxRefusals
+	if absent {
+		taken, all = &p.absents, spec.MaxAbsents
+	}
+	if *taken == all {
+		return false
+	}
+	*taken++
+	return true
+}
+
+// rest are messages about what was announced: how often it was, if at all.
+func (p *page) rest() (all []spec.Message) {
+	for s, t := range p.seen {
+		if t.held {
+			all = append(all, s.Message(t.untold))
+		}
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package mediate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func write(target string) spec.Sighting {
+	return spec.Sighting{Axis: policy.AxisFs, Operation: "write", Target: target, Absent: false}
+}
+
+func missing(target string) spec.Sighting {
+	return spec.Sighting{Axis: policy.AxisFs, Operation: "create", Target: target, Absent: true}
+}
+
+// TestPageAbsents: names that nobody has, however many, take no refusal its place.
+func TestPageAbsents(t *testing.T) {
+	var p page
+	named := 0
+	for i := range 10 * spec.MaxRefusals {
+		if as, tell, _ := p.see(missing(fmt.Sprint("/nowhere/", i))); tell && as.Target != spec.Others {
+			named++
+		}
+	}
+	if named != spec.MaxAbsents {
+		t.Errorf("%d names of 10000 were told", named)
+	}
+	for i := range spec.MaxRefusals {
+		if s := write(fmt.Sprint("/a/", i)); !tells(&p, s, s, false) {
+			t.Fatalf("%s has no place", s.Target)
+		}
+	}
+	if !tells(&p, write("/late"), write(spec.Others), true) {
+		t.Error("one too many is not among the others")
+	}
+}
+
+// TestPageRepeats: one that is tried again at once is told each time, and what is not
+// told any more has been announced.
+func TestPageRepeats(t *testing.T) {
+	var p page
+	s := write("/a")
+	for i := range 1 + spec.MaxAgain {
+		if !tells(&p, s, s, false) {
+			t.Fatalf("time %d is not told", i)
+		}
+	}
+	if !tells(&p, s, s, true) {
+		t.Error("that more is to come is not announced")
+	}
+	for range 1000 {
+		if _, tell, held := p.see(s); tell || !held {
+			t.Fatal("told again what was announced")
+		}
+	}
+	if other := write("/b"); !tells(&p, other, other, false) {
+		t.Error("another is not told")
+	}
+	if rest := p.rest(); len(rest) != 1 || rest[0].Target != "/a" || rest[0].Num != 1000 {
+		t.Errorf("the rest is %+v", rest)
+	}
+}
+
+// TestPageIsBounded: whatever a server does, a page holds and tells no more than that,
+// and nothing that happened goes uncounted.
+func TestPageIsBounded(t *testing.T) {
+	var p page
+	var told, seen int
+	for range 3 {
+		for i := range 10 * spec.MaxRefusals {
+			for _, s := range []spec.Sighting{write(fmt.Sprint(i)), missing(fmt.Sprint(i))} {
+				seen++
+				if _, tell, _ := p.see(s); tell {
+					told++
+				}
+			}
+		}
+	}
+	rest := p.rest()
+	if places := spec.MaxRefusals + spec.MaxAbsents + 2; len(p.seen) != places || told > 2*places+spec.MaxAgain || len(rest) > places {
+		t.Errorf("%d places, %d told and %d later", len(p.seen), told, len(rest))
+	}
+	for _, m := range rest {
+		told += m.Num
+	}
+	if told != seen {
+		t.Errorf("%d of %d are counted", told, seen)
+	}
+}
+
+func tells(p *page, s, want spec.Sighting, announced bool) bool {
+	as, tell, held := p.see(s)
+	return tell && as == want && held == announced
+}

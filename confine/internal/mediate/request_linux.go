@@ -1,0 +1,147 @@
+package mediate
+
+import (
+	"bytes"
+	"strconv"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+)
+
+// request is one hooked call, read from the caller's memory once.
+type Request struct {
+	seccomp.HookedCall
+	N     seccomp.Notification
+	names [2]string
+	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
+	text  string // of a symlink
+	tgid  int    // 0 until it is needed, and -1 when it cannot be known any more
+	umask int
+	times []unix.Timespec // of hookTimes; nil is now
+	tries int
+}
+
+func (r *Request) close() {
+	for i, fd := range r.bases {
+		if fd >= 0 {
+			unix.Close(fd)
+			r.bases[i] = -1
+		}
+	}
+}
+
+func (r *Request) arg(i int) uint64 {
+	if i < 0 {
+		return 0
+	}
+	return r.N.Args[i]
+}
+
+// read copies the arguments of a call, and opens what relative names begin at. It
+// leaves no way back into the caller: from here on nothing that it changes counts.
+func (v *Supervisor) read(r *Request) (errno syscall.Errno) {
+	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
+		if i == 0 && r.onDescriptor() {
+			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
+				return errno
+			}
+			continue
+		}
+		if p.path == seccomp.NoArg {
+			continue
+		}
+		if r.names[i], errno = readString(int(r.N.Tid), r.arg(p.path)); errno != 0 {
+			return errno
+		}
+		if r.names[i] == "" && !r.emptyPath() {
+			return unix.ENOENT
+		}
+		if r.names[i] == "" {
+			if r.bases[i], errno = openBase(int(r.N.Tid), p.dir, r.arg(p.dir)); errno != 0 {
+				return errno
+			}
+			continue
+		}
+		if r.names[i][0] == '/' {
+			continue
+		}
+		if r.bases[i], errno = openBase(int(r.N.Tid), p.dir, r.arg(p.dir)); errno != 0 {
+			return errno
+		}
+	}
+	if r.text != "" || r.Op == seccomp.HookSymlink {
+		if r.text, errno = readString(int(r.N.Tid), r.arg(r.HookedCall.Text)); errno != 0 {
+			return errno
+		}
+	}
+	if r.Op == seccomp.HookTimes {
+		if r.times, errno = readTimes(int(r.N.Tid), r.Call, r.arg(r.Mode)); errno != 0 {
+			return errno
+		}
+	}
+	if r.umask = v.umask; r.umask == spec.UnknownUmask && r.makes() {
+		if r.tgid, r.umask, errno = proc.StatusOf(int(r.N.Tid)); errno != 0 {
+			return errno
+		}
+	}
+	if !v.Listener.Valid(r.N.Id) {
+		return unix.ESRCH
+	}
+	return 0
+}
+
+// makes tells whether the caller's umask counts.
+func (r *Request) makes() bool {
+	switch r.Op {
+	case seccomp.HookMkdir, seccomp.HookMknod:
+		return true
+	case seccomp.HookOpen:
+		return r.openFlags()&(seccomp.OCreat|seccomp.OTmpfile) != 0
+	}
+	return false
+}
+
+// openFlags are the flags of an open; creat has none.
+func (r *Request) openFlags() int {
+	if r.Flags == seccomp.NoArg {
+		return unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
+	}
+	return int(int32(r.arg(r.Flags)))
+}
+
+// openBase opens the directory that a relative name begins at.
+func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
+	name := proc.OfThread(tid, "cwd")
+	if arg != seccomp.AtCwd && int32(value) != unix.AT_FDCWD {
+		name = proc.OfThread(tid, "fd/"+strconv.Itoa(int(int32(value))))
+	}
+	fd, err := unix.Openat(proc.ProcAt, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return -1, unix.EBADF
+	}
+	return fd, step.AsErrno(err)
+}
+
+// readString reads a name from another process: up to PATH_MAX bytes with the
+// NUL, page by page, since the next page may not be there.
+func readString(tid int, addr uint64) (string, syscall.Errno) {
+	buf := make([]byte, 0, 256)
+	for len(buf) < unix.PathMax {
+		at := addr + uint64(len(buf))
+		size := min(4096-int(at%4096), unix.PathMax-len(buf))
+		chunk := make([]byte, min(size, 256))
+		n, errno := proc.ReadMemory(tid, at, chunk)
+		if errno != 0 {
+			return "", errno
+		}
+		if i := bytes.IndexByte(chunk[:n], 0); i >= 0 {
+			return string(append(buf, chunk[:i]...)), 0
+		}
+		buf = append(buf, chunk[:n]...)
+	}
+	return "", unix.ENAMETOOLONG
+}

@@ -1,0 +1,61 @@
+package mediate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestCrew: a request goes to a worker that is idle, to a new one while there may be one,
+// and else waits for its turn; of those that wait there is an end, and giving up those
+// whose caller is gone makes room again.
+func TestCrew(t *testing.T) {
+	gone := map[*Request]bool{}
+	stale := func(r *Request) bool { return gone[r] }
+	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
+	c := crew{}
+	for range MaxWorkers {
+		if got := c.assign(fresh(), stale); got != hireOne {
+			t.Fatal(got)
+		}
+	}
+	var waiting []*Request
+	for range maxHeld - 1 {
+		r := fresh()
+		if got := c.assign(r, stale); got != assigned {
+			t.Fatal(got)
+		}
+		waiting = append(waiting, r)
+	}
+	if !c.sleep() || c.sleep() {
+		t.Error("one that sleeps is one that is held")
+	}
+	if got := c.assign(fresh(), stale); got != turnAway {
+		t.Error(got)
+	}
+	gone[waiting[1]] = true
+	again := fresh()
+	if got := c.assign(again, stale); got != assigned {
+		t.Error(got)
+	}
+	waiting = append(slices.Delete(waiting, 1, 2), again)
+	w := &worker{}
+	for i, want := range waiting {
+		if got := c.next(w); got != want {
+			t.Fatalf("the request with number %d is another", i)
+		}
+	}
+	c.wake()
+	if len(c.waiting)+c.asleep != 0 {
+		t.Errorf("%d wait, %d sleep", len(c.waiting), c.asleep)
+	}
+	// What comes next goes to the worker that waits for it.
+	done := make(chan *Request)
+	go func() { done <- c.next(w) }()
+	testkit.Eventually(t, "the worker is idle", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.idle) == 1 })
+	last := fresh()
+	if got := c.assign(last, stale); got != assigned || <-done != last {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestCgroupIsNotForItsServer: where a rule lets the server write to the cgroups,
+// they limit nothing.
+func TestCgroupIsNotForItsServer(t *testing.T) {
+	at := func(path string, r policy.Rights) *policy.Profile {
+		return &policy.Profile{Entries: []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: r}}, Limits: policy.DefaultLimits}
+	}
+	const rw = policy.Read | policy.Write
+	for _, c := range []struct {
+		place cgroup.CgroupPlace
+		p     *policy.Profile
+		want  bool
+	}{
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/home/u", rw), false},
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", policy.Read), false},
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", rw), true},
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/", rw), true},
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
+		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
+		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
+		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
+		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
+	} {
+		f := probe.Facts{Supported: true, UID: 1000, Place: c.place}
+		plan := Compile(c.p, f)
+		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
+			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
+		})
+		if c.place.Writable(c.p) != c.want || claims == c.want || plan.Place.None() != c.want {
+			t.Errorf("%+v with %+v: writable %v, claimed %v, used %+v", c.place, c.p.Entries, c.place.Writable(c.p), claims, plan.Place)
+		}
+	}
+}
+
+// TestScopeIsAskedForWhereItMatters: it takes time.
+func TestScopeIsAskedForWhereItMatters(t *testing.T) {
+	scope := cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
+	for _, c := range []struct {
+		place  cgroup.CgroupPlace
+		limits policy.Limits
+		proc   probe.Answer
+		want   bool
+	}{
+		{scope, policy.DefaultLimits, probe.Yes, false},
+		{scope, policy.DefaultLimits, probe.No, true},
+		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, probe.Yes, true},
+		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, probe.Yes, true},
+		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, probe.Yes, true},
+	} {
+		f := probe.Facts{Supported: true, UID: 1000, Place: c.place}
+		f.UserNamespaces, f.FreshProc = probe.Available(""), probe.Feature{Answer: c.proc}
+		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Place.None() == c.want {
+			t.Errorf("%+v: %+v", c, plan.Place)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"path"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// below are the directories that own places can lie in, when a rule grants them.
+var below = []string{"/", "/dev"}
+
+// compileMounts turns the flat entries of a profile into mounts.
+//
+// A mount can take rights away where Landlock only adds them, and knows few
+// degrees: nothing, read-only, not executable, as before. policy refuses the
+// profiles that would need something between, so that for every path
+//
+//	rights(Landlock rules of all ancestors) ∩ rights(mount) = rights(entry)
+//
+// What cannot hold all the same (a grant of the host's that lies below the
+// jail's own /tmp, where Landlock grants everything) comes back as a Gap.
+//
+// Directories between a grant and a carve-out below it are bound onto
+// themselves (pins): renaming them fails with EBUSY, so that a protected name
+// cannot be moved out of the way and made anew, nor anything to where the search
+// of the next start does not find it.
+//
+// An ephemeral entry is mounted as a copy, or as an empty directory where copies
+// says that there are none.
+func CompileMounts(entries []policy.Entry, copies bool) ([]spec.MountOp, []Gap) {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].Kind != policy.KindDir {
+			// Making and removing a file is its directory's business.
+			entries[i].Rights &^= policy.Create | policy.Delete
+		}
+	}
+	c := mountCompiler{entries: entries, copies: copies, state: map[string]mountState{
+		"/dev": {own: true},
+	}}
+	for _, p := range below { // what the own places lie on
+		if e, ok := c.find(p); ok {
+			c.entry(e)
+		}
+	}
+	for _, place := range spec.OwnPlaces {
+		if e, ok := c.find(place); ok && e.Rights != 0 {
+			continue // the user grants the host's directory of that name
+		}
+		c.add(spec.MountOp{Kind: spec.MountTmpfs, Path: place, Dir: true}, mountState{own: true, rights: policy.AllRights})
+	}
+	for _, e := range entries {
+		switch {
+		case slices.Contains(below, e.Path):
+		case policy.Within(e.Path, "/proc"):
+			c.gaps = append(c.gaps, Gap{
+				Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc,
+				Fix: "remove the rule: a server always sees its own processes below /proc",
+			})
+		default:
+			c.entry(e)
+		}
+	}
+	return c.ops, c.gaps
+}
+
+// neverProc is why no rule can be about the host's /proc, in any sort of jail: it tells of
+// all processes, and what a path in it is depends on who asks.
+const neverProc = "the host's /proc is never shown to a server"
+
+// mountState is what holds at a path after the mounts so far.
+type mountState struct {
+	own    bool // a directory of the jail itself: names can be made in it
+	masked bool
+	copied bool // a copy of the host's, or a pin in one
+	ro     bool
+	noexec bool
+	rights policy.Rights // union of what Landlock grants here
+}
+
+type mountCompiler struct {
+	entries []policy.Entry
+	copies  bool
+	ops     []spec.MountOp
+	gaps    []Gap
+	state   map[string]mountState
+}
+
+func (c *mountCompiler) add(op spec.MountOp, s mountState) {
+	c.ops = append(c.ops, op)
+	c.state[op.Path] = s
+}
+
+// find returns the entry of exactly that path.
+func (c *mountCompiler) find(p string) (policy.Entry, bool) {
+	for _, e := range c.entries {
+		if e.Path == p {
+			return e, true
+		}
+	}
+	return policy.Entry{}, false
+}
+
+// at returns the state that covers p, that of its nearest ancestor or itself,
+// and the path where it begins.
+func (c *mountCompiler) at(p string) (mountState, string) {
+	for {
+		if s, ok := c.state[p]; ok {
+			return s, p
+		}
+		if p == "/" {
+			return mountState{own: true}, "/"
+		}
+		p = path.Dir(p)
+	}
+}
+
+func (c *mountCompiler) entry(e policy.Entry) {
+	cover, coverPath := c.at(e.Path)
+	made := cover.own || cover.masked // nothing of the host is at the path yet
+	if made && e.Rights == 0 {
+		return
+	}
+	around := cover.rights
+	if e.Kind != policy.KindDir {
+		around &^= policy.Create | policy.Delete
+	}
+	op := spec.MountOp{
+		Kind: spec.MountBind, Path: e.Path, Dir: e.Kind == policy.KindDir, Id: e.ID,
+		Ro: e.Rights&policy.Write == 0, Inside: !made, Copied: cover.copied, Hidden: cover.masked, Dev: policy.Within(e.Path, "/dev"),
+		// Landlock grants execution to everything below: only the mount takes it back.
+		Noexec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
+	}
+	s := mountState{ro: op.Ro, noexec: op.Noexec, rights: cover.rights | e.Rights}
+	switch {
+	case e.Ephemeral && c.copies:
+		op.Kind, s.copied = spec.MountCopy, true
+	case e.Ephemeral:
+		op.Kind, s.own = spec.MountTmpfs, true
+	}
+	if e.Rights == 0 {
+		op = spec.MountOp{Kind: spec.MountMask, Path: e.Path, Dir: op.Dir, Id: e.ID, Inside: true, Copied: cover.copied, Holes: c.grantsBelow(e.Path)}
+		s = mountState{masked: true, rights: cover.rights}
+	} else if !expressible(around, e.Rights) {
+		c.gaps = append(c.gaps, Gap{
+			Axis: policy.AxisFs, What: e.Rule + ": exactly " + e.Rights.String(),
+			Why: "around " + e.Path + " the server holds " + cover.rights.String() + ", and a mount can only take away everything, writing, or execution",
+			Fix: "grant read, or read and write, or move the directory out of /tmp",
+		})
+	}
+	if e.Kind == policy.KindSpecial && e.Rights != 0 && around.Has(policy.Update) && !e.Rights.Has(policy.Update) {
+		c.gaps = append(c.gaps, Gap{
+			Axis: policy.AxisFs, What: e.Rule + ": no update",
+			Why: "a read-only mount does not keep a fifo or a device from being written to, and around " + e.Path + " the server may write",
+			Fix: "grant nothing there, or update too",
+		})
+	}
+	if op.Inside {
+		c.pin(e, cover, coverPath)
+	}
+	c.add(op, s)
+}
+
+// expressible reports whether mounts can reduce around to exactly rights.
+func expressible(around, rights policy.Rights) bool {
+	taken := around &^ rights
+	if rights == 0 {
+		return true
+	}
+	return taken&policy.Read == 0 && (taken&policy.Write == 0 || rights&policy.Write == 0)
+}
+
+// pin binds the directories strictly between the cover and the entry onto
+// themselves, where the server could otherwise rename them.
+func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) {
+	if cover.ro {
+		return // nothing can be renamed there
+	}
+	var between []string
+	for p := path.Dir(e.Path); p != coverPath && p != "/"; p = path.Dir(p) {
+		between = append(between, p)
+	}
+	kind := spec.MountBind
+	if cover.copied {
+		kind = spec.MountPin // the host's object of that name is not what is there
+	}
+	for i := len(between) - 1; i >= 0; i-- {
+		c.add(spec.MountOp{
+			Kind: kind, Path: between[i], Dir: true, Inside: true,
+			Noexec: cover.noexec, Dev: policy.Within(between[i], "/dev"),
+		}, cover)
+	}
+}
+
+func (c *mountCompiler) grantsBelow(dir string) bool {
+	for _, e := range c.entries {
+		if e.Path != dir && e.Rights != 0 && policy.Within(e.Path, dir) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,37 @@
+package plantest
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// kernel is a host on which everything works.
+func Kernel() probe.Facts {
+	return probe.Facts{
+		Features: probe.Features{
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: probe.Available("ABI 7"), Seccomp: probe.Available(""), SeccompNotify: probe.Available(""), PtraceScope: probe.Available(""),
+			UserNamespaces: probe.Available(""), MountAPI: probe.Available(""), FreshProc: probe.Available(""), PidMax: probe.Available(""),
+		},
+		Supported: true, Machine: seccomp.ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: spec.Inotify{Instances: 128, Watches: 65536},
+	}
+}
+
+func Profile() *policy.Profile {
+	entry := func(p string, k policy.Kind, r policy.Rights) policy.Entry {
+		return policy.Entry{Path: p, Kind: k, Rights: r, Named: p, Rule: "path = " + p, Origin: policy.OriginRule}
+	}
+	return &policy.Profile{
+		Server: "notes", Program: "/usr/bin/node", Argv: []string{"node", "server.js"}, Dir: "/home/u/work",
+		Entries: []policy.Entry{
+			entry("/home/u/work", policy.KindDir, policy.Read|policy.Write),
+			entry("/home/u/work/.env", policy.KindFile, 0),
+			entry("/home/u/work/sub/.git/hooks", policy.KindDir, policy.Read),
+			entry("/usr", policy.KindDir, policy.Read|policy.Execute),
+		},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}},
+		Env:   []policy.Variable{{Name: "HOME", Value: "/home/u"}, {Name: "TOKEN", Value: "geheim", Secret: true}}, Withheld: []string{"AWS_KEY", "SSH_AUTH_SOCK"},
+		Limits: policy.DefaultLimits,
+	}
+}

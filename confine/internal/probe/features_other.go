@@ -1,0 +1,22 @@
+//go:build !linux
+
+package probe
+
+import (
+	"runtime"
+)
+
+// Probe asks the host what it offers. On this system the answer to everything
+// is no: there is no backend.
+func Probe() Features {
+	f := ProbeForStart()
+	none := Unavailable("confinement on "+runtime.GOOS+" is not built yet", "run the server on Linux 5.13 or newer")
+	for _, p := range []*Feature{
+		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.GetFD, &f.Cgroup, &f.Overlay,
+	} {
+		*p = none
+	}
+	return f
+}
+
+func ProbeForStart() Features { return Features{OS: runtime.GOOS, Arch: runtime.GOARCH} }

@@ -1,0 +1,3 @@
+package step
+
+const StepNetwork = "network"

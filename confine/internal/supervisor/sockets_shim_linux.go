@@ -1,0 +1,50 @@
+package supervisor
+
+import (
+	"errors"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// openAsks makes the socket by which the supervisor asks the launcher what the
+// server's sockets may reach, and hands its other end over.
+func (s *Shim) openAsks() error {
+	if !s.Order.Gate.Asked {
+		return nil
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	s.asks = pair[0]
+	theirs := jail.GateSockets{T: s.Init, Fds: pair[1:], Kinds: []byte{spec.HandedAsks}}
+	defer theirs.Close()
+	return step.On("hand over", theirs.HandOver(spec.OrderFD))
+}
+
+// checkSockets makes a socket as the server will, and looks whether it is one that
+// leads nowhere by itself.
+func (s *Shim) checkSockets() error {
+	if !s.Order.Gate.Asked {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return step.On("make a TCP socket", err)
+	}
+	defer unix.Close(fd)
+	if index, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, sys.SoBindToIfindex); err != nil || index != sys.LoIndex {
+		return step.On("make a TCP socket that is not bound to lo", step.ErrHeldNot)
+	}
+	if _, err := unix.Getsockname(fd); err != nil {
+		return step.On("name a TCP socket", err) // which takes a duplicate of it
+	}
+	if err := unix.Listen(fd, 1); !errors.Is(err, unix.EACCES) {
+		return step.On("listen", step.ErrHeldNot)
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+package confine
+
+import (
+	"os"
+	"testing"
+)
+
+// TestMain lets the launchers of the tests start this binary as the supervisor of a jail.
+func TestMain(m *testing.M) {
+	ShimMain()
+	os.Exit(m.Run())
+}
