@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -127,6 +128,30 @@ func specialAddress(addr netip.Addr) string {
 	}
 	if b := addr.As16(); addr.Is6() && (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
 		return embedded // ISATAP
+	}
+	return ""
+}
+
+// metadataNames are names at which clouds serve credentials to their machines.
+var metadataNames = [...]string{
+	"metadata.google.internal", "metadata.goog", "metadata",
+	"instance-data", "instance-data.ec2.internal",
+	"metadata.tencentyun.com", "api.metadata.cloud.ibm.com",
+}
+
+// place says what the host of a rule is, as [special] does, "" where nothing has to be
+// said of it. The host's loopback has no other way to be named, and is no surprise.
+func (r NetRule) SpecialTarget() string {
+	if addr, err := netip.ParseAddr(r.Host); err == nil {
+		if what := specialAddress(addr); what == ReasonMetadata || what == private || what == linkLocal || what == carrier {
+			return what
+		}
+		return ""
+	}
+	for _, name := range metadataNames {
+		if suffix, wild := strings.CutPrefix(r.Host, "*"); r.Host == name || wild && suffix != "" && strings.HasSuffix(name, suffix) {
+			return ReasonMetadata
+		}
 	}
 	return ""
 }

@@ -129,25 +129,3 @@ func sortedGrants(at map[string]Grant) []Grant {
 	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out
 }
-
-// Rights is the set of rights that the rule grants.
-func (r FsRule) Rights() (out Rights) {
-	for _, f := range []struct {
-		set   bool
-		right Rights
-	}{{r.Read, Read}, {r.Create, Create}, {r.Update, Update}, {r.Delete, Delete}, {r.Execute, Execute}} {
-		if f.set {
-			out |= f.right
-		}
-	}
-	return out
-}
-
-// label names the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
-// flag it came from.
-func (r FsRule) Label() string {
-	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
-		return r.Where
-	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + QuoteTOML(r.Path)
-}

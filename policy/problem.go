@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -97,4 +98,17 @@ func (w Warning) String() string {
 		return w.Message
 	}
 	return w.Where + ": " + w.Message
+}
+
+// where writes a place the way rules carry it.
+func Position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
+
+// splitWhere is the inverse of where; line is 0 for places that are no file.
+func SplitPosition(w string) (file string, line int) {
+	if i := strings.LastIndexByte(w, ':'); i >= 0 {
+		if n, err := strconv.Atoi(w[i+1:]); err == nil {
+			return w[:i], n
+		}
+	}
+	return w, 0
 }

@@ -179,3 +179,6 @@ func Within(path, dir string) bool {
 	}
 	return strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
+
+// UnsearchableRule is the Rule of an entry that hides a directory which cannot be looked into.
+const UnsearchableRule = "cannot be searched"

@@ -3,9 +3,8 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"reflect"
-	"strconv"
-	"time"
 )
 
 type limitsJSON struct {
@@ -17,18 +16,6 @@ type limitsJSON struct {
 
 	NetOutMB    int `json:"net_out_mb,omitempty"`
 	Connections int `json:"connections,omitempty"`
-}
-
-func (l limitsJSON) write(j *jsonText) {
-	j.begin('{')
-	j.member("memory_mb").integer(int64(l.MemoryMB))
-	j.member("processes").integer(int64(l.Processes))
-	j.member("open_files").integer(int64(l.OpenFiles))
-	j.member("file_size_mb").integer(int64(l.FileSizeMB))
-	j.member("message_mb").integer(int64(l.MessageMB))
-	j.optionInt("net_out_mb", l.NetOutMB)
-	j.optionInt("connections", l.Connections)
-	j.end('}')
 }
 
 // String names the kind.
@@ -61,148 +48,123 @@ func (o Origin) String() string {
 	return "unknown"
 }
 
-// MarshalJSON prints the profile for plan: its names are stable, and [Profile.Key]
-// is made of it. The value of a secret variable never appears.
-func (p *Profile) MarshalJSON() ([]byte, error) {
-	j := jsonText{html: true}
-	p.write(&j)
-	return j.b, nil
+// MarshalJSON returns the profile in the form that plan prints. The value of a secret
+// variable never appears in it.
+func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.document()) }
+
+// profileJSON is the form of a profile that plan prints, for encoding/json. Its names
+// are stable: plan prints them, and [Profile.Key] is made of them.
+type profileJSON struct {
+	Server      string         `json:"server"`
+	Tool        string         `json:"tool,omitempty"`
+	Program     string         `json:"program"`
+	Argv        []string       `json:"argv"`
+	Dir         string         `json:"dir"`
+	Workspace   string         `json:"workspace,omitempty"`
+	Home        string         `json:"home"`
+	HomePrivate bool           `json:"home_private"`
+	Default     bool           `json:"default_policy"`
+	Entries     []entryJSON    `json:"fs"`
+	Links       []linkJSON     `json:"links"`
+	Unprotected []string       `json:"unprotected_names"`
+	Programs    []string       `json:"programs"` // null: any
+	Loaders     []string       `json:"loaders,omitempty"`
+	CommandArgs []string       `json:"command_args,omitempty"`
+	Net         []netJSON      `json:"net"`
+	Inbound     []int          `json:"inbound,omitempty"`
+	Secrets     []secretJSON   `json:"secrets,omitempty"`
+	Env         []variableJSON `json:"env"`
+	Withheld    []string       `json:"withheld"`
+	Limits      limitsJSON     `json:"limits"`
+	Waive       []Axis         `json:"waive"`
+	Startup     float64        `json:"startup_timeout_secs"`
+	Call        float64        `json:"call_timeout_secs"`
+	Roots       string         `json:"roots"`
+	Advertise   bool           `json:"advertise"`
 }
 
-func (p *Profile) write(j *jsonText) {
-	j.begin('{')
-	j.member("server").text(p.Server)
-	j.option("tool", p.Tool)
-	j.member("program").text(p.Program)
-	texts(j.member("argv"), list(p.Argv))
-	j.member("dir").text(p.Dir)
-	j.option("workspace", p.Workspace)
-	j.member("home").text(p.Home)
-	j.member("home_private").boolean(p.HomePrivate)
-	j.member("default_policy").boolean(p.Default)
-	p.writeFs(j)
-	texts(j.member("unprotected_names"), list(p.Unprotected))
-	p.writeFolded(j)
-	texts(j.member("programs"), p.Programs) // null: any
-	j.options("loaders", p.Loaders)
-	j.options("command_args", p.CommandArgs)
-	p.writeNet(j)
-	p.writeEnv(j)
-	texts(j.member("withheld"), list(p.Withheld))
-	limitsJSON(p.Limits).write(j.member("limits"))
-	texts(j.member("waive"), list(p.Waive))
-	j.member("startup_timeout_secs").seconds(p.Startup)
-	j.member("call_timeout_secs").seconds(p.Call)
-	j.member("roots").text(p.Roots)
-	j.member("advertise").boolean(p.Advertise)
-	j.end('}')
+type entryJSON struct {
+	Path   string   `json:"path"`
+	Kind   string   `json:"kind"`
+	Rights []string `json:"rights"`
+	Origin string   `json:"origin"`
+	Named  string   `json:"named,omitempty"`
+	Rule   string   `json:"rule"`
+	Make   bool     `json:"make,omitempty"`
+	// Ephemeral: a copy, thrown away at the end.
+	Ephemeral bool `json:"ephemeral,omitempty"`
 }
 
-func (p *Profile) writeFolded(j *jsonText) {
-	var names []string
-	for _, f := range p.Folded {
-		name := f.Path
-		if f.BypassesMount && f.OtherSpelling != "" {
-			name += " (" + f.OtherSpelling + ")"
-		}
-		names = append(names, name)
+type linkJSON struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
+type netJSON struct {
+	Host       string `json:"host"`
+	Scheme     string `json:"scheme,omitempty"`
+	Ports      []int  `json:"ports,omitempty"` // none: every one
+	PathPrefix string `json:"path_prefix,omitempty"`
+
+	Methods []string `json:"methods,omitempty"`
+	Secrets []string `json:"secrets,omitempty"` // names of variables
+
+	Allow bool   `json:"allow"`
+	Rule  string `json:"rule"`
+}
+
+type secretJSON struct {
+	Env     string   `json:"env"`
+	File    string   `json:"file,omitempty"`
+	Command []string `json:"command,omitempty"`
+	Rule    string   `json:"rule"`
+}
+
+type variableJSON struct {
+	Name   string `json:"name"`
+	Value  string `json:"value,omitempty"`
+	Secret bool   `json:"secret,omitempty"`
+	Rule   string `json:"rule"`
+}
+
+// document returns the form of the profile that plan prints.
+func (p *Profile) document() profileJSON {
+	out := profileJSON{
+		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
+		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
+		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
+		Unprotected: list(p.Unprotected), Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
+		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise,
 	}
-	j.options("folded_names", names)
-}
-
-func (p *Profile) writeFs(j *jsonText) {
-	j.member("fs").begin('[')
 	for _, e := range p.Entries {
-		j.begin('{')
-		j.member("path").text(e.Path)
-		j.member("kind").text(e.Kind.String())
-		j.member("rights").rights(e.Rights)
-		j.member("origin").text(e.Origin.String())
+		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}
 		if e.Named != e.Path {
-			j.option("named", e.Named)
+			j.Named = e.Named
 		}
-		j.member("rule").text(e.Rule)
-		j.flag("make", e.Make)
-		j.flag("ephemeral", e.Ephemeral) // a copy, thrown away at the end
-		j.end('}')
+		out.Entries = append(out.Entries, j)
 	}
-	j.end(']')
-	j.member("links").begin('[')
 	for _, l := range p.Links {
-		j.begin('{')
-		j.member("path").text(l.Path)
-		j.member("target").text(l.Target)
-		j.end('}')
+		out.Links = append(out.Links, linkJSON(l))
 	}
-	j.end(']')
-}
-
-func (p *Profile) writeNet(j *jsonText) {
-	j.member("net").begin('[')
 	for _, r := range p.Net {
-		j.begin('{')
-		j.member("host").text(r.Host)
-		j.option("scheme", r.Scheme)
-		if !r.coversAllPorts() {
-			j.member("ports").integers(r.Ports())
+		ports := r.Ports()
+		if !r.Allow && r.Port == 0 {
+			ports = nil
 		}
-		j.option("path_prefix", r.PathPrefix)
-		j.options("methods", r.Methods)
-		j.options("secrets", r.SecretNames()) // names of variables
-		j.member("allow").boolean(r.Allow)
-		j.member("rule").text(r.Where)
-		j.end('}')
+		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, ports, r.PathPrefix, r.Methods, r.SecretNames(), r.Allow, r.Where})
 	}
-	j.end(']')
-	if len(p.Inbound) > 0 {
-		j.member("inbound").integers(p.Inbound)
-	}
-	if len(p.Secrets) == 0 {
-		return
-	}
-	j.member("secrets").begin('[')
 	for _, s := range p.Secrets {
-		j.begin('{')
-		j.member("env").text(s.Env)
-		j.option("file", s.File)
-		j.options("command", s.Command)
-		j.member("rule").text(s.Where)
-		j.end('}')
+		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})
 	}
-	j.end(']')
-}
-
-func (p *Profile) writeEnv(j *jsonText) {
-	j.member("env").begin('[')
 	for _, v := range p.Env {
-		j.begin('{')
-		j.member("name").text(v.Name)
-		if !v.Secret {
-			j.option("value", v.Value)
+		j := variableJSON{v.Name, v.Value, v.Secret, v.Rule}
+		if v.Secret {
+			j.Value = ""
 		}
-		j.flag("secret", v.Secret)
-		j.member("rule").text(v.Rule)
-		j.end('}')
+		out.Env = append(out.Env, j)
 	}
-	j.end(']')
-}
-
-func (j *jsonText) rights(r Rights) {
-	j.begin('[')
-	for _, n := range RightNames {
-		if r.Has(n.Right) {
-			j.text(n.Name)
-		}
-	}
-	j.end(']')
-}
-
-func (j *jsonText) seconds(d time.Duration) {
-	if d%time.Second == 0 {
-		j.integer(int64(d / time.Second))
-		return
-	}
-	j.any(d.Seconds())
+	return out
 }
 
 // list makes sure that JSON says [] and not null.
@@ -223,19 +185,17 @@ func (p *Profile) Equal(q *Profile) bool {
 // run. Files enter with their identity; of secret variables only the names do,
 // so that the digest can be printed.
 func (p *Profile) Key() string {
-	j := jsonText{b: make([]byte, 0, 16<<10), html: true}
-	j.begin('{')
-	p.write(j.member("P"))
-	j.member("IDs").begin('[')
-	for _, e := range p.Entries {
-		j.begin('{')
-		j.b = strconv.AppendUint(append(j.b, `"Dev":`...), e.ID.Dev, 10)
-		j.b = strconv.AppendUint(append(j.b, `,"Ino":`...), e.ID.Ino, 10)
-		j.member("Birth").integer(e.ID.Birth)
-		j.end('}')
+	ids := make([]FileID, len(p.Entries))
+	for i, e := range p.Entries {
+		ids[i] = e.ID
 	}
-	j.end(']')
-	j.end('}')
-	sum := sha256.Sum256(j.b)
+	text, err := json.Marshal(struct {
+		P   profileJSON
+		IDs []FileID
+	}{p.document(), ids})
+	if err != nil {
+		panic(err) // no float but those of durations, no cycle, no channel
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

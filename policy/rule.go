@@ -1,5 +1,9 @@
 package policy
 
+import (
+	"strings"
+)
+
 // FsRule is one entry of access.fs as it was written.
 type FsRule struct {
 	Path    string
@@ -69,3 +73,33 @@ type Limits struct {
 
 // DefaultLimits are the limits of a server that declares none.
 var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}
+
+// label names the rule in messages.
+func (r EnvRule) Label() string {
+	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+		return r.Where
+	}
+	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + QuoteTOML(r.Name)
+}
+
+// Rights is the set of rights that the rule grants.
+func (r FsRule) Rights() (out Rights) {
+	for _, f := range []struct {
+		set   bool
+		right Rights
+	}{{r.Read, Read}, {r.Create, Create}, {r.Update, Update}, {r.Delete, Delete}, {r.Execute, Execute}} {
+		if f.set {
+			out |= f.right
+		}
+	}
+	return out
+}
+
+// label names the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
+// flag it came from.
+func (r FsRule) Label() string {
+	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
+		return r.Where
+	}
+	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + QuoteTOML(r.Path)
+}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -79,20 +81,19 @@ func (p *Profile) statement() Statement {
 		s.Workspace = p.Workspace
 	}
 	room := MaxStatement - len(s.encode()) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
-	fits := func(write func(*jsonText)) bool {
-		j := jsonText{html: true}
-		write(&j)
-		if room -= len(j.b) + 1; room < 0 {
+	fits := func(v any) bool {
+		text, err := json.Marshal(v)
+		if room -= len(text) + 1; err != nil || room < 0 {
 			s.Truncated, room = true, 0
 			return false
 		}
 		return true
 	}
-	if p.Inbound != nil && fits(func(j *jsonText) { j.integers(p.Inbound) }) {
+	if p.Inbound != nil && fits(p.Inbound) {
 		s.Net.Inbound = p.Inbound
 	}
 	for _, secret := range p.Secrets {
-		if fits(func(j *jsonText) { j.text(secret.Env) }) {
+		if fits(secret.Env) {
 			s.Net.Secrets = append(s.Net.Secrets, secret.Env)
 		}
 	}
@@ -101,7 +102,7 @@ func (p *Profile) statement() Statement {
 			continue
 		}
 		s.Net.Access = "hosts"
-		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h.write) {
+		if h := (StatementHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h) {
 			s.Net.Hosts = append(s.Net.Hosts, h)
 		}
 	}
@@ -113,64 +114,22 @@ func (p *Profile) statement() Statement {
 			s.Truncated = true
 			continue
 		}
-		if f := (StatementFs{e.Path, rightList(e.Rights)}); fits(f.write) {
+		if f := (StatementFs{e.Path, rightList(e.Rights)}); fits(f) {
 			s.Fs = append(s.Fs, f)
 		}
 	}
 	return s
 }
 
+// encode returns the statement on one line of JSON. It is no HTML, so <, > and & stay.
 func (s *Statement) encode() []byte {
-	j := jsonText{b: make([]byte, 0, 1<<10)}
-	j.begin('{')
-	j.member("version").integer(int64(s.Version))
-	j.member("server").text(s.Server)
-	j.option("tool", s.Tool)
-	j.option("workspace", s.Workspace)
-	j.member("home").text(s.Home)
-	j.member("temporary").text(s.Temporary)
-	j.member("fs").begin('[')
-	for _, f := range s.Fs {
-		f.write(&j)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err) // strings, numbers and lists of them
 	}
-	j.end(']')
-	s.Net.write(j.member("net"))
-	s.Limits.write(j.member("limits"))
-	j.flag("truncated", s.Truncated)
-	j.end('}')
-	return j.b
-}
-
-func (f StatementFs) write(j *jsonText) {
-	j.begin('{')
-	j.member("path").text(f.Path)
-	texts(j.member("rights"), f.Rights)
-	j.end('}')
-}
-
-func (n StatementNet) write(j *jsonText) {
-	j.begin('{')
-	j.member("access").text(n.Access)
-	j.member("hosts").begin('[')
-	for _, h := range n.Hosts {
-		h.write(j)
-	}
-	j.end(']')
-	if len(n.Inbound) > 0 {
-		j.member("inbound").integers(n.Inbound)
-	}
-	j.options("secrets", n.Secrets)
-	j.end('}')
-}
-
-func (h StatementHost) write(j *jsonText) {
-	j.begin('{')
-	j.member("host").text(h.Host)
-	j.option("scheme", h.Scheme)
-	j.member("ports").integers(h.Ports)
-	j.option("path_prefix", h.PathPrefix)
-	j.options("methods", h.Methods)
-	j.end('}')
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // rightList names each right.

@@ -1,7 +1,8 @@
 package policy
 
 import (
-	"strconv"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 )
 
@@ -16,15 +17,8 @@ func ValidServerName(name string) bool {
 	}) < 0
 }
 
-// where writes a place the way rules carry it.
-func Position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
-
-// splitWhere is the inverse of where; line is 0 for places that are no file.
-func SplitPosition(w string) (file string, line int) {
-	if i := strings.LastIndexByte(w, ':'); i >= 0 {
-		if n, err := strconv.Atoi(w[i+1:]); err == nil {
-			return w[:i], n
-		}
-	}
-	return w, 0
+// shortHash tells texts apart, also those that somebody chose to be alike.
+func ShortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -182,4 +184,13 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 func (f *LinkResolver) Exists(p string) bool {
 	at, err := f.Resolve(p)
 	return err == nil && at.Exists()
+}
+
+// ResolveLinks follows a path of this machine, and tells each symbolic link that it crosses.
+func ResolveLinks(p string) (real string, links []policy.Link, err error) {
+	at, err := NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}).Resolve(p)
+	if err == nil && !at.Exists() {
+		err = fs.ErrNotExist
+	}
+	return at.Path, at.Links, err
 }

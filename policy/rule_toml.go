@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -78,37 +77,6 @@ func (r EnvRule) TOMLFields() []string {
 		out = append(out, "read = true")
 	}
 	return out
-}
-
-func QuoteTOMLList(values []string) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = QuoteTOML(v)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
-}
-
-// tomlString quotes s as a TOML basic string.
-func QuoteTOML(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 // TOML writes the rule as the lines that a configuration would have:

@@ -1,4 +1,0 @@
-package policy
-
-// SystemConfigDir holds the configuration of the administrator.
-const SystemConfigDir = "/etc/mcp-jail"
