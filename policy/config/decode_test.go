@@ -2,9 +2,8 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,26 +226,6 @@ func TestDecodeManyProblems(t *testing.T) {
 	t.Logf("%d problems in %v", len(ps), time.Since(start))
 }
 
-// The messages of docs/reference.md "Stateful and stateless", to the letter.
-func TestHonesty(t *testing.T) {
-	_, err := Decode([]byte(strings.Repeat("\n", 11)+"[servers.github]\ncommand = \"x\"\n[servers.github.tools.search.access]\n"), "mcp-jail.toml")
-	want := `mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server "github" is stateful.
-  The server runs as one shared process, so a policy for one tool cannot be applied.
-  Declare access for the whole server in  [servers.github.access]
-  or set  stateful = false  so that each call gets its own process.`
-	if err == nil || err.Error() != want {
-		t.Errorf("\n got %v\nwant %s", err, want)
-	}
-	_, err = Decode([]byte("[servers.github]\ncommand = \"x\"\nstateful = false\n[[servers.github.access.fs]]\npath = \".\"\n"), "mcp-jail.toml")
-	want = `mcp-jail.toml:4: [servers.github.access] cannot be enforced: server "github" is stateless.
-  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.
-  Declare access for each tool in  [servers.github.tools.TOOL.access]
-  or set  stateful = true  so that one process serves the whole session.`
-	if err == nil || err.Error() != want {
-		t.Errorf("\n got %v\nwant %s", err, want)
-	}
-}
-
 func TestWriteAlias(t *testing.T) {
 	for toml, want := range map[string]policy.Rights{
 		"write = true":                              policy.Write,
@@ -291,59 +270,44 @@ func TestAccessReplacesDefault(t *testing.T) {
 	}
 }
 
-func TestLayers(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		p := dir + "/" + name
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+// The fields of a secret: where one can stand, and where none can.
+func TestSecretHeader(t *testing.T) {
+	for header, want := range map[string]string{
+		`"Authorization"`: "", `"X-My-Token"`: "", `["X-One", "Cookie"]`: "",
+		`""`: "header is empty", `[]`: "header is empty", `"a b"`: "write the name of a header field", `"X:"`: "write the name", `"X-\u00e4"`: "write the name", `"Host"`: "says where a request goes", `"x-forwarded-Host"`: "says where a request goes",
+		`"X_Original_URL"`: "says where a request goes", `"Proxy-Authorization"`: "says where a request goes", `"Content-Length"`: "where it ends", `1`: "must be a string",
+	} {
+		text := api + `{ env = "T", header = ` + header + " }\n"
+		c, err := Decode([]byte(text), "c.toml")
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", header, err)
+			}
+			continue
 		}
-		return p
-	}
-	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
-	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\" }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
-	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
-	c, _, err := Load(LoadOptions{Files: []string{a, b, d}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := c.Servers["s"]
-	var got []string
-	for _, r := range s.Access.Fs {
-		got = append(got, "fs:"+r.Path)
-	}
-	for _, r := range s.Access.Net {
-		got = append(got, "net:"+r.Host)
-	}
-	for _, r := range s.Access.Inbound {
-		got = append(got, fmt.Sprintf("in:%d", r.Port))
-	}
-	for _, r := range s.Variables {
-		got = append(got, "var:"+r.Name)
-	}
-	got = append(got, fmt.Sprint(*s.Limits.Connections, *s.Limits.NetOutMB))
-	got = append(got, s.Command, s.Workspace)
-	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
-	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
-		t.Errorf("\n got %s\nwant %s", strings.Join(got, " "), want)
-	}
-	// What only the layers together can tell: the problem is in the earlier file.
-	e := write("e.toml", "[servers.s]\nstateful = false\n")
-	_, _, err = Load(LoadOptions{Files: []string{a, e}})
-	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
-		t.Errorf("honesty across layers: %v", err)
-	}
-	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
-	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
-		t.Errorf("a named file that is missing: %v", err)
+		if err != nil {
+			t.Errorf("%s: %v", header, err)
+			continue
+		}
+		again, err := Decode(c.Encode(), "c.toml")
+		if err != nil || !slices.Equal(again.Servers["s"].Access.Net[0].Secrets[0].Header, c.Servers["s"].Access.Net[0].Secrets[0].Header) {
+			t.Errorf("%s: %v, %s", header, err, c.Encode())
+		}
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"command", "arguments", "workspace", "warm"}
-	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {
-		if got := Suggest(word, known); got != want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
+func BenchmarkDecode(b *testing.B) {
+	for b.Loop() {
+		if _, err := Decode([]byte(everyKey), "f"); err != nil {
+			b.Fatal(err)
 		}
 	}
+}
+
+func codes(ws []policy.Warning) string {
+	var out []string
+	for _, w := range ws {
+		out = append(out, w.Code)
+	}
+	return strings.Join(out, " ")
 }

@@ -3,7 +3,6 @@ package resolve
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"os/exec"
 )
 
 // The profile of a program of this machine: what the kernel opens to start it
@@ -46,26 +46,6 @@ func TestResolveHere(t *testing.T) {
 		if real, _ := filepath.EvalSymlinks(p.Program); real != p.Program {
 			t.Errorf("%s: program %s is not canonical", line, p.Program)
 		}
-	}
-}
-
-func TestHardLinks(t *testing.T) {
-	h, err := hostfs.LocalHost()
-	if err != nil {
-		t.Skip(err)
-	}
-	dir, _ := filepath.EvalSymlinks(t.TempDir())
-	put(t, filepath.Join(dir, "one"), "")
-	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
-	if err := os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")); err != nil {
-		t.Skip(err)
-	}
-	p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule, Rule: "f:1"}, {Path: filepath.Join(dir, "sub"), Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}}
-	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "holds 1 files that have another name elsewhere ("+filepath.Join(dir, "one")+")") {
-		t.Errorf("%v", ws)
-	}
-	if ws := HardLinks(p, h, 0); len(ws) != 0 {
-		t.Errorf("beyond the limit: %v", ws)
 	}
 }
 

@@ -7,6 +7,86 @@ import (
 	"testing"
 )
 
+func TestMatchNet(t *testing.T) {
+	rule := func(host string, edit ...func(*NetRule)) NetRule {
+		r := NetRule{Host: host, Allow: true}
+		for _, e := range edit {
+			e(&r)
+		}
+		return r
+	}
+	deny := func(r *NetRule) { r.Allow = false }
+	scheme := func(s string) func(*NetRule) { return func(r *NetRule) { r.Scheme = s } }
+	port := func(p int) func(*NetRule) { return func(r *NetRule) { r.Port = p } }
+	prefix := func(p string) func(*NetRule) { return func(r *NetRule) { r.PathPrefix = p } }
+	type q struct {
+		host, scheme string
+		port         int
+		path         string
+	}
+	tests := []struct {
+		name  string
+		rules []NetRule
+		q     q
+		want  bool
+	}{
+		{"empty is no network", nil, q{"a.b", "https", 443, "/"}, false},
+		{"exact", []NetRule{rule("a.b")}, q{"a.b", "https", 443, "/"}, true},
+		{"both ports", []NetRule{rule("a.b")}, q{"a.b", "http", 80, "/"}, true},
+		{"other port", []NetRule{rule("a.b")}, q{"a.b", "https", 8443, "/"}, false},
+		{"normalised on both sides", []NetRule{rule("a.b")}, q{"A.B.", "https", 443, "/"}, true},
+		{"no suffix", []NetRule{rule("api.github.com")}, q{"api.github.com.evil.com", "https", 443, "/"}, false},
+		{"no prefix", []NetRule{rule("github.com")}, q{"api.github.com", "https", 443, "/"}, false},
+		{"wildcard", []NetRule{rule("*.b")}, q{"x.a.b", "https", 443, "/"}, true},
+		{"not the name itself", []NetRule{rule("*.b")}, q{"b", "https", 443, "/"}, false},
+		{"by label", []NetRule{rule("*.b")}, q{"ab", "https", 443, "/"}, false},
+		{"star", []NetRule{rule("*")}, q{"any.thing", "https", 443, "/"}, true},
+		{"bad host", []NetRule{rule("*")}, q{"a@b", "https", 443, "/"}, false},
+		{"octal", []NetRule{rule("*")}, q{"0177.0.0.1", "https", 443, "/"}, false},
+		{"https rule, http", []NetRule{rule("a", scheme("https"))}, q{"a", "http", 80, "/"}, false},
+		{"https rule, port 80", []NetRule{rule("a", scheme("https"))}, q{"a", "https", 80, "/"}, false},
+		{"https rule, own port", []NetRule{rule("a", scheme("https"), port(8443))}, q{"a", "https", 8443, "/"}, true},
+		{"scheme not visible", []NetRule{rule("a", scheme("https"))}, q{"a", "", 443, ""}, true},
+		{"tcp covers https", []NetRule{rule("a", scheme("tcp"), port(443))}, q{"a", "https", 443, "/"}, true},
+		{"https is not tcp", []NetRule{rule("a", scheme("https"))}, q{"a", "tcp", 443, ""}, false},
+		{"address", []NetRule{rule("10.0.0.1", port(5432))}, q{"10.0.0.1", "tcp", 5432, ""}, true},
+		{"v4-mapped", []NetRule{rule("10.0.0.1", port(5432))}, q{"::ffff:10.0.0.1", "tcp", 5432, ""}, true},
+		{"exact beats wildcard", []NetRule{rule("a.b", deny), rule("*.b"), rule("*")}, q{"a.b", "https", 443, "/"}, false},
+		{"longer wildcard", []NetRule{rule("*.a.b", deny), rule("*.b")}, q{"x.a.b", "https", 443, "/"}, false},
+		{"more present", []NetRule{rule("a", port(443), deny), rule("a")}, q{"a", "https", 443, "/"}, false},
+		{"scheme and port", []NetRule{rule("a", scheme("https"), port(443)), rule("a", port(443), deny)}, q{"a", "https", 443, "/"}, true},
+		{"tie, last", []NetRule{rule("a"), rule("a", deny)}, q{"a", "https", 443, "/"}, false},
+		{"tie, last allows", []NetRule{rule("a", deny), rule("a")}, q{"a", "https", 443, "/"}, true},
+		{"host outweighs path", []NetRule{rule("*.b", prefix("/x/y/z"), deny), rule("a.b")}, q{"a.b", "https", 443, "/x/y/z"}, true},
+		{"segments", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin/users"}, true},
+		{"segment itself", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin"}, true},
+		{"query", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin?x=/y"}, true},
+		{"not by string", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/administration"}, false},
+		{"trailing slash", []NetRule{rule("a", prefix("/admin/"))}, q{"a", "https", 443, "/admin/users"}, true},
+		{"path denied", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/admin/x"}, false},
+		{"path denied, other path", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x"}, true},
+		{"escaped", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/%61dmin"}, false},
+		{"dots", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x/../admin"}, false},
+		{"escaped dots", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, "/x/%2e%2e/admin"}, false},
+		{"escaped slash", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api%2f..%2fadmin"}, false},
+		{"double escape", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api/%252e%252e/admin"}, false},
+		{"broken escape", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "/api/%zz"}, false},
+		{"empty segment", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "//api"}, false},
+		{"path not visible, allow", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, ""}, false},
+		{"path not visible, deny", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, ""}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, tt.q.path, "GET"); got != tt.want {
+				t.Errorf("%+v on %+v: %v", tt.rules, tt.q, got)
+			}
+		})
+	}
+	if !AnyNeedsInterception([]NetRule{rule("a", prefix("/x"), deny), rule("a")}, "a", "https", 443) || AnyNeedsInterception([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
+		t.Error("NeedsTerminating")
+	}
+}
+
 func TestMatchMethods(t *testing.T) {
 	read := NetRule{Host: "a", Methods: []string{"GET", "HEAD"}, Allow: true}
 	all := NetRule{Host: "a", Allow: true}

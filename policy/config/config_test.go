@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestLayers(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		p := dir + "/" + name
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
+	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\" }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
+	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
+	c, _, err := Load(LoadOptions{Files: []string{a, b, d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Servers["s"]
+	var got []string
+	for _, r := range s.Access.Fs {
+		got = append(got, "fs:"+r.Path)
+	}
+	for _, r := range s.Access.Net {
+		got = append(got, "net:"+r.Host)
+	}
+	for _, r := range s.Access.Inbound {
+		got = append(got, fmt.Sprintf("in:%d", r.Port))
+	}
+	for _, r := range s.Variables {
+		got = append(got, "var:"+r.Name)
+	}
+	got = append(got, fmt.Sprint(*s.Limits.Connections, *s.Limits.NetOutMB))
+	got = append(got, s.Command, s.Workspace)
+	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
+	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
+		t.Errorf("\n got %s\nwant %s", strings.Join(got, " "), want)
+	}
+	// What only the layers together can tell: the problem is in the earlier file.
+	e := write("e.toml", "[servers.s]\nstateful = false\n")
+	_, _, err = Load(LoadOptions{Files: []string{a, e}})
+	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
+		t.Errorf("honesty across layers: %v", err)
+	}
+	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
+	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
+		t.Errorf("a named file that is missing: %v", err)
+	}
+}
+
+// What is the same but for its place is there once.
+func TestDedupNet(t *testing.T) {
+	layer := func(file, secret string) *Config {
+		c, ps := decodeLayer([]byte("[servers.s.access]\nnet = { strategy = \"dedup\", value = [{ host = \"a\", allow = true, methods = [\"GET\"], secret = { env = \""+secret+"\" } }] }\n"), file)
+		if len(ps) > 0 {
+			t.Fatal(ps)
+		}
+		return c
+	}
+	c := layer("one", "T")
+	c.overlay(layer("two", "T"))
+	if got := len(c.Servers["s"].Access.Net); got != 1 {
+		t.Errorf("%d rules", got)
+	}
+	c.overlay(layer("three", "U"))
+	if got := len(c.Servers["s"].Access.Net); got != 2 {
+		t.Errorf("%d rules: another secret is another rule", got)
+	}
+}

@@ -1,0 +1,15 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	known := []string{"command", "arguments", "workspace", "warm"}
+	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {
+		if got := Suggest(word, known); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
+		}
+	}
+}

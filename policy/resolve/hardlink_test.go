@@ -1,0 +1,31 @@
+package resolve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func TestHardLinks(t *testing.T) {
+	h, err := hostfs.LocalHost()
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, _ := filepath.EvalSymlinks(t.TempDir())
+	put(t, filepath.Join(dir, "one"), "")
+	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
+	if err := os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")); err != nil {
+		t.Skip(err)
+	}
+	p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule, Rule: "f:1"}, {Path: filepath.Join(dir, "sub"), Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}}
+	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "holds 1 files that have another name elsewhere ("+filepath.Join(dir, "one")+")") {
+		t.Errorf("%v", ws)
+	}
+	if ws := HardLinks(p, h, 0); len(ws) != 0 {
+		t.Errorf("beyond the limit: %v", ws)
+	}
+}
