@@ -101,26 +101,12 @@ func (p *Process) closeGate() {
 	}
 }
 
-// gateDenials are what the gate refused, in the words of a Process.
-func gateDenials(g *egress.Gateway, inbound []int) (out []Denial) {
-	for _, d := range g.Denials() {
-		if d.Host == "localhost" && slices.Contains(inbound, d.Port) {
-			continue // we came before the server listened
-		}
-		denial := Denial{
-			Axis: policy.AxisNet, Operation: "connect", Target: d.Host, Reason: policy.DenialReason(d.Why.Code()), Detail: d.Detail,
-			Count: d.Count, Time: d.First, Last: d.Last,
-		}
-		switch d.Network {
-		case "dns":
-			denial.Operation = "resolve"
-		case "udp":
-			denial.Operation = "send"
-		}
-		if d.Port != 0 {
-			denial.Target = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
-		}
-		out = append(out, denial)
-	}
-	return out
+// gateDenials returns the refusals of the gateway, without those of connections to the
+// jail's own ports: we connect there before the server listens.
+func gateDenials(g *egress.Gateway, inbound []int) []policy.Denial {
+	return slices.DeleteFunc(g.Denials(), func(d policy.Denial) bool {
+		host, port, err := net.SplitHostPort(d.Target)
+		n, _ := strconv.Atoi(port)
+		return err == nil && host == "localhost" && slices.Contains(inbound, n)
+	})
 }

@@ -54,3 +54,13 @@ const (
 	// the host, which may not have them either.
 	DeniedAbsent DenialReason = "absent"
 )
+
+// IsValid reports whether r is one of the reasons above.
+func (r DenialReason) IsValid() bool {
+	switch r {
+	case DeniedNotGranted, DeniedAddress, DeniedWrongName, DeniedWrongScheme, DeniedAmbiguous,
+		DeniedRequest, DeniedLimit, DeniedSecret, DeniedUnsupported, DeniedAbsent:
+		return true
+	}
+	return false
+}

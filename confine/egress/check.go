@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // CheckResult is the result of [Gateway.Check].
@@ -35,7 +37,7 @@ const (
 func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResult) {
 	d := g.destinationOf(host, port)
 	if !d.granted() {
-		r.Status, r.Detail = StatusDenied, d.why.String()
+		r.Status, r.Detail = StatusDenied, reasonTexts[d.why]
 		if d.detail != "" {
 			r.Status, r.Detail = StatusBadAddress, d.detail
 		}
@@ -77,7 +79,7 @@ func (g *Gateway) destinationOf(host string, port int) destination {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return g.decide(netip.AddrPortFrom(addr, uint16(port)))
 	}
-	d := destination{host: host, named: true, why: ReasonNotGranted, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
+	d := destination{host: host, named: true, why: policy.DeniedNotGranted, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
 	for _, p := range protocols {
 		d.verdict[p], d.rules[p] = g.evaluate(host, p.scheme(), port)
 	}
@@ -90,7 +92,7 @@ func (r *CheckResult) setError(err error) {
 	switch {
 	case errors.As(err, &no):
 		r.Status, r.Detail = StatusDenied, no.detail
-		if no.why == ReasonAddress {
+		if no.why == policy.DeniedAddress {
 			r.Status = StatusBadAddress
 		}
 	case isNotFound(err):

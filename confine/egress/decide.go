@@ -28,14 +28,14 @@ type destination struct {
 	verdict [protoOther + 1]verdict
 	opaque  bool                           // only rules with scheme = "tcp" decide, so the bytes do not matter
 	rules   [protoOther + 1]policy.NetRule // the deciding rule of each protocol
-	why     Reason                         // set if nothing is granted
+	why     policy.DenialReason            // set if nothing is granted
 	detail  string
 }
 
 // decide finds the host that an address stands for and evaluates the rules.
 func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
-	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: ReasonNotGranted}
+	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: policy.DeniedNotGranted}
 	port := int(to.Port())
 	if d.host, d.named = g.fakeIPs.host(addr); !d.named {
 		d.host = g.addressName(addr, port)
@@ -121,30 +121,30 @@ func (g *Gateway) grantedPorts(host string) (ports []int) {
 
 // checkNames decides about the hosts that a handshake or request names. A host of "" means
 // that it names none. The result is 0 if all are fine.
-func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why Reason, detail string) {
+func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why policy.DenialReason, detail string) {
 	for _, host := range hosts {
 		name := ""
 		if host != "" {
 			var err error
 			if name, err = policy.NormalizeTarget(host); err != nil {
-				return ReasonWrongName, err.Error()
+				return policy.DeniedWrongName, err.Error()
 			}
 		}
 		switch {
 		case name == d.host:
 		case d.named && !g.grantsAddress(d.to, p) && name == "":
-			return ReasonWrongName, "it names no host, over " + p.String()
+			return policy.DeniedWrongName, "it names no host, over " + p.String()
 		case d.named && !g.grantsAddress(d.to, p):
-			return ReasonWrongName, "it names " + name
+			return policy.DeniedWrongName, "it names " + name
 		case name != "":
 			// The rule "*" grants this address. The name has to be granted as well, so that
 			// a rule that denies the name holds.
 			if v, _ := g.evaluate(name, p.scheme(), int(d.to.Port())); v != verdictPass {
-				return ReasonWrongName, "it names " + name
+				return policy.DeniedWrongName, "it names " + name
 			}
 		}
 	}
-	return 0, ""
+	return "", ""
 }
 
 // grantsAddress reports whether a protocol to an address is granted, whatever its name.

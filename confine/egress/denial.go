@@ -3,79 +3,35 @@ package egress
 import (
 	"cmp"
 	"errors"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Denial is one refusal, or several of the same kind.
-type Denial struct {
-	Host    string // the name, or the address if there is none
-	Port    int    // 0 for dns
-	Network string // "tcp", "udp" or "dns"
-	Why     Reason
-	Detail  string // in words, for example the refused address
-	Count   int
-	First   time.Time
-	Last    time.Time
-
-	pinned bool // it is never evicted
+// reasonTexts holds the reasons of refusals in words, for errors.
+var reasonTexts = map[policy.DenialReason]string{
+	policy.DeniedNotGranted:  "not granted",
+	policy.DeniedAddress:     "the address behind the name is not granted",
+	policy.DeniedWrongName:   "the connection names another host",
+	policy.DeniedWrongScheme: "the rule is for another protocol",
+	policy.DeniedAmbiguous:   "servers could read it in two ways",
+	policy.DeniedRequest:     "the request is not granted",
+	policy.DeniedLimit:       "a limit was reached",
+	policy.DeniedSecret:      "a secret in the wrong place",
+	policy.DeniedUnsupported: "it cannot be reached from here",
 }
 
-// Reason is the reason of a refusal.
-type Reason int
-
+// The values of policy.Denial.Operation.
 const (
-	ReasonNotGranted  Reason = iota + 1 // no rule allows the host on this port
-	ReasonAddress                       // the name is granted, its address is not
-	ReasonWrongName                     // the first bytes name another host, or none
-	ReasonWrongScheme                   // the rule is for another protocol
-	ReasonAmbiguous                     // servers could read the bytes in two ways
-	ReasonRequest                       // no rule allows the path or method
-	ReasonLimit                         // a limit was reached
-	ReasonSecret                        // a placeholder of a secret in a field where it is not replaced
-	ReasonUnsupported                   // granted, but not supported here
+	opConnect = "connect" // TCP
+	opSend    = "send"    // UDP
+	opResolve = "resolve" // DNS
 )
-
-var reasons = [...]string{
-	ReasonNotGranted:  "not granted",
-	ReasonAddress:     "the address behind the name is not granted",
-	ReasonWrongName:   "the connection names another host",
-	ReasonWrongScheme: "the rule is for another protocol",
-	ReasonAmbiguous:   "servers could read it in two ways",
-	ReasonRequest:     "the request is not granted",
-	ReasonLimit:       "a limit was reached",
-	ReasonSecret:      "a secret in the wrong place",
-	ReasonUnsupported: "it cannot be reached from here",
-}
-
-func (r Reason) String() string {
-	if r <= 0 || int(r) >= len(reasons) {
-		return "refused"
-	}
-	return reasons[r]
-}
-
-var codes = [...]string{
-	ReasonNotGranted:  "not_granted",
-	ReasonAddress:     "address",
-	ReasonWrongName:   "wrong_name",
-	ReasonWrongScheme: "wrong_scheme",
-	ReasonAmbiguous:   "ambiguous",
-	ReasonRequest:     "request",
-	ReasonLimit:       "limit",
-	ReasonSecret:      "secret",
-	ReasonUnsupported: "unsupported",
-}
-
-// Code returns the reason as it appears in machine-readable output.
-func (r Reason) Code() string {
-	if r <= 0 || int(r) >= len(codes) {
-		return "refused"
-	}
-	return codes[r]
-}
 
 const (
 	maxDenials    = 256
@@ -88,29 +44,37 @@ const (
 // many others.
 type denialLog struct {
 	mu   sync.Mutex
-	all  map[denialKey]*Denial
-	lost *Denial // stands for the replaced ones
+	all  map[denialKey]*recordedDenial
+	lost *policy.Denial // stands for the replaced ones
+}
+
+// recordedDenial is a Denial of the log.
+type recordedDenial struct {
+	policy.Denial
+	pinned bool // it is never replaced
 }
 
 type denialKey struct {
-	host    string
-	port    int
-	network string
-	why     Reason
+	operation, target string
+	reason            policy.DenialReason
 }
 
 // record adds a refusal to the log.
-func (g *Gateway) record(d Denial) {
+func (g *Gateway) record(operation, host string, port int, why policy.DenialReason, detail string) {
+	target := host
+	if port != 0 {
+		target = net.JoinHostPort(host, strconv.Itoa(port))
+	}
 	now := time.Now()
 	s := &g.denials
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := denialKey{d.Host, d.Port, d.Network, d.Why}
+	key := denialKey{operation, target, why}
 	if old := s.all[key]; old != nil {
 		old.Count++
 		old.Last = now
-		if d.Detail != "" {
-			old.Detail = d.Detail
+		if detail != "" {
+			old.Detail = detail
 		}
 		return
 	}
@@ -122,29 +86,33 @@ func (g *Gateway) record(d Denial) {
 				oldest, last = k, o.Last
 			}
 		}
-		s.countLost(s.all[oldest])
+		s.countLost(s.all[oldest].Denial)
 		delete(s.all, oldest)
 	}
 	if s.all == nil {
-		s.all = map[denialKey]*Denial{}
+		s.all = map[denialKey]*recordedDenial{}
 	}
-	d.Count, d.First, d.Last = 1, now, now
-	d.pinned = len(s.all) < pinnedDenials
-	s.all[key] = &d
+	s.all[key] = &recordedDenial{policy.Denial{
+		Axis: policy.AxisNet, Operation: operation, Target: target, Reason: why, Detail: detail,
+		Count: 1, Time: now, Last: now,
+	}, len(s.all) < pinnedDenials}
 }
 
 // countLost counts a replaced Denial. It keeps the time of the first: later refusals are
 // closer to a failure that is being diagnosed.
-func (s *denialLog) countLost(d *Denial) {
+func (s *denialLog) countLost(d policy.Denial) {
 	if s.lost == nil {
-		s.lost = &Denial{Host: "(others)", Network: "tcp", Why: ReasonLimit, Detail: "too many different refusals to record each", First: d.First, Last: d.First}
+		s.lost = &policy.Denial{
+			Axis: policy.AxisNet, Operation: opConnect, Target: policy.DenialOthers, Reason: policy.DeniedLimit,
+			Detail: "too many different refusals to record each", Time: d.Time, Last: d.Time,
+		}
 	}
 	s.lost.Count += d.Count
 }
 
 // deny records the refusal of a connection.
-func (g *Gateway) deny(d *destination, why Reason, detail string) {
-	g.record(Denial{Host: d.host, Port: int(d.to.Port()), Network: "tcp", Why: why, Detail: detail})
+func (g *Gateway) deny(d *destination, why policy.DenialReason, detail string) {
+	g.record(opConnect, d.host, int(d.to.Port()), why, detail)
 }
 
 // denyIfRefused records err if it is a refusal, and reports whether it is.
@@ -159,22 +127,22 @@ func (g *Gateway) denyIfRefused(d *destination, err error) bool {
 
 // Denials returns the refusals so far, oldest first. They include every refusal that a
 // program can know of.
-func (g *Gateway) Denials() []Denial {
+func (g *Gateway) Denials() []policy.Denial {
 	g.readRefusals()
 	if t := g.o.Interceptor; t != nil {
 		t.FlushDenials()
 	}
 	g.denials.mu.Lock()
 	defer g.denials.mu.Unlock()
-	out := make([]Denial, 0, len(g.denials.all))
+	out := make([]policy.Denial, 0, len(g.denials.all))
 	for _, d := range g.denials.all {
-		out = append(out, *d)
+		out = append(out, d.Denial)
 	}
 	if lost := g.denials.lost; lost != nil {
 		out = append(out, *lost)
 	}
-	slices.SortFunc(out, func(a, b Denial) int {
-		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
+	slices.SortFunc(out, func(a, b policy.Denial) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Target, b.Target))
 	})
 	return out
 }

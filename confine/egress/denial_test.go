@@ -3,25 +3,27 @@ package egress
 import (
 	"fmt"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestDenialFlood: who tries many things to have one forgotten finds the first ones on
 // record, the latest as well, and how many are not.
 func TestDenialFlood(t *testing.T) {
 	g, _ := gate(t, nil)
-	g.denyName("first.test", ReasonNotGranted, "")
+	g.denyName("first.test", policy.DeniedNotGranted, "")
 	const flood = 100_000
 	for i := range flood {
-		g.denyName(fmt.Sprintf("n%d.test", i), ReasonNotGranted, "")
+		g.denyName(fmt.Sprintf("n%d.test", i), policy.DeniedNotGranted, "")
 	}
 	all := g.Denials()
 	if len(all) != maxDenials+1 {
 		t.Errorf("%d denials", len(all))
 	}
-	found := map[string]Denial{}
+	found := map[string]policy.Denial{}
 	total := 0
 	for _, d := range all {
-		found[d.Host] = d
+		found[d.Target] = d
 		total += d.Count
 	}
 	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", pinnedDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-pinnedDenials)} {
@@ -29,10 +31,10 @@ func TestDenialFlood(t *testing.T) {
 			t.Errorf("%s is not on record", host)
 		}
 	}
-	if d := found["(others)"]; d.Why != ReasonLimit || d.Count != flood+1-maxDenials || total != flood+1 {
+	if d := found["(others)"]; d.Reason != policy.DeniedLimit || d.Count != flood+1-maxDenials || total != flood+1 {
 		t.Errorf("%+v, %d in all", d, total)
 	}
-	if d := all[len(all)-1]; d.Host != fmt.Sprintf("n%d.test", flood-1) {
-		t.Errorf("the latest is %s", d.Host)
+	if d := all[len(all)-1]; d.Target != fmt.Sprintf("n%d.test", flood-1) {
+		t.Errorf("the latest is %s", d.Target)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -19,11 +21,11 @@ const (
 
 // refusal is an error that goes on record, in contrast to a failure of the network.
 type refusal struct {
-	why    Reason
+	why    policy.DenialReason
 	detail string
 }
 
-func (r *refusal) Error() string { return r.why.String() + ": " + r.detail }
+func (r *refusal) Error() string { return reasonTexts[r.why] + ": " + r.detail }
 
 // dial connects to a destination for which some protocol is granted.
 func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
@@ -95,7 +97,7 @@ func (g *Gateway) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip
 		}
 	}
 	if len(allowed) == 0 {
-		return nil, &refusal{ReasonAddress, strings.Join(details[:min(len(details), 4)], ", ")}
+		return nil, &refusal{policy.DeniedAddress, strings.Join(details[:min(len(details), 4)], ", ")}
 	}
 	return allowed, nil
 }
@@ -168,7 +170,7 @@ func (g *Gateway) checkSocket(_ context.Context, _, address string, _ syscall.Ra
 		return err
 	}
 	if reason, ok := g.checkAddress(to.Addr(), int(to.Port())); !ok {
-		return &refusal{ReasonAddress, fmt.Sprintf("%s %s", to.Addr(), reason)}
+		return &refusal{policy.DeniedAddress, fmt.Sprintf("%s %s", to.Addr(), reason)}
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 		host = strconv.Quote(name) // it may hold any byte
 	}
 	if len(ports) == 0 {
-		g.denyName(host, ReasonNotGranted, "")
+		g.denyName(host, policy.DeniedNotGranted, "")
 		return nil, dnsmessage.RCodeNameError
 	}
 	addr, err := g.assignAddress(host, ports)
@@ -70,7 +70,7 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 	switch {
 	case errors.As(err, &refused):
 		g.denyName(host, refused.why, refused.detail)
-		if refused.why == ReasonLimit {
+		if refused.why == policy.DeniedLimit {
 			return nil, dnsmessage.RCodeRefused
 		}
 		return nil, dnsmessage.RCodeNameError
@@ -104,7 +104,7 @@ func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 	}
 	addr, ok := g.fakeIPs.assign(host, allowed)
 	if !ok {
-		return addr, &refusal{ReasonLimit, fmt.Sprintf("%d names are in use", g.o.Limits.Names)}
+		return addr, &refusal{policy.DeniedLimit, fmt.Sprintf("%d names are in use", g.o.Limits.Names)}
 	}
 	return addr, nil
 }
@@ -134,16 +134,16 @@ func (g *Gateway) limitNewName(host string) error {
 		}
 	}
 	if below > maxBelowWildcard {
-		return &refusal{ReasonLimit, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelowWildcard)}
+		return &refusal{policy.DeniedLimit, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelowWildcard)}
 	}
 	if !g.newNames.Allow() {
-		return &refusal{ReasonLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
+		return &refusal{policy.DeniedLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
 	}
 	return nil
 }
 
-func (g *Gateway) denyName(name string, why Reason, detail string) {
-	g.record(Denial{Host: name, Network: "dns", Why: why, Detail: detail})
+func (g *Gateway) denyName(name string, why policy.DenialReason, detail string) {
+	g.record(opResolve, name, 0, why, detail)
 }
 
 func resolveLocalhost(kind dnsmessage.Type) dnsmessage.ResourceBody {

@@ -73,7 +73,7 @@ func TestAnswerOnElsewhere(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	d := g.Denials()
-	if len(d) != 1 || d[0].Network != "udp" || d[0].Host != "198.51.100.7" || d[0].Port != 443 || d[0].Why != ReasonNotGranted {
+	if len(d) != 1 || d[0].Operation != "send" || d[0].Target != "198.51.100.7:443" || d[0].Reason != policy.DeniedNotGranted {
 		t.Errorf("refused %+v", d)
 	}
 }

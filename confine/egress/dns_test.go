@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -76,7 +77,7 @@ func TestNamesThatAreNot(t *testing.T) {
 		t.Errorf("names that are not granted left the process: %v %v", upstream.asked, upstream2.asked)
 	}
 	first := g.Denials()[0]
-	if first.Host != "evil.test" || first.Network != "dns" || first.Why != ReasonNotGranted || first.Count != 4 || first.First.After(first.Last) {
+	if first.Target != "evil.test" || first.Operation != "resolve" || first.Reason != policy.DeniedNotGranted || first.Count != 4 || first.Time.After(first.Last) {
 		t.Errorf("the denial: %+v", first)
 	}
 	// Granted, and not there: no denial.
@@ -124,7 +125,7 @@ func TestAddressesThatNamesMustNotHave(t *testing.T) {
 		}
 		m := ask(t, g, "api.test.", dnsmessage.TypeA)
 		d := only(t, g)
-		if m.RCode != dnsmessage.RCodeNameError || d.Why != ReasonAddress || !strings.Contains(d.Detail, c.says) || d.Host != "api.test" {
+		if m.RCode != dnsmessage.RCodeNameError || d.Reason != policy.DeniedAddress || !strings.Contains(d.Detail, c.says) || d.Target != "api.test" {
 			t.Errorf("%v: %+v, %+v, want %q", c.addrs, m, d, c.says)
 		}
 	}
@@ -188,7 +189,7 @@ func TestNamesBelowWildcardsAreBounded(t *testing.T) {
 	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
 		t.Errorf("a tunnel: %+v", m)
 	}
-	if d := only(t, g); d.Why != ReasonLimit {
+	if d := only(t, g); d.Reason != policy.DeniedLimit {
 		t.Errorf("%+v", d)
 	}
 	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
@@ -210,7 +211,7 @@ func TestNamesHaveRoom(t *testing.T) {
 	g := gateWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: &resolver{names: names}, Limits: Limits{Names: 2}})
 	resolve(t, g, "a.test")
 	resolve(t, g, "b.test")
-	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Why != ReasonLimit {
+	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Reason != policy.DeniedLimit {
 		t.Errorf("one name too many: %+v", m)
 	}
 	g.fakeIPs.byHost["a.test"].used = g.fakeIPs.byHost["a.test"].used.Add(-2 * minNameIdle)
@@ -233,7 +234,7 @@ func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
 	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
 		t.Errorf("a name that this host cannot resolve: %s", got)
 	}
-	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Why != ReasonAddress {
+	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Reason != policy.DeniedAddress {
 		t.Errorf("a name that leads inside: %+v", m)
 	}
 	if m := ask(t, g, "db.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {

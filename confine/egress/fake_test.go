@@ -130,7 +130,7 @@ func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 }
 
 // only checks that there is one denial, and returns it.
-func only(t testing.TB, g *Gateway) Denial {
+func only(t testing.TB, g *Gateway) policy.Denial {
 	t.Helper()
 	all := g.Denials()
 	if len(all) != 1 {

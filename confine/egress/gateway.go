@@ -88,8 +88,8 @@ type Target struct {
 	// MaxBytes is the session's limit; 0 means none. An Interceptor that cannot wait for the
 	// result of ReportSent compares with it.
 	MaxBytes int64
-	// Deny records a refusal. It fills in Host, Port and Network where they are not set.
-	Deny func(Denial)
+	// Deny records a refusal of the connection.
+	Deny func(why policy.DenialReason, detail string)
 	// Done is closed when the Gateway ends. The Interceptor then has to end the connection.
 	Done <-chan struct{}
 }
@@ -227,10 +227,14 @@ func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 // Refuse records a refusal that happened outside the Gateway.
 func (g *Gateway) Refuse(network string, to netip.AddrPort) {
 	d := g.decide(to)
-	if network == "udp" && d.granted() {
-		d.why, d.detail = ReasonUnsupported, "only TCP is supported"
+	operation := opConnect
+	if network == "udp" {
+		operation = opSend
 	}
-	g.record(Denial{Host: d.host, Port: int(to.Port()), Network: network, Why: d.why, Detail: d.detail})
+	if network == "udp" && d.granted() {
+		d.why, d.detail = policy.DeniedUnsupported, "only TCP is supported"
+	}
+	g.record(operation, d.host, int(to.Port()), d.why, d.detail)
 }
 
 // countSent counts bytes that are sent to a host. It returns false above the limit.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func descriptors(t testing.TB) int {
@@ -67,7 +69,7 @@ func TestManyConnections(t *testing.T) {
 		runtime.GC()
 		return descriptors(t) <= fds+10 && runtime.NumGoroutine() <= goroutines+10
 	})
-	if d := g.Denials(); len(d) > 1 || len(d) == 1 && d[0].Why != ReasonLimit {
+	if d := g.Denials(); len(d) > 1 || len(d) == 1 && d[0].Reason != policy.DeniedLimit {
 		t.Errorf("%+v", d)
 	}
 }

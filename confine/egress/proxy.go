@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // maxProxyHead bounds the head of a proxy's response to CONNECT.
@@ -24,9 +26,9 @@ func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
 	u, err := g.o.Proxy(&url.URL{Scheme: "https", Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
 	switch {
 	case err != nil:
-		return nil, &refusal{ReasonUnsupported, "the host's proxy settings are invalid: " + err.Error()}
+		return nil, &refusal{policy.DeniedUnsupported, "the host's proxy settings are invalid: " + err.Error()}
 	case u != nil && u.Scheme != "http":
-		return nil, &refusal{ReasonUnsupported, fmt.Sprintf("the host's proxy has a URL with %s://, and only http:// is supported", u.Scheme)}
+		return nil, &refusal{policy.DeniedUnsupported, fmt.Sprintf("the host's proxy has a URL with %s://, and only http:// is supported", u.Scheme)}
 	}
 	return u, nil
 }

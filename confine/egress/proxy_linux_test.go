@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // tunnel is a proxy of the host; it answers CONNECT with status, and connects to
@@ -50,16 +52,16 @@ func TestProxy(t *testing.T) {
 	for _, c := range []struct {
 		proxy, port string
 		asked       string
-		why         Reason
+		why         policy.DenialReason
 		fails       bool
 	}{
-		{"http://me:se%3Acret@10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n\r\n", 0, false},
-		{"http://10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n", 0, false},
-		{"http://10.99.0.5:3128", "80", "", 0, false}, // goes by itself
-		{"http://10.99.0.6:3128", "443", "", 0, true},
-		{"http://10.99.0.7:3128", "443", "", 0, true},
-		{"https://10.99.0.5:3128", "443", "", ReasonUnsupported, true},
-		{"socks5://10.99.0.5:3128", "443", "", ReasonUnsupported, true},
+		{"http://me:se%3Acret@10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n\r\n", "", false},
+		{"http://10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n", "", false},
+		{"http://10.99.0.5:3128", "80", "", "", false}, // goes by itself
+		{"http://10.99.0.6:3128", "443", "", "", true},
+		{"http://10.99.0.7:3128", "443", "", "", true},
+		{"https://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
+		{"socks5://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
 	} {
 		before := len(good.String())
 		g := gateWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
@@ -73,7 +75,7 @@ func TestProxy(t *testing.T) {
 		if asked := good.String()[before:]; asked != c.asked {
 			t.Errorf("%s: asked %q, want %q", c.proxy, asked, c.asked)
 		}
-		if c.why == 0 && len(g.Denials()) > 0 || c.why != 0 && only(t, g).Why != c.why {
+		if c.why == "" && len(g.Denials()) > 0 || c.why != "" && only(t, g).Reason != c.why {
 			t.Errorf("%s: %+v", c.proxy, g.Denials())
 		}
 	}
@@ -84,7 +86,7 @@ func TestProxy(t *testing.T) {
 	up.set("api.test", "169.254.169.254")
 	g.lookups.results["api.test"].until = g.lookups.results["api.test"].until.Add(-lookupTTL * 2)
 	wasReset(t, client(t, g, to.String()))
-	if d := only(t, g); d.Why != ReasonAddress || !strings.Contains(d.Detail, "169.254.169.254") {
+	if d := only(t, g); d.Reason != policy.DeniedAddress || !strings.Contains(d.Detail, "169.254.169.254") {
 		t.Errorf("%+v", d)
 	}
 }

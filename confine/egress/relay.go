@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	lastAnswerTimeout = 100 * time.Millisecond // for an answer that upstream sent before it failed
 )
 
-var errOutSpent = &refusal{ReasonLimit, "the session has sent all the bytes that net_out_mb allows"}
+var errOutSpent = &refusal{policy.DeniedLimit, "the session has sent all the bytes that net_out_mb allows"}
 
 // serveConn serves one connection according to the rules until it ends.
 func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
@@ -172,23 +174,23 @@ func (r *relay) readHead() error {
 			name, more, err := clientHello(r.head)
 			switch {
 			case err != nil:
-				return &refusal{ReasonAmbiguous, err.Error()}
+				return &refusal{policy.DeniedAmbiguous, err.Error()}
 			case more:
 				p = protoUnknown
 			default:
-				if why, detail := r.g.checkNames(r.d, p, []string{name}); why != 0 {
+				if why, detail := r.g.checkNames(r.d, p, []string{name}); why != "" {
 					return &refusal{why, detail}
 				}
 			}
 		}
 		switch {
 		case p != protoUnknown && r.d.verdict[p] == verdictDeny:
-			return &refusal{ReasonWrongScheme, "the connection speaks " + p.String()}
+			return &refusal{policy.DeniedWrongScheme, "the connection speaks " + p.String()}
 		case p != protoUnknown:
 			r.protocol = p
 			return nil
 		case ended || len(r.head) >= maxHead:
-			return &refusal{ReasonAmbiguous, "the first bytes are neither a complete TLS handshake nor a complete request head"}
+			return &refusal{policy.DeniedAmbiguous, "the first bytes are neither a complete TLS handshake nor a complete request head"}
 		}
 		err := r.readMore()
 		ended = err == io.EOF && len(r.head) > 0
@@ -209,7 +211,7 @@ func (r *relay) readMore() error {
 	}
 	r.head = r.head[:len(r.head)+n]
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &refusal{ReasonAmbiguous, "the client stopped in the middle of a TLS handshake or request head"}
+		return &refusal{policy.DeniedAmbiguous, "the client stopped in the middle of a TLS handshake or request head"}
 	}
 	return err
 }
@@ -218,7 +220,7 @@ func (r *relay) readMore() error {
 func (r *relay) intercept() error {
 	t := r.g.o.Interceptor
 	if t == nil {
-		return &refusal{ReasonUnsupported, "its rules depend on the request, and nothing here can read requests"}
+		return &refusal{policy.DeniedUnsupported, "its rules depend on the request, and nothing here can read requests"}
 	}
 	if r.g.jailCtx.Err() != nil {
 		reset(r.client)
@@ -238,18 +240,7 @@ func (r *relay) intercept() error {
 			}
 			return ok
 		},
-		Deny: func(d Denial) {
-			if d.Host == "" {
-				d.Host = r.d.host
-			}
-			if d.Port == 0 {
-				d.Port = int(r.d.to.Port())
-			}
-			if d.Network == "" {
-				d.Network = "tcp"
-			}
-			r.g.record(d)
-		},
+		Deny: func(why policy.DenialReason, detail string) { r.g.deny(r.d, why, detail) },
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

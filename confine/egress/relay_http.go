@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // relayRequests forwards HTTP/1 requests. It checks the host of each request, because a
@@ -23,7 +25,7 @@ func (r *relay) relayRequests() error {
 			}
 			return err
 		}
-		if why, detail := r.g.checkNames(r.d, protoHTTP, req.hosts); why != 0 {
+		if why, detail := r.g.checkNames(r.d, protoHTTP, req.hosts); why != "" {
 			return &refusal{why, detail}
 		}
 		if _, err := r.Write(head); err != nil {
@@ -36,7 +38,7 @@ func (r *relay) relayRequests() error {
 		case req.length > 0:
 			_, err = io.CopyN(writerOnly{r}, b, req.length)
 		case req.websocket && !first:
-			return &refusal{ReasonAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
+			return &refusal{policy.DeniedAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
 		case req.websocket:
 			// Until the server agrees, it reads what follows as requests.
 			agreed := false
@@ -94,12 +96,12 @@ func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 				continue
 			}
 			if seen == 0 || head[seen-1] != '\r' {
-				return nil, req, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+				return nil, req, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 			}
 			if seen >= 3 && head[seen-2] == '\n' {
 				req, n, err := parseRequestHead(head[:seen+1])
 				if err != nil {
-					return nil, req, &refusal{ReasonAmbiguous, err.Error()}
+					return nil, req, &refusal{policy.DeniedAmbiguous, err.Error()}
 				}
 				if n > 0 {
 					return head[:n], req, nil
@@ -108,9 +110,9 @@ func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 		}
 		switch _, err = b.Peek(b.Buffered() + 1); {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, req, &refusal{ReasonAmbiguous, "the head of a request is too long"}
+			return nil, req, &refusal{policy.DeniedAmbiguous, "the head of a request is too long"}
 		case err == io.EOF && len(head) > 0:
-			return nil, req, &refusal{ReasonAmbiguous, "a request ends in the middle of its head"}
+			return nil, req, &refusal{policy.DeniedAmbiguous, "a request ends in the middle of its head"}
 		case err != nil:
 			return nil, req, err
 		}
@@ -140,7 +142,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 		if len(line) != 2 {
-			return &refusal{ReasonAmbiguous, errNotStrict.Error()}
+			return &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 		}
 		if _, err := w.Write(line); err != nil {
 			return err
@@ -153,7 +155,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 		}
 		// Some servers treat trailer fields as header fields.
 		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !isToken(string(name)) || IsFramingField(string(name))) {
-			return &refusal{ReasonAmbiguous, errNotStrict.Error()}
+			return &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 		}
 		if _, err := w.Write(line); err != nil || len(line) == 2 {
 			return err
@@ -166,12 +168,12 @@ func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
 		if errors.Is(err, bufio.ErrBufferFull) {
-			err = &refusal{ReasonAmbiguous, errNotStrict.Error()}
+			err = &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 		}
 		return nil, err
 	}
 	if _, _, _, err := cutLine(line); err != nil {
-		return nil, &refusal{ReasonAmbiguous, err.Error()}
+		return nil, &refusal{policy.DeniedAmbiguous, err.Error()}
 	}
 	return line, nil
 }
@@ -184,12 +186,12 @@ func parseChunkSize(line []byte) (int64, error) {
 	for _, c := range []byte(digits) {
 		i := strings.IndexByte("0123456789abcdef", c|0x20)
 		if c < '0' || i < 0 {
-			return 0, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+			return 0, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 		}
 		size = size<<4 | int64(i)
 	}
 	if digits == "" || len(digits) > 15 {
-		return 0, &refusal{ReasonAmbiguous, errNotStrict.Error()}
+		return 0, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
 	}
 	return size, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -29,72 +30,72 @@ func TestConnections(t *testing.T) {
 		rules []rule
 		to    string // a name or an address, with a port
 		send  string
-		why   Reason // 0 where it passes
+		why   policy.DenialReason // "" where it passes
 	}{
-		{"TLS", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test"), 0},
-		{"TLS in other case", []rule{allow("api.test")}, "api.test:443", tlsTo("API.test"), 0},
-		{"TLS by IPv6", []rule{allow("six.test")}, "six.test:443", tlsTo("six.test"), 0},
-		{"TLS to another name", []rule{allow("api.test")}, "api.test:443", tlsTo("evil.test"), ReasonWrongName},
-		{"TLS to a name below", []rule{allow("api.test")}, "api.test:443", tlsTo("x.api.test"), ReasonWrongName},
-		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), ReasonWrongName},
-		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), ReasonWrongName},
-		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, ReasonWrongName},
-		{"https only, in the format of SSLv2", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", oldTLS, ReasonWrongName},
-		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, ReasonWrongName},
-		{"the beginning of that", []rule{allow("api.test")}, "api.test:443", oldTLS[:3], 0},
-		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, 0},
-		{"an address, in the format of SSLv2", []rule{allow("198.51.100.7")}, "198.51.100.7:443", oldTLS, 0},
-		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", ReasonAmbiguous},
-		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], ReasonAmbiguous},
-		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", 0},
-		{"HTTP on the other port", []rule{allow("api.test")}, "api.test:443", get + "api.test\r\n\r\n", 0},
-		{"HTTP with a port", []rule{allow("api.test")}, "api.test:80", get + "API.test.:80\r\n\r\n", 0},
-		{"HTTP to another host", []rule{allow("api.test")}, "api.test:80", get + "evil.test\r\n\r\n", ReasonWrongName},
-		{"HTTP to an address", []rule{allow("api.test")}, "api.test:80", get + "198.51.100.7\r\n\r\n", ReasonWrongName},
-		{"HTTP without a host", []rule{allow("api.test")}, "api.test:80", "GET / HTTP/1.0\r\n\r\n", ReasonWrongName},
-		{"an absolute target", []rule{allow("api.test")}, "api.test:80", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 0},
-		{"an absolute target elsewhere", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", ReasonWrongName},
-		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", ReasonAmbiguous},
-		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ReasonAmbiguous},
-		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", 0},
-		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", 0},
-		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:443", "QUIT", 0},
-		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", ReasonAmbiguous},
-		{"half a head", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n", ReasonAmbiguous},
-		{"nothing", []rule{allow("api.test")}, "api.test:443", "", 0},
-		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), 0},
-		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", ReasonWrongScheme},
-		{"https only, neither", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", "EHLO x\r\n", ReasonWrongScheme},
-		{"http only, HTTP", []rule{allowPort("web.test", "http", 0)}, "web.test:80", get + "web.test\r\n\r\n", 0},
-		{"http only, TLS", []rule{allowPort("web.test", "http", 80)}, "web.test:80", tlsTo("web.test"), ReasonWrongScheme},
-		{"tcp", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", "\x00\x00\x00\x08\x04\xd2\x16\x2f", 0},
-		{"tcp, whatever it says", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", get + "evil.test\r\n\r\n", 0},
-		{"another port", []rule{allow("api.test")}, "api.test:5432", "x", ReasonNotGranted},
-		{"a denied port", []rule{allow("api.test"), {Host: "api.test", Port: 80}}, "api.test:80", get + "api.test\r\n\r\n", ReasonNotGranted},
-		{"the address of a name that was not asked for", []rule{allow("api.test")}, "198.51.100.7:443", tlsTo("api.test"), ReasonNotGranted},
-		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", "x", 0},
-		{"localhost, by an address that is refused on every port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1"}}, "127.0.0.1:8080", "x", ReasonNotGranted},
-		{"localhost, whose address is refused on another port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 80}}, "127.0.0.1:8080", "x", 0},
-		{"an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", tlsTo("evil.test"), 0},
-		{"another address", []rule{allow("198.51.100.7")}, "198.51.100.8:443", "x", ReasonNotGranted},
-		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), 0},
-		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), 0},
-		{"any, an address with a name", []rule{allow("*")}, "198.51.100.7:443", tlsTo("api.test"), 0},
-		{"any over TLS, another name at the address of one", []rule{allowPort("*", "https", 0)}, "api.test:443", tlsTo("web.test"), 0},
-		{"any, another name at an invented address", []rule{allow("*")}, "six.test:443", tlsTo("web.test"), ReasonWrongName},
-		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), ReasonWrongName},
-		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), ReasonWrongName},
-		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", ReasonNotGranted},
-		{"a private address", []rule{allow("10.99.0.5")}, "10.99.0.5:80", "x\r\n", 0},
-		{"any, this host", []rule{allow("*"), allowPort("*", "", 8080)}, "127.0.0.1:8080", "x", ReasonNotGranted},
-		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", 0},
-		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", 0},
-		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", 0},
-		{"localhost, and another port by address", []rule{allowPort("localhost", "", 8080), allowPort("127.0.0.1", "", 443)}, "127.0.0.1:8080", "x\r\n", 0},
-		{"localhost, but not by address", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 8080}}, "127.0.0.1:8080", "x\r\n", ReasonNotGranted},
-		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", ReasonNotGranted},
-		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), ReasonUnsupported},
-		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", ReasonWrongScheme},
+		{"TLS", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test"), ""},
+		{"TLS in other case", []rule{allow("api.test")}, "api.test:443", tlsTo("API.test"), ""},
+		{"TLS by IPv6", []rule{allow("six.test")}, "six.test:443", tlsTo("six.test"), ""},
+		{"TLS to another name", []rule{allow("api.test")}, "api.test:443", tlsTo("evil.test"), policy.DeniedWrongName},
+		{"TLS to a name below", []rule{allow("api.test")}, "api.test:443", tlsTo("x.api.test"), policy.DeniedWrongName},
+		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), policy.DeniedWrongName},
+		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), policy.DeniedWrongName},
+		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, policy.DeniedWrongName},
+		{"https only, in the format of SSLv2", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", oldTLS, policy.DeniedWrongName},
+		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, policy.DeniedWrongName},
+		{"the beginning of that", []rule{allow("api.test")}, "api.test:443", oldTLS[:3], ""},
+		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, ""},
+		{"an address, in the format of SSLv2", []rule{allow("198.51.100.7")}, "198.51.100.7:443", oldTLS, ""},
+		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", policy.DeniedAmbiguous},
+		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], policy.DeniedAmbiguous},
+		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", ""},
+		{"HTTP on the other port", []rule{allow("api.test")}, "api.test:443", get + "api.test\r\n\r\n", ""},
+		{"HTTP with a port", []rule{allow("api.test")}, "api.test:80", get + "API.test.:80\r\n\r\n", ""},
+		{"HTTP to another host", []rule{allow("api.test")}, "api.test:80", get + "evil.test\r\n\r\n", policy.DeniedWrongName},
+		{"HTTP to an address", []rule{allow("api.test")}, "api.test:80", get + "198.51.100.7\r\n\r\n", policy.DeniedWrongName},
+		{"HTTP without a host", []rule{allow("api.test")}, "api.test:80", "GET / HTTP/1.0\r\n\r\n", policy.DeniedWrongName},
+		{"an absolute target", []rule{allow("api.test")}, "api.test:80", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", ""},
+		{"an absolute target elsewhere", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", policy.DeniedWrongName},
+		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", policy.DeniedAmbiguous},
+		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", policy.DeniedAmbiguous},
+		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", ""},
+		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", ""},
+		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:443", "QUIT", ""},
+		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", policy.DeniedAmbiguous},
+		{"half a head", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n", policy.DeniedAmbiguous},
+		{"nothing", []rule{allow("api.test")}, "api.test:443", "", ""},
+		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), ""},
+		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", policy.DeniedWrongScheme},
+		{"https only, neither", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
+		{"http only, HTTP", []rule{allowPort("web.test", "http", 0)}, "web.test:80", get + "web.test\r\n\r\n", ""},
+		{"http only, TLS", []rule{allowPort("web.test", "http", 80)}, "web.test:80", tlsTo("web.test"), policy.DeniedWrongScheme},
+		{"tcp", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", "\x00\x00\x00\x08\x04\xd2\x16\x2f", ""},
+		{"tcp, whatever it says", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", get + "evil.test\r\n\r\n", ""},
+		{"another port", []rule{allow("api.test")}, "api.test:5432", "x", policy.DeniedNotGranted},
+		{"a denied port", []rule{allow("api.test"), {Host: "api.test", Port: 80}}, "api.test:80", get + "api.test\r\n\r\n", policy.DeniedNotGranted},
+		{"the address of a name that was not asked for", []rule{allow("api.test")}, "198.51.100.7:443", tlsTo("api.test"), policy.DeniedNotGranted},
+		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", "x", ""},
+		{"localhost, by an address that is refused on every port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1"}}, "127.0.0.1:8080", "x", policy.DeniedNotGranted},
+		{"localhost, whose address is refused on another port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 80}}, "127.0.0.1:8080", "x", ""},
+		{"an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", tlsTo("evil.test"), ""},
+		{"another address", []rule{allow("198.51.100.7")}, "198.51.100.8:443", "x", policy.DeniedNotGranted},
+		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), ""},
+		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), ""},
+		{"any, an address with a name", []rule{allow("*")}, "198.51.100.7:443", tlsTo("api.test"), ""},
+		{"any over TLS, another name at the address of one", []rule{allowPort("*", "https", 0)}, "api.test:443", tlsTo("web.test"), ""},
+		{"any, another name at an invented address", []rule{allow("*")}, "six.test:443", tlsTo("web.test"), policy.DeniedWrongName},
+		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), policy.DeniedWrongName},
+		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), policy.DeniedWrongName},
+		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", policy.DeniedNotGranted},
+		{"a private address", []rule{allow("10.99.0.5")}, "10.99.0.5:80", "x\r\n", ""},
+		{"any, this host", []rule{allow("*"), allowPort("*", "", 8080)}, "127.0.0.1:8080", "x", policy.DeniedNotGranted},
+		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", ""},
+		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", ""},
+		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", ""},
+		{"localhost, and another port by address", []rule{allowPort("localhost", "", 8080), allowPort("127.0.0.1", "", 443)}, "127.0.0.1:8080", "x\r\n", ""},
+		{"localhost, but not by address", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 8080}}, "127.0.0.1:8080", "x\r\n", policy.DeniedNotGranted},
+		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", policy.DeniedNotGranted},
+		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), policy.DeniedUnsupported},
+		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			g, _ := gate(t, names, c.rules...)
@@ -104,7 +105,7 @@ func TestConnections(t *testing.T) {
 				to = net.JoinHostPort(resolve(t, g, host).String(), port)
 			}
 			conn := client(t, g, to)
-			if c.why == 0 {
+			if c.why == "" {
 				if got, err := exchange(t, conn, c.send); got != c.send || err != nil {
 					t.Errorf("%q, %v, want %q; denied: %+v", got, err, c.send, g.Denials())
 				}
@@ -114,7 +115,7 @@ func TestConnections(t *testing.T) {
 			if got != "" || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ENOTCONN) {
 				t.Errorf("%q, %v, want a reset", got, err)
 			}
-			if d := only(t, g); d.Why != c.why || d.Network != "tcp" || net.JoinHostPort(d.Host, port) != c.to && d.Host != "localhost" {
+			if d := only(t, g); d.Reason != c.why || d.Operation != "connect" || d.Target != c.to && d.Target != "localhost:"+port {
 				t.Errorf("%+v, want %v for %s", d, c.why, c.to)
 			}
 		})
@@ -139,7 +140,7 @@ func TestRebinding(t *testing.T) {
 		}
 		g.lookups.results["api.test"].until = time.Time{} // half a minute later
 		wasReset(t, client(t, g, to))
-		if d := only(t, g); d.Why != ReasonAddress || d.Host != "api.test" || d.Port != 80 {
+		if d := only(t, g); d.Reason != policy.DeniedAddress || d.Target != "api.test:80" {
 			t.Errorf("%s: %+v", bad, d)
 		}
 	}
@@ -204,7 +205,7 @@ func TestSecondRequest(t *testing.T) {
 	if s := got.String(); strings.Contains(s, "evil") {
 		t.Errorf("the server got %q", s)
 	}
-	if d := only(t, g); d.Why != ReasonWrongName || d.Count != 3 {
+	if d := only(t, g); d.Reason != policy.DeniedWrongName || d.Count != 3 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -225,7 +226,7 @@ func TestWebSocket(t *testing.T) {
 	}
 	late := client(t, g, to)
 	io.WriteString(late, get+"api.test\r\n\r\n"+upgrade)
-	if _, err := io.ReadAll(late); !errors.Is(err, syscall.ECONNRESET) || only(t, g).Why != ReasonAmbiguous {
+	if _, err := io.ReadAll(late); !errors.Is(err, syscall.ECONNRESET) || only(t, g).Reason != policy.DeniedAmbiguous {
 		t.Errorf("behind another request: %v, %+v", err, g.Denials())
 	}
 }
@@ -326,7 +327,7 @@ func TestClose(t *testing.T) {
 	late, jail := pair(t)
 	g.Accept(jail, netip.MustParseAddrPort(at+":1000"))
 	wasReset(t, late)
-	if d := only(t, g); d.Host != "198.51.100.9" || d.Port != 22 || d.Why != ReasonNotGranted {
+	if d := only(t, g); d.Target != "198.51.100.9:22" || d.Reason != policy.DeniedNotGranted {
 		t.Errorf("after Close: %+v", d)
 	}
 	var m dnsmessage.Message

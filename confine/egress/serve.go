@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -59,7 +61,7 @@ func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > int64(cap(g.slots)) {
 		d := g.decide(to)
-		g.deny(&d, ReasonLimit, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
+		g.deny(&d, policy.DeniedLimit, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
 		return false
 	}
 	return g.acquireSlot(to)
@@ -73,7 +75,7 @@ func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 	default:
 	}
 	d := g.decide(to)
-	g.deny(&d, ReasonLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
+	g.deny(&d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
 	select {
 	case g.slots <- struct{}{}:
 		return true

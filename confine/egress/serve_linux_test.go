@@ -9,11 +9,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 )
@@ -79,7 +82,7 @@ func TestServe(t *testing.T) {
 	} else if !errors.Is(err, syscall.ECONNRESET) { // as soon as that
 		t.Fatal(err)
 	}
-	if d := only(t, g); d.Host != "127.64.0.9" || d.Port != 80 {
+	if d := only(t, g); d.Target != "127.64.0.9:80" {
 		t.Errorf("%+v", d)
 	}
 	g.Close()
@@ -140,14 +143,14 @@ func TestWhatTheKernelRefuses(t *testing.T) {
 	resolve(t, g, "api.test")
 	g.Serve(Sockets{Refused: packets(t)})
 	listen(t, "127.0.0.1:9000", echo(""))
-	for _, c := range []struct{ network, at, host string }{
-		{"tcp", "198.51.100.7:8123", "api.test"},
-		{"tcp", "198.51.100.8:8123", "198.51.100.8"},
-		{"tcp", "[2001:db8::1]:8123", "2001:db8::1"},
-		{"tcp", "127.0.0.1:8123", "localhost"},
-		{"udp", "198.51.100.7:443", "api.test"},
-		{"udp", "198.51.100.8:443", "198.51.100.8"},
-		{"udp", "[2001:db8::1]:443", "2001:db8::1"},
+	for _, c := range []struct{ network, at, target string }{
+		{"tcp", "198.51.100.7:8123", "api.test:8123"},
+		{"tcp", "198.51.100.8:8123", "198.51.100.8:8123"},
+		{"tcp", "[2001:db8::1]:8123", "[2001:db8::1]:8123"},
+		{"tcp", "127.0.0.1:8123", "localhost:8123"},
+		{"udp", "198.51.100.7:443", "api.test:443"},
+		{"udp", "198.51.100.8:443", "198.51.100.8:443"},
+		{"udp", "[2001:db8::1]:443", "[2001:db8::1]:443"},
 	} {
 		before := len(g.Denials())
 		if conn, err := net.Dial(c.network, c.at); err == nil {
@@ -166,8 +169,8 @@ func TestWhatTheKernelRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", c.at, all)
 			continue
 		}
-		_, port, _ := net.SplitHostPort(c.at)
-		if d := all[before]; d.Host != c.host || d.Network != c.network || fmt.Sprint(d.Port) != port || d.Count != 1 || (d.Why == ReasonNotGranted) != (c.at != "198.51.100.7:443") {
+		operation := map[string]string{"tcp": "connect", "udp": "send"}[c.network]
+		if d := all[before]; d.Target != c.target || d.Operation != operation || d.Count != 1 || (d.Reason == policy.DeniedNotGranted) != (c.at != "198.51.100.7:443") {
 			t.Errorf("%s: %+v", c.at, d)
 		}
 	}
@@ -200,7 +203,7 @@ func TestCloseReadsWhatIsThere(t *testing.T) {
 	}
 	g.Close()
 	g.refusals = nil
-	if d := only(t, g); d.Host != "198.51.100.8" {
+	if d := only(t, g); !strings.HasPrefix(d.Target, "198.51.100.8:") {
 		t.Errorf("%+v", d)
 	}
 }
@@ -220,7 +223,7 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 	}
 	third := client(t, g, to)
 	waits(t, "the denial", func() bool { return len(g.Denials()) > 0 })
-	if d := only(t, g); d.Why != ReasonLimit || d.Host != "x.test" {
+	if d := only(t, g); d.Reason != policy.DeniedLimit || !strings.HasPrefix(d.Target, "x.test:") {
 		t.Errorf("%+v", d)
 	}
 	third.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -247,7 +250,7 @@ func TestFewConnectionsWait(t *testing.T) {
 	second := client(t, g, to)
 	waits(t, "one that waits", func() bool { return g.waiting.Load() == 1 })
 	wasReset(t, client(t, g, to))
-	if d := only(t, g); d.Why != ReasonLimit || d.Count != 2 {
+	if d := only(t, g); d.Reason != policy.DeniedLimit || d.Count != 2 {
 		t.Errorf("%+v", d)
 	}
 	first.Close()
@@ -273,7 +276,7 @@ func TestBytesOut(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 		waits(t, "the denial", func() bool { return len(g.Denials()) == i+1 })
-		if d := g.Denials()[i]; d.Why != ReasonLimit || d.Host != "x.test" {
+		if d := g.Denials()[i]; d.Reason != policy.DeniedLimit || !strings.HasPrefix(d.Target, "x.test:") {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -320,7 +323,7 @@ func (x *terminator) Serve(c *net.TCPConn, head []byte, t Target, dial func(cont
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.untold = append(x.untold, func() { t.Deny(Denial{Why: ReasonRequest, Detail: "GET /"}) })
+	x.untold = append(x.untold, func() { t.Deny(policy.DeniedRequest, "GET /") })
 }
 
 func TestTerminator(t *testing.T) {
@@ -339,7 +342,7 @@ func TestTerminator(t *testing.T) {
 			t.Errorf("%+v", x.target)
 		}
 	}
-	if d := g.Denials(); len(d) != 2 || d[0].Host != "api.test" || d[0].Network != "tcp" || d[0].Why != ReasonRequest || d[0].Port+d[1].Port != 523 {
+	if d := g.Denials(); len(d) != 2 || d[0].Operation != "connect" || d[0].Reason != policy.DeniedRequest || !slices.Contains([]string{"api.test:443api.test:80", "api.test:80api.test:443"}, d[0].Target+d[1].Target) {
 		t.Errorf("%+v", d)
 	}
 }

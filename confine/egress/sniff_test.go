@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // hello is a ClientHello as crypto/tls writes it.
@@ -118,7 +120,7 @@ func TestHeadsThatNeedNoMore(t *testing.T) {
 	for _, head := range []string{"GET / HTTP/1.1\nHost: a.test\n\n", "GET / HTTP/1.1\r\nHost: a.test\n", "\n", strings.Repeat("x", maxHead)} {
 		_, _, err := readRequestHead(bufio.NewReaderSize(io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrNoProgress)), maxHead))
 		var refused *refusal
-		if !errors.As(err, &refused) || refused.why != ReasonAmbiguous {
+		if !errors.As(err, &refused) || refused.why != policy.DeniedAmbiguous {
 			t.Errorf("%.50q: %v", head, err)
 		}
 	}

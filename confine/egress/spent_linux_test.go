@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // spender sends as much as it may upstream on each connection, and tells of it at the
@@ -55,10 +57,10 @@ func TestBytesOutOfRequests(t *testing.T) {
 		t.Errorf("it was to tell of each %d bytes, of %d", x.step, x.most)
 	}
 	var r *refusal
-	if !errors.As(x.again, &r) || r.why != ReasonLimit {
+	if !errors.As(x.again, &r) || r.why != policy.DeniedLimit {
 		t.Errorf("beyond the limit a connection to upstream was %v", x.again)
 	}
-	if d := only(t, g); d.Why != ReasonLimit || d.Count < 3 {
+	if d := only(t, g); d.Reason != policy.DeniedLimit || d.Count < 3 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -111,7 +110,7 @@ func TestHandshake(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
 			t.Errorf("%q: %v", c.name, err)
 		}
-		if !contains(w.denied(), egress.ReasonWrongName, c.why) {
+		if !contains(w.denied(), policy.DeniedWrongName, c.why) {
 			t.Errorf("%q: no denial", c.name)
 		}
 	}

@@ -128,7 +128,7 @@ func (c *jailConn) configureTLS(hello *tls.ClientHelloInfo) (*tls.Config, error)
 		if hello.ServerName == "" {
 			detail = "the TLS handshake names no host"
 		}
-		c.deny(egress.Denial{Why: egress.ReasonWrongName, Detail: detail})
+		c.deny(policy.DeniedWrongName, detail)
 		c.Conn.Write([]byte{21, 3, 3, 0, 2, 2, 112}) // a fatal alert: unrecognized_name (RFC 6066)
 		return nil, errRefused
 	}
@@ -142,7 +142,7 @@ func (c *jailConn) configureTLS(hello *tls.ClientHelloInfo) (*tls.Config, error)
 	switch {
 	case errors.As(err, &untrusted):
 		c.untrusted = untrusted.Err
-		c.deny(egress.Denial{Why: egress.ReasonRequest, Detail: "the certificate of the host cannot be verified: " + untrusted.Err.Error()})
+		c.deny(policy.DeniedRequest, "the certificate of the host cannot be verified: "+untrusted.Err.Error())
 	case err != nil:
 		c.reset()
 		return nil, err
@@ -180,10 +180,9 @@ func (c *jailConn) isTargetName(name string) bool {
 }
 
 // deny records a refusal. Callers answer the jail only afterwards.
-func (c *jailConn) deny(d egress.Denial) {
-	d.Host, d.Port, d.Network = c.target.Name, c.target.Port, "tcp"
+func (c *jailConn) deny(why policy.DenialReason, detail string) {
 	if c.target.Deny != nil {
-		c.target.Deny(d)
+		c.target.Deny(why, detail)
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 // refusal is the reason why a request is not forwarded.
 type refusal struct {
 	status int
-	why    egress.Reason
+	why    policy.DenialReason
 	text   string
 }
 
 // forbidden returns a refusal with status 403.
-func forbidden(why egress.Reason, format string, args ...any) *refusal {
+func forbidden(why policy.DenialReason, format string, args ...any) *refusal {
 	return &refusal{http.StatusForbidden, why, fmt.Sprintf(format, args...)}
 }
 
@@ -36,11 +36,11 @@ func (c *jailConn) decide(r *http.Request) (policy.NetRule, *refusal) {
 	case ok:
 		return rule, nil
 	case !policy.CleanPath(path):
-		return rule, forbidden(egress.ReasonAmbiguous, "servers read its path in different ways (dot segments or what some take for them, empty segments, escaped separators, control characters, broken UTF-8), so no path_prefix can be said to hold")
+		return rule, forbidden(policy.DeniedAmbiguous, "servers read its path in different ways (dot segments or what some take for them, empty segments, escaped separators, control characters, broken UTF-8), so no path_prefix can be said to hold")
 	case rule.Host != "":
-		return rule, forbidden(egress.ReasonRequest, "the rule at %s denies it (%s)", rule.Where, ruleText(rule))
+		return rule, forbidden(policy.DeniedRequest, "the rule at %s denies it (%s)", rule.Where, ruleText(rule))
 	}
-	return rule, forbidden(egress.ReasonRequest, "%s", c.allowedText())
+	return rule, forbidden(policy.DeniedRequest, "%s", c.allowedText())
 }
 
 // checkHost checks that the request is to the connection's host (RFC 9110, 15.5.20).
@@ -51,7 +51,7 @@ func (c *jailConn) checkHost(r *http.Request) *refusal {
 	}
 	normal, err := policy.NormalizeTarget(host)
 	if err != nil || normal != c.target.Name || port != "" && port != strconv.Itoa(c.target.Port) {
-		return &refusal{http.StatusMisdirectedRequest, egress.ReasonWrongName, "its host is " + strconv.Quote(quote(r.Host)) + ", on a connection to " + c.target.Name}
+		return &refusal{http.StatusMisdirectedRequest, policy.DeniedWrongName, "its host is " + strconv.Quote(quote(r.Host)) + ", on a connection to " + c.target.Name}
 	}
 	return nil
 }
@@ -60,17 +60,17 @@ func (c *jailConn) checkHost(r *http.Request) *refusal {
 func (c *jailConn) checkForm(r *http.Request) *refusal {
 	if w, one := r.Context().Value(recorderKey{}).(*headerRecorder); one {
 		if why := ambiguity(w.takeHeader(r), r.Method+" "+r.RequestURI+" "+r.Proto); why != "" {
-			return forbidden(egress.ReasonAmbiguous, "%s", why)
+			return forbidden(policy.DeniedAmbiguous, "%s", why)
 		}
 	}
 	upgrade := r.Header.Values("Upgrade")
 	switch {
 	case r.Method == http.MethodConnect:
-		return forbidden(egress.ReasonRequest, "CONNECT opens a tunnel, whose requests could not be checked")
+		return forbidden(policy.DeniedRequest, "CONNECT opens a tunnel, whose requests could not be checked")
 	case !strings.HasPrefix(r.RequestURI, "/") && !(r.RequestURI == "*" && r.Method == http.MethodOptions && !c.conditional):
-		return forbidden(egress.ReasonAmbiguous, "its target is not a path")
+		return forbidden(policy.DeniedAmbiguous, "its target is not a path")
 	case len(upgrade) > 1 || len(upgrade) == 1 && !strings.EqualFold(upgrade[0], "websocket"):
-		return forbidden(egress.ReasonRequest, "after an upgrade to %q, requests could not be checked; only websocket is allowed", quote(strings.Join(upgrade, ", ")))
+		return forbidden(policy.DeniedRequest, "after an upgrade to %q, requests could not be checked; only websocket is allowed", quote(strings.Join(upgrade, ", ")))
 	}
 	return nil
 }
@@ -79,18 +79,18 @@ func (c *jailConn) checkForm(r *http.Request) *refusal {
 // whose response contains the request and so the secrets.
 func (c *jailConn) checkOverrides(r *http.Request) *refusal {
 	if r.Method == http.MethodTrace {
-		return forbidden(egress.ReasonRequest, "TRACE returns the request, including secrets")
+		return forbidden(policy.DeniedRequest, "TRACE returns the request, including secrets")
 	}
 	if !c.conditional {
 		return nil
 	}
 	if r.Method != strings.ToUpper(r.Method) {
-		return forbidden(egress.ReasonAmbiguous, "its method is not in capitals, which servers read in different ways")
+		return forbidden(policy.DeniedAmbiguous, "its method is not in capitals, which servers read in different ways")
 	}
 	for _, fields := range []http.Header{r.Header, r.Trailer} { // some servers treat trailer fields as header fields
 		for name := range fields {
 			if isOverrideHeader(name) {
-				return forbidden(egress.ReasonAmbiguous, "its header field %s names another path or method to some servers", quote(name))
+				return forbidden(policy.DeniedAmbiguous, "its header field %s names another path or method to some servers", quote(name))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -53,7 +52,7 @@ func (c *jailConn) checkDestination(r *http.Request) *refusal {
 	}
 	to, ok := c.destination(values[0])
 	if len(values) > 1 || !ok {
-		return forbidden(egress.ReasonAmbiguous, "servers read its Destination in different ways")
+		return forbidden(policy.DeniedAmbiguous, "servers read its Destination in different ways")
 	}
 	port, err := strconv.Atoi(to.Port())
 	if err != nil {
@@ -64,9 +63,9 @@ func (c *jailConn) checkDestination(r *http.Request) *refusal {
 	case ok:
 		return nil
 	case !policy.CleanPath(path):
-		return forbidden(egress.ReasonAmbiguous, "servers read the path of its Destination in different ways")
+		return forbidden(policy.DeniedAmbiguous, "servers read the path of its Destination in different ways")
 	}
-	return forbidden(egress.ReasonRequest, "its Destination, %s, is not allowed; %s", quote(to.String()), c.allowedText())
+	return forbidden(policy.DeniedRequest, "its Destination, %s, is not allowed; %s", quote(to.String()), c.allowedText())
 }
 
 // destination parses a path of this host or an absolute URL and returns an absolute URL. It

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,7 +33,7 @@ func TestElsewhere(t *testing.T) {
 				if res, body := do(t, client, "POST", w.url("/x"), with); res.StatusCode != c.status {
 					t.Errorf("%s, %v: %d %s", field, c.rule, res.StatusCode, body)
 				}
-				if c.status != 200 && !contains(w.denied(), egress.ReasonAmbiguous, "another path or method") {
+				if c.status != 200 && !contains(w.denied(), policy.DeniedAmbiguous, "another path or method") {
 					t.Errorf("%s, %v: no denial", field, c.rule)
 				}
 				if res, body := do(t, client, "POST", w.url("/x"), func(r *http.Request) { r.Header.Set("X-Method-Name", "a") }); res.StatusCode != 200 {
@@ -54,41 +53,41 @@ func TestDestination(t *testing.T) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {})
 		w := newWorld(t, s, Options{Rules: rules})
 		c := w.client(t, http2)
-		for to, why := range map[string]egress.Reason{
-			"/pub/b":                             0,
-			"/pub/%C3%A9 b":                      0,
-			w.url("/pub/b"):                      0,
-			"http://API.example.com/pub/b":       0,
-			"https://api.example.com:443/pub/b":  0,
-			"https://other.example.com/in/b":     0,
-			"https://other.example.com/b":        egress.ReasonRequest,
-			"/admin":                             egress.ReasonRequest,
-			"/publication":                       egress.ReasonRequest,
-			"/put/b":                             egress.ReasonRequest,
-			w.url("/admin"):                      egress.ReasonRequest,
-			w.url(""):                            egress.ReasonRequest,
-			"https://api.example.com:8443/pub/b": egress.ReasonRequest,
-			"https://evil.example.com/pub/b":     egress.ReasonRequest,
-			"/pub/../admin":                      egress.ReasonAmbiguous,
-			"/pub/%2e%2e/admin":                  egress.ReasonAmbiguous,
-			"/pub/..%20/admin":                   egress.ReasonAmbiguous,
-			"/pub//b":                            egress.ReasonAmbiguous,
-			"//evil.example.com/pub/b":           egress.ReasonAmbiguous,
-			"/pub/b?/../../admin":                egress.ReasonAmbiguous,
-			"/pub/b#/../../admin":                egress.ReasonAmbiguous,
-			"/pub\\..\\admin":                    egress.ReasonAmbiguous,
-			"https://x@api.example.com/pub/b":    egress.ReasonAmbiguous,
-			"file:///pub/b":                      egress.ReasonAmbiguous,
-			"https:/pub/b":                       egress.ReasonAmbiguous,
-			"https:pub/b":                        egress.ReasonAmbiguous,
-			"pub/b":                              egress.ReasonAmbiguous,
-			"":                                   egress.ReasonAmbiguous,
-			"/pub/%zz":                           egress.ReasonAmbiguous,
+		for to, why := range map[string]policy.DenialReason{
+			"/pub/b":                             "",
+			"/pub/%C3%A9 b":                      "",
+			w.url("/pub/b"):                      "",
+			"http://API.example.com/pub/b":       "",
+			"https://api.example.com:443/pub/b":  "",
+			"https://other.example.com/in/b":     "",
+			"https://other.example.com/b":        policy.DeniedRequest,
+			"/admin":                             policy.DeniedRequest,
+			"/publication":                       policy.DeniedRequest,
+			"/put/b":                             policy.DeniedRequest,
+			w.url("/admin"):                      policy.DeniedRequest,
+			w.url(""):                            policy.DeniedRequest,
+			"https://api.example.com:8443/pub/b": policy.DeniedRequest,
+			"https://evil.example.com/pub/b":     policy.DeniedRequest,
+			"/pub/../admin":                      policy.DeniedAmbiguous,
+			"/pub/%2e%2e/admin":                  policy.DeniedAmbiguous,
+			"/pub/..%20/admin":                   policy.DeniedAmbiguous,
+			"/pub//b":                            policy.DeniedAmbiguous,
+			"//evil.example.com/pub/b":           policy.DeniedAmbiguous,
+			"/pub/b?/../../admin":                policy.DeniedAmbiguous,
+			"/pub/b#/../../admin":                policy.DeniedAmbiguous,
+			"/pub\\..\\admin":                    policy.DeniedAmbiguous,
+			"https://x@api.example.com/pub/b":    policy.DeniedAmbiguous,
+			"file:///pub/b":                      policy.DeniedAmbiguous,
+			"https:/pub/b":                       policy.DeniedAmbiguous,
+			"https:pub/b":                        policy.DeniedAmbiguous,
+			"pub/b":                              policy.DeniedAmbiguous,
+			"":                                   policy.DeniedAmbiguous,
+			"/pub/%zz":                           policy.DeniedAmbiguous,
 		} {
-			want := map[bool]int{true: 200, false: 403}[why == 0]
+			want := map[bool]int{true: 200, false: 403}[why == ""]
 			res, body := do(t, c, "COPY", w.url("/pub/a"), func(r *http.Request) { r.Header["Destination"] = []string{to} })
 			denied := w.denied()
-			if res.StatusCode != want || why != 0 && !contains(denied, why, "COPY /pub/a: ") || why == 0 && denied != nil {
+			if res.StatusCode != want || why != "" && !contains(denied, why, "COPY /pub/a: ") || why == "" && denied != nil {
 				t.Errorf("%q: %d %s, %v", to, res.StatusCode, body, denied)
 			}
 		}

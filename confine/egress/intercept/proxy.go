@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -32,7 +31,7 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(jailConnKey{}).(*jailConn)
 	rule, no := c.decide(r)
 	if no == nil && c.untrusted != nil {
-		no = &refusal{http.StatusBadGateway, 0, "the certificate of the host cannot be verified: " + c.untrusted.Error()}
+		no = &refusal{http.StatusBadGateway, "", "the certificate of the host cannot be verified: " + c.untrusted.Error()}
 	}
 	p := &requestState{body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if c.target.TLS {
@@ -100,12 +99,12 @@ func (c *jailConn) isLastRequest(r *http.Request) bool {
 // which may be confidential.
 func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	what := quote(r.Method) + " " + quote(r.URL.EscapedPath())
-	if no.why != 0 {
-		c.deny(egress.Denial{Why: no.why, Detail: what + ": " + no.text})
+	if no.why != "" {
+		c.deny(no.why, what+": "+no.text)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if c.isLastRequest(r) || r.ContentLength != 0 || no.why == egress.ReasonAmbiguous || no.why == egress.ReasonWrongName {
+	if c.isLastRequest(r) || r.ContentLength != 0 || no.why == policy.DeniedAmbiguous || no.why == policy.DeniedWrongName {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,30 +18,30 @@ func TestRules(t *testing.T) {
 		rules        []policy.NetRule
 		method, path string
 		status       int
-		why          egress.Reason
+		why          policy.DenialReason
 		text         string
 	}{
-		{"path", []policy.NetRule{under("/repos")}, "GET", "/repos/a?x=1", 200, 0, ""},
-		{"path itself", []policy.NetRule{under("/repos")}, "GET", "/repos", 200, 0, ""},
-		{"other path", []policy.NetRule{under("/repos")}, "GET", "/user", 403, egress.ReasonRequest, `mcp-jail.toml:7 (host = "api.example.com", path_prefix = "/repos"`},
-		{"segment", []policy.NetRule{under("/repos")}, "GET", "/reposition", 403, egress.ReasonRequest, "no rule allows it"},
-		{"dots", []policy.NetRule{under("/repos")}, "GET", "/repos/../user", 403, egress.ReasonAmbiguous, "dot segments"},
-		{"escaped dots", []policy.NetRule{under("/repos")}, "GET", "/repos/%2e%2e/user", 403, egress.ReasonAmbiguous, "dot segments"},
-		{"escaped slash", []policy.NetRule{under("/repos")}, "GET", "/repos%2f..%2fuser", 403, egress.ReasonAmbiguous, "escaped separators"},
-		{"dots of broken UTF-8", []policy.NetRule{under("/repos")}, "GET", "/repos/%c0%ae%c0%ae/user", 403, egress.ReasonAmbiguous, "broken UTF-8"},
-		{"dots with a tab", []policy.NetRule{under("/repos")}, "GET", "/repos/.%09./user", 403, egress.ReasonAmbiguous, "control characters"},
-		{"dots with a space", []policy.NetRule{under("/repos")}, "GET", "/repos/..%20/user", 403, egress.ReasonAmbiguous, "what some take for them"},
-		{"a name with dots and spaces", []policy.NetRule{under("/repos")}, "GET", "/repos/a..b%20%C3%A9/..a", 200, 0, ""},
-		{"empty segment", []policy.NetRule{under("/repos")}, "GET", "/repos//user", 403, egress.ReasonAmbiguous, "empty segments"},
-		{"two slashes first", []policy.NetRule{under("/repos")}, "GET", "//repos/a", 403, egress.ReasonAmbiguous, "empty segments"},
-		{"escaped slash, no path rule", []policy.NetRule{only("GET")}, "GET", "/@scope%2fname", 200, 0, ""},
-		{"denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/admin/x", 403, egress.ReasonRequest, "the rule at mcp-jail.toml:9 denies it"},
-		{"beside a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/administration", 200, 0, ""},
-		{"around a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/x/..%2fadmin", 403, egress.ReasonAmbiguous, ""},
-		{"method", []policy.NetRule{only("GET", "POST")}, "POST", "/x", 200, 0, ""},
-		{"other method", []policy.NetRule{only("GET")}, "DELETE", "/x", 403, egress.ReasonRequest, `methods = ["GET"]`},
-		{"small letters", []policy.NetRule{only("GET")}, "get", "/x", 403, egress.ReasonAmbiguous, "capitals"},
-		{"TRACE", []policy.NetRule{withSecret("T")}, "TRACE", "/x", 403, egress.ReasonRequest, "TRACE"},
+		{"path", []policy.NetRule{under("/repos")}, "GET", "/repos/a?x=1", 200, "", ""},
+		{"path itself", []policy.NetRule{under("/repos")}, "GET", "/repos", 200, "", ""},
+		{"other path", []policy.NetRule{under("/repos")}, "GET", "/user", 403, policy.DeniedRequest, `mcp-jail.toml:7 (host = "api.example.com", path_prefix = "/repos"`},
+		{"segment", []policy.NetRule{under("/repos")}, "GET", "/reposition", 403, policy.DeniedRequest, "no rule allows it"},
+		{"dots", []policy.NetRule{under("/repos")}, "GET", "/repos/../user", 403, policy.DeniedAmbiguous, "dot segments"},
+		{"escaped dots", []policy.NetRule{under("/repos")}, "GET", "/repos/%2e%2e/user", 403, policy.DeniedAmbiguous, "dot segments"},
+		{"escaped slash", []policy.NetRule{under("/repos")}, "GET", "/repos%2f..%2fuser", 403, policy.DeniedAmbiguous, "escaped separators"},
+		{"dots of broken UTF-8", []policy.NetRule{under("/repos")}, "GET", "/repos/%c0%ae%c0%ae/user", 403, policy.DeniedAmbiguous, "broken UTF-8"},
+		{"dots with a tab", []policy.NetRule{under("/repos")}, "GET", "/repos/.%09./user", 403, policy.DeniedAmbiguous, "control characters"},
+		{"dots with a space", []policy.NetRule{under("/repos")}, "GET", "/repos/..%20/user", 403, policy.DeniedAmbiguous, "what some take for them"},
+		{"a name with dots and spaces", []policy.NetRule{under("/repos")}, "GET", "/repos/a..b%20%C3%A9/..a", 200, "", ""},
+		{"empty segment", []policy.NetRule{under("/repos")}, "GET", "/repos//user", 403, policy.DeniedAmbiguous, "empty segments"},
+		{"two slashes first", []policy.NetRule{under("/repos")}, "GET", "//repos/a", 403, policy.DeniedAmbiguous, "empty segments"},
+		{"escaped slash, no path rule", []policy.NetRule{only("GET")}, "GET", "/@scope%2fname", 200, "", ""},
+		{"denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/admin/x", 403, policy.DeniedRequest, "the rule at mcp-jail.toml:9 denies it"},
+		{"beside a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/administration", 200, "", ""},
+		{"around a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/x/..%2fadmin", 403, policy.DeniedAmbiguous, ""},
+		{"method", []policy.NetRule{only("GET", "POST")}, "POST", "/x", 200, "", ""},
+		{"other method", []policy.NetRule{only("GET")}, "DELETE", "/x", 403, policy.DeniedRequest, `methods = ["GET"]`},
+		{"small letters", []policy.NetRule{only("GET")}, "get", "/x", 403, policy.DeniedAmbiguous, "capitals"},
+		{"TRACE", []policy.NetRule{withSecret("T")}, "TRACE", "/x", 403, policy.DeniedRequest, "TRACE"},
 	} {
 		each(t, func(t *testing.T, kind string, http2 bool, proto string) {
 			var seen []string
@@ -88,7 +87,7 @@ func TestHost(t *testing.T) {
 				t.Errorf("%s: %d %s", name, res.StatusCode, body)
 			}
 		}
-		if !contains(w.denied(), egress.ReasonWrongName, "other.example.com") {
+		if !contains(w.denied(), policy.DeniedWrongName, "other.example.com") {
 			t.Error("the denial is missing")
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -67,7 +66,7 @@ func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 			}
 			for _, v := range header[field] {
 				if replaceInBasic(all.Replace(v), all) != v {
-					return forbidden(egress.ReasonSecret, "its header field %s has the placeholder of the secret %s, which is put in %s only: if the value belongs there, write header = %q beside env (%s)", quote(field), n.Env, fieldsText(n), quote(field), n.Where)
+					return forbidden(policy.DeniedSecret, "its header field %s has the placeholder of the secret %s, which is put in %s only: if the value belongs there, write header = %q beside env (%s)", quote(field), n.Env, fieldsText(n), quote(field), n.Where)
 				}
 			}
 		}

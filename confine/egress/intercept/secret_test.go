@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -112,7 +111,7 @@ func TestSecretFields(t *testing.T) {
 					t.Errorf("%s, in the open: %d, %q", c.field, res.StatusCode, got.Get(c.field))
 				}
 			case c.refused != "":
-				if res.StatusCode != 403 || got != nil || !strings.Contains(body, c.refused) || strings.Contains(body, token) || !contains(w.denied(), egress.ReasonSecret, c.refused) {
+				if res.StatusCode != 403 || got != nil || !strings.Contains(body, c.refused) || strings.Contains(body, token) || !contains(w.denied(), policy.DeniedSecret, c.refused) {
 					t.Errorf("%s: %d %q, upstream %v", c.field, res.StatusCode, body, got)
 				}
 			case res.StatusCode != 200 || got.Get(c.field) != value:

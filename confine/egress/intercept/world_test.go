@@ -42,7 +42,7 @@ type world struct {
 	step     int64
 
 	mu      sync.Mutex
-	denials []egress.Denial
+	denials []policy.Denial
 }
 
 // authorityOf is what verifies an upstream.
@@ -142,7 +142,11 @@ func (w *world) accept(c *net.TCPConn) {
 	w.Serve(c, head[:n], egress.Target{
 		Name: w.name, Port: w.port, TLS: w.tls, ReportStep: w.step,
 		ReportSent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
-		Deny:       func(d egress.Denial) { w.mu.Lock(); w.denials = append(w.denials, d); w.mu.Unlock() },
+		Deny: func(why policy.DenialReason, detail string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.denials = append(w.denials, policy.Denial{Reason: why, Detail: detail})
+		},
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		w.dials.Add(1)
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", w.upstream.String())
@@ -154,7 +158,7 @@ func (w *world) accept(c *net.TCPConn) {
 }
 
 // denied empties the list of denials and returns it.
-func (w *world) denied() []egress.Denial {
+func (w *world) denied() []policy.Denial {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.denials
@@ -260,9 +264,9 @@ func each(t *testing.T, test func(t *testing.T, kind string, http2 bool, proto s
 	}
 }
 
-func contains(list []egress.Denial, why egress.Reason, detail string) bool {
-	return slices.ContainsFunc(list, func(d egress.Denial) bool {
-		return d.Why == why && strings.Contains(d.Detail, detail) && d.Host == host && d.Network == "tcp"
+func contains(list []policy.Denial, why policy.DenialReason, detail string) bool {
+	return slices.ContainsFunc(list, func(d policy.Denial) bool {
+		return d.Reason == why && strings.Contains(d.Detail, detail)
 	})
 }
 

@@ -67,7 +67,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	for err := error(nil); err == nil; { // until nobody takes any more
 		_, err = c.Write(make([]byte, 1<<20))
 	}
-	t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "before"})
+	t.Deny(policy.DeniedRequest, "before")
 	raw, _ := c.SyscallConn()
 	raw.Control(func(fd uintptr) {
 		unix.Sendmsg(launcher(), []byte(`{"ready":true}`), unix.UnixRights(int(fd)), nil, 0)
@@ -78,7 +78,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	case <-closed: // the launcher has the last one
 	case <-time.After(time.Second): // it took none
 	}
-	t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "after"})
+	t.Deny(policy.DeniedRequest, "after")
 }
 
 // TestLinger: what the process gives to the launcher keeps nobody waiting.
@@ -89,7 +89,7 @@ func TestLinger(t *testing.T) {
 	defer c.Close() // before what waits for it
 	io.WriteString(c, forbidden)
 	waitFor(t, "the last refusal", func() bool {
-		recorded := make(chan []egress.Denial, 1)
+		recorded := make(chan []policy.Denial, 1)
 		go func() { recorded <- g.Denials() }()
 		select {
 		case d := <-recorded:

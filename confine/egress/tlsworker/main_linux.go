@@ -138,8 +138,8 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 		Done: end,
 		// It returns when the message is in the launcher's queue; only then is the jail
 		// answered. It may block, but the launcher always reads.
-		Deny: func(d egress.Denial) {
-			s.socket.send(message{Denied: &deniedMessage{m.ID, d.Why, clip(d.Detail)}}, nil)
+		Deny: func(why policy.DenialReason, detail string) {
+			s.socket.send(message{Denied: &deniedMessage{m.ID, why, clip(detail)}}, nil)
 		},
 	}, func(ctx context.Context) (*net.TCPConn, error) { return s.dial(ctx, m.ID) })
 	s.mu.Lock()

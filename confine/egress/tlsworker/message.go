@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -68,9 +67,9 @@ type upstreamMessage struct {
 }
 
 type deniedMessage struct {
-	ID     uint64        `json:"id"`
-	Why    egress.Reason `json:"why"`
-	Detail string        `json:"detail"`
+	ID     uint64              `json:"id"`
+	Why    policy.DenialReason `json:"why"`
+	Detail string              `json:"detail"`
 }
 
 type sentMessage struct {

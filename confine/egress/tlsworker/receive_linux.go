@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // exitTimeout bounds the life of the process after its socket is closed.
@@ -155,7 +155,11 @@ func (w *Worker) handle(m message) {
 		w.reply(func() { w.dial(c, m.Dial.Dial) })
 	case m.Denied != nil:
 		if c := w.conn(m.Denied.ID); c != nil && c.target.Deny != nil {
-			c.target.Deny(egress.Denial{Why: m.Denied.Why, Detail: clip(m.Denied.Detail)})
+			why := m.Denied.Why
+			if !why.IsValid() {
+				why = policy.DeniedRequest
+			}
+			c.target.Deny(why, clip(m.Denied.Detail))
 		}
 	case m.Sent != nil:
 		if c := w.conn(m.Sent.ID); c != nil && c.target.ReportSent != nil && !c.target.ReportSent(max(0, m.Sent.Bytes)) && !c.spent {

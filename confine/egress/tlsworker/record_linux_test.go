@@ -30,9 +30,9 @@ type slow struct {
 
 func (s slow) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	deny := t.Deny
-	t.Deny = func(d egress.Denial) {
+	t.Deny = func(why policy.DenialReason, detail string) {
 		time.Sleep(s.each)
-		deny(d)
+		deny(why, detail)
 	}
 	s.Interceptor.Serve(c, head, t, dial)
 }
@@ -96,7 +96,7 @@ func refused(t *testing.T, c net.Conn, n int) {
 func onRecord(t *testing.T, g *egress.Gateway, n int) {
 	t.Helper()
 	d := g.Denials()
-	if len(d) != 1 || d[0].Why != egress.ReasonRequest || d[0].Count != n || !strings.Contains(d[0].Detail, "DELETE /x") {
+	if len(d) != 1 || d[0].Reason != policy.DeniedRequest || d[0].Count != n || !strings.Contains(d[0].Detail, "DELETE /x") {
 		t.Errorf("%+v, want %d refusals", d, n)
 	}
 }
@@ -162,7 +162,7 @@ func (flooder) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.C
 	for range 4 {
 		go func() {
 			for {
-				t.Deny(egress.Denial{Why: egress.ReasonRequest, Detail: "again"})
+				t.Deny(policy.DeniedRequest, "again")
 			}
 		}()
 	}

@@ -205,7 +205,7 @@ func (w *Worker) Serve(conn *net.TCPConn, head []byte, t egress.Target, dial fun
 	if err := w.Ready(); err != nil {
 		conn.SetLinger(0)
 		if t.Deny != nil {
-			t.Deny(egress.Denial{Why: egress.ReasonUnsupported, Detail: err.Error()})
+			t.Deny(policy.DeniedUnsupported, err.Error())
 		}
 		return
 	}

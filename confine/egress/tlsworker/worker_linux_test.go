@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -55,7 +54,7 @@ func TestProgram(t *testing.T) {
 	if n := g.sent.Load(); n < 100<<20 {
 		t.Errorf("%d bytes were counted", n)
 	}
-	if d := g.refused(); len(d) != 2 || d[0].Why != egress.ReasonRequest || !strings.Contains(d[0].Detail, "DELETE /x") {
+	if d := g.refused(); len(d) != 2 || d[0].Reason != policy.DeniedRequest || !strings.Contains(d[0].Detail, "DELETE /x") {
 		t.Errorf("%v", d)
 	}
 }
@@ -161,7 +160,7 @@ func TestDeath(t *testing.T) {
 	}
 	waitFor(t, "the denial", func() bool {
 		d := g.refused()
-		return len(d) > 0 && d[0].Why == egress.ReasonUnsupported && strings.Contains(d[0].Detail, "has ended")
+		return len(d) > 0 && d[0].Reason == policy.DeniedUnsupported && strings.Contains(d[0].Detail, "has ended")
 	})
 }
 

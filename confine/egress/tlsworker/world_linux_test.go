@@ -100,7 +100,7 @@ type gate struct {
 	open     atomic.Int32
 
 	mu      sync.Mutex
-	denials []egress.Denial
+	denials []policy.Denial
 }
 
 func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
@@ -132,7 +132,11 @@ func (g *gate) serve(c *net.TCPConn) {
 	g.program.Serve(c, head[:n], egress.Target{
 		Name: host, Port: 443, TLS: true, ReportStep: g.step, MaxBytes: g.most,
 		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
-		Deny:       func(d egress.Denial) { g.mu.Lock(); g.denials = append(g.denials, d); g.mu.Unlock() },
+		Deny: func(why policy.DenialReason, detail string) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.denials = append(g.denials, policy.Denial{Reason: why, Detail: detail})
+		},
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", g.upstream)
 		if err != nil {
@@ -143,7 +147,7 @@ func (g *gate) serve(c *net.TCPConn) {
 }
 
 // refused are the denials so far.
-func (g *gate) refused() []egress.Denial {
+func (g *gate) refused() []policy.Denial {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.denials)
