@@ -113,6 +113,7 @@ func TestHandshakeFails(t *testing.T) {
 		"big-boot":       "boot crash",
 	} {
 		t.Run(option, func(t *testing.T) {
+			t.Parallel()
 			f := newShop()
 			f.options = func(tool string, _ int) string {
 				if tool == "crash" {
@@ -134,6 +135,7 @@ func TestHandshakeFails(t *testing.T) {
 			p.nothing()
 		})
 		t.Run("discovery "+option, func(t *testing.T) {
+			t.Parallel()
 			f := newShop()
 			f.options = func(tool string, n int) string {
 				if n == 0 {

@@ -169,6 +169,7 @@ func TestClientLeavesUnread(t *testing.T) {
 			"listen": legacy("2", "subscriptions/listen", "{}"),
 		} {
 			t.Run(name+" "+about, func(t *testing.T) {
+				t.Parallel()
 				f := newShop()
 				p := beginStateless(t, f, func(s *Session, _ *Stateless) {
 					s.times.term, s.times.drainTotal = 200*time.Millisecond, 200*time.Millisecond
