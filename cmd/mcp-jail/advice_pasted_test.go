@@ -73,7 +73,7 @@ func TestAdviceWholeLine(t *testing.T) {
 
 	s = open(t, w.jail(append([]string{"--name", "two", "--"}, append(argv, w.work)...)...), nil)
 	s.tools()
-	eventually(t, "the complaint is told", func() bool { return strings.Contains(s.stderr.String(), "has started, and complains on stderr") })
+	testkit.Eventually(t, "the complaint is told", func() bool { return strings.Contains(s.stderr.String(), "has started, and complains on stderr") })
 	s.close()
 	if got := w.output(t, "why", "two"); !strings.Contains(got, `"~/my notes/docs"`) || !strings.Contains(got, "flags to add: --write . --read ~/'my notes/docs'") {
 		t.Errorf("why says %s", got)

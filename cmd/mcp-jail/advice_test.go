@@ -179,7 +179,7 @@ func (c adviceCase) attempt(t *testing.T, w *adviceWorld, p *proposal, from *adv
 	}
 	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	if c.roots != nil {
-		eventually(t, "the server has its roots", func() bool {
+		testkit.Eventually(t, "the server has its roots", func() bool {
 			said := s.stderr.String()
 			return strings.Contains(said, "directories from MCP roots") || strings.Contains(said, "No valid root directories")
 		})

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // message is one JSON-RPC message.
@@ -168,7 +170,7 @@ func (s *session) call(method string, params any) message {
 	case m := <-c:
 		return m
 	case <-s.stdoutClosed:
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 	}
 	select {
 	case m := <-c:
@@ -270,7 +272,7 @@ func (s *session) tools() []string {
 func (s *session) waitNotifications(method string, n int) []message {
 	s.t.Helper()
 	var found []message
-	eventually(s.t, fmt.Sprintf("%d × %s", n, method), func() bool {
+	testkit.Eventually(s.t, fmt.Sprintf("%d × %s", n, method), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		found = nil
@@ -296,7 +298,7 @@ func (s *session) wait() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		s.t.Fatalf("%v did not end\nstderr: %s", s.cmd.Args, &s.stderr)
 	}
 	return statusAfter(s.cmd.ProcessState)

@@ -28,9 +28,6 @@ import (
 //
 // The programs that they start are in testprogram_*_test.go.
 
-// patience bounds every wait. No test measures time with it.
-const patience = testkit.Patience
-
 // need skips a test if something that it needs is missing. If MCPJAIL_REQUIRE lists it,
 // the test fails.
 func need(t *testing.T, things ...string) {
@@ -112,8 +109,6 @@ var buildBinary = sync.OnceValue(func() string {
 	}
 	return file
 })
-
-var eventually = testkit.Eventually
 
 func must(t *testing.T, err error) {
 	t.Helper()

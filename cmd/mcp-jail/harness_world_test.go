@@ -105,7 +105,7 @@ func (w *world) processes() (found []string) {
 func (w *world) noneLeft(t *testing.T) {
 	t.Helper()
 	var left []string
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if left = w.processes(); len(left) == 0 {
 			return
 		}
@@ -176,6 +176,7 @@ func stderrOf(err error) string {
 // eachUser runs a test as the caller. If the caller is root, MCPJAIL_ALL=1 adds a run as
 // an ordinary user.
 func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Parallel()
 	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
 	if os.Getuid() != 0 || !testkit.All() {
 		return

@@ -53,8 +53,8 @@ func endSession(s *session, pushes []endingStep, bare bool) (status int, last sy
 	}
 	select {
 	case <-s.exited:
-	case <-time.After(patience):
-		return -1, last, patience
+	case <-time.After(testkit.Patience):
+		return -1, last, testkit.Patience
 	}
 	return statusAfter(s.cmd.ProcessState), last, time.Since(since)
 }

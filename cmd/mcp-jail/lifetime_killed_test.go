@@ -132,7 +132,7 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	began := time.Now()
 	s := open(t, orderly.jail(append([]string{"--name", "k", "--"}, server(orderly)...)...), nil)
 	start := time.Since(began)
-	eventually(t, "all of the jail is up", func() bool { return len(orderly.processes()) >= 4 })
+	testkit.Eventually(t, "all of the jail is up", func() bool { return len(orderly.processes()) >= 4 })
 	if len(orderly.mounts()) == 0 {
 		t.Error("the mounts of a living jail are not seen")
 	}
@@ -147,7 +147,7 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	b, err := startBusy(bare.plain(server(bare)...))
 	must(t, err)
 	<-b.answered
-	eventually(t, "the daemon is up", func() bool { return len(bare.processes()) >= 2 })
+	testkit.Eventually(t, "the daemon is up", func() bool { return len(bare.processes()) >= 2 })
 	b.kill()
 	time.Sleep(200 * time.Millisecond)
 	if len(bare.remains()) == 0 {
@@ -201,7 +201,7 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 				mu.Unlock()
 				b.kill()
 				var left []string
-				for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 					if left = p.remains(); len(left) == 0 {
 						break
 					}

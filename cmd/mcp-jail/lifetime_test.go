@@ -8,13 +8,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // waitForDaemons waits until both daemons of the daemon server run, so that a later
 // search for them can find something.
 func (s *session) waitForDaemons(w *world) {
 	s.t.Helper()
-	eventually(s.t, "the daemons are up", func() bool {
+	testkit.Eventually(s.t, "the daemons are up", func() bool {
 		n := 0
 		for _, p := range w.processes() {
 			if strings.Contains(p, "while :; do sleep") {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const databases = "@modelcontextprotocol/server-postgres"
@@ -64,7 +66,7 @@ func postgres(t *testing.T, w *world, settings ...string) string {
 		server.Process.Signal(syscall.SIGINT) // a fast shutdown
 		server.Wait()
 	})
-	eventually(t, "PostgreSQL is up", func() bool {
+	testkit.Eventually(t, "PostgreSQL is up", func() bool {
 		psql := program("psql", "-h", sock, "-U", "jail", "-c", "select 1", "postgres")
 		if i := slices.Index(settings, "-p"); i >= 0 {
 			psql.Env = append(psql.Environ(), "PGPORT="+settings[i+1])

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var dropped = regexp.MustCompile(`mcp-jail: (\d+) lines of the server's stderr were dropped`)
@@ -27,11 +29,11 @@ func TestStderrFlood(t *testing.T) {
 	// A client that reads stderr gets each line, or a count of dropped lines.
 	c := exchange{send: calls([]string{"1"}, "\n"), waitFor: `"id":1,`}
 	count := func(r transcript) int { return bytes.Count(r.stderr, []byte(" of many\n")) }
-	bare := c.run(t, w.plain(program, "stderr", strconv.Itoa(lines)), patience)
+	bare := c.run(t, w.plain(program, "stderr", strconv.Itoa(lines)), testkit.Patience)
 	if bare.status != 5 || count(bare) != lines {
 		t.Errorf("the bare server: status %d, %d lines", bare.status, count(bare))
 	}
-	got := c.run(t, w.jail("--", program, "stderr", strconv.Itoa(lines)), patience)
+	got := c.run(t, w.jail("--", program, "stderr", strconv.Itoa(lines)), testkit.Patience)
 	n := count(got)
 	for _, d := range dropped.FindAllSubmatch(got.stderr, -1) {
 		n += atoi(d[1])
@@ -66,7 +68,7 @@ func TestStderrFlood(t *testing.T) {
 			in.Write(bytes.TrimPrefix(calls([]string{"1"}, "\n"), []byte(handshake)))
 			ended := make(chan struct{})
 			go func() { cmd.Wait(); close(ended) }()
-			patient := patience
+			patient := testkit.Patience
 			if kind == "bare" {
 				patient = time.Second
 				if mode == "stderr-until-eof" {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var oddIDs = []string{
@@ -73,11 +75,11 @@ func TestStreamsUnchanged(t *testing.T) {
 			must(t, err)
 			direct := c.exchange
 			direct.bytewise, direct.stopProxy = false, false
-			want := direct.run(t, w.plain(append([]string{program}, c.mode...)...), patience)
+			want := direct.run(t, w.plain(append([]string{program}, c.mode...)...), testkit.Patience)
 			if n := bytes.Count(want.stdout, []byte("\n")); n != c.lines || want.status != 0 {
 				t.Fatalf("the bare server: %d lines, want %d; status %d: %.300q", n, c.lines, want.status, want.stdout)
 			}
-			got := c.run(t, w.jail(append([]string{"--", program}, c.mode...)...), patience)
+			got := c.run(t, w.jail(append([]string{"--", program}, c.mode...)...), testkit.Patience)
 			if d := difference(want, got); d != "" {
 				t.Error(d)
 			}
@@ -98,12 +100,12 @@ func TestStalledReader(t *testing.T) {
 	must(t, err)
 	const most = 48 << 10 // kB
 	c := exchange{mode: []string{"echo"}, send: flood(250_000), waitFor: `"id":"end"`}
-	want := c.run(t, w.plain(program, "echo"), patience)
+	want := c.run(t, w.plain(program, "echo"), testkit.Patience)
 	if len(want.stdout) < 60<<20 {
 		t.Fatalf("%d bytes are too few to tell", len(want.stdout))
 	}
 	c.readDelay = 3 * time.Second
-	got := c.run(t, w.jail("--", program, "echo"), patience)
+	got := c.run(t, w.jail("--", program, "echo"), testkit.Patience)
 	if d := difference(want, got); d != "" {
 		t.Error(d)
 	}
@@ -111,7 +113,7 @@ func TestStalledReader(t *testing.T) {
 		t.Errorf("the proxy took %d kB", got.peakKB)
 	}
 	c.readDelay = 0
-	if bad := c.run(t, w.plain(program, "lossy", "hoards", "echo"), patience); bad.peakKB <= most {
+	if bad := c.run(t, w.plain(program, "lossy", "hoards", "echo"), testkit.Patience); bad.peakKB <= most {
 		t.Errorf("a relay that hoards took %d kB only: the limit says nothing", bad.peakKB)
 	}
 }
@@ -133,11 +135,11 @@ func TestServerDiesMidMessage(t *testing.T) {
 			}
 			return n
 		}
-		bare := c.run(t, w.plain(program, mode), patience)
+		bare := c.run(t, w.plain(program, mode), testkit.Patience)
 		if bare.status != status || whole(bare) != 1 || bytes.Count(bare.stdout, []byte("\n")) != 1 {
 			t.Errorf("%s: the bare server: %+v", mode, bare)
 		}
-		got := c.run(t, w.jail("--", program, mode), patience)
+		got := c.run(t, w.jail("--", program, mode), testkit.Patience)
 		if got.status != status || whole(got) != 2 || bytes.Count(got.stdout, []byte("\n")) != 2 || !bytes.Contains(got.stdout, []byte(`"id":1,"error":{"code":-31003`)) {
 			t.Errorf("%s: status %d, want %d; stdout %q", mode, got.status, status, got.stdout)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,7 +62,7 @@ func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcr
 	theirIn.Close()
 	theirs.Close()
 	must(t, err)
-	hung := time.AfterFunc(patience, func() {
+	hung := time.AfterFunc(testkit.Patience, func() {
 		t.Errorf("%v hangs", cmd.Args)
 		cmd.Process.Kill()
 	})
@@ -106,7 +107,7 @@ func (c exchange) run(t *testing.T, cmd *exec.Cmd, enough time.Duration) transcr
 	if c.stopProxy {
 		for range 5 {
 			cmd.Process.Signal(syscall.SIGSTOP)
-			eventually(t, "the proxy is stopped", func() bool {
+			testkit.Eventually(t, "the proxy is stopped", func() bool {
 				stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
 				return bytes.Contains(stat, []byte(") T "))
 			})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestServerEverything plays a long session with the official test server, without and
@@ -82,7 +84,7 @@ func TestServerEverything(t *testing.T) {
 		select {
 		case m := <-long:
 			results = append(results, toolResult{raw: m.Result})
-		case <-time.After(patience):
+		case <-time.After(testkit.Patience):
 			t.Fatal("the long operation was not answered")
 		}
 		for _, m := range s.waitNotifications("notifications/progress", 4) {
@@ -217,7 +219,7 @@ func TestServerEverythingRequests(t *testing.T) {
 		}
 		s.initialize(capabilities)
 		// The server requests the roots by itself, and can list them only after that.
-		eventually(t, "roots/list", func() bool {
+		testkit.Eventually(t, "roots/list", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return len(s.serverRequests) > 0

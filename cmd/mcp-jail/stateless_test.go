@@ -190,7 +190,7 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 		}
 		orderly := w.statelessSession(t, program, keys)
 		hang(orderly)
-		eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
+		testkit.Eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
 		if len(w.mounts()) == 0 {
 			t.Error("the mounts of living jails are not seen")
 		}
@@ -206,10 +206,10 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 		for moment := 0; moment < 10; moment += step {
 			s := w.statelessSession(t, program, keys)
 			hang(s)
-			eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
+			testkit.Eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
 			s.cmd.Process.Kill()
 			s.wait()
-			eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
+			testkit.Eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
 		}
 		for name := range snapshot(t, w.base) {
 			if _, ok := allowed[name]; !ok {

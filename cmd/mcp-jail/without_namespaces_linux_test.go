@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -107,7 +108,7 @@ func TestWithoutNamespacesRefusal(t *testing.T) {
 		t.Fatal("no line to waive")
 	}
 	s = start(t, withoutUserns(w.jail(append(strings.Fields(line[1]), "--", "sh", "-c", "touch started; read line")...)))
-	eventually(t, "the server has started", func() bool { return pathExists(filepath.Join(w.work, "started")) })
+	testkit.Eventually(t, "the server has started", func() bool { return pathExists(filepath.Join(w.work, "started")) })
 	s.close()
 	if !strings.Contains(s.stderr.String(), "warning: this server runs without namespaces") {
 		t.Errorf("stderr: %s", &s.stderr)
