@@ -8,7 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDenialOfAGrant: a contradiction is reported, not papered over with a rule.
+// TestDenialOfAGrant checks that a denial that contradicts the policy is reported and
+// leads to no rule.
 func TestDenialOfAGrant(t *testing.T) {
 	ev := evidence("")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
@@ -18,7 +19,8 @@ func TestDenialOfAGrant(t *testing.T) {
 	}
 }
 
-// TestDenialOfARename: the new name is on record, and what is moved was refused.
+// TestDenialOfARename covers a refused rename, of which the record holds only the new
+// name.
 func TestDenialOfARename(t *testing.T) {
 	ev := evidence("mv: cannot move 'src' to 'old': Device or resource busy")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
@@ -28,8 +30,8 @@ func TestDenialOfARename(t *testing.T) {
 	}
 }
 
-// TestDenialOfOthers: what the jail counted and did not tell apart is a cause like another, with
-// no line to add; it is no file, program or host of that name.
+// TestDenialOfOthers checks that denials counted without their targets are named as a
+// cause, without a line to add. "(others)" is not taken for a file, program or host.
 func TestDenialOfOthers(t *testing.T) {
 	for _, tt := range []struct {
 		denial policy.Denial

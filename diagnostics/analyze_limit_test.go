@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestLimitsAreNamed: whatever tells that a limit was reached, the diagnosis says
-// which, and the line that raises it.
+// TestLimitsAreNamed checks that the diagnosis names a limit that was reached, from any
+// kind of evidence, and the line that raises it.
 func TestLimitsAreNamed(t *testing.T) {
 	denial := func(op, target string, pid int) func(*Evidence) {
 		return func(ev *Evidence) {
@@ -80,7 +80,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestTimeoutsAreNamed: also where something else is suspected.
+// TestTimeoutsAreNamed checks that a timeout is named, also beside another possible cause.
 func TestTimeoutsAreNamed(t *testing.T) {
 	for _, stderr := range [][]string{nil, {"EACCES: permission denied"}, {"EACCES: permission denied, open '/home/u/.ssh/id'"}} {
 		for stage, line := range map[Stage]string{StageCall: "raise call_timeout_secs = 30 under [servers.github]", StageBoot: "raise startup_timeout_secs = 30 under [servers.github]"} {

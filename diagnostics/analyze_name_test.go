@@ -13,7 +13,8 @@ func TestUnsetVariable(t *testing.T) {
 	}
 }
 
-// TestUnlistedProgram: a file that may be executed but for the list of commands.
+// TestUnlistedProgram covers a file that the server may execute but that is not in its
+// list of commands.
 func TestUnlistedProgram(t *testing.T) {
 	for text, want := range map[string]string{
 		"x: 3: /usr/bin/git: Permission denied":      `[servers.github.access.commands.git]`,

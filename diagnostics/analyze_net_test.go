@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestNetDenials: what the network of a jail refused, and the lines that grant it.
+// TestNetDenials lists denials of a jail's network with the lines that grant them.
 func TestNetDenials(t *testing.T) {
 	rule := func(r policy.NetRule) func(*Evidence) {
 		return func(ev *Evidence) {
@@ -124,7 +124,7 @@ func TestNetDenials(t *testing.T) {
 	}
 }
 
-// TestNetLinesWork: with the lines pasted the policy allows what it refused.
+// TestNetLinesWork checks that the policy allows the access once the lines are added.
 func TestNetLinesWork(t *testing.T) {
 	for _, tt := range []struct {
 		target, scheme, path, method string
@@ -154,7 +154,7 @@ func TestNetLinesWork(t *testing.T) {
 	}
 }
 
-// TestNetFlags: the same for a server that is given in place.
+// TestNetFlags does the same with flags for a server given on the command line.
 func TestNetFlags(t *testing.T) {
 	for target, want := range map[string]string{
 		"api.x.com": "--write . --net api.x.com", "api.x.com:8443": "--write . --net api.x.com:8443", "[2001:db8::7]:8443": "--write . --net '[2001:db8::7]:8443'",
@@ -189,7 +189,7 @@ func TestGrantedByPath(t *testing.T) {
 	}
 }
 
-// TestAddressOfAName: of a name and an address only the name makes a rule.
+// TestAddressOfAName checks that of a name and its address only the name becomes a rule.
 func TestAddressOfAName(t *testing.T) {
 	ev := evidence("getaddrinfo ENOTFOUND api.x.com\nconnect ENETUNREACH 140.82.112.5:443")
 	ev.Profile.Net = nil
@@ -202,8 +202,8 @@ func TestAddressOfAName(t *testing.T) {
 	}
 }
 
-// TestBackgroundDenials: what a server is refused all the time does not drown what it was refused
-// during the call that failed, whichever came last.
+// TestBackgroundDenials checks that background denials rank behind those of the failing
+// call, in any order of time.
 func TestBackgroundDenials(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ev := evidence("fetch failed")

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestNoRuleForProc: a rule for /proc is refused, so none is proposed.
+// TestNoRuleForProc checks that no rule for /proc is proposed, since policy refuses one.
 func TestNoRuleForProc(t *testing.T) {
 	for _, text := range []string{
 		"EROFS: read-only file system, open '/proc/self/oom_score_adj'",
@@ -36,8 +36,8 @@ func TestLinkInTheProfile(t *testing.T) {
 	}
 }
 
-// TestLinkByItsName: a file of the working directory that is named without a slash is no
-// program, and a link leads where it leads.
+// TestLinkByItsName covers a file of the working directory that is named without a slash:
+// it is not taken for a program, and a link is followed.
 func TestLinkByItsName(t *testing.T) {
 	for target, want := range map[string]struct {
 		attribution Attribution
@@ -67,8 +67,9 @@ func TestLinkByItsName(t *testing.T) {
 	}
 }
 
-// TestLinkByABareWord: cat names a link of the working directory without quotes, dot or
-// slash. The words say where it leads; a word that is no link is one of the sentence.
+// TestLinkByABareWord covers cat, which names a link of the working directory without
+// quotes, dot or slash. The cause tells where the link leads. A word that is not a link
+// counts as a word of the sentence.
 func TestLinkByABareWord(t *testing.T) {
 	for text, fault := range map[string]string{
 		"cat: key: Permission denied":         "",
@@ -94,8 +95,8 @@ func TestLinkByABareWord(t *testing.T) {
 	}
 }
 
-// TestModuleOutside: node's words for a script that the jail does not show. One that is
-// not on the host either gets no line.
+// TestModuleOutside covers node's message for a script that the jail hides. A script that
+// the host does not have either leads to no line.
 func TestModuleOutside(t *testing.T) {
 	for path, flags := range map[string]string{
 		"/srv/models/m.bin": "--read /srv/models/m.bin",
@@ -110,8 +111,8 @@ func TestModuleOutside(t *testing.T) {
 	}
 }
 
-// TestShellProgramOutside: a shell that did not find an executable file was to start it,
-// so the first line that is proposed has the right for that; of another file it reads.
+// TestShellProgramOutside covers a shell that did not find a file. If the file is
+// executable, the first proposed line grants execute. For another file it grants read.
 func TestShellProgramOutside(t *testing.T) {
 	for path, execute := range map[string]bool{"/srv/models/run": true, "/srv/models/m.bin": false} {
 		ev := evidence("bash: line 1: " + path + ": No such file or directory")
@@ -125,8 +126,8 @@ func TestShellProgramOutside(t *testing.T) {
 	}
 }
 
-// TestSocketInJailPlace: the jail's /tmp may be written and has not the socket
-// that the host's has, so a line is needed, and the rights on /tmp are none on it.
+// TestSocketInJailPlace covers a socket in the host's /tmp. The jail has its own writable
+// /tmp without the socket, so a rule for the socket is needed.
 func TestSocketInJailPlace(t *testing.T) {
 	ev := evidence("curl: (7) Failed to connect to x port 80 after 0 ms: Couldn't connect to server")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/shared.sock", Count: 1}}

@@ -20,7 +20,7 @@ func TestCandidateOrder(t *testing.T) {
 	}
 }
 
-// refusals are denials of files, "operation path" each.
+// refusals returns denials of files, each given as "operation path".
 func refusals(all ...string) (denials []policy.Denial) {
 	for _, a := range all {
 		op, target, _ := strings.Cut(a, " ")
@@ -29,21 +29,21 @@ func refusals(all ...string) (denials []policy.Denial) {
 	return denials
 }
 
-// readOnly lets the server read its workspace.
+// readOnly removes the right to write the workspace.
 func readOnly(p *policy.Profile) {
 	for i := range p.Entries {
 		p.Entries[i].Rights &^= policy.Write
 	}
 }
 
-// besideHost has what is written beside other files.
+// besideHost is a host with companions of files.
 var besideHost = host{
 	"/home/u/docs/m.json": true, "/home/u/docs/app.db": true, "/home/u/docs/app.db-wal": true, "/home/u/notes/a.md": true, "/home/u/work/in.txt": true,
 	"/usr/bin/dash": true, "/usr/bin/python3.11": true, "/home/u/srv/dist/index.js": true, "/home/u/work/.git/HEAD": true, "/bin/sh": true,
 }
 
-// TestRecordOutranksText holds texts of real programs, with what the jail has on record
-// of the same call, against the lines that make the call work.
+// TestRecordOutranksText lists texts of real programs and the denials of the same call
+// with the lines that make the call succeed.
 func TestRecordOutranksText(t *testing.T) {
 	const rw, w = "; read = true; write = true", "; write = true"
 	ruled := func(path string, rights policy.Rights) func(*policy.Profile) {

@@ -62,3 +62,61 @@ func writeCommandLine(b *strings.Builder, line []string) {
 	}
 	b.WriteString(`"args": ` + string(EscapeJSON(encode(line[1:]))) + "\n")
 }
+
+// combinedLine returns one command line for the client with the flags of all diagnoses. It
+// returns nil where there is only one command line, or where they cannot be combined.
+func (r Record) combinedLine() []string {
+	var first, flags, command []string
+	several := false
+	for _, d := range r.Diagnoses {
+		if len(d.Line) == 0 || len(d.Declare) > 0 {
+			continue
+		}
+		at := slices.Index(d.Line, "--")
+		if at < 2 || command != nil && !slices.Equal(command, d.Line[at:]) {
+			return nil
+		}
+		if first == nil {
+			first, flags, command = d.Line, slices.Clone(d.Line[:at]), d.Line[at:]
+			continue
+		}
+		several = several || !slices.Equal(first, d.Line)
+		if flags = addFlags(flags, d.Line[2:at]); flags == nil {
+			return nil
+		}
+	}
+	if !several {
+		return nil
+	}
+	return slices.Concat(flags, command)
+}
+
+// addFlags adds the missing flags. It returns nil where a flag that may occur once has two
+// values.
+func addFlags(flags, more []string) []string {
+	for len(more) > 0 {
+		n := 1
+		if len(more) > 1 && !strings.Contains(more[0], "=") {
+			n = 2
+		}
+		word := more[:n]
+		more = more[n:]
+		switch i := slices.Index(flags, word[0]); {
+		case i >= 0 && word[0] == "--workspace" && !slices.Equal(flags[i:min(i+n, len(flags))], word):
+			return nil
+		case !containsRun(flags, word):
+			flags = append(flags, word...)
+		}
+	}
+	return flags
+}
+
+// containsRun reports whether words stand in all one after the other.
+func containsRun(all, words []string) bool {
+	for i := range all {
+		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {
+			return true
+		}
+	}
+	return false
+}

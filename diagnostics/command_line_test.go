@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestCombinedLine: of several failures, why has one line that grants what each asks for.
+// TestCombinedLine checks that `mcp-jail why` prints one line with the grants of several
+// failures.
 func TestCombinedLine(t *testing.T) {
 	line := func(s string) Diagnosis { return Diagnosis{Line: strings.Fields(s)} }
 	for _, tt := range []struct {
@@ -35,8 +36,9 @@ func TestCombinedLine(t *testing.T) {
 	}
 }
 
-// TestCommandLine: for a server that is given in place the record has the client's whole new
-// line, which what the client is answered has not: it holds the server's arguments.
+// TestCommandLine checks that the record of a server given on the command line has the
+// client's whole new command line. Responses do not contain it, because it holds the
+// server's arguments.
 func TestCommandLine(t *testing.T) {
 	declare := func() []string { return []string{"# /etc/c.toml", "[servers.github]", `command = "node"`} }
 	for _, tt := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// failureText is a text, and what Diagnose makes of it.
+// failureText is a text and the diagnosis expected for it.
 type failureText struct {
 	name, text string
 	want       Attribution
@@ -17,7 +17,7 @@ type failureText struct {
 	grant      string // joined with "; "; "" is none
 }
 
-// otherTexts are about the form of a text.
+// otherTexts cover forms of a text.
 var otherTexts = []failureText{
 	{"plain error", `Invalid arguments: query is required`, None, "", "", ""},
 	{"names in longer words", "ModuleNotFoundError: No module named requests\nDatabaseBusyError: RolePermissionMissing", None, "", "", ""},
@@ -27,8 +27,8 @@ var otherTexts = []failureText{
 		`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 }
 
-// TestDiagnoseText holds failure texts as real runtimes print them against the
-// fixture's profile.
+// TestDiagnoseText lists failure texts of real runtimes with the expected diagnosis under
+// the fixture's profile.
 func TestDiagnoseText(t *testing.T) {
 	for _, tt := range slices.Concat(pathTexts, hostTexts, nameTexts, otherTexts) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,7 +63,8 @@ func TestDiagnoseWithoutKnowledge(t *testing.T) {
 	}
 }
 
-// TestQuietCall: a call that went well did not fail, whatever stderr holds.
+// TestQuietCall checks that a successful call is not described as failed, whatever stderr
+// holds.
 func TestQuietCall(t *testing.T) {
 	ev := evidence("")
 	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
@@ -74,7 +75,7 @@ func TestQuietCall(t *testing.T) {
 	}
 }
 
-// TestCertain: facts of the jail, and how they stand beside what a text names.
+// TestCertain lists denials beside texts that name something else.
 func TestCertain(t *testing.T) {
 	ev := evidence("TypeError: fetch failed")
 	ev.Stderr = []string{"PermissionError: [Errno 13] Permission denied: '/data/notes/x.md'"}
@@ -115,8 +116,8 @@ func TestCertain(t *testing.T) {
 	}
 }
 
-// TestSocketInTheNameOfAHost: curl --unix-socket names the host of the URL, which nothing
-// looked for. A host that was looked for too keeps its line.
+// TestSocketInTheNameOfAHost covers curl --unix-socket, which names the host of the URL
+// without looking it up. A host that was looked up keeps its line.
 func TestSocketInTheNameOfAHost(t *testing.T) {
 	socket := policy.Denial{Axis: policy.AxisIPC, Operation: "connect", Target: "/run/docker.sock", Count: 1}
 	asked := policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Count: 1}
@@ -135,8 +136,8 @@ func TestSocketInTheNameOfAHost(t *testing.T) {
 	}
 }
 
-// TestAnalyzeBeforeRedacting: the value of a variable in the middle of a path does not
-// make another path of it, and is not shown either.
+// TestAnalyzeBeforeRedacting checks that a secret in the middle of a path neither changes
+// the analyzed path nor is shown.
 func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev := evidence("EACCES: permission denied, open '/var/lib/postgres/x'")
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
@@ -165,8 +166,8 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	}
 }
 
-// TestCauseElsewhere: what is refused is elsewhere than in the policy, or in another part of
-// it than the text has.
+// TestCauseElsewhere covers texts whose cause is not the path that they name, or is not
+// the policy.
 func TestCauseElsewhere(t *testing.T) {
 	const (
 		list     = "Access denied - path outside allowed directories: /home/u/notes/a.md not in /home/u/work"

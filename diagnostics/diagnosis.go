@@ -1,6 +1,8 @@
 package diagnostics
 
-import "github.com/mcp-jail/mcp-jail/policy"
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+)
 
 // Diagnosis describes one failure, for an error frame, a tool result, stderr and the
 // session record. Every string in it is valid UTF-8, contains no secret of the profile and
@@ -38,4 +40,30 @@ type Diagnosis struct {
 // nothing. The server's response then passes unchanged.
 func (d Diagnosis) Silent() bool {
 	return d.Attribution == None && d.Cause == "" && len(d.Denials) == 0
+}
+
+// Code is the code of a JSON-RPC error that mcp-jail generates. The codes lie outside of
+// -32768…-32000, which JSON-RPC and MCP reserve.
+type Code int
+
+const (
+	CodeExec    Code = -31001 // not started, because of the program
+	CodeBoot    Code = -31002 // the server ended before its first response
+	CodeDied    Code = -31003 // the server ended during a call
+	CodeConfig  Code = -31004 // the configuration has an error
+	CodeJail    Code = -31005 // not started, because the jail cannot be built
+	CodeTimeout Code = -31006 // the server did not respond in time
+)
+
+// Hint is one access that the policy refuses, with its remedy.
+type Hint struct {
+	Attribution Attribution `json:"attribution"`
+	Axis        policy.Axis `json:"axis"`
+	Target      string      `json:"target"`            // path, host, variable or program
+	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program"
+	Cause       string      `json:"cause"`             // why this is the cause, one line
+	Fix         string      `json:"fix,omitempty"`     // what to do, one line
+	Warning     string      `json:"warning,omitempty"` // what granting it would expose
+	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
+	Flags       []string    `json:"flags,omitempty"`   // the same as flags of `mcp-jail run`
 }

@@ -1,6 +1,6 @@
 package diagnostics
 
-// nameTexts are about variables and programs.
+// nameTexts cover variables and programs.
 var nameTexts = []failureText{
 	{"variable required", `Error: FOO_TOKEN environment variable is required`, Likely, "FOO_TOKEN", "variable",
 		`[[servers.github.access.env]]; name = "FOO_TOKEN"; read = true`},

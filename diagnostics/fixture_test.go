@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// host is a little host: the paths that exist on it.
+// host is a fake host: the set of its paths.
 type host map[string]bool
 
 func (h host) exists(path string) bool {
@@ -32,8 +32,8 @@ var someHost = host{
 	"/home/u/work/env/pyvenv.cfg": true, "/home/u/work/env/bin/tool": true,
 }
 
-// fixture is a profile as Resolve makes it: a workspace to read and write, one
-// tree in it read-only, the baseline, two hosts, a secret.
+// fixture returns a profile as Resolve makes it: a writable workspace with a read-only
+// tree in it, the baseline, two hosts and a secret.
 func fixture(change func(*policy.Profile)) *policy.Profile {
 	rw := policy.Read | policy.Write
 	rx := policy.Read | policy.Execute
@@ -68,7 +68,7 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 	return p
 }
 
-// evidence is a failed call with text, under the fixture's profile.
+// evidence returns the evidence of a failed call with text under the fixture's profile.
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,

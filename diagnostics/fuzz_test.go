@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// FuzzDiagnose: whatever a server prints, nothing that the profile allows is
-// blamed, what is printed is harmless, and the lines to add decode.
+// FuzzDiagnose checks for any text of a server that no allowed access is named as a cause,
+// that the output is safe to print, and that the lines to add decode.
 func FuzzDiagnose(f *testing.F) {
 	for _, s := range []string{
 		"EACCES: permission denied, open '/home/u/notes/a.md'", "getaddrinfo ENOTFOUND api.x.com", "[Errno 13] Permission denied: '/x\\'y'",
@@ -97,7 +97,7 @@ func FuzzErrorFrame(f *testing.F) {
 	})
 }
 
-// FuzzTail: how a text is cut into writes does not matter.
+// FuzzTail checks that a Tail does not depend on how a text is split into writes.
 func FuzzTail(f *testing.F) {
 	f.Add("x"+token+"\r\ny", 3)
 	f.Add(token[:9]+token, 9)

@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestGit: rules are about its directory, whatever it names of it, unless that is
-// protected; and it looks around a working directory that is not the workspace.
+// TestGit checks that rules are about the git directory, whichever part a message names,
+// unless the part is protected.
 func TestGit(t *testing.T) {
 	const rw = "; read = true; write = true"
 	for _, tt := range []struct{ text, grant string }{
@@ -46,7 +46,8 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestGitBelow: the repository is above what is granted, and git says where it gave up.
+// TestGitBelow covers a repository above the granted directory, with and without the mount
+// point where git stopped.
 func TestGitBelow(t *testing.T) {
 	said := func(edge string) string {
 		if edge == "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDirectoryAboveUnprotected: a directory is no protected name because one could be
-// made in it.
+// TestDirectoryAboveUnprotected checks that a directory does not count as a protected name
+// because a protected name could be created in it.
 func TestDirectoryAboveUnprotected(t *testing.T) {
 	ev := evidence("EROFS: read-only file system, open '/home/u/work/src/x.rs'")
 	ev.Profile.Unprotected = append(ev.Profile.Unprotected, "/home/u/work/src/gen/.vscode")

@@ -13,7 +13,7 @@ func defaultProfile(p *policy.Profile) {
 	p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Path == "/home/u/work/src" })
 }
 
-// TestGrants: the same failure under the kinds of configuration there are.
+// TestGrants shows the same failures under all kinds of configuration.
 func TestGrants(t *testing.T) {
 	const (
 		read     = "EACCES: permission denied, open '/home/u/notes/a.md'"

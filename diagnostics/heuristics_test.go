@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPackageDownloadInCall: a tool that fetches does not fetch packages.
+// TestPackageDownloadInCall checks that a tool call that uses the network is not taken for
+// a package download.
 func TestPackageDownloadInCall(t *testing.T) {
 	ev := evidence("fetch failed")
 	ev.Profile.Argv = []string{"npx", "x"}
@@ -14,7 +15,7 @@ func TestPackageDownloadInCall(t *testing.T) {
 	}
 }
 
-// TestBrowserSandbox: the one thing about a browser's sandbox that no rule changes.
+// TestBrowserSandbox covers the failure of a browser's own sandbox, which no rule changes.
 func TestBrowserSandbox(t *testing.T) {
 	for _, text := range []string{
 		"FATAL: No usable sandbox! If you are running on Ubuntu 23.10+", "Chromium sandboxing failed!",
@@ -26,7 +27,7 @@ func TestBrowserSandbox(t *testing.T) {
 	}
 }
 
-// TestCrossDevice: no right is missing where a rename crosses the edge of a rule.
+// TestCrossDevice checks that a rename across the border of a rule leads to no grant.
 func TestCrossDevice(t *testing.T) {
 	for _, text := range []string{
 		"EXDEV: cross-device link not permitted, rename '/home/u/work/a' -> '/home/u/work/b/a'",
@@ -39,7 +40,7 @@ func TestCrossDevice(t *testing.T) {
 	}
 }
 
-// TestPlanCommand: the command that advice names can be typed.
+// TestPlanCommand checks that the command in the advice can be typed.
 func TestPlanCommand(t *testing.T) {
 	ev := evidence("operation not permitted")
 	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan github`") {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// TestPaste reads the lines to add with the real decoder and evaluates them: a
-// hint that does not work when it is pasted is worse than none.
+// TestPaste decodes the lines to add with the real decoder and evaluates them, because a
+// line that does not work misleads more than none.
 func TestPaste(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -96,7 +96,7 @@ func pasted(t *testing.T, base string, grant []string, profile *policy.Profile) 
 	return p
 }
 
-// rightsIn evaluates rules by the letter of docs/policy.md, without a host.
+// rightsIn evaluates rules by the text of docs/policy.md, without a host.
 func rightsIn(p *policy.Policy, workspace, home, path string) policy.Rights {
 	best, rights := -1, policy.Rights(0)
 	for _, r := range p.Fs {

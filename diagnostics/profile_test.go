@@ -6,7 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestRuleInTmp: a rule for a place in /tmp is of the host, not of the jail.
+// TestRuleInTmp checks that a rule for a path in /tmp concerns the host's /tmp and not the
+// jail's.
 func TestRuleInTmp(t *testing.T) {
 	ev := evidence("EROFS: read-only file system, open '/tmp/data/x'")
 	ev.Profile = fixture(func(p *policy.Profile) {

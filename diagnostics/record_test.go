@@ -55,8 +55,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// A record that is not of the last session says so before anything else, and what is
-// kept has no such member.
+// TestNewerSession checks that the text of a record that is not of the last session
+// begins with that fact, and that the stored record has no such member.
 func TestNewerSession(t *testing.T) {
 	r := Record{Server: "s", Newer: &LostRecord{Time: time.Now(), Cause: "no space\x1b[0m"}}
 	if words := r.Text(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||

@@ -22,7 +22,7 @@ func redactorOf(values ...string) *Redactor {
 	return NewRedactor(env)
 }
 
-// TestRedactHex: a value in hex, as languages print it and as dumps show it.
+// TestRedactHex covers a value in hex as languages and dumps print it.
 func TestRedactHex(t *testing.T) {
 	r := redactorOf(apiKey)
 	for _, in := range []string{
@@ -39,7 +39,7 @@ func TestRedactHex(t *testing.T) {
 	}
 }
 
-// TestRedactDumps: what real programs make of a value that they are given alone.
+// TestRedactDumps covers what real programs print for a value that they get alone.
 func TestRedactDumps(t *testing.T) {
 	r := redactorOf(apiKey)
 	for _, argv := range [][]string{{"xxd"}, {"xxd", "-p"}, {"xxd", "-u"}, {"hexdump", "-C"}, {"od", "-An", "-tx1"}, {"od", "-Ax", "-tx1z"}} {
@@ -128,7 +128,8 @@ func tokenRedactor() *Redactor {
 	})
 }
 
-// TestIsPlainValue: what is no secret is named, and what may hold one is not.
+// TestIsPlainValue lists values that are shown, and values that may hold a secret and are
+// not.
 func TestIsPlainValue(t *testing.T) {
 	for value, want := range map[string]bool{
 		"/home/u/data": true, "~/notes": true, "./data/app.db": true, "/var/tmp/mcp-jail-real-1234567890/data": true, "/srv/IntelliJIdea/x": true,

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRefusedElsewhere: refusals that are the server's own, or another's, and of which nothing
-// is said: the words are those of real programs.
+// TestRefusedElsewhere lists messages of real programs about refusals that are not the
+// jail's. No diagnosis is made for them.
 func TestRefusedElsewhere(t *testing.T) {
 	for _, text := range []string{
 		"Access denied - path outside allowed directories: /home/u/notes/a.md not in /home/u/work",
@@ -44,7 +44,8 @@ func TestRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestRoots: what a server with roots of its client's refuses is told, and never granted.
+// TestRoots checks that a path that a server refuses because of its client's roots is
+// explained and never granted.
 func TestRoots(t *testing.T) {
 	for _, path := range []string{"/home/u/notes/a.md", "/home/u/.ssh/id_rsa", "/home/u/work/out.txt"} {
 		ev := evidence("Access denied - path outside allowed directories: " + path + " not in /home/u/work/src")

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// bootFailure is a server that died of a path, with everything filled in.
+// bootFailure returns the diagnosis of a server that ended because of a path, with all
+// members set.
 func bootFailure() Diagnosis {
 	ev := evidence("")
 	ev.Stage, ev.Tool, ev.Method = StageBoot, "", ""
@@ -86,7 +87,7 @@ func TestErrorFrameIDs(t *testing.T) {
 	}
 }
 
-// TestFailureMembers holds the data against docs/reference.md, member by member.
+// TestFailureMembers compares the members of the data with docs/reference.md.
 func TestFailureMembers(t *testing.T) {
 	var frame struct {
 		JSONRPC string
@@ -118,7 +119,7 @@ func TestFailureMembers(t *testing.T) {
 	}
 }
 
-// TestBounds: whatever a server prints, a frame stays small.
+// TestBounds checks that a frame stays small for any output of a server.
 func TestBounds(t *testing.T) {
 	ev := evidence(strings.Repeat("EACCES: permission denied, open '/"+strings.Repeat("x", 3000)+"'\n", 3000))
 	for range 5000 {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// fakeHost is someHost as policy.Resolve asks for it. Paths that end in "/" are
-// directories, as is whatever holds something.
+// fakeHost returns someHost as policy.Host. Paths that end in "/" are directories, and so
+// are paths with something in them.
 func fakeHost(files []string) hostfs.Host {
 	modes := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}
 	for _, f := range files {
@@ -74,9 +74,8 @@ func onHost(p string) bool {
 	return err == nil
 }
 
-// TestRoundTrip goes the whole way with the real policy: what the profile
-// refuses is blamed, the lines are pasted, and the new profile allows it, without
-// losing what the old one allowed.
+// TestRoundTrip uses the real policy: the diagnosis names what the profile refuses, the
+// lines are added, and the new profile allows it and everything that the old one allowed.
 func TestRoundTrip(t *testing.T) {
 	const (
 		plain    = "[servers.s]\ncommand = \"node\"\n"
@@ -131,7 +130,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripFlags is the same for a server given in place.
+// TestRoundTripFlags does the same with flags for a server given on the command line.
 func TestRoundTripFlags(t *testing.T) {
 	options := config.CommandLineOptions{Command: []string{"node"}}
 	in := func(o config.CommandLineOptions) *policy.Profile {

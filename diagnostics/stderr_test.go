@@ -106,7 +106,8 @@ func TestStderrFilterLongLine(t *testing.T) {
 	}
 }
 
-// TestStderrFilterCutLine: a line that is passed on in parts is not mcp-jail's where they meet.
+// TestStderrFilterCutLine checks that parts of a long line do not form a line of mcp-jail
+// where they meet.
 func TestStderrFilterCutLine(t *testing.T) {
 	for _, cut := range []int{1, 4, 8} {
 		var out bytes.Buffer

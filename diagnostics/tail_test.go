@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTailSplit writes a secret in two parts, cut at every place.
+// TestTailSplit writes a secret in two parts, split at every position.
 func TestTailSplit(t *testing.T) {
 	text := "first\nGET /?a=" + url.QueryEscape(token) + " " + token + "\nlast"
 	for cut := 0; cut <= len(text); cut++ {
@@ -52,7 +52,7 @@ func TestTailLines(t *testing.T) {
 	}
 }
 
-// TestTailBounds: a line without an end and many short ones stay in bounds.
+// TestTailBounds checks the bounds for a line without an end and for many short lines.
 func TestTailBounds(t *testing.T) {
 	tail := NewTail(nil)
 	for range 100 {

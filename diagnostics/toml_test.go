@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestShellWord reads the quoting back by the rule of the shell.
+// TestShellWord parses the quoted words by the rules of the shell.
 func TestShellWord(t *testing.T) {
 	for in, want := range map[string]string{
 		"/a/b": "/a/b", "~/x": "~/x", "a b": "'a b'", "~/a b": "~/'a b'", "": "''", "$(id)": "'$(id)'", "x'y": `'x'\''y'`, "a~b": "'a~b'", "/a/[b]": "'/a/[b]'",

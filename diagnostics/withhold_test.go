@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// executed are what programs outside of the jail run or obey, and what the jail is built
-// around, on the host of TestNeverToBeRun.
+// executed are paths that programs outside of the jail run or obey, and paths that the
+// jail is built from, on the host of TestWriteForbidden.
 var executed = []string{
 	"/usr/bin/node", "/usr/bin/git", "/usr/bin/new", "/usr/local/bin/mcp-jail", "/usr/lib/x.so", "/etc/passwd", "/etc/cron.d/x", "/etc/new", "/opt/tools/bin/rg", "/opt/tools/bin/new",
 	"/home/u/.bashrc", "/home/u/.profile", "/home/u/.gitconfig", "/home/u/.config/autostart/x.desktop", "/home/u/.config/autostart/new", "/home/u/.config/systemd/user/x.service", "/home/u/.local/bin/x", "/home/u/bin/x", "/home/u/bin/new",
@@ -23,18 +23,19 @@ var executed = []string{
 	"/home/u/work/.git/hooks/pre-commit", "/home/u/work/.git/hooks/new", "/home/u/work/.git/config", "/home/u/work/.vscode/tasks.json", "/home/u/work/.vscode/new", "/home/u/work/.envrc", "/home/u/work/.mcp.json", "/home/u/other/.git/hooks/x",
 }
 
-// harmlessFiles are others of that host.
+// harmlessFiles are other paths of that host.
 var harmlessFiles = []string{
 	"/home/u/work/out.txt", "/home/u/work/src/lib.rs", "/home/u/work/app.db", "/home/u/notes/a.md", "/home/u/docs/m.json", "/home/u/.config/app/app.toml", "/home/u/.cache/x", "/home/u/srv/package.json", "/home/u/srv/data/x",
 	"/data/notes/x.md", "/srv/models/m.bin", "/home/u/other/x", "/home/u/.local/state/mcp-jail/",
 }
 
-// absentOnHost are those of executed that do not exist.
+// absentOnHost are the paths of executed that do not exist.
 func absentOnHost(p string) bool {
 	return path.Base(p) == "new" || slices.Contains([]string{"/home/u/.ssh/authorized_keys", "/home/u/work/.envrc", "/home/u/work/.mcp.json"}, p)
 }
 
-// generated is evidence of a server that names some of paths, or what is around them.
+// generated returns the evidence of a server that names some of paths or directories
+// around them.
 func generated(r *rand.Rand, paths []string) Evidence {
 	pick := func(from []string) string { return from[r.IntN(len(from))] }
 	name := func() string {
@@ -73,7 +74,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 	return ev
 }
 
-// withFlags is the profile of a server in place with more flags.
+// withFlags returns the profile of a server given on the command line with further flags.
 func withFlags(o config.CommandLineOptions, flags []string, on hostfs.Host) (*policy.Profile, error) {
 	for i := 0; i+1 < len(flags); i += 2 {
 		switch value := flags[i+1]; flags[i] {
@@ -95,8 +96,8 @@ func withFlags(o config.CommandLineOptions, flags []string, on hostfs.Host) (*po
 	return profile, err
 }
 
-// TestTextGetsNoSecrets: what a server says gets it no line for a sensitive path, however
-// it says it; a record of the jail does, with a warning.
+// TestTextGetsNoSecrets checks that text of a server never leads to a line for a sensitive
+// path. A denial on record does, with a warning.
 func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{
 		"EACCES: permission denied, open '/home/u/.ssh/id_rsa'", "ENOENT: no such file or directory, open '/home/u/.aws/credentials'", "cat: /etc/shadow: Permission denied",
@@ -124,7 +125,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	}
 }
 
-// homeHost is a host with what a home usually holds.
+// homeHost is a host with a typical home.
 var homeHost = host{
 	"/home/u/.bashrc": true, "/home/u/.profile": true, "/home/u/.config/app/app.toml": true, "/home/u/.config/systemd/user/x.service": true,
 	"/home/u/.local/share/app/x": true, "/home/u/.cache/app/x": true, "/home/u/go/bin/gopls": true, "/home/u/tools/rg": true, "/home/u/docs/a": true,
@@ -132,7 +133,7 @@ var homeHost = host{
 	"/tmp/x": true, "/usr/bin/node": true, "/etc/passwd": true, "/home/u/.ssh/id": true,
 }
 
-// greedy is a denial of a server that asks for more than it needs.
+// greedy returns a denial of a server that asks for more than it needs.
 func greedy(operation, target string) Evidence {
 	ev := evidence("")
 	ev.FromCommandLine = true
@@ -148,9 +149,9 @@ func greedy(operation, target string) Evidence {
 	return ev
 }
 
-// TestGrantNoMoreThanNeeded: what a server tries may be certain, and still it chose the name. What
-// is proposed is never more than the attempt needs outside of the jail, and says so
-// where the host runs or obeys it.
+// TestGrantNoMoreThanNeeded checks denials whose target the server chose. The proposed
+// grant is never more than the attempt needs outside of the jail, and has a warning where
+// the host runs or obeys the file.
 func TestGrantNoMoreThanNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		operation, target string
@@ -218,7 +219,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 	}
 }
 
-// TestGrantNoMoreThanNeededForText: text names what it likes, too.
+// TestGrantNoMoreThanNeededForText does the same for names in a text.
 func TestGrantNoMoreThanNeededForText(t *testing.T) {
 	for text, want := range map[string]string{
 		`Error: EACCES: permission denied, open "~/.config/foo/bar"`:           "--write ~/.config/foo/",
@@ -245,8 +246,8 @@ func TestGrantNoMoreThanNeededForText(t *testing.T) {
 	}
 }
 
-// TestWriteForbidden: whatever a server tries, says, and is refused, no line lets it write
-// to what is run or obeyed outside of its jail, and could not be written before.
+// TestWriteForbidden checks for any text and any denials of a server that no line adds a
+// right to write to files that are run or obeyed outside of its jail.
 func TestWriteForbidden(t *testing.T) {
 	files := slices.DeleteFunc(slices.Concat(executed, harmlessFiles), absentOnHost)
 	on := fakeHost(files)
