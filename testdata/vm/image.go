@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +38,8 @@ var built = []struct {
 	{"vm/init", []string{"build", "./testdata/vm/guest"}},
 	{"usr/bin/mcp-jail", []string{"build", "-trimpath", "-ldflags=-s -w", "./cmd/mcp-jail"}},
 	{"usr/bin/notes", []string{"build", "./examples/servers/notes"}},
-	{"vm/confine/tests", []string{"test", "-c", "./confine"}},
+	{"vm/integration/tests", []string{"test", "-c", "./confine/integration"}},
+	{"vm/attacks/tests", []string{"test", "-c", "./confine/attacks"}},
 	{"vm/cmd/tests", []string{"test", "-c", "./cmd/mcp-jail"}},
 }
 
@@ -120,7 +123,7 @@ func buildInto(root, arch string) error {
 		if b.args[0] != "test" {
 			continue
 		}
-		if err := os.CopyFS(filepath.Join(filepath.Dir(to), "testdata"), os.DirFS(filepath.Join(source, "testdata"))); err != nil {
+		if err := os.CopyFS(filepath.Join(filepath.Dir(to), "testdata"), os.DirFS(filepath.Join(source, "testdata"))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -61,12 +61,11 @@ func unpack(dir, name string, debs []string) (kernel, error) {
 	find := func() (kernel, bool) {
 		old, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 		merged, _ := filepath.Glob(filepath.Join(dir, "usr/lib/modules/*/vmlinuz"))
-		for _, image := range append(old, merged...) {
-			release := strings.TrimPrefix(filepath.Base(image), "vmlinuz-")
-			if len(old) == 0 {
-				release = filepath.Base(filepath.Dir(image))
-			}
-			return kernel{name, image, release}, true
+		switch {
+		case len(old) > 0:
+			return kernel{name, old[0], strings.TrimPrefix(filepath.Base(old[0]), "vmlinuz-")}, true
+		case len(merged) > 0:
+			return kernel{name, merged[0], filepath.Base(filepath.Dir(merged[0]))}, true
 		}
 		return kernel{}, false
 	}

@@ -19,8 +19,8 @@
 // sense, and a function that returns an error. The function runs as root on a machine
 // whose disk is thrown away afterwards. The machine has /proc, /sys, a cgroup v2 hierarchy
 // on /sys/fs/cgroup with all controllers of the kernel, and an ordinary user, 1000. If the
-// check needs other programs, add them to the lists in image.go. Kernel tests of package
-// confine need no row: all of them run, as root and as that user.
+// check needs other programs, add them to the lists in image.go. The tests of confine/integration
+// and confine/attacks need no row: all of them run, as root and as that user.
 //
 // To look around on an old kernel, give a command instead:
 //

@@ -24,26 +24,19 @@ var checks = []check{
 	{"session/root", "", func(k *runningKernel) (string, error) { return k.session(root) }},
 	{"session/user", "", func(k *runningKernel) (string, error) { return k.session(user) }},
 	{"confine/root", "default", func(k *runningKernel) (string, error) {
-		return k.tests(root, "/vm/confine", confineTests, skippedTests)
+		return k.tests(root, "/vm/integration", ".")
 	}},
 	{"confine/user", "default", func(k *runningKernel) (string, error) {
-		return k.tests(user, "/vm/confine", confineTests, skippedTests)
+		return k.tests(user, "/vm/integration", ".")
 	}},
-	{"attacks/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/confine", attackTests, "^$") }},
-	{"attacks/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/confine", attackTests, "^$") }},
-	{"scripts/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$", skippedTests) }},
-	{"scripts/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$", skippedTests) }},
+	{"attacks/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/attacks", ".") }},
+	{"attacks/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/attacks", ".") }},
+	{"scripts/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$") }},
+	{"scripts/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$") }},
 	{"cgroup/user", "default", (*runningKernel).cgroupOfUser},
 	{"namespaces/limit", "default", (*runningKernel).withoutNamespaces},
 	{"namespaces/unprivileged", "default", (*runningKernel).withoutUnprivilegedNamespaces},
 }
-
-const (
-	confineTests = "."
-	attackTests  = "^TestAttackTable$" // it takes as long as all the others
-	// TestSeccompNumbers reads the sources of Go modules. Two rows run the attacks.
-	skippedTests = "^(TestSeccompNumbers|TestOrdinaryUser|TestAttackTable)$"
-)
 
 // holds reports whether this kernel can hold a jail at all.
 func (k *runningKernel) holds() bool { return k.landlock > 0 }
@@ -73,9 +66,9 @@ func (k *runningKernel) doctor(u account) (string, error) {
 	}
 	f := got.Features
 	if known := !k.atLeast(7, 0) || k.landlock == 0; known && f.LandlockABI != k.landlock {
-		return "", fmt.Errorf("Landlock counts as ABI %d (%+v), and this is Linux %s", f.LandlockABI, f.Landlock, k.release)
+		return "", fmt.Errorf("the ABI of Landlock is taken for %d (%+v), and this is Linux %s", f.LandlockABI, f.Landlock, k.release)
 	} else if !known && f.LandlockABI < k.landlock {
-		return "", fmt.Errorf("Landlock counts as ABI %d only", f.LandlockABI)
+		return "", fmt.Errorf("the ABI of Landlock is taken for %d only", f.LandlockABI)
 	}
 	if got.Holds != k.holdsAll(u) || (status == 0) != k.holdsAll(u) {
 		return "", fmt.Errorf("holds: %v, status %d: %s", got.Holds, status, got.Jail)
