@@ -9,8 +9,80 @@ import (
 
 	"github.com/jessevdk/go-flags"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
+
+// policyFlags are the policy of a server whose command is given behind "--".
+type policyFlags struct {
+	Workspace string   `long:"workspace" value-name:"DIR" unquote:"false" description:"The directory that relative paths start from and that the default policy grants. Default: the working directory."`
+	Read      []string `long:"read" value-name:"PATH" unquote:"false" description:"Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."`
+	Write     []string `long:"write" value-name:"PATH" unquote:"false" description:"Grant reading and writing. Repeatable."`
+	Execute   []string `long:"execute" value-name:"PATH" unquote:"false" description:"Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."`
+	Net       []string `long:"net" value-name:"HOST[:PORT]" unquote:"false" description:"Grant connections to a host. Repeatable."`
+	Env       []string `long:"env" value-name:"NAME" unquote:"false" description:"Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."`
+	Limit     []string `long:"limit" value-name:"KEY=NUMBER" unquote:"false" description:"Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."`
+	Home      string   `long:"home" value-name:"real" unquote:"false" description:"private (default): the server gets a HOME of its own; real: the variable HOME names yours."`
+	Startup   string   `long:"startup-timeout" value-name:"SECS" unquote:"false" description:"How many seconds the first response of the server may take. Default: 60; 0 waits for ever."`
+	Name      string   `long:"name" value-name:"NAME" unquote:"false" description:"The name of the server, under which its private HOME and its records are kept. Default: derived from the command."`
+}
+
+func (f policyFlags) firstSet() string {
+	for _, c := range []struct {
+		name string
+		set  bool
+	}{
+		{"--read", f.Read != nil}, {"--write", f.Write != nil}, {"--execute", f.Execute != nil}, {"--net", f.Net != nil},
+		{"--env", f.Env != nil}, {"--limit", f.Limit != nil}, {"--home", f.Home != ""}, {"--name", f.Name != ""},
+		{"--startup-timeout", f.Startup != ""},
+	} {
+		if c.set {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// commonFlags choose the configuration files and waive gaps.
+type commonFlags struct {
+	Config []string `long:"config" value-name:"FILE" unquote:"false" description:"Read only this configuration file. Repeatable; later files override earlier ones."`
+	Waive  []string `long:"waive" value-name:"AXIS" unquote:"false" description:"Start even if this axis (fs, net, ipc, process, env, limits) cannot be enforced. Repeatable; every start warns of it."`
+}
+
+func (f commonFlags) axes() ([]policy.Axis, error) {
+	var axes []policy.Axis
+	for _, w := range f.Waive {
+		a := policy.Axis(w)
+		if !slices.Contains(policy.Axes(), a) {
+			return nil, usageErrorf("--waive %s: an axis is one of %s; each has to be named", w, joinAxes(policy.Axes()))
+		}
+		axes = append(axes, a)
+	}
+	return axes, nil
+}
+
+func joinAxes(axes []policy.Axis) string {
+	s := make([]string, len(axes))
+	for i, a := range axes {
+		s[i] = string(a)
+	}
+	return strings.Join(s, ", ")
+}
+
+// serverArg is the argument of run and plan.
+type serverArg struct {
+	Server string `positional-arg-name:"<server>" description:"The name of a configured server. Without it, give a command behind --."`
+}
+
+// fileArg is the argument of trust and untrust.
+type fileArg struct {
+	File string `positional-arg-name:"<file>" description:"The policy file. Default: .mcp-jail.toml in the working directory."`
+}
+
+// formatFlag selects text or JSON.
+type formatFlag struct {
+	Format string `long:"format" value-name:"json" unquote:"false" enum:"text,json" default:"text" description:"text (default) or json."`
+}
 
 // subcommand is the first word after mcp-jail. Its help text says what it is for, what
 // its flags mean, and gives an example.

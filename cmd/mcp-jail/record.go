@@ -20,9 +20,9 @@ func recordFile(host hostfs.Host, server string) string {
 type recorder struct {
 	file    string
 	marker  sessionMarker
-	unsafe  error // why nothing is written there
-	saveErr error // of the last keep
-	saved   bool  // one was: what is there is of this session
+	unsafe  error // why nothing may be written
+	saveErr error // of the last save
+	saved   bool  // file has a record of this session
 }
 
 func newRecorder(host hostfs.Host, server string) *recorder {
