@@ -38,7 +38,7 @@ func standIn(t testing.TB, g *Gateway) *net.UnixConn {
 // localQuestion asks for an address of "localhost", which needs no upstream.
 var localQuestion = []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09localhost\x00\x00\x01\x00\x01")
 
-func TestAnswerOn(t *testing.T) {
+func TestServeSeqpacket(t *testing.T) {
 	g := New(Options{})
 	defer g.Close()
 	c := standIn(t, g)
@@ -61,9 +61,9 @@ func TestAnswerOn(t *testing.T) {
 	}
 }
 
-// TestAnswerOnElsewhere: what is sent to somebody else than a resolver is recorded, and
+// TestServeSeqpacketOtherPort: what is sent to somebody else than a resolver is recorded, and
 // the program's next call fails.
-func TestAnswerOnElsewhere(t *testing.T) {
+func TestServeSeqpacketOtherPort(t *testing.T) {
 	g := New(Options{Rules: []policy.NetRule{{Host: "example.org", Allow: true}}})
 	defer g.Close()
 	c := standIn(t, g)
@@ -78,8 +78,8 @@ func TestAnswerOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswerOnMany: a program cannot have the launcher keep any number of sockets.
-func TestAnswerOnMany(t *testing.T) {
+// TestServeSeqpacketLimit: a program cannot have the launcher keep any number of sockets.
+func TestServeSeqpacketLimit(t *testing.T) {
 	g := New(Options{})
 	defer g.Close()
 	for range maxSeqpacket {

@@ -3,19 +3,19 @@ package egress
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func TestNamesThatAreGranted(t *testing.T) {
-	g, upstream := gate(t, map[string][]string{
+func TestGrantedNames(t *testing.T) {
+	g, upstream := testGateway(t, map[string][]string{
 		"api.test":    {"::ffff:198.51.100.7", "2001:db8::7"},
 		"other.test":  {"198.51.100.7"},
 		"six.test":    {"2001:db8::6"},
@@ -59,10 +59,10 @@ func TestNamesThatAreGranted(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNot(t *testing.T) {
-	g, upstream := gate(t, map[string][]string{"api.test": {"198.51.100.7"}, "evil.test": {"198.51.100.66"}},
+func TestOtherNames(t *testing.T) {
+	g, upstream := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}, "evil.test": {"198.51.100.66"}},
 		allow("api.test"), allow("*.gone.test"), allow("*"), denyAll("evil.test"), denyAll("*.evil.test"))
-	g2, upstream2 := gate(t, map[string][]string{"evil.test": {"198.51.100.66"}}, allow("api.test"))
+	g2, upstream2 := testGateway(t, map[string][]string{"evil.test": {"198.51.100.66"}}, allow("api.test"))
 	for _, name := range []string{"evil.test.", "EVIL.test.", "x.evil.test.", "_bad-.evil.test."} {
 		for range 2 {
 			if m := ask(t, g, name, dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || len(m.Answers) != 0 {
@@ -97,7 +97,7 @@ func TestNamesThatAreNot(t *testing.T) {
 	}
 }
 
-func TestAddressesThatNamesMustNotHave(t *testing.T) {
+func TestForbiddenAddresses(t *testing.T) {
 	for _, c := range []struct {
 		addrs []string
 		want  string // "" where it is refused
@@ -116,7 +116,7 @@ func TestAddressesThatNamesMustNotHave(t *testing.T) {
 		{[]string{"10.99.0.5", "198.51.100.7"}, "198.51.100.7", ""}, // the good ones of a mixed answer
 		{[]string{"10.99.0.77"}, "127.64.0.1", ""},                  // a rule names it
 	} {
-		g, _ := gate(t, map[string][]string{"api.test": c.addrs}, allow("api.test"), allow("10.99.0.77"))
+		g, _ := testGateway(t, map[string][]string{"api.test": c.addrs}, allow("api.test"), allow("10.99.0.77"))
 		if c.want != "" {
 			if got := resolve(t, g, "api.test"); got.String() != c.want || len(g.Denials()) != 0 {
 				t.Errorf("%v: %s, want %s; %+v", c.addrs, got, c.want, g.Denials())
@@ -124,15 +124,15 @@ func TestAddressesThatNamesMustNotHave(t *testing.T) {
 			continue
 		}
 		m := ask(t, g, "api.test.", dnsmessage.TypeA)
-		d := only(t, g)
+		d := onlyDenial(t, g)
 		if m.RCode != dnsmessage.RCodeNameError || d.Reason != policy.DeniedAddress || !strings.Contains(d.Detail, c.says) || d.Target != "api.test" {
 			t.Errorf("%v: %+v, %+v, want %q", c.addrs, m, d, c.says)
 		}
 	}
 }
 
-func TestMessagesThatAreOdd(t *testing.T) {
-	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+func TestMalformedQueries(t *testing.T) {
+	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	pack := func(change func(*dnsmessage.Message)) []byte {
 		var m dnsmessage.Message
 		if err := m.Unpack(question(t, "api.test.", dnsmessage.TypeA)); err != nil {
@@ -183,13 +183,13 @@ func TestMessagesThatAreOdd(t *testing.T) {
 	}
 }
 
-func TestNamesBelowWildcardsAreBounded(t *testing.T) {
-	g, upstream := gate(t, nil, allow("*.wild.test"), allow(strings.Repeat("a", 60)+"."+strings.Repeat("b", 60)+".wild.test"))
+func TestNamesBelowWildcard(t *testing.T) {
+	g, upstream := testGateway(t, nil, allow("*.wild.test"), allow(strings.Repeat("a", 60)+"."+strings.Repeat("b", 60)+".wild.test"))
 	long := strings.Repeat("x", 60) + "." + strings.Repeat("y", 60)
 	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
 		t.Errorf("a tunnel: %+v", m)
 	}
-	if d := only(t, g); d.Reason != policy.DeniedLimit {
+	if d := onlyDenial(t, g); d.Reason != policy.DeniedLimit {
 		t.Errorf("%+v", d)
 	}
 	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
@@ -206,25 +206,10 @@ func TestNamesBelowWildcardsAreBounded(t *testing.T) {
 	}
 }
 
-func TestNamesHaveRoom(t *testing.T) {
-	names := map[string][]string{"a.test": {"198.51.100.1"}, "b.test": {"198.51.100.2"}, "c.test": {"198.51.100.3"}}
-	g := gateWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: &resolver{names: names}, Limits: Limits{Names: 2}})
-	resolve(t, g, "a.test")
-	resolve(t, g, "b.test")
-	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || only(t, g).Reason != policy.DeniedLimit {
-		t.Errorf("one name too many: %+v", m)
-	}
-	g.fakeIPs.byHost["a.test"].used = g.fakeIPs.byHost["a.test"].used.Add(-2 * minNameIdle)
-	resolve(t, g, "c.test")
-	if _, ok := g.fakeIPs.host(netip.MustParseAddr("198.51.100.1")); ok {
-		t.Error("a name that made room still has its address")
-	}
-}
-
-func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
+func TestNamesOfProxy(t *testing.T) {
 	proxy, _ := url.Parse("http://192.0.2.1:3128")
-	up := &resolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}
-	g := gateWith(t, Options{Rules: []rule{allow("far.test"), allow("inside.test"), allowPort("db.test", "tcp", 5432)}, Upstream: up,
+	up := &fakeResolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}
+	g := testGatewayWith(t, Options{Rules: []rule{allow("far.test"), allow("inside.test"), allowPort("db.test", "tcp", 5432)}, Upstream: up,
 		Proxy: func(u *url.URL) (*url.URL, error) {
 			if u.Scheme != "https" {
 				t.Errorf("asked for %s", u)
@@ -234,7 +219,7 @@ func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
 	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
 		t.Errorf("a name that this host cannot resolve: %s", got)
 	}
-	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || only(t, g).Reason != policy.DeniedAddress {
+	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || onlyDenial(t, g).Reason != policy.DeniedAddress {
 		t.Errorf("a name that leads inside: %+v", m)
 	}
 	if m := ask(t, g, "db.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
@@ -246,7 +231,7 @@ func TestNamesThatOnlyTheProxyKnows(t *testing.T) {
 // the refill interval add up.
 func TestNewNamesPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := gate(t, nil, allow("*.wild.test"))
+		g, _ := testGateway(t, nil, allow("*.wild.test"))
 		asked := 0
 		accepted := func() (n int) {
 			for ; ask(t, g, fmt.Sprintf("n%d.wild.test.", asked), dnsmessage.TypeA).RCode != dnsmessage.RCodeRefused; n++ {
@@ -265,6 +250,31 @@ func TestNewNamesPerSecond(t *testing.T) {
 		}
 		if want := int(rounds * pause / newNameInterval); total != want {
 			t.Errorf("%d names in %v, want %d", total, rounds*pause, want)
+		}
+	})
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(question(f, "api.test.", dnsmessage.TypeA))
+	f.Add(question(f, "7.100.51.198.in-addr.arpa.", dnsmessage.TypePTR))
+	f.Add(question(f, "x.wild.test.", dnsmessage.TypeAAAA))
+	g, up := testGateway(f, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("*.wild.test"))
+	f.Fuzz(func(t *testing.T, query []byte) {
+		answer := g.Answer(query)
+		if answer == nil {
+			return
+		}
+		var m dnsmessage.Message
+		if err := m.Unpack(answer); err != nil {
+			t.Fatalf("%x: %v", answer, err)
+		}
+		if !m.Response || query[0] != answer[0] || query[1] != answer[1] || len(m.Questions) > 1 || len(answer) > answerSize {
+			t.Errorf("%x: %+v", query, m)
+		}
+		for host := range up.asked {
+			if host != "api.test" && len(host) > maxBelowWildcard+len(".wild.test") {
+				t.Errorf("%q was asked for", host)
+			}
 		}
 	})
 }

@@ -9,24 +9,26 @@ import (
 	"time"
 )
 
-// Limits for draining connections after the jail has ended. Programs expect that the kernel
-// delivers what they sent before they exit, so the Gateway forwards it. Tests change them.
-var (
-	drainTimeout = time.Second // for all connections together
-	// idleTime without a byte means that a client has nothing more: what it sent is already
-	// in this host's kernel and arrives as soon as there is room.
-	idleTime = 50 * time.Millisecond
-	// maxDrainBytes is more than one connection can hold in flight (tcp_rmem and tcp_wmem in
-	// tcp(7)). A client that sends more is still alive.
-	maxDrainBytes int64 = 32 << 20
-)
+// drainLimits bound the draining of connections after the jail has ended. Programs expect that
+// the kernel delivers what they sent before they exit, so the Gateway forwards it.
+type drainLimits struct {
+	timeout time.Duration // for all connections together
+	// idle without a byte means that a client has nothing more: what it sent is already in
+	// this host's kernel and arrives as soon as there is room.
+	idle time.Duration
+	// bytes is more than one connection can hold in flight (tcp_rmem and tcp_wmem in tcp(7)).
+	// A client that sends more is still alive.
+	bytes int64
+}
+
+var defaultDrainLimits = drainLimits{timeout: time.Second, idle: 50 * time.Millisecond, bytes: 32 << 20}
 
 var errNotDrained = errors.New("the jail has ended and its connection still sends")
 
 // drainAll lets the connections deliver what was sent, then ends them.
 func (g *Gateway) drainAll() {
 	g.endJail()
-	late := time.AfterFunc(drainTimeout, g.cancel)
+	late := time.AfterFunc(g.drain.timeout, g.cancel)
 	g.serving.Wait()
 	late.Stop()
 	g.cancel()
@@ -48,16 +50,16 @@ func (r *relay) dial() (*net.TCPConn, error) {
 func (r *relay) stopReading() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
 
 // setIdleDeadline ends the pending read from the client. drain then tests for more data.
-func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(idleTime)) }
+func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(r.g.drain.idle)) }
 
 // isShutdown reports whether err ended a read from the client because the jail has ended.
 func (r *relay) isShutdown(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.jailCtx.Err() != nil
 }
 
-// drain forwards what the client has sent, until nothing arrives for idleTime.
+// drain forwards what the client has sent, until nothing arrives for drainLimits.idle.
 func (r *relay) drain() error {
-	left := &io.LimitedReader{R: r.client, N: maxDrainBytes}
+	left := &io.LimitedReader{R: r.client, N: r.g.drain.bytes}
 	for {
 		before := left.N
 		r.setIdleDeadline()

@@ -11,11 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestPartingWords: what a program sent before it ended arrives, although the host has not
+// TestDrainDelivers: what a program sent before it ended arrives, although the host has not
 // begun to read.
-func TestPartingWords(t *testing.T) {
-	drainTimeout = patience
-	t.Cleanup(func() { drainTimeout = time.Second })
+func TestDrainDelivers(t *testing.T) {
 	const post = "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 8388608\r\n\r\n"
 	for _, c := range []struct {
 		name, at, head string
@@ -36,16 +34,17 @@ func TestPartingWords(t *testing.T) {
 				var err error
 				for more := int64(1); more > 0 && err == nil; n += more { // with pauses
 					more, err = io.Copy(io.Discard, io.LimitReader(c, 3<<20))
-					time.Sleep(2 * idleTime)
+					time.Sleep(2 * defaultDrainLimits.idle)
 				}
 				if err != nil {
 					t.Error(err)
 				}
 				got <- n
 			})
-			g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, c.rule)
+			g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, c.rule)
+			g.drain.timeout = patience
 			conn := client(t, g, resolve(t, g, "x.test").String()+c.at[strings.Index(c.at, ":"):])
-			time.AfterFunc(2*idleTime, func() { close(begin) })
+			time.AfterFunc(2*defaultDrainLimits.idle, func() { close(begin) })
 			if _, err := conn.Write(append([]byte(c.head), make([]byte, c.size)...)); err != nil {
 				t.Fatal(err)
 			}
@@ -58,12 +57,9 @@ func TestPartingWords(t *testing.T) {
 	}
 }
 
-// TestPartingIsOver: Close does not use its time up where there is nothing, or no end, of
+// TestDrainEnds: Close does not use its time up where there is nothing, or no end, of
 // what it could pass on. These connections have as long as they want.
-func TestPartingIsOver(t *testing.T) {
-	most := maxDrainBytes
-	drainTimeout, maxDrainBytes = time.Hour, 1<<20
-	t.Cleanup(func() { drainTimeout, maxDrainBytes = time.Second, most })
+func TestDrainEnds(t *testing.T) {
 	deaf := func(c *net.TCPConn) { io.Copy(io.Discard, c) }
 	for name, c := range map[string]struct {
 		sends func(c *net.TCPConn)
@@ -84,13 +80,14 @@ func TestPartingIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			listen(t, "198.51.100.7:1000", deaf)
 			listen(t, "198.51.100.8:3128", deaf)
-			o := Options{Rules: []policy.NetRule{allowPort("x.test", "tcp", 1000), allow("x.test")}, Upstream: &resolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}}
+			o := Options{Rules: []policy.NetRule{allowPort("x.test", "tcp", 1000), allow("x.test")}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}}
 			port := ":1000"
 			if c.proxy != "" {
 				port = ":443"
 				o.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(c.proxy) }
 			}
-			g := gateWith(t, o)
+			g := testGatewayWith(t, o)
+			g.drain.timeout, g.drain.bytes = time.Hour, 1<<20
 			conn := client(t, g, resolve(t, g, "x.test").String()+port)
 			c.sends(conn)
 			time.Sleep(50 * time.Millisecond)

@@ -8,19 +8,20 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// resolver is a host's resolver with the names that a test gives it.
-type resolver struct {
+// fakeResolver is a host's resolver with the names that a test gives it.
+type fakeResolver struct {
 	mu    sync.Mutex
 	names map[string][]string
 	err   error
 	asked map[string]int
 }
 
-func (r *resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
+func (r *fakeResolver) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
 	if network != "ip" {
 		panic("the network " + network)
 	}
@@ -44,7 +45,7 @@ func (r *resolver) LookupNetIP(_ context.Context, network, host string) ([]netip
 	return out, nil
 }
 
-func (r *resolver) set(host string, addrs ...string) {
+func (r *fakeResolver) set(host string, addrs ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.names == nil {
@@ -53,7 +54,7 @@ func (r *resolver) set(host string, addrs ...string) {
 	r.names[host] = addrs
 }
 
-func (r *resolver) count(host string) int {
+func (r *fakeResolver) count(host string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked[host]
@@ -61,14 +62,14 @@ func (r *resolver) count(host string) int {
 
 func noProxy(*url.URL) (*url.URL, error) { return nil, nil }
 
-// gate makes a Gate that knows the names and nothing of this host.
-func gate(t testing.TB, names map[string][]string, rules ...policy.NetRule) (*Gateway, *resolver) {
+// testGateway makes a Gateway that knows the names and nothing of this host.
+func testGateway(t testing.TB, names map[string][]string, rules ...policy.NetRule) (*Gateway, *fakeResolver) {
 	t.Helper()
-	r := &resolver{names: names}
-	return gateWith(t, Options{Rules: rules, Upstream: r}), r
+	r := &fakeResolver{names: names}
+	return testGatewayWith(t, Options{Rules: rules, Upstream: r}), r
 }
 
-func gateWith(t testing.TB, o Options) *Gateway {
+func testGatewayWith(t testing.TB, o Options) *Gateway {
 	t.Helper()
 	if o.Proxy == nil {
 		o.Proxy = noProxy
@@ -129,8 +130,8 @@ func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 	return netip.AddrFrom4(m.Answers[0].Body.(*dnsmessage.AResource).A)
 }
 
-// only checks that there is one denial, and returns it.
-func only(t testing.TB, g *Gateway) policy.Denial {
+// onlyDenial checks that there is one denial, and returns it.
+func onlyDenial(t testing.TB, g *Gateway) policy.Denial {
 	t.Helper()
 	all := g.Denials()
 	if len(all) != 1 {

@@ -107,6 +107,7 @@ type Gateway struct {
 	newNames       *rate.Limiter // names below wildcards that are asked for the first time
 	denials        denialLog
 	sent           atomic.Int64
+	drain          drainLimits
 
 	ownMu    sync.Mutex
 	ownAddrs []netip.Addr
@@ -149,6 +150,7 @@ func New(o Options) *Gateway {
 		slots:          make(chan struct{}, o.Limits.Connections),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
+		drain:          defaultDrainLimits,
 		newNames:       rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
@@ -195,7 +197,7 @@ func (g *Gateway) closeAtEnd(c io.Closer) bool {
 }
 
 // Close ends the Gateway after its jail has ended. It forwards what the jail's programs
-// have sent until then, for at most drainTimeout, and resets the connections that are left.
+// have sent until then, for at most a second, and resets the connections that are left.
 // It closes the sockets and waits for all goroutines. Denials stays usable.
 func (g *Gateway) Close() {
 	g.readRefusals()

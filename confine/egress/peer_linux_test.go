@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-const patience = 10 * time.Second // of a test for what has to come
+const patience = testkit.Patience
 
 // anywhere listens at addresses that are the machine's by a route alone, and beside
 // who listens at all of them.
@@ -103,16 +105,6 @@ func wasReset(t testing.TB, c *net.TCPConn) {
 	t.Helper()
 	if b, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) || len(b) > 0 {
 		t.Errorf("%q, %v, want a reset", b, err)
-	}
-}
-
-// waits calls f until it is true.
-func waits(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("in vain: " + what)
-		}
 	}
 }
 

@@ -64,7 +64,7 @@ func TestProxy(t *testing.T) {
 		{"socks5://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
 	} {
 		before := len(good.String())
-		g := gateWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
+		g := testGatewayWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
 			Proxy: func(*url.URL) (*url.URL, error) { return url.Parse(c.proxy) }})
 		conn := client(t, g, resolve(t, g, "api.test").String()+":"+c.port)
 		send := string(hello(t, "api.test"))
@@ -75,18 +75,18 @@ func TestProxy(t *testing.T) {
 		if asked := good.String()[before:]; asked != c.asked {
 			t.Errorf("%s: asked %q, want %q", c.proxy, asked, c.asked)
 		}
-		if c.why == "" && len(g.Denials()) > 0 || c.why != "" && only(t, g).Reason != c.why {
+		if c.why == "" && len(g.Denials()) > 0 || c.why != "" && onlyDenial(t, g).Reason != c.why {
 			t.Errorf("%s: %+v", c.proxy, g.Denials())
 		}
 	}
 	// What the host sees of a name counts, even where a proxy would go there.
-	up := &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}
-	g := gateWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: up, Proxy: func(*url.URL) (*url.URL, error) { return url.Parse("http://10.99.0.5:3128") }})
+	up := &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}
+	g := testGatewayWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: up, Proxy: func(*url.URL) (*url.URL, error) { return url.Parse("http://10.99.0.5:3128") }})
 	to := netip.AddrPortFrom(resolve(t, g, "api.test"), 443)
 	up.set("api.test", "169.254.169.254")
 	g.lookups.results["api.test"].until = g.lookups.results["api.test"].until.Add(-lookupTTL * 2)
 	wasReset(t, client(t, g, to.String()))
-	if d := only(t, g); d.Reason != policy.DeniedAddress || !strings.Contains(d.Detail, "169.254.169.254") {
+	if d := onlyDenial(t, g); d.Reason != policy.DeniedAddress || !strings.Contains(d.Detail, "169.254.169.254") {
 		t.Errorf("%+v", d)
 	}
 }

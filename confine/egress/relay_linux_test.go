@@ -1,17 +1,19 @@
 package egress
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/dns/dnsmessage"
 )
 
 const get = "GET / HTTP/1.1\r\nHost: "
@@ -98,7 +100,7 @@ func TestConnections(t *testing.T) {
 		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			g, _ := gate(t, names, c.rules...)
+			g, _ := testGateway(t, names, c.rules...)
 			host, port, _ := net.SplitHostPort(c.to)
 			to := c.to
 			if strings.HasSuffix(host, ".test") {
@@ -115,126 +117,17 @@ func TestConnections(t *testing.T) {
 			if got != "" || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ENOTCONN) {
 				t.Errorf("%q, %v, want a reset", got, err)
 			}
-			if d := only(t, g); d.Reason != c.why || d.Operation != "connect" || d.Target != c.to && d.Target != "localhost:"+port {
+			if d := onlyDenial(t, g); d.Reason != c.why || d.Operation != "connect" || d.Target != c.to && d.Target != "localhost:"+port {
 				t.Errorf("%+v, want %v for %s", d, c.why, c.to)
 			}
 		})
 	}
 }
 
-// The address that was checked is the one that is dialled, whatever the name leads
-// to by then.
-func TestRebinding(t *testing.T) {
-	var inside seen
-	listen(t, "198.51.100.7:80", echo(""))
-	for _, at := range []string{"10.99.0.5:80", "169.254.169.254:80", "203.0.113.99:80", "127.0.0.1:80"} {
-		listen(t, at, func(c *net.TCPConn) { inside.Write([]byte(at)) })
-	}
-	for _, bad := range []string{"10.99.0.5", "169.254.169.254", "203.0.113.99", "127.0.0.1", "::ffff:127.0.0.1"} {
-		g, upstream := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
-		to := resolve(t, g, "api.test").String() + ":80"
-		request := get + "api.test\r\n\r\n"
-		upstream.set("api.test", bad)
-		if got, err := exchange(t, client(t, g, to), request); got != request || err != nil {
-			t.Errorf("the checked address: %q, %v", got, err)
-		}
-		g.lookups.results["api.test"].until = time.Time{} // half a minute later
-		wasReset(t, client(t, g, to))
-		if d := only(t, g); d.Reason != policy.DeniedAddress || d.Target != "api.test:80" {
-			t.Errorf("%s: %+v", bad, d)
-		}
-	}
-	// The last check, where the socket is about to be connected.
-	g, _ := gate(t, nil, allow("api.test"))
-	for _, bad := range []string{"10.99.0.5:80", "[::ffff:10.99.0.5]:80", "169.254.169.254:80"} {
-		var refused *refusal
-		if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort(bad)); !errors.As(err, &refused) {
-			t.Errorf("%s: %v, %v", bad, c, err)
-		}
-	}
-	if s := inside.String(); s != "" {
-		t.Errorf("reached %s", s)
-	}
-}
-
-// TestOwnAddressesUnknown: an address that cannot be compared with this host's own may be
-// one of them.
-func TestOwnAddressesUnknown(t *testing.T) {
-	listen(t, "198.51.100.7:80", echo("hello"))
-	unknown := errors.New("no interfaces to be seen")
-	o := Options{Rules: []rule{allowPort("api.test", "tcp", 80)}, Upstream: &resolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}}
-	known := gateWith(t, o)
-	if c, err := known.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); err != nil {
-		t.Error(err)
-	} else {
-		c.Close()
-	}
-	o.OwnAddrs = func() ([]netip.Addr, error) { return nil, unknown }
-	g := gateWith(t, o)
-	var refused *refusal
-	c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))
-	if err == nil {
-		c.Close()
-	}
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), unknown.Error()) {
-		t.Error(err)
-	}
-}
-
-func TestSecondRequest(t *testing.T) {
-	var got seen
-	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
-		io.WriteString(c, "HTTP/1.1 200 No\r\n\r\n")
-		io.Copy(&got, c)
-	})
-	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
-	to := resolve(t, g, "api.test").String() + ":80"
-	good := "POST /a HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n\r\nGET /"
-	chunked := "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: api.test\r\n\r\n4\r\nabcd\r\n0\r\nT: 1\r\n\r\n"
-	for _, first := range []string{good, chunked, get + "api.test\r\nUpgrade: websocket\r\n\r\n"} {
-		before := len(got.String())
-		c := client(t, g, to)
-		io.WriteString(c, first)
-		waits(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
-		io.WriteString(c, get+"evil.test\r\n\r\n")
-		if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%v, want a reset", err)
-		}
-		waits(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
-	}
-	if s := got.String(); strings.Contains(s, "evil") {
-		t.Errorf("the server got %q", s)
-	}
-	if d := only(t, g); d.Reason != policy.DeniedWrongName || d.Count != 3 {
-		t.Errorf("%+v", d)
-	}
-}
-
-func TestWebSocket(t *testing.T) {
-	const upgrade, yes, frames = get + "api.test\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 101 Yes\r\n\r\n", "\x81\x85mask" + get + "evil.test\r\n\r\n\x00\xff"
-	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
-		io.ReadFull(c, make([]byte, len(upgrade)))
-		for _, b := range []byte(yes) { // in as many segments as it likes
-			c.Write([]byte{b})
-		}
-		io.Copy(c, c)
-	})
-	g, _ := gate(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
-	to := resolve(t, g, "api.test").String() + ":80"
-	if got, err := exchange(t, client(t, g, to), upgrade+frames); got != yes+frames || err != nil {
-		t.Errorf("%q, %v; %+v", got, err, g.Denials())
-	}
-	late := client(t, g, to)
-	io.WriteString(late, get+"api.test\r\n\r\n"+upgrade)
-	if _, err := io.ReadAll(late); !errors.Is(err, syscall.ECONNRESET) || only(t, g).Reason != policy.DeniedAmbiguous {
-		t.Errorf("behind another request: %v, %+v", err, g.Denials())
-	}
-}
-
-func TestServerThatSpeaksFirst(t *testing.T) {
+func TestServerSpeaksFirst(t *testing.T) {
 	listen(t, "198.51.100.7:25", echo("220 hello\r\n"))
 	for _, r := range []rule{allowPort("mail.test", "", 25), allowPort("mail.test", "tcp", 25)} {
-		g, _ := gate(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
+		g, _ := testGateway(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
 		c := client(t, g, resolve(t, g, "mail.test").String()+":25")
 		b := make([]byte, 11)
 		if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
@@ -247,7 +140,7 @@ func TestServerThatSpeaksFirst(t *testing.T) {
 }
 
 // What an upstream does is what the client sees.
-func TestEnds(t *testing.T) {
+func TestConnectionEnds(t *testing.T) {
 	upload := strings.Repeat("x", 1<<20)
 	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { // an answer once everything was said
 		n, _ := io.Copy(io.Discard, c)
@@ -275,7 +168,7 @@ func TestEnds(t *testing.T) {
 	for port := 1000; port < 1006; port++ {
 		rules = append(rules, allowPort("x.test", "tcp", port))
 	}
-	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, rules...)
+	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, rules...)
 	at := resolve(t, g, "x.test").String()
 
 	if got, err := exchange(t, client(t, g, at+":1000"), upload); got != "all of it" || err != nil {
@@ -313,25 +206,60 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
-	listen(t, "198.51.100.7:1000", echo("hello"))
-	g, _ := gate(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000), allow("x.test"))
-	at := resolve(t, g, "x.test").String()
-	c, silent := client(t, g, at+":1000"), client(t, g, at+":443")
-	io.ReadFull(c, make([]byte, 5))
-	g.Refuse("tcp", netip.MustParseAddrPort("198.51.100.9:22"))
-	g.Close()
-	g.Close()
-	wasReset(t, c)
-	wasReset(t, silent)
-	late, jail := pair(t)
-	g.Accept(jail, netip.MustParseAddrPort(at+":1000"))
-	wasReset(t, late)
-	if d := only(t, g); d.Target != "198.51.100.9:22" || d.Reason != policy.DeniedNotGranted {
-		t.Errorf("after Close: %+v", d)
+// fakeInterceptor keeps what it is given, and echoes it from upstream. It tells of a refusal
+// when it must.
+type fakeInterceptor struct {
+	target Target
+	got    string
+
+	mu     sync.Mutex
+	untold []func()
+}
+
+func (x *fakeInterceptor) FlushDenials() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, tell := range x.untold {
+		tell()
 	}
-	var m dnsmessage.Message
-	if err := m.Unpack(g.Answer(question(t, "x.test.", dnsmessage.TypeA))); err != nil {
-		t.Errorf("a question after Close: %v", err)
+	x.untold = nil
+}
+
+func (x *fakeInterceptor) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
+	x.target, x.got = t, string(head)
+	up, err := dial(context.Background())
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	up.Write(head)
+	up.CloseWrite()
+	io.Copy(c, up)
+	if !t.ReportSent(int64(len(head))) {
+		panic("the limit")
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.untold = append(x.untold, func() { t.Deny(policy.DeniedRequest, "GET /") })
+}
+
+func TestIntercept(t *testing.T) {
+	listen(t, "198.51.100.7:443", echo(""))
+	listen(t, "198.51.100.7:80", echo(""))
+	x := &fakeInterceptor{}
+	g := testGatewayWith(t, Options{Rules: []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, Interceptor: x, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}})
+	at := resolve(t, g, "api.test")
+	for port, head := range map[uint16]string{443: string(hello(t, "api.test")), 80: get + "api.test\r\n\r\n"} {
+		to := netip.AddrPortFrom(at, port)
+		c := client(t, g, to.String())
+		if got, err := exchange(t, c, head); got != head || err != nil {
+			t.Errorf("%q, %v; %+v", got, err, g.Denials())
+		}
+		if x.got != head || x.target.Name != "api.test" || x.target.Port != int(port) || x.target.Addr != to || x.target.TLS != (port == 443) {
+			t.Errorf("%+v", x.target)
+		}
+	}
+	if d := g.Denials(); len(d) != 2 || d[0].Operation != "connect" || d[0].Reason != policy.DeniedRequest || !slices.Contains([]string{"api.test:443api.test:80", "api.test:80api.test:443"}, d[0].Target+d[1].Target) {
+		t.Errorf("%+v", d)
 	}
 }

@@ -29,6 +29,7 @@ func (a *authority) certify(t *testing.T, name string) *tls.Certificate {
 // TestConstraints: what the authority signs counts for the hosts of its rules only,
 // also if its key were known.
 func TestConstraints(t *testing.T) {
+	t.Parallel()
 	ruleFor := func(host string) policy.NetRule {
 		return policy.NetRule{Host: host, Methods: []string{"GET"}, Allow: true}
 	}
@@ -74,6 +75,7 @@ func TestConstraints(t *testing.T) {
 // TestClients: other libraries than Go's accept the certificates, and observe the
 // constraints.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "h2", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Proto) })
 	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 	bundle := filepath.Join(t.TempDir(), "ca.pem")

@@ -9,9 +9,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestElsewhere: fields that name another path or method are refused only where
+// TestOverrideHeaders: fields that name another path or method are refused only where
 // rules look at those, however servers write their names.
-func TestElsewhere(t *testing.T) {
+func TestOverrideHeaders(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, "passed")
@@ -46,6 +47,7 @@ func TestElsewhere(t *testing.T) {
 
 // TestDestination: the resource to which another one is copied needs a rule as well.
 func TestDestination(t *testing.T) {
+	t.Parallel()
 	other := policy.NetRule{Host: "other.example.com", PathPrefix: "/in", Methods: []string{"COPY"}, Allow: true, Where: "mcp-jail.toml:8"}
 	put := rule(func(r *policy.NetRule) { r.PathPrefix, r.Methods = "/put", []string{"PUT"} })
 	rules := []policy.NetRule{under("/pub"), put, other}

@@ -13,6 +13,7 @@ import (
 // TestSecrets: the upstream gets the values, in header fields of requests over TLS
 // that a rule with the secret decides, and nowhere else.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	basic := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
 	hold, other := policy.Placeholder("T"), policy.Placeholder("OTHER")
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
@@ -73,6 +74,7 @@ func TestSecrets(t *testing.T) {
 // TestSecretFields: a secret is put in the fields of its rule, and a request that has its
 // placeholder elsewhere goes no further, which says what to write.
 func TestSecretFields(t *testing.T) {
+	t.Parallel()
 	hold, other := policy.Placeholder("T"), policy.Placeholder("U")
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+hold))
 	usual := withSecret("T", "U")
@@ -121,9 +123,10 @@ func TestSecretFields(t *testing.T) {
 	})
 }
 
-// TestSecretAlone: what tells a host of another one does not travel with a secret. The
+// TestSecretDropsHostFields: what tells a host of another one does not travel with a secret. The
 // control: without one it passes.
-func TestSecretAlone(t *testing.T) {
+func TestSecretDropsHostFields(t *testing.T) {
+	t.Parallel()
 	fields := []string{
 		"X-Forwarded-Host", "X-Forwarded-Server", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Original-Host", "X-Host", "X-Http-Host-Override",
 		"X-Original-Url", "X-Rewrite-Url", "X_Forwarded_Host", "x.forwarded.host", "X-Forwarded-Anything",
@@ -176,6 +179,7 @@ func TestSecretAlone(t *testing.T) {
 // TestSecretValues: a value that could be more than the value of a field is refused,
 // and not shown.
 func TestSecretValues(t *testing.T) {
+	t.Parallel()
 	for value, good := range map[string]bool{
 		"ghp_x": true, "with space": true, "ünï": true,
 		"": false, "a\nb": false, "a\r\nX-Evil: 1": false, "a\x00b": false, "a\tb": false, "a\x7f": false, " a": false, "a\n": false,
@@ -192,9 +196,10 @@ func TestSecretValues(t *testing.T) {
 	}
 }
 
-// TestEcho documents what cannot be held: an upstream that shows what it received
+// TestSecretInResponse documents what cannot be held: an upstream that shows what it received
 // shows the secret to the jail.
-func TestEcho(t *testing.T) {
+func TestSecretInResponse(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "h2", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Header.Get("Authorization")) })
 	w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": token}})
 	_, body := do(t, w.client(t, true), "GET", w.url("/"), func(r *http.Request) { r.Header.Set("Authorization", policy.Placeholder("T")) })

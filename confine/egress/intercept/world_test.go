@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -305,5 +304,3 @@ func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
 	}()
 	return l.Addr()
 }
-
-var waitFor = testkit.Eventually

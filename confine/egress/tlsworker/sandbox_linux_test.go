@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -107,9 +108,10 @@ func unless(err, refused error) error {
 	return nil
 }
 
-// TestHardened: the process that holds the secrets can open nothing, reach nobody
+// TestSandbox: the process that holds the secrets can open nothing, reach nobody
 // and start nothing.
-func TestHardened(t *testing.T) {
+func TestSandbox(t *testing.T) {
+	t.Parallel()
 	control := strings.Join(tried(), ",")
 	for _, name := range []string{"open", "stat", "create", "memfd", "tcp socket", "unix socket", "socketpair", "program", "process", "signal", "memory of others", "memory to run"} {
 		if !strings.Contains(control, name) {
@@ -122,7 +124,7 @@ func TestHardened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	waitFor(t, "the result", func() bool { err = w.Ready(); return err != nil })
+	testkit.Eventually(t, "the result", func() bool { err = w.Ready(); return err != nil })
 	if err.Error() != "worked:what it needs" {
 		t.Errorf("%v", err)
 	}
@@ -131,6 +133,7 @@ func TestHardened(t *testing.T) {
 // TestState: what the kernel says of the process, thread by thread; and that a secret
 // is not where others could read it.
 func TestState(t *testing.T) {
+	t.Parallel()
 	w := start(t, func(*tlsworker.Options) {})
 	if err := w.Ready(); err != nil {
 		t.Fatal(err)

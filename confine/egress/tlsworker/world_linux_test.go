@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -186,5 +185,3 @@ func fetch(t testing.TB, c *http.Client, method string, body io.Reader) (int, st
 	}
 	return res.StatusCode, string(out)
 }
-
-var waitFor = testkit.Eventually

@@ -2,19 +2,51 @@ package intercept
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestBytes: requests and answers pass with nothing added and nothing taken away.
-func TestBytes(t *testing.T) {
+// TestTrailers: of the fields behind a body those pass that the header has announced,
+// and none that some server could take for another path or method.
+func TestTrailers(t *testing.T) {
+	t.Parallel()
+	const head = "POST /a HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n"
+	for _, c := range []struct{ name, announced, behind, want string }{
+		{"control", "Trailer: X-Sum\r\n", "X-Sum: 42\r\n", "[X-Sum=42]"},
+		{"not announced", "", "X-Sum: 42\r\n", "[]"},
+		{"another one", "Trailer: X-Sum\r\n", "X-Sum: 42\r\nX-HTTP-Method-Override: DELETE\r\nHost: other\r\n", "[X-Sum=42]"},
+		{"announced", "Trailer: X-HTTP-Method-Override\r\n", "X-HTTP-Method-Override: DELETE\r\n", "403 Forbidden"},
+		{"a length", "Trailer: Content-Length\r\n", "Content-Length: 1\r\n", "400 Bad Request"},
+	} {
+		s := serve(t, "http", func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			seen := []string{}
+			for name, values := range r.Trailer {
+				seen = append(seen, name+"="+strings.Join(values, ","))
+			}
+			slices.Sort(seen)
+			fmt.Fprint(w, seen)
+		})
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
+		if got := w.raw(t, head+c.announced+"\r\n3\r\nabc\r\n0\r\n"+c.behind+"\r\n"); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestForwardedBytes: requests and answers pass with nothing added and nothing taken away.
+func TestForwardedBytes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, request, want, answer, wantAnswer string }{
 		{name: "bare", request: "GET /a HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
 		{name: "fields", request: "GET /a%20b%2Fc?q=%zz;&x=[1] HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: t\r\nAccept: */*\r\nAccept-Encoding: br\r\nForwarded: for=x\r\nX-Forwarded-For: 1.2.3.4\r\nX-Twice: 1\r\nX-Twice: 2\r\n\r\n"},
@@ -49,24 +81,9 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// sorted brings the lines of a message into one order: that of fields with different
-// names means nothing (RFC 9110, 5.3).
-func sorted(message string) string {
-	head, body, _ := strings.Cut(message, "\r\n\r\n")
-	lines := strings.Split(head, "\r\n")
-	for i := range lines[1:] {
-		for j := i + 1; j > 1 && strings.Split(lines[j], ":")[0] < strings.Split(lines[j-1], ":")[0]; j-- {
-			lines[j], lines[j-1] = lines[j-1], lines[j]
-		}
-	}
-	if strings.HasPrefix(body, "HTTP/") {
-		body = sorted(body)
-	}
-	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
-}
-
 // TestWebSocket: an upgrade passes in both directions, with its secret, and its end.
 func TestWebSocket(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"http", "https", "h2"} {
 		over := make(chan struct{})
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
@@ -107,6 +124,7 @@ func TestWebSocket(t *testing.T) {
 
 // TestTrailersAndHints: what comes before and behind an answer passes too.
 func TestTrailersAndHints(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", "</style.css>")
@@ -138,6 +156,7 @@ func TestTrailersAndHints(t *testing.T) {
 // TestKeepAlive: requests of one connection use one connection to the upstream, and
 // its end between two requests is the end of both.
 func TestKeepAlive(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
@@ -158,7 +177,7 @@ func TestKeepAlive(t *testing.T) {
 			t.Errorf("%d connections to the upstream", n)
 		}
 		s.CloseClientConnections()
-		waitFor(t, "the end of the connection", func() bool {
+		testkit.Eventually(t, "the end of the connection", func() bool {
 			w.Interceptor.mu.Lock()
 			defer w.Interceptor.mu.Unlock()
 			return len(w.conns) == 0
@@ -171,6 +190,7 @@ func TestKeepAlive(t *testing.T) {
 
 // TestUnreachable: an upstream that cannot be reached or ends early looks like that.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -203,4 +223,20 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s: a failure became a denial: %v", c.name, d)
 		}
 	}
+}
+
+// sorted brings the lines of a message into one order: that of fields with different
+// names means nothing (RFC 9110, 5.3).
+func sorted(message string) string {
+	head, body, _ := strings.Cut(message, "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	for i := range lines[1:] {
+		for j := i + 1; j > 1 && strings.Split(lines[j], ":")[0] < strings.Split(lines[j-1], ":")[0]; j-- {
+			lines[j], lines[j-1] = lines[j-1], lines[j]
+		}
+	}
+	if strings.HasPrefix(body, "HTTP/") {
+		body = sorted(body)
+	}
+	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
 }

@@ -9,17 +9,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestStream: each piece of an answer arrives when it is sent, and an end on one side
 // is one on the other.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		next, over := make(chan string), make(chan struct{})
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,11 @@ func TestStream(t *testing.T) {
 // TestUpload: a large body arrives whole, whether its length is known or not, and its
 // bytes are counted.
 func TestUpload(t *testing.T) {
-	const size = 50 << 20
+	t.Parallel()
+	size := 8 << 20
+	if testkit.All() {
+		size = 50 << 20
+	}
 	body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	sum := sha256.Sum256(body)
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
@@ -77,7 +81,7 @@ func TestUpload(t *testing.T) {
 		for _, known := range []bool{true, false, true} {
 			want := fmt.Sprintf("%d <nil> %x ", size, sum)
 			res, got := do(t, c, "PUT", w.url("/"), func(r *http.Request) {
-				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), size
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(size)
 				r.Header.Set("Expect", "100-continue")
 				if !known {
 					r.ContentLength = -1
@@ -90,70 +94,14 @@ func TestUpload(t *testing.T) {
 			}
 		}
 		c.CloseIdleConnections()
-		waitFor(t, "the count of what was sent", func() bool { return w.sent.Load() > 3*size && w.sent.Load() < 3*size+size/10 })
+		testkit.Eventually(t, "the count of what was sent", func() bool { return w.sent.Load() > int64(3*size) && w.sent.Load() < int64(3*size+size/10) })
 	})
-}
-
-// TestSentLimit: who has sent what the session may send is cut off.
-func TestSentLimit(t *testing.T) {
-	s := serve(t, "https", func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("PUT")}})
-	w.most.Store(1 << 20)
-	w.step = 64 << 10
-	r, _ := http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
-	if res, err := w.client(t, false).Do(r); err == nil {
-		t.Errorf("an answer: %v", res.Status)
-	}
-	if n := w.sent.Load(); n > 1<<20+128<<10 {
-		t.Errorf("%d bytes were sent", n)
-	}
-	w.most.Store(0)
-	r, _ = http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
-	if res, err := w.client(t, false).Do(r); err != nil || res.StatusCode != 200 {
-		t.Errorf("control: %v", err)
-	}
-}
-
-// TestSentTogether: many connections together send no more than the limit and what each
-// may keep to itself.
-func TestSentTogether(t *testing.T) {
-	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
-	for _, kind := range []string{"http", "https", "h2"} {
-		var received atomic.Int64
-		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
-			n, _ := io.Copy(io.Discard, r.Body)
-			received.Add(n)
-		})
-		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
-		w.most.Store(limit)
-		w.step = step
-		post := func(c *http.Client) error { // which keeps its connection to the end
-			res, err := c.Post(w.url("/"), "text/plain", bytes.NewReader(make([]byte, size)))
-			if err == nil {
-				res.Body.Close()
-			}
-			return err
-		}
-		if err := post(w.client(t, kind == "h2")); err != nil {
-			t.Errorf("control, %s: %v", kind, err)
-		}
-		var all sync.WaitGroup
-		for range connections - 1 {
-			c := w.client(t, kind == "h2")
-			all.Go(func() { post(c) })
-		}
-		all.Wait()
-		w.Close()
-		s.Close() // so that all has been received
-		if n := received.Load(); n > limit+connections*step {
-			t.Errorf("%s: %d bytes arrived", kind, n)
-		}
-	}
 }
 
 // TestEarlyAnswer: an upstream that answers without having read the body costs at most
 // its connection, not that of the jail.
 func TestEarlyAnswer(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "early") })
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
@@ -173,6 +121,7 @@ func TestEarlyAnswer(t *testing.T) {
 // TestLateBody: an answer does not wait for the rest of a body, and says that it is the
 // last one on its connection.
 func TestLateBody(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"http", "https"} {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			http.NewResponseController(w).EnableFullDuplex()
@@ -198,6 +147,7 @@ func TestLateBody(t *testing.T) {
 
 // TestConversation: request and answer can be streams at the same time.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
 			control := http.NewResponseController(w)

@@ -10,6 +10,7 @@ import (
 
 // TestRules: what the rules allow arrives, and nothing else does.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	deny := func(prefix string) policy.NetRule {
 		return rule(func(r *policy.NetRule) { r.PathPrefix, r.Allow, r.Where = prefix, false, "mcp-jail.toml:9" })
 	}
@@ -69,6 +70,7 @@ func TestRules(t *testing.T) {
 
 // TestHost: a request for another host than that of its connection goes nowhere.
 func TestHost(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
 		reached := 0
 		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) { reached++ })

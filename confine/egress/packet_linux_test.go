@@ -1,0 +1,82 @@
+package egress
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func TestKernelRefusals(t *testing.T) {
+	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+	resolve(t, g, "api.test")
+	g.Serve(Sockets{Refused: packets(t)})
+	listen(t, "127.0.0.1:9000", echo(""))
+	for _, c := range []struct{ network, at, target string }{
+		{"tcp", "198.51.100.7:8123", "api.test:8123"},
+		{"tcp", "198.51.100.8:8123", "198.51.100.8:8123"},
+		{"tcp", "[2001:db8::1]:8123", "[2001:db8::1]:8123"},
+		{"tcp", "127.0.0.1:8123", "localhost:8123"},
+		{"udp", "198.51.100.7:443", "api.test:443"},
+		{"udp", "198.51.100.8:443", "198.51.100.8:443"},
+		{"udp", "[2001:db8::1]:443", "[2001:db8::1]:443"},
+	} {
+		before := len(g.Denials())
+		if conn, err := net.Dial(c.network, c.at); err == nil {
+			conn.SetDeadline(time.Now().Add(patience))
+			conn.Write([]byte("x"))
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("%s: %v", c.at, err)
+			}
+			conn.Close()
+		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%s: %v", c.at, err)
+		}
+		// The program knows by now, so it is on record by now.
+		all := g.Denials()
+		if len(all) != before+1 {
+			t.Errorf("%s: %+v", c.at, all)
+			continue
+		}
+		operation := map[string]string{"tcp": "connect", "udp": "send"}[c.network]
+		if d := all[before]; d.Target != c.target || d.Operation != operation || d.Count != 1 || (d.Reason == policy.DeniedNotGranted) != (c.at != "198.51.100.7:443") {
+			t.Errorf("%s: %+v", c.at, d)
+		}
+	}
+	n := len(g.Denials())
+	c, err := net.Dial("tcp", "127.0.0.1:9000") // what is there, and what ends with a reset, is not refused
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Write([]byte("x"))
+	c.Read(make([]byte, 1))
+	reset(c.(*net.TCPConn))
+	if all := g.Denials(); len(all) != n {
+		t.Errorf("%+v", all[n:])
+	}
+}
+
+// What was refused last is known after Close, whoever was quicker.
+func TestCloseReadsRefusals(t *testing.T) {
+	g, _ := testGateway(t, nil, allow("api.test"))
+	f := packets(t)
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.refusals = []*refusalSocket{{raw: raw}} // and nobody waits for them
+	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
+		c.Close()
+		t.Fatal("somebody listens")
+	}
+	g.Close()
+	g.refusals = nil
+	if d := onlyDenial(t, g); !strings.HasPrefix(d.Target, "198.51.100.8:") {
+		t.Errorf("%+v", d)
+	}
+}

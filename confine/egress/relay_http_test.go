@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func TestHeadRefusedEarly(t *testing.T) {
+	for _, head := range []string{"GET / HTTP/1.1\nHost: a.test\n\n", "GET / HTTP/1.1\r\nHost: a.test\n", "\n", strings.Repeat("x", maxHead)} {
+		_, _, err := readRequestHead(bufio.NewReaderSize(io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrNoProgress)), maxHead))
+		var refused *refusal
+		if !errors.As(err, &refused) || refused.why != policy.DeniedAmbiguous {
+			t.Errorf("%.50q: %v", head, err)
+		}
+	}
+}
+
+func TestCopyChunks(t *testing.T) {
+	for body, ok := range map[string]bool{
+		"0\r\n\r\n": true,
+		"3\r\nabc\r\nA\r\n0123456789\r\n000\r\nT: 1\r\n\r\n": true,
+		"3;x=y\r\nabc\r\n0\r\n\r\n":                          false,
+		"3;\r\nabc\r\n0\r\n\r\n":                             false,
+		"3;x=\"\r\nabc\r\n0\r\n\r\n":                         false,
+		"0;x\r\n\r\n":                                        false,
+		"3\r\nabc\n0\r\n\r\n":                                false,
+		"0\r\nHost: b.test\r\n\r\n":                          false,
+		"0\r\ncontent-length: 3\r\n\r\n":                     false,
+		"0\r\nTransfer-Encoding: chunked\r\n\r\n":            false,
+		"3\r\nabcd\r\n0\r\n\r\n":                             false,
+		"3\nabc\n0\n\n":                                      false,
+		"\r\n":                                               false,
+		"-1\r\n":                                             false,
+		"0x3\r\nabc\r\n0\r\n\r\n":                            false,
+		"3 \r\nabc\r\n0\r\n\r\n":                             false,
+		"10000000000000000\r\n\r\n":                          false, // none, to who counts in 64 bits
+		"3;\n0\r\n\r\n":                                      false,
+		"0\r\nGET / HTTP/1.1\r\n\r\n":                        false,
+		"0\r\n X: y\r\n\r\n":                                 false,
+		strings.Repeat("0", 40<<10) + "\r\n\n":               false,
+	} {
+		var out bytes.Buffer
+		b := bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(body+"GET")), maxHead)
+		err := copyChunks(&out, b)
+		if (err == nil) != ok || ok && out.String() != body {
+			t.Errorf("%.80q: %q, %v", body, out.String(), err)
+		}
+	}
+}
+
+func FuzzRequests(f *testing.F) {
+	f.Add([]byte("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+	f.Add([]byte("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
+	f.Add([]byte("PUT / HTTP/1.1\r\nContent-Length: 3\r\nHost: a.test\r\n\r\nabcGET / HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ours := bufio.NewReaderSize(bytes.NewReader(b), maxHead)
+		head, req, err := readRequestHead(ours)
+		if err != nil {
+			return
+		}
+		if sniffProtocol(b) != protoHTTP {
+			t.Errorf("%q passes for no HTTP", b)
+		}
+		// net/http reads the same host, or nothing.
+		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
+		if err != nil {
+			return
+		}
+		host, _ := cutPort(theirs.Host)
+		if !strings.EqualFold(host, req.hosts[0]) {
+			t.Errorf("%q here, %q there: %q", req.hosts, host, head)
+		}
+		length := req.length
+		if req.chunked {
+			length = -1
+		}
+		if theirs.ContentLength != length {
+			t.Errorf("a body of %d here, %d there: %q", length, theirs.ContentLength, head)
+		}
+	})
+}

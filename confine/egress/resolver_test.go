@@ -1,0 +1,55 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// blockedResolver answers no lookup before release is closed.
+type blockedResolver struct {
+	fakeResolver
+	release chan struct{}
+}
+
+func (r *blockedResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	select {
+	case <-r.release:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return r.fakeResolver.LookupNetIP(ctx, network, host)
+}
+
+// TestMaxLookups checks that at most 64 lookups run at once, and that further ones
+// fail until one of them has ended.
+func TestMaxLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &blockedResolver{fakeResolver{names: map[string][]string{"late.test": {"198.51.100.7"}}}, make(chan struct{})}
+		g := testGatewayWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: r})
+		const limit = 64
+		for i := range limit {
+			go g.lookup(t.Context(), fmt.Sprintf("n%d.test", i))
+		}
+		synctest.Wait()
+		if g.lookups.running != limit {
+			t.Errorf("%d lookups run, want %d", g.lookups.running, limit)
+		}
+		if _, err := g.lookup(t.Context(), "late.test"); !errors.Is(err, errTooManyLookups) {
+			t.Errorf("one lookup too many: %v", err)
+		}
+		if m := ask(t, g, "late.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
+			t.Errorf("the answer to one query too many: %+v", m)
+		}
+		close(r.release)
+		synctest.Wait()
+		if addrs, err := g.lookup(t.Context(), "late.test"); err != nil || len(addrs) != 1 {
+			t.Errorf("after the others have ended: %v, %v", addrs, err)
+		}
+	})
+}

@@ -1,0 +1,290 @@
+package tlsworker_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// flooding is the host of a rule that makes the process tell of refusals without end.
+const flooding = "flood.invalid"
+
+type flooder struct{ *intercept.Interceptor }
+
+func (flooder) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.Context) (*net.TCPConn, error)) {
+	for range 4 {
+		go func() {
+			for {
+				t.Deny(policy.DeniedRequest, "again")
+			}
+		}()
+	}
+	select {}
+}
+
+// TestFlushBounded: who asks what was refused gets an answer, whatever the process does.
+func TestFlushBounded(t *testing.T) {
+	t.Parallel()
+	t.Run("it talks", func(t *testing.T) {
+		t.Parallel()
+		r := append([]policy.NetRule{{Host: flooding, Scheme: "http", Methods: []string{"GET"}, Allow: true}}, toAddress()...)
+		g := slowGate(t, start(t, func(o *tlsworker.Options) { o.Rules = r }), r, time.Millisecond)
+		io.WriteString(connect(t, g), forbidden)
+		testkit.Eventually(t, "the flood", func() bool {
+			d := g.Denials()
+			return len(d) > 0 && d[0].Count > 100
+		})
+	})
+	t.Run("it hangs", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
+		g := slowGate(t, w, toAddress(), time.Millisecond)
+		refused(t, connect(t, g), 3)
+		stop(t, w)
+		for range 32 { // more than there is room for
+			io.WriteString(connect(t, g), strings.Replace(forbidden, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", 30<<10)+"\r\n\r\n", 1))
+		}
+		onRecord(t, g, 3)
+		kill(w)
+		onRecord(t, g, 3)
+	})
+}
+
+// asking is the host of a rule that makes the process ask without end, and read nothing.
+const asking = "ask.invalid"
+
+type asker struct{ *intercept.Interceptor }
+
+func (asker) SetSecrets(map[string]string) error {
+	for launcher := launcher(); ; {
+		unix.Write(launcher, []byte(`{"dial":{"id":1,"dial":1}}`))
+	}
+}
+
+// launcher is the descriptor of the process's socket.
+func launcher() int {
+	for fd := 3; ; fd++ {
+		if kind, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); kind == unix.SOCK_SEQPACKET {
+			return fd
+		}
+	}
+}
+
+// TestRepliesBounded: what a process asks for takes no more of the launcher than an honest
+// one could use, also when it reads no answer.
+func TestRepliesBounded(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(o *tlsworker.Options) {
+		o.Rules = []policy.NetRule{{Host: asking, Scheme: "http", Methods: []string{"GET"}, Allow: true}}
+	})
+	testkit.Eventually(t, "its end", func() bool {
+		if n := runtime.NumGoroutine(); n > 10_000 {
+			w.Kill()
+			t.Fatalf("%d goroutines", n)
+		}
+		return w.Ready() != nil
+	})
+	if err := w.Ready(); !strings.Contains(err.Error(), "it sent more requests than its connections need") {
+		t.Error(err)
+	}
+}
+
+// lingering is the host of a rule that makes the process give connections back, such that
+// closing them takes as long as it says.
+const lingering = "linger.invalid"
+
+type lingerer struct{ *intercept.Interceptor }
+
+func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.Context) (*net.TCPConn, error)) {
+	c.SetLinger(3600)
+	c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	for err := error(nil); err == nil; { // until nobody takes any more
+		_, err = c.Write(make([]byte, 1<<20))
+	}
+	t.Deny(policy.DeniedRequest, "before")
+	raw, _ := c.SyscallConn()
+	raw.Control(func(fd uintptr) {
+		unix.Sendmsg(launcher(), []byte(`{"ready":true}`), unix.UnixRights(int(fd)), nil, 0)
+	})
+	closed := make(chan struct{})
+	go func() { c.Close(); close(closed) }()
+	select {
+	case <-closed: // the launcher has the last one
+	case <-time.After(time.Second): // it took none
+	}
+	t.Deny(policy.DeniedRequest, "after")
+}
+
+// TestReceivedDescriptors: what the process gives to the launcher keeps nobody waiting.
+func TestReceivedDescriptors(t *testing.T) {
+	t.Parallel()
+	r := append([]policy.NetRule{{Host: lingering, Scheme: "http", Methods: []string{"GET"}, Allow: true}}, toAddress()...)
+	g := slowGate(t, start(t, func(o *tlsworker.Options) { o.Rules = r }), r, 100*time.Millisecond)
+	c := connect(t, g)
+	defer c.Close() // before what waits for it
+	io.WriteString(c, forbidden)
+	testkit.Eventually(t, "the last refusal", func() bool {
+		recorded := make(chan []policy.Denial, 1)
+		go func() { recorded <- g.Denials() }()
+		select {
+		case d := <-recorded:
+			return len(d) == 1 && d[0].Detail == "after"
+		case <-time.After(testkit.Patience):
+			t.Fatal("no answer to what was refused")
+		}
+		return false
+	})
+}
+
+// slow is a Terminator whose launcher is late: it takes its time over each refusal
+// that it hears of.
+type slow struct {
+	egress.Interceptor
+	each time.Duration
+}
+
+func (s slow) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+	deny := t.Deny
+	t.Deny = func(why policy.DenialReason, detail string) {
+		time.Sleep(s.each)
+		deny(why, detail)
+	}
+	s.Interceptor.Serve(c, head, t, dial)
+}
+
+// address is where requests are refused without anybody being reached.
+var address = netip.MustParseAddrPort("198.51.100.7:80")
+
+// slowGate is a true Gate whose Terminator is a process, and late.
+func slowGate(t *testing.T, w *tlsworker.Worker, rules []policy.NetRule, each time.Duration) *egress.Gateway {
+	t.Helper()
+	g := egress.New(egress.Options{Rules: rules, Interceptor: slow{w, each}})
+	t.Cleanup(g.Close)
+	return g
+}
+
+func toAddress() []policy.NetRule {
+	return append(rules(), policy.NetRule{Host: address.Addr().String(), Scheme: "http", Methods: []string{"GET"}, Allow: true, Where: "mcp-jail.toml:5"})
+}
+
+// connect opens a connection of the jail to address.
+func connect(t *testing.T, g *egress.Gateway) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	served, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Accept(served.(*net.TCPConn), address)
+	return c
+}
+
+const forbidden = "DELETE /x HTTP/1.1\r\nHost: 198.51.100.7\r\n\r\n"
+
+// refused asks n times for what is refused, and returns when it has seen that it is.
+func refused(t *testing.T, c net.Conn, n int) {
+	t.Helper()
+	b := bufio.NewReader(c)
+	for range n {
+		io.WriteString(c, forbidden)
+		res, err := http.ReadResponse(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		if res.StatusCode != 403 {
+			t.Fatalf("%s", res.Status)
+		}
+	}
+}
+
+// onRecord fails unless n refusals are on record.
+func onRecord(t *testing.T, g *egress.Gateway, n int) {
+	t.Helper()
+	d := g.Denials()
+	if len(d) != 1 || d[0].Reason != policy.DeniedRequest || d[0].Count != n || !strings.Contains(d[0].Detail, "DELETE /x") {
+		t.Errorf("%+v, want %d refusals", d, n)
+	}
+}
+
+// TestRefusalsRecorded: a refusal that a program can have seen is on record, however late the
+// launcher is, and whatever ends in between.
+func TestRefusalsRecorded(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	for _, c := range []struct {
+		what string
+		end  func(*testing.T, *egress.Gateway, *tlsworker.Worker)
+	}{
+		{"nothing ends", func(*testing.T, *egress.Gateway, *tlsworker.Worker) {}},
+		{"the gate ends", func(_ *testing.T, g *egress.Gateway, _ *tlsworker.Worker) { g.Close() }},
+		{"all ends", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { g.Close(); w.Close() }},
+		{"the process dies", func(_ *testing.T, _ *egress.Gateway, w *tlsworker.Worker) { kill(w) }},
+		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { kill(w); g.Close() }},
+		// Its socket has something in it then that it never read, which the kernel tells
+		// before it gives out what the process sent itself.
+		{"the process hangs and dies", func(t *testing.T, g *egress.Gateway, w *tlsworker.Worker) {
+			stop(t, w)
+			io.WriteString(connect(t, g), forbidden)
+			time.Sleep(20 * time.Millisecond) // until it was handed over
+			kill(w)
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, func(o *tlsworker.Options) { o.Rules = toAddress() })
+			g := slowGate(t, w, toAddress(), 10*time.Millisecond)
+			refused(t, connect(t, g), n)
+			c.end(t, g, w)
+			onRecord(t, g, n)
+			onRecord(t, g, n)
+		})
+	}
+}
+
+// stop has the process hang, and returns when it does: its threads go on for a moment.
+func stop(t *testing.T, w *tlsworker.Worker) {
+	t.Helper()
+	if err := syscall.Kill(w.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "its threads", func() bool {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", w.Pid()))
+		for _, name := range stats {
+			if b, _ := os.ReadFile(name); !strings.Contains(string(b), ") T ") {
+				return false
+			}
+		}
+		return len(stats) > 0
+	})
+}
+
+func kill(w *tlsworker.Worker) { syscall.Kill(w.Pid(), syscall.SIGKILL) }
