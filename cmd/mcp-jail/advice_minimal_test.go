@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -96,7 +97,7 @@ func (c adviceCase) alreadyGranted(t *testing.T, w, from *adviceWorld, less redu
 // TestSuperfluousAdviceFound tests superfluous itself: it finds a rule, a right, a flag,
 // and the write access of a flag.
 func TestSuperfluousAdviceFound(t *testing.T) {
-	onlyAll(t)
+	testkit.NeedsAll(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		c    adviceCase

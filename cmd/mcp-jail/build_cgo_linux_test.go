@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestBuiltWithCgo tests that a mcp-jail built with cgo starts no server and says why. go
 // install uses cgo if there is a C compiler.
 func TestBuiltWithCgo(t *testing.T) {
-	onlyAll(t)
+	testkit.NeedsAll(t)
 	need(t, "jail", "gcc", "go")
 	w := newWorld(t)
 	const message = `step "init" failed: this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0`

@@ -74,14 +74,6 @@ func need(t *testing.T, things ...string) {
 	}
 }
 
-// onlyAll skips a test unless MCPJAIL_ALL=1.
-func onlyAll(t *testing.T) {
-	t.Helper()
-	if !testkit.All() {
-		t.Skip("only with MCPJAIL_ALL=1")
-	}
-}
-
 // server returns the program of an installed server.
 func server(name string) string { return module(name, "dist", "index.js") }
 

@@ -112,7 +112,7 @@ func TestPostgres(t *testing.T) {
 		})
 	})
 	t.Run("psql", func(t *testing.T) {
-		onlyAll(t)
+		testkit.NeedsAll(t)
 		checkMinimal(t, func(t *testing.T, w *world) recipe {
 			r := database(t, w)
 			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"
