@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -111,13 +112,25 @@ func TestMemory(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	status := filepath.Join(t.TempDir(), "status")
 	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
-	cmd.Stdin = strings.NewReader(initialize)
-	out, err := cmd.Output()
+	in, err := cmd.StdinPipe() // stays open: after its end the server would have 5 s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := failureOf(t, string(out)).String(); got != "0 -32603 call" {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(in, initialize+"\n")
+	answer, _ := bufio.NewReader(out).ReadString('\n')
+	if got := failureOf(t, answer).String(); got != "0 -32603 call" {
 		t.Errorf("got %s", got)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 	// rusage would include the peak of the test itself, from before the exec.
 	b, err := os.ReadFile(status)

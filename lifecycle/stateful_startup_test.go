@@ -14,12 +14,12 @@ func TestDeclinedThenSilent(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]string{"declines-hang": "0 -31006 boot", "dies-hang": "0 -31006 boot"} {
 		t.Run(server, func(t *testing.T) {
-			p := begin(t, &fake{server: server}, func(s *Session) { s.Profile.Startup = 300 * time.Millisecond })
+			p := begin(t, &fake{server: server}, func(s *Session) { s.Profile.Startup = time.Second })
 			p.send(probe)
 			if got := p.line(); !strings.Contains(got, "-32601") {
 				t.Errorf("got %q", got)
 			}
-			time.Sleep(500 * time.Millisecond) // nothing is asked: nothing is late
+			time.Sleep(1200 * time.Millisecond) // without a request the timeout does not run
 			p.send(initialize)
 			if got := failureOf(t, p.line()).String(); got != want {
 				t.Errorf("got %s", got)
@@ -103,8 +103,8 @@ func TestSilentAtStartup(t *testing.T) {
 // timeout.
 func TestSilentUnasked(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = 100 * time.Millisecond })
-	time.Sleep(300 * time.Millisecond)
+	p := begin(t, &fake{server: "polite"}, func(s *Session) { s.Profile.Startup = time.Second })
+	time.Sleep(1200 * time.Millisecond)
 	p.send(initialize)
 	if got := p.line(); got != answerTo("0", initialize) {
 		t.Errorf("got %q", got)

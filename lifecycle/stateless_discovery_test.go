@@ -148,7 +148,13 @@ func TestAnswerDiscover(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			f := newShop()
 			f.options = func(string, int) string { return option }
-			p := beginStateless(t, f, func(s *Session, _ *Stateless) { s.times.discover = 200 * time.Millisecond })
+			p := beginStateless(t, f, func(s *Session, _ *Stateless) {
+				if option == "silent-probe" {
+					s.times.discover = 200 * time.Millisecond
+				} else { // a program may take a while to answer, or to die
+					s.times.discover = time.Minute
+				}
+			})
 			for _, id := range []string{"1", "2"} {
 				p.send(modern(id, "server/discover", ""))
 				l := p.answer(id).line

@@ -123,7 +123,7 @@ func TestHandshakeFails(t *testing.T) {
 			}
 			p := beginStateless(t, f, func(s *Session, _ *Stateless) {
 				if option == "silent-boot" {
-					s.Profile.Startup = 1500 * time.Millisecond
+					s.Profile.Startup = 2500 * time.Millisecond
 				}
 			})
 			p.greet()
@@ -145,7 +145,7 @@ func TestHandshakeFails(t *testing.T) {
 			}
 			p := beginStateless(t, f, func(s *Session, _ *Stateless) {
 				if option == "silent-boot" {
-					s.Profile.Startup = 1500 * time.Millisecond
+					s.Profile.Startup = 2500 * time.Millisecond
 				}
 			})
 			p.send(clientHello)

@@ -42,7 +42,9 @@ func TestLogLevelBeforeCall(t *testing.T) {
 			f := newShop()
 			f.options = func(string, int) string { return option }
 			p := beginStateless(t, f, func(s *Session, o *Stateless) {
-				s.times.discover = 300 * time.Millisecond
+				if s.times.discover = time.Minute; option == "no-level" {
+					s.times.discover = 300 * time.Millisecond
+				}
 				o.Warm = func(string) int { return warm }
 			})
 			p.greet()
