@@ -373,18 +373,13 @@ func TestPolicyChangedOnHost(t *testing.T) {
 	p.greet()
 	p.send(legacy("1", "tools/list", "{}"))
 	p.answer("1")
-	ready := func(n int) {
-		t.Helper()
-		eventually(t, "a warm worker", func() bool { return strings.Contains(f.saw("echo", n), "initialized") })
-		time.Sleep(50 * time.Millisecond) // until it counts as one
-	}
-	ready(0)
+	p.warmed(f, "echo", 0)
 	p.send(callOf("2", "echo", "{}")) // the control
 	p.answer("2")
 	if saw := f.saw("echo", 0); !strings.Contains(saw, "tools/call") {
 		t.Errorf("the warm worker saw %q", saw)
 	}
-	ready(1)
+	p.warmed(f, "echo", 1)
 	means.Store("/now")
 	p.send(callOf("3", "echo", "{}"), legacy("4", "resources/read", `{"uri":"crash"}`))
 	p.answer("3")
