@@ -34,8 +34,6 @@ type Hooks struct {
 	// TooManyPending is called for every request of the server that is not forwarded
 	// because too many of its requests wait for responses.
 	TooManyPending func(e *Envelope)
-	// Progress is called for every notifications/progress of the server.
-	Progress func(e *Envelope)
 	// Oversized is called for every frame that is dropped because of its size. Requests in
 	// it were not added to a table, and responses in it were not removed from theirs.
 	Oversized func(from Side, f *Frame)

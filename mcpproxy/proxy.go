@@ -155,17 +155,13 @@ func (t *serverTracker) track(f *Frame) bool {
 				}
 			}
 		case Notification:
-			switch string(e.Method) {
-			case methodProgress:
-				if p.Hooks.Progress != nil {
-					p.Hooks.Progress(e)
-				}
-			case methodCancelled:
-				// The server cancels its own request or, in 2026-07-28
-				// ("Subscriptions"), ends a subscription of the client.
-				if e.Cancels != nil && !p.ServerRequests.Drop(e.Cancels, func(*Call) bool { return true }) {
-					p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
-				}
+			if e.Cancels == nil || string(e.Method) != methodCancelled {
+				break
+			}
+			// The server cancels its own request or, in 2026-07-28 ("Subscriptions"), ends
+			// a subscription of the client.
+			if !p.ServerRequests.Drop(e.Cancels, func(*Call) bool { return true }) {
+				p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
 			}
 		}
 	}

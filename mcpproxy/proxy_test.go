@@ -61,7 +61,6 @@ func TestRunServer(t *testing.T) {
 	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{
 		FirstResponse:  func(*Envelope, *Call) bool { first++; return true },
 		ServerResponse: func(f *Frame, e *Envelope, c *Call) { seen = append(seen, string(c.ID)+string(c.Method)) },
-		Progress:       func(e *Envelope) { seen = append(seen, "progress") },
 		Junk:           func(f *Frame) { junk = append(junk, string(f.Bytes())) },
 	})
 	for _, id := range []string{"0", `"a"`, `"b"`, "3", "7", "8"} {
@@ -74,7 +73,7 @@ func TestRunServer(t *testing.T) {
 	if out.String() != pass {
 		t.Errorf("forwarded %q", out.String())
 	}
-	if fmt.Sprint(seen) != `[0m "a"m "b"m progress 3m]` || first != 1 {
+	if fmt.Sprint(seen) != `[0m "a"m "b"m 3m]` || first != 1 {
 		t.Errorf("seen %v, %d first answers", seen, first)
 	}
 	if fmt.Sprintf("%q", junk) != `["Listening\n" "{\"id\":8,\"resu"]` {
