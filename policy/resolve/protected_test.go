@@ -200,3 +200,18 @@ func TestStartupFiles(t *testing.T) {
 		}
 	}
 }
+
+// Each file that says where a worktree's repository and settings are is read-only in a
+// writable grant of the repository.
+func TestWorktreeFilesAreReadOnly(t *testing.T) {
+	const dir = "/home/u/proj/.git/worktrees/w/"
+	p, _ := mustResolve(t, newFake(aSystem, "f "+dir+"commondir ../..\nf "+dir+"gitdir /home/u/w/.git\nf "+dir+"config.worktree\nf "+dir+"HEAD"), aServer)
+	for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
+		if e, _ := p.Find(dir + name); e.Path != dir+name || e.Rights != policy.Read || e.Origin != policy.OriginProtected {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	if got := p.RightsAt(dir + "HEAD"); !got.Has(policy.Write) {
+		t.Errorf("control: HEAD: %s", got)
+	}
+}

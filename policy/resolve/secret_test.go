@@ -108,6 +108,8 @@ func TestSecretFile(t *testing.T) {
 		{"named to be read", "f /home/u/proj/t", "~/proj/t", rw + named("read = true"), policy.Read, "sensitive-granted"},
 		{"named to be written", "f /home/u/proj/t", "~/proj/t", rw + named("read = true\nwrite = true"), 0, "the server could write the file /home/u/proj/t (c.toml:"},
 		{"a link of the server's", "f /home/u/key\nl /home/u/proj/t ../key", "~/proj/t", rw, 0, "leads through the symbolic link /home/u/proj/t (-> ../key), which the server could replace"},
+		{"a link that the server could only delete", "f /home/u/key\nl /home/u/proj/t ../key", "~/proj/t", "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\ndelete = true\n", 0, "which the server could replace"},
+		{"a link that the server could only make", "f /home/u/key\nl /home/u/proj/t ../key", "~/proj/t", "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\ncreate = true\n", 0, "which the server could replace"},
 		{"a link of the user's", "f /home/u/key\nl /home/u/t key", "~/t", rw, policy.Read | policy.Write, ""},
 		{"in the private HOME", "f /home/u/.local/state/mcp-jail/servers/s/home/t", "~/.local/state/mcp-jail/servers/s/home/t", "", 0, "the server could write the file"},
 	} {
