@@ -26,7 +26,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 var mayImport = map[string][]string{
 	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
 	"policy/config":  {module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
-	"policy/hostfs":  {module + "policy"},
+	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "policy"},

@@ -3,20 +3,20 @@ package hostfs
 import (
 	"os"
 	"strconv"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// sameName tells whether two paths that lead to one object are one name to the kernel, by
-// how it spells them while both are held.
+// sameName reports whether the kernel treats two paths of one object as one name. It opens
+// both, then compares how /proc/self/fd spells them.
 func sameName(a, b string) bool {
-	const oPath = 0x200000
 	var spelled [2]string
 	for i, name := range []string{a, b} {
-		fd, err := syscall.Open(name, oPath|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+		fd, err := unix.Open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return false
 		}
-		defer syscall.Close(fd)
+		defer unix.Close(fd)
 		spelled[i] = strconv.Itoa(fd)
 	}
 	for i := range spelled {
