@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// CheckAddress decides whether a connection to an address, of a granted name or
-// of a program's own choice, may be dialled. It comes on top of [MatchNet]: a name
-// that is granted, and "*", do not grant the addresses of the host itself and of
-// its private networks, which whoever owns the name could let it point to. Those
-// are for rules that name the address, or localhost, with this port; and a rule
-// that refuses an address does so under every name.
+// CheckAddress decides whether a connection to an address may be dialled. The address
+// belongs to a granted name, or the program chose it. CheckAddress comes on top of
+// [MatchNet]: a granted name, and "*", do not grant addresses of the host itself or of its
+// private networks, because the owner of a name can let it point there. Only a rule that
+// names the address, or localhost, with this port grants those. A rule that refuses an
+// address refuses it under every name.
 //
-// addr is what would be dialled. An IPv4 address is to be in its own form: one
-// that came inside of IPv6 as an answer is refused. own are the addresses of this
-// host's interfaces. reason says what the address is, such as "is a private
-// address", where ok is false.
+// addr is the address to dial. An IPv4 address must be in its own form: an IPv4 address
+// embedded in an IPv6 address is refused. own are the addresses of this host's interfaces.
+// If ok is false, reason says what the address is, such as "is a private address".
 func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) (reason string, ok bool) {
 	if !addr.IsValid() {
 		return "is no address", false
@@ -37,9 +36,8 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) 
 	return "", true
 }
 
-// addressRule evaluates the rules that name an address, or localhost for the two
-// addresses that this is. What such a rule says of paths and methods is decided
-// for each request, by the name that it has.
+// addressRule evaluates the rules that name an address, or localhost for its two addresses.
+// A rule with paths or methods is decided for each request, by the name in the request.
 func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow bool) {
 	name := addr.String() // of one with a zone, and of one that is mapped, no rule's
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
@@ -58,8 +56,8 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 	return best >= 0, allow
 }
 
-// specials are blocks that are not somebody's place in the internet; the first that
-// holds an address says what it is.
+// specials returns the address blocks that no public host has. The first block that
+// contains an address says what the address is.
 var specials = sync.OnceValue(func() []specialBlock {
 	block := netip.MustParsePrefix
 	return []specialBlock{
@@ -114,9 +112,9 @@ const (
 	embedded       = "is an IPv4 address in the form of an IPv6 one"
 )
 
-// specialAddress says what an address is that no name stands for, "" of all others.
-// Those for documentation, and 198.18.0.0/15, which resolvers of some tunnels give
-// to every name, lead nowhere near and are no such.
+// specialAddress returns what a special address is, or "" for a public one. Blocks for
+// documentation are not special: they lead nowhere. Nor is 198.18.0.0/15, which the
+// resolvers of some tunnels return for every name.
 func specialAddress(addr netip.Addr) string {
 	if addr.Zone() != "" {
 		return linkLocal
@@ -139,8 +137,8 @@ var metadataNames = [...]string{
 	"metadata.tencentyun.com", "api.metadata.cloud.ibm.com",
 }
 
-// place says what the host of a rule is, as [special] does, "" where nothing has to be
-// said of it. The host's loopback has no other way to be named, and is no surprise.
+// SpecialTarget returns what is special about the host of a rule, as specialAddress does,
+// or "". The host's loopback is left out: it can only be named on purpose.
 func (r NetRule) SpecialTarget() string {
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
 		if what := specialAddress(addr); what == ReasonMetadata || what == private || what == linkLocal || what == carrier {

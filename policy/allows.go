@@ -87,17 +87,19 @@ func (p *Profile) removable(path string) bool {
 	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.containsEntry(path)
 }
 
-// MinimalEntries are the entries that say something else than what is around them. What
-// enforces a profile needs no others: a file whose rule grants what the rule around
-// it grants is a file like those beside it, and may be replaced as they may. That
-// is how programs save, and what `git config` does to .git/config.
+// MinimalEntries returns the entries that differ from the entry around them; enforcement
+// needs no others. A file whose rule grants the same rights as the directory around it is a
+// file like its neighbours and may be replaced: programs save files that way, and `git
+// config` replaces .git/config.
 func (p *Profile) MinimalEntries() []Entry {
 	return slices.DeleteFunc(slices.Clone(p.Entries), p.isRedundant)
 }
 
-// ofFiles are the rights of a file: making and removing it is its directory's business.
+// FileRights are the rights that a file has itself. Its directory decides who may create
+// and delete it.
 const FileRights = Read | Update | Execute
 
+// isRedundant reports whether an entry for a file grants what the rule around it grants.
 func (p *Profile) isRedundant(e Entry) bool {
 	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&FileRights == 0 {
 		return false
@@ -106,8 +108,8 @@ func (p *Profile) isRedundant(e Entry) bool {
 	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
 }
 
-// containsEntry tells whether a distinct entry is at or below path: such a name is
-// pinned.
+// containsEntry reports whether a minimal entry is at or below path. Such a name is pinned:
+// it must keep its place.
 func (p *Profile) containsEntry(path string) bool {
 	i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
 	if i < len(p.Entries) && p.Entries[i].Path == path && !p.isRedundant(p.Entries[i]) {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// checkPath validates the path of an fs rule as far as this is possible
-// without a disk.
+// CheckPath validates the path of an fs rule without looking at the disk.
 func CheckPath(path string) error {
 	switch {
 	case path == "":
@@ -28,7 +27,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// variableIn is the variable that a path begins with in a shell, "" without one.
+// variableIn returns the shell variable that a path begins with, or "".
 func variableIn(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	name := strings.Trim(strings.TrimPrefix(first, "$"), "{}")
@@ -38,7 +37,7 @@ func variableIn(path string) string {
 	return name
 }
 
-// checkSensitive validates an entry of access.sensitive_paths.
+// CheckSensitivePath validates an entry of access.sensitive_paths.
 func CheckSensitivePath(s string) error {
 	switch {
 	case s == "":

@@ -50,8 +50,8 @@ func unenforceable(union, rights Rights) Rights {
 	return bad // a lost Execute is a mount without exec
 }
 
-// grant is what conflicts are searched among: rules by path before the disk is
-// known, entries after.
+// A Grant is the input of FindConflict: a rule before the disk is known, an entry
+// afterwards.
 type Grant struct {
 	Path   string
 	Rights Rights
@@ -66,8 +66,8 @@ func (g Grant) label() string {
 	return g.Rule
 }
 
-// conflict finds the first pair that cannot be enforced. grants must be sorted
-// by path, without duplicates.
+// FindConflict returns a *[ConflictError] for the first grant that cannot be enforced below
+// the wider ones, or nil. grants must be sorted by path, without duplicates.
 func FindConflict(grants []Grant) error {
 	at := make(map[string]*Grant, len(grants))
 	for i := range grants {
@@ -99,9 +99,9 @@ func FindConflict(grants []Grant) error {
 	return nil
 }
 
-// findLexicalConflict looks at rules as they are written: those of the workspace,
-// of the home directory and absolute ones are three trees that only the host
-// can join.
+// findLexicalConflict looks for conflicts between rules as they are written. Paths in the
+// workspace, in the home directory and absolute paths are three separate trees, because
+// only the host can join them.
 func findLexicalConflict(rules []FsRule) error {
 	at := map[string]Grant{}
 	for _, r := range rules {

@@ -34,7 +34,7 @@ func (d Denial) Latest() time.Time {
 // targets.
 const DenialOthers = "(others)"
 
-// DenialReason tells why an access was refused, where the axis has several reasons. A
+// DenialReason returns why an access was refused, where the axis has several reasons. A
 // jail without a network leaves it out: it has one reason only.
 type DenialReason string
 

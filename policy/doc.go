@@ -1,33 +1,33 @@
-// Package policy says what one MCP server may touch, and nothing about how
-// that is enforced.
+// Package policy defines what one MCP server may touch. It contains the rules, the resolved
+// profile and every decision about them. It does not read the disk and it enforces nothing:
+// it imports neither os nor syscall.
 //
-// The way through it is one-directional:
+// Data flows in one direction:
 //
-//	files -> Decode/Load -> Config -> (Config).Policy or InPlace -> Policy -> Resolve(Host) -> Profile
+//	files → config.Load → Config → Policy → resolve.Resolve(hostfs.Host) → Profile
 //
-// Everything up to [Policy] is pure: decoding, merging, validating and matching
-// never read the disk (only [Load] and [TrustStore] read the configuration
-// files themselves). [Resolve] asks the host once, through the functions of a
-// [Host], and returns an immutable [Profile] of absolute, canonical paths. What
-// is enforced, shown by plan, told to the server and named in a diagnosis is
-// that one profile.
+// A [Policy] is merged and validated, but knows nothing of the host. Package policy/config
+// makes it from TOML files or from the command line. Package policy/resolve asks the host
+// once, through the functions of a hostfs.Host, and returns an immutable [Profile] of
+// canonical paths. All later stages read this one profile: enforcement, plan, the statement
+// for the server, and diagnoses.
 //
 // # Reading a profile
 //
-// Profile.Entries is flat: rules, the runtime baseline, the private HOME, the
-// masks over sensitive paths and the protected names are all entries, and the
-// entry with the longest matching path decides in full. Creating and deleting a
-// name is decided by the directory that holds it, everything else by the entry
-// of the path itself; [Profile.Allows] spells that out.
+// Profile.Entries is flat: rules, the runtime baseline, the private HOME, masks over
+// sensitive paths and protected names are all entries. The entry with the longest matching
+// path decides in full. The directory that holds a name decides whether the name may be
+// created or deleted; the entry of the path decides everything else. [Profile.Allows] does
+// this evaluation, and [Profile.Mediate] decides what mounts and Landlock cannot enforce.
 //
 // # Limits
 //
-//   - Resolution is a snapshot. A sensitive file that the user creates inside a
-//     granted tree while the server runs is not masked until the next start.
-//   - Sensitive and protected names are matched byte for byte; on filesystems
-//     that fold case a name in other case is another name to this package.
-//   - Hard links inside a granted tree reach their inode.
-//   - The package directory of the server itself, when it comes from the
-//     runtime baseline, is searched for .env files except below node_modules.
-//   - Resolve understands POSIX paths only; on Windows it refuses.
+//   - A profile is a snapshot. If the user creates a sensitive file inside a granted tree
+//     while the server runs, the file is visible until the next start.
+//   - Sensitive names are compared byte for byte. Protected names are compared as
+//     case-insensitive filesystems compare them.
+//   - A hard link inside a granted tree reaches its inode, wherever its other names are.
+//
+// The package has about 3,000 lines because rules, profile and decisions share their types;
+// each decision lies in one file (allows, mediate, net_match, env_match, address, conflict).
 package policy

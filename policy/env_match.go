@@ -90,8 +90,8 @@ func IsDangerousVariable(name string) bool {
 	return false
 }
 
-// looksSecret reports whether a variable forwarded by a prefix should be
-// treated as one that was granted by name.
+// LooksLikeSecret reports whether a variable that a prefix rule forwards is treated as one
+// that was granted by name: its value is redacted in output.
 func LooksLikeSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {
@@ -102,6 +102,7 @@ func LooksLikeSecret(name string) bool {
 	return strings.HasSuffix(upper, "_KEY") || strings.HasSuffix(upper, "_PAT") || strings.HasSuffix(upper, "_PASS") || strings.HasSuffix(upper, "_DSN")
 }
 
+// IsMinimalVariable reports whether every server gets the variable.
 func IsMinimalVariable(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR":

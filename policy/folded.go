@@ -4,23 +4,23 @@ import (
 	"strings"
 )
 
-// A Folded is a name that its filesystem finds under other spellings too: one of an
-// entry, of a name that must not come into being, or of a directory on the way to these.
-// Some filesystems ignore case (vfat, ext4 with casefold, the disk of Windows or of a Mac
-// that is seen from Linux), and then often more than case. So it is the object that has
-// to be looked at, and its spelling only where there is no object.
+// A FoldedName is a name that its filesystem also finds under other spellings: the name of
+// an entry, a name that must not come into being, or a directory on the way to one.
+// Filesystems that ignore case are vfat, ext4 with casefold, and the disks of Windows and
+// macOS; most of them ignore more than case. Compare the object by its ID, and compare
+// spellings only where no object exists.
 type FoldedName struct {
 	Path string
 	ID   FileID // zero where nothing is there
-	// Passed says that for the kernel another spelling is another name: what is mounted
-	// on Path is not found under it.
+	// BypassesMount reports that another spelling is another name to the kernel: it does
+	// not lead to what is mounted on Path.
 	BypassesMount bool
-	// Other is one of the other spellings, "" where none is known.
+	// OtherSpelling is one of the other spellings, or "" if none is known.
 	OtherSpelling string
 }
 
-// CanonicalSpelling is a canonical path with the spellings that the profile knows. Where an object
-// is meant, ask for it by its identity first.
+// CanonicalSpelling returns a canonical path with the spellings that the profile knows. If
+// an object exists, compare its ID first.
 func (p *Profile) CanonicalSpelling(name string) string {
 	best := ""
 	rest := ""
@@ -37,7 +37,7 @@ func (p *Profile) CanonicalSpelling(name string) string {
 	return best + rest
 }
 
-// cutComponents cuts a path behind its first n names. head is "" where it has fewer.
+// cutComponents splits a path after its first n components. If it has fewer, head is "".
 func cutComponents(name string, n int) (head, tail string) {
 	for i := 1; i <= len(name); i++ {
 		if i == len(name) || name[i] == '/' {

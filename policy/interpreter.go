@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// language is the family of an interpreter, by the name of its program:
-// "python3.11" is "python". "" is a program that interprets nothing we know.
+// InterpreterFamily returns the language of an interpreter by its program name:
+// "python3.11" is "python". It returns "" for any other program.
 func InterpreterFamily(name string) string {
 	name = strings.TrimSuffix(name, ".exe")
 	stem := strings.TrimRight(name, "0123456789.-")
@@ -24,12 +24,13 @@ func InterpreterFamily(name string) string {
 	return ""
 }
 
+// IsShell reports whether a program name is that of a shell.
 func IsShell(name string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"}, name)
 }
 
-// scriptArgument finds the first script among an interpreter's arguments; ""
-// where the program comes from somewhere else (-e, -c, -m).
+// ScriptArgument returns the first script among an interpreter's arguments. It returns ""
+// if the code comes from elsewhere (-e, -c, -m).
 func ScriptArgument(lang string, args []string) string {
 	valued := map[string][]string{
 		"node":   {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--input-type", "--tsconfig"},

@@ -12,7 +12,7 @@ import (
 // names that must not come into being inside of a writable grant, and those whose
 // mount is gone because the host replaced the file below it.
 
-// Verdict is what Mediate says of one operation.
+// Verdict is the decision of Mediate about one operation.
 type Verdict uint8
 
 const (
@@ -21,11 +21,10 @@ const (
 	Pinned                   // the name carries an entry, or leads to one: it stays where it is
 )
 
-// Mediate decides an operation on a path that a server tries. Unlike Allows it
-// has nothing to say of paths that no entry covers: those are the jail's own, or do
-// not exist in it.
+// Mediate decides an operation that a server tries on a path. Unlike Allows, it grants
+// operations on paths that no entry covers: those exist only in the jail, or not at all.
 //
-// path must be canonical but for its last component, which is not followed.
+// path must be canonical except for its last component, which is not followed.
 func (p *Profile) Mediate(op Op, path string) Verdict {
 	_, covered := p.Find(path)
 	switch {
@@ -37,8 +36,8 @@ func (p *Profile) Mediate(op Op, path string) Verdict {
 	return Forbidden
 }
 
-// rightsFor tells whether the directory that holds a name has the right that
-// making or removing it takes.
+// rightsFor reports whether the directory of a name has the right to create it, or to
+// remove it if op is OpRemove.
 func (p *Profile) rightsFor(op Op, name string) bool {
 	want := Create
 	if op == OpRemove {
@@ -47,9 +46,9 @@ func (p *Profile) rightsFor(op Op, name string) bool {
 	return p.RightsAt(path.Dir(name)).Has(want)
 }
 
-// Protects reports whether a path inside of a writable grant is, or lies below, a
-// name that must not come into being or change: one of Unprotected, or a protected
-// name in whatever directory.
+// Protects reports whether a path inside a writable grant is, or lies below, a name that
+// must not be created or changed: a name in Unprotected, or a protected name in any
+// directory.
 func (p *Profile) Protects(op Op, path string) bool {
 	switch op {
 	case OpWrite, OpTruncate, OpCreate, OpMkdir, OpRemove:
@@ -68,10 +67,9 @@ func (p *Profile) Protects(op Op, path string) bool {
 		!InPackage(p.Entries, path)
 }
 
-// MediateRename is Mediate for a rename from src, which exists, to dst. holds tells
-// of the object that is moved: with "" whether it is a directory, with a name
-// whether it has something of that name, with "**" whether there is a protected
-// name anywhere in it.
+// MediateRename decides a rename from src, which exists, to dst. holds describes the object
+// that is moved: holds("") reports whether it is a directory, holds(name) whether it
+// contains that name, and holds("**") whether it contains a protected name at any depth.
 func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
@@ -96,22 +94,22 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	if e.Path != dst && slices.ContainsFunc(below, holds) || InGitInternals(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
-	// What was made where nobody minds must not come to where somebody does, nor go
-	// there to be changed.
+	// A tree in which protected names may be created must not be moved to one where they
+	// may not, nor the other way, to be changed there.
 	if (p.isUnprotectedTree(src) || isExempt(dst)) && !(isExempt(src) && isExempt(dst)) && holds("**") {
 		return Forbidden
 	}
 	return Granted
 }
 
-// isUnprotectedTree tells a place in which protected names may be made.
+// isUnprotectedTree reports whether protected names may be created at path.
 func (p *Profile) isUnprotectedTree(path string) bool {
 	e, ok := p.Find(path)
 	return isExempt(path) || ok && e.Origin == OriginHome
 }
 
-// EntersProtected reports whether what is moved comes from where protected names may be made
-// to where they may not.
+// EntersProtected reports whether a rename leads from a tree where protected names may be
+// created to one where they may not.
 func (p *Profile) EntersProtected(src, dst string) bool {
 	return p.isUnprotectedTree(src) && !p.isUnprotectedTree(dst)
 }
@@ -124,12 +122,12 @@ func InGitInternals(path string) bool {
 	return strings.Contains(path, "/.git/modules/") || strings.Contains(path, "/.git/worktrees/")
 }
 
-// isProtectedPath reports whether a path, relative to the grant that it lies in and with
-// a slash in front, is at or below a protected name.
+// isProtectedPath reports whether a path is at or below a protected name. rel is relative
+// to the grant and begins with a slash.
 //
-// Case does not matter: some filesystems fold it, and so do the programs that
-// read these files there. What lies in node_modules is a package's own: it comes
-// with such names, and nobody looks for them there.
+// Names are compared without case: some filesystems ignore case, and so do the programs
+// that read these files. Paths below node_modules are exempt: packages contain such names,
+// and no tool looks for them there.
 func isProtectedPath(rel string, op Op) bool {
 	if isExempt(rel) {
 		return false
@@ -154,9 +152,9 @@ func isProtectedPath(rel string, op Op) bool {
 	return false
 }
 
-// isGitInternal reports whether a path below a git directory is, or makes, what git
-// believes in the directories of submodules and worktrees. A new one of a submodule
-// is refused as a whole: git takes it for what it has cloned before.
+// isGitInternal reports whether a path below a git directory is, or creates, a file that
+// git believes in the directories of submodules and worktrees. The directory of a new
+// submodule is refused as a whole, because git would take it for its own clone.
 func isGitInternal(names []string) bool {
 	parts := GitParts
 	switch names[0] {
@@ -182,9 +180,9 @@ func isGitInternal(names []string) bool {
 	return false
 }
 
-// packaged is exempt for a node_modules that a rule grants, and for those in what
-// one grants: the widest rule is where looking begins, since a workspace that lies
-// in a node_modules is a workspace like others. entries are sorted.
+// InPackage reports whether a file is exempt as part of a package: in a granted
+// node_modules, or in one below a grant. It starts at the widest rule, so a workspace
+// inside a node_modules directory is still a workspace. entries must be sorted.
 func InPackage(entries []Entry, file string) bool {
 	for _, e := range entries {
 		if e.Origin == OriginRule && e.Path != "/" && Within(file, e.Path) {
@@ -194,8 +192,9 @@ func InPackage(entries []Entry, file string) bool {
 	return false
 }
 
-// isExempt tells a path below a node_modules, but for git directories: no package
-// brings one along, and a prompt that asks git is enough to run what it names.
+// isExempt reports whether a path lies below node_modules and not in a git directory. No
+// package contains a git directory, and a prompt that calls git is enough to run what it
+// names.
 func isExempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")
 	return found && !strings.Contains("/"+foldCase(below), "/.git/")
@@ -208,9 +207,9 @@ func ProtectedName(name string) bool {
 	return protected
 }
 
-// foldCase is a path as filesystems see its names that fold case: they also take ligatures
-// apart, and leave out what does not show (Linux: fs/unicode, which ext4 and f2fs go by).
-// The dots and spaces at the end of a name are none to vfat, exfat and SMB.
+// foldCase returns a path as case-insensitive filesystems compare it. They also split
+// ligatures and drop invisible characters (Linux: fs/unicode, for ext4 and f2fs). vfat,
+// exfat and SMB ignore dots and spaces at the end of a name.
 func foldCase(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
 		s = strings.Map(func(r rune) rune {
@@ -232,9 +231,9 @@ func foldCase(s string) string {
 	return strings.Join(names, "/")
 }
 
-// MediateAttributes decides whether a server may change the mode, the owner, the
-// times or the attributes of what a canonical path leads to: where it may write at
-// all. Unlike Mediate it refuses paths that no entry covers.
+// MediateAttributes decides whether a server may change the mode, owner, times or
+// attributes of the object at a canonical path. It may where it may write. Unlike Mediate,
+// it refuses paths that no entry covers.
 func (p *Profile) MediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
 	// What holds for anything in the path holds for the path: a directory that only
@@ -245,5 +244,5 @@ func (p *Profile) MediateAttributes(path string) Verdict {
 	return Granted
 }
 
-// WidensRights reports whether a file would have more rights at dst than it has at src.
+// WidensRights reports whether a file would have more rights at dst than at src.
 func (p *Profile) WidensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkNet validates a rule whose host is normalised already.
+// CheckNetRule validates a rule whose host is normalised.
 func CheckNetRule(r NetRule) error {
 	if r.Scheme == "tcp" {
 		switch {
@@ -43,8 +43,8 @@ func CheckNetRule(r NetRule) error {
 	return checkSecrets(r)
 }
 
-// checkMethod validates a method of HTTP. Their names are case-sensitive, and
-// those that exist have no small letters.
+// checkMethod validates an HTTP method. Methods are case-sensitive, and no existing one has
+// lower-case letters.
 func checkMethod(m string) error {
 	switch {
 	case m == "CONNECT":
@@ -117,10 +117,10 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 	return rules[best], rules[best].Allow
 }
 
-// AnyNeedsInterception reports whether the requests of a connection have to be seen:
-// where what is allowed depends on more than host, scheme and port, or where a
-// secret may have to be put in. A rule that a more specific one without
-// conditions keeps from ever deciding does not count.
+// AnyNeedsInterception reports whether the requests of a connection must be inspected:
+// because the decision depends on more than host, scheme and port, or because a secret may
+// have to be inserted. A rule does not count if a more specific rule without conditions
+// always decides before it.
 func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	host, err := NormalizeTarget(host)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r NetRule) Ports() []int {
 	return []int{80, 443}
 }
 
-// coversAllPorts reports whether a rule is about all ports: one that refuses and names none.
+// coversAllPorts reports whether a rule is about all ports: it refuses and names none.
 func (r NetRule) coversAllPorts() bool { return !r.Allow && r.Port == 0 }
 
 func (r NetRule) coversPort(port int) bool {
@@ -206,7 +206,7 @@ func (r NetRule) matchesPath(segments []string) bool {
 	return true
 }
 
-// yieldsTo tells whether r decides rather than later, of two rules that match.
+// yieldsTo reports whether r decides rather than later, of two rules that match.
 func (r NetRule) yieldsTo(later NetRule) bool {
 	a, b := r.specificity(), later.specificity()
 	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Policy is what one server, or one tool of a stateless server, may do: merged,
-// validated and with every default filled in. It does not know the host yet.
-// Build one with [Config.Policy] or [InPlace].
+// Policy is what one server, or one tool of a stateless server, may do: merged, validated,
+// with all defaults filled in. It does not know the host. Package policy/config makes it.
 type Policy struct {
 	Server string
 	Tool   string // "" for the whole server, or for the discovery of a stateless one
@@ -30,8 +29,8 @@ type Policy struct {
 	Project            string        // the project's file that has a part in what runs
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
-	// default policy then, as rules like any other: who enforces, shows or
-	// explains a policy never has to know a second one.
+	// default policy then, as rules like any other, so no later stage has to know a
+	// second kind of policy.
 	Default   bool
 	Fs        []FsRule
 	Net       []NetRule
@@ -61,8 +60,8 @@ const (
 
 const DefaultSource = "the default policy"
 
-// defaultFs is the filesystem of the default policy (docs/policy.md "Default
-// and explicit policy"): the workspace, read and write.
+// DefaultFsRules returns the filesystem rules of the default policy: the workspace, to read
+// and write (docs/policy.md "Default and explicit policy").
 func DefaultFsRules() []FsRule {
 	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: DefaultSource}}
 }
@@ -73,8 +72,8 @@ func SortAxes(axes []Axis) []Axis {
 	return slices.Compact(out)
 }
 
-// validate refuses rules that contradict each other in a way that can be seen
-// without a disk. Resolve looks again when symlinks are known.
+// Validate refuses rules that contradict each other, as far as this is visible without the
+// disk. Resolve checks again when symbolic links are known.
 func (p *Policy) Validate() error {
 	_, ps := p.AllSecrets()
 	ps = append(ps, p.inboundConflicts()...)
@@ -91,8 +90,8 @@ func (p *Policy) Validate() error {
 // maxInbound bounds the ports of one jail that can be reached from outside.
 const maxInbound = 64
 
-// inboundConflicts are ports that lead into the jail and out of it: both ways need the
-// same listener inside of it.
+// inboundConflicts returns a problem for each port that leads both into the jail and out of
+// it: both directions need the same listener inside.
 func (p *Policy) inboundConflicts() (ps Problems) {
 	for _, in := range p.Inbound {
 		for _, r := range p.Net {
@@ -109,7 +108,7 @@ func (p *Policy) inboundConflicts() (ps Problems) {
 	return ps
 }
 
-// inboundPorts are the ports of the rules, each once, sorted.
+// InboundPorts returns the ports of the inbound rules, sorted, without duplicates.
 func (p *Policy) InboundPorts() (ports []int) {
 	for _, r := range p.Inbound {
 		ports = append(ports, r.Port)
@@ -118,7 +117,7 @@ func (p *Policy) InboundPorts() (ports []int) {
 	return slices.Compact(ports)
 }
 
-// Remarks says in words what an explicit policy leaves out, for check and plan
+// Remarks returns warnings about what an explicit policy leaves out, for check and plan
 // (docs/policy.md "Default and explicit policy").
 func (p *Policy) Remarks() (ws []Warning) {
 	add := func(code, format string, args ...any) {
@@ -141,8 +140,8 @@ func (p *Policy) Remarks() (ws []Warning) {
 	return append(ws, p.UnusedKeys...)
 }
 
-// normal validates again what decoding validates: a policy may have been built
-// by a program.
+// Normalize validates a policy again, because a program may have built it, and returns its
+// network rules with normalised hosts.
 func (p *Policy) Normalize() ([]NetRule, error) {
 	var ps Problems
 	bad := func(where, key string, err error) {

@@ -50,11 +50,11 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds what is reported about one hostile file.
+// MaxProblems bounds how many problems of one file are reported.
 const MaxProblems = 100
 
-// err returns ps as an error, nil when it is empty; sorted by line within each
-// file, without duplicates, and cut at maxProblems.
+// Err returns ps as an error, or nil if it is empty. It sorts by line within each file,
+// drops duplicates, and cuts the list at MaxProblems.
 func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
@@ -100,10 +100,10 @@ func (w Warning) String() string {
 	return w.Where + ": " + w.Message
 }
 
-// where writes a place the way rules carry it.
+// Position returns a place in the form that rules carry: file:line.
 func Position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
-// splitWhere is the inverse of where; line is 0 for places that are no file.
+// SplitPosition is the inverse of Position. line is 0 if the place is not in a file.
 func SplitPosition(w string) (file string, line int) {
 	if i := strings.LastIndexByte(w, ':'); i >= 0 {
 		if n, err := strconv.Atoi(w[i+1:]); err == nil {

@@ -180,5 +180,5 @@ func Within(path, dir string) bool {
 	return strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
 
-// UnsearchableRule is the Rule of an entry that hides a directory which cannot be looked into.
+// UnsearchableRule is the Rule of an entry that hides a directory which cannot be searched.
 const UnsearchableRule = "cannot be searched"

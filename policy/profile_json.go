@@ -175,7 +175,7 @@ func list[T any](in []T) []T {
 	return in
 }
 
-// Equal tells whether two profiles are the same in everything, the identity of
+// Equal reports whether two profiles are the same in everything, the identity of
 // files and the values of variables included.
 func (p *Profile) Equal(q *Profile) bool {
 	return p == q || p != nil && q != nil && reflect.DeepEqual(p, q)

@@ -22,15 +22,16 @@ func ProtectedParts(name string) (below []string, protected bool) {
 	return nil, false
 }
 
-// gitParts are what decides in a git directory which programs git starts:
-// commondir says where the others are, in every git directory that has one, remotes and
-// branches where a push goes, and so whose hooks it runs, where the configuration does not.
+// GitParts are the names in a git directory that decide which programs git starts.
+// commondir names the directory with the others. remotes and branches name where a push
+// goes, and so whose hooks it runs, unless the configuration does.
 var GitParts = []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"}
 
-// linkParts are what of a worktree says where its git directory and its settings are.
+// WorktreeParts are the files in the git directory of a worktree that name its repository
+// and its settings.
 var WorktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 
-// everyProtected lists the same as paths relative to a grant's root.
+// ProtectedPaths returns the protected names as paths relative to the root of a grant.
 func ProtectedPaths() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",

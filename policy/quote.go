@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dotted prints a key as TOML would want it written.
+// JoinKey returns a dotted key as TOML writes it.
 func JoinKey(parts []string) string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
@@ -14,6 +14,7 @@ func JoinKey(parts []string) string {
 	return strings.Join(out, ".")
 }
 
+// QuoteKey returns one part of a key, quoted if TOML requires it.
 func QuoteKey(s string) string {
 	for _, r := range s {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
@@ -26,7 +27,7 @@ func QuoteKey(s string) string {
 	return s
 }
 
-// clip keeps a hostile text out of messages.
+// Abbreviate shortens a text for a message, so that a hostile one cannot fill it.
 func Abbreviate(s string) string {
 	if len(s) <= 80 {
 		return s
@@ -34,7 +35,7 @@ func Abbreviate(s string) string {
 	return strings.ToValidUTF8(s[:77], "") + "..."
 }
 
-// tomlString quotes s as a TOML basic string.
+// QuoteTOML returns s as a TOML basic string.
 func QuoteTOML(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -57,6 +58,7 @@ func QuoteTOML(s string) string {
 	return b.String()
 }
 
+// QuoteTOMLList returns values as a TOML array of strings.
 func QuoteTOMLList(values []string) string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -65,7 +67,7 @@ func QuoteTOMLList(values []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// shellWord quotes a path for a line that a user copies into a shell.
+// QuoteShell quotes a path for a line that a user copies into a shell.
 func QuoteShell(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=") == "" && s[0] != '-' {
 		return s

@@ -6,27 +6,32 @@ import (
 	"slices"
 )
 
-// Reach is where the processes may write that are one adversary: each process of a
-// server, whatever its policy, and those of the other servers of the configuration.
-// Whatever is read, run or followed outside of a jail, or widens a policy, must not be
-// theirs. It is made once, before a profile, and every check of that kind asks it.
+// Reach lists where servers may write: every process of this server, whatever its policy,
+// and all other servers of the configuration. They count as one adversary. A file that is
+// read, run or followed outside the jail, or that widens a policy, must not be writable for
+// them. Resolve builds the Reach before the profile, and every such check asks it.
 //
-// It errs to one side: what a rule may come to grant counts from the beginning, and of
-// what a profile takes away from its rules only that counts which has a fixed place.
+// Reach errs on the safe side: it counts every right that a rule may grant. Of the
+// exceptions of a profile it only counts those with a fixed path.
 type Reach struct {
-	Writers   []WriterRules
+	Writers []WriterRules
+	// Protected are paths that no server may write to unless a rule names them or something
+	// in them.
 	Protected []string // no writer has them but by a rule for them, or in them
 }
 
-// reacher is one policy, by the paths of its rules: the longest one decides.
+// WriterRules are the paths of one policy's rules; the longest matching path decides.
 type WriterRules struct {
 	Name  string
 	Rules map[string]WriteGrant
 }
 
+// A WriteGrant is what one rule grants at its path.
 type WriteGrant struct {
 	Rights Rights
 	Rule   string
+	// InHome reports that the path is a private HOME, in which nothing is hidden or
+	// protected.
 	InHome bool // of a server, in which nothing is hidden or protected
 }
 
@@ -36,7 +41,7 @@ type Writer struct {
 	Rule string // of it, with its place
 }
 
-// Writer finds a policy that has one of the rights at a canonical path.
+// Writer returns a policy that has one of the rights at a canonical path.
 func (r *Reach) Writer(path string, rights Rights) (Writer, bool) {
 	for _, w := range r.Writers {
 		at, place := w.Find(path)
@@ -48,6 +53,7 @@ func (r *Reach) Writer(path string, rights Rights) (Writer, bool) {
 	return Writer{}, false
 }
 
+// Find returns the rule that decides about p, and its path.
 func (w WriterRules) Find(p string) (at string, place WriteGrant) {
 	for {
 		if place, ok := w.Rules[p]; ok {
@@ -60,8 +66,8 @@ func (w WriterRules) Find(p string) (at string, place WriteGrant) {
 	}
 }
 
-// HasRuleFor reports whether a policy has a rule with one of the rights for a path, or for
-// something in it.
+// HasRuleFor reports whether any policy has a rule with one of the rights for dir or for a
+// path in it.
 func (p *Profile) HasRuleFor(dir string, rights Rights) bool {
 	for _, e := range p.Entries {
 		if e.Rights&rights != 0 && Within(e.Path, dir) {
@@ -81,8 +87,8 @@ func (p *Profile) HasRuleFor(dir string, rights Rights) bool {
 	return false
 }
 
-// Writer finds what may write to a path: see [Reach]. A profile that Resolve has not
-// made knows of itself alone.
+// Writer returns a policy that may write to a path: see [Reach]. A profile that Resolve has
+// not made knows only itself.
 func (p *Profile) Writer(path string, rights Rights) (Writer, bool) {
 	if p.Reach != nil {
 		return p.Reach.Writer(path, rights)
@@ -91,7 +97,7 @@ func (p *Profile) Writer(path string, rights Rights) (Writer, bool) {
 	return Writer{"the server", e.Rule}, e.Rights&rights != 0
 }
 
-// nameBeside is what messages about the policy of is call p.
+// DisplayName returns the name of p in messages about the policy is.
 func (p *Policy) DisplayName(is *Policy) string {
 	name, of := "the server", ""
 	if p.Server != is.Server {

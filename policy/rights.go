@@ -23,6 +23,7 @@ const (
 	AllRights = Read | Write | Execute
 )
 
+// RightNames are the names of the rights, in the order of the configuration.
 var RightNames = []struct {
 	Right Rights
 	Name  string

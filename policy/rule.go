@@ -27,11 +27,11 @@ type NetRule struct {
 	Where      string
 }
 
-// NeedsInterception reports whether the rule is about requests, which can only be seen
-// where the connection is taken apart, and TLS ended, outside of the jail.
+// NeedsInterception reports whether the rule is about single requests. To see them, the
+// connection is intercepted, and its TLS ended, outside the jail.
 func (r NetRule) NeedsInterception() bool { return r.conditional() || len(r.Secrets) > 0 }
 
-// conditional reports whether a connection alone does not tell if the rule matches.
+// conditional reports whether the rule depends on more than the connection.
 func (r NetRule) conditional() bool {
 	return len(r.Methods) > 0 || len(prefixSegments(r.PathPrefix)) > 0
 }
@@ -74,7 +74,7 @@ type Limits struct {
 // DefaultLimits are the limits of a server that declares none.
 var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}
 
-// label names the rule in messages.
+// Label returns the name of the rule in messages.
 func (r EnvRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
@@ -82,7 +82,7 @@ func (r EnvRule) Label() string {
 	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + QuoteTOML(r.Name)
 }
 
-// Rights is the set of rights that the rule grants.
+// Rights returns the rights that the rule grants.
 func (r FsRule) Rights() (out Rights) {
 	for _, f := range []struct {
 		set   bool
@@ -95,8 +95,8 @@ func (r FsRule) Rights() (out Rights) {
 	return out
 }
 
-// label names the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
-// flag it came from.
+// Label returns the name of the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
+// flag that it came from.
 func (r FsRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// TOMLFields returns the rule's fields as TOML assignments.
 func (r FsRule) TOMLFields() []string {
 	out := []string{"path = " + QuoteTOML(r.Path)}
 	flag := func(name string, set bool) {
@@ -24,6 +25,7 @@ func (r FsRule) TOMLFields() []string {
 	return out
 }
 
+// TOMLFields returns the rule's fields as TOML assignments.
 func (r NetRule) TOMLFields() []string {
 	out := []string{"host = " + QuoteTOML(r.Host)}
 	if r.Scheme != "" {
@@ -69,8 +71,10 @@ func (s Secret) toml() string {
 	return out + " }"
 }
 
+// TOMLFields returns the rule's fields as TOML assignments.
 func (r InboundRule) TOMLFields() []string { return []string{"port = " + strconv.Itoa(r.Port)} }
 
+// TOMLFields returns the rule's fields as TOML assignments.
 func (r EnvRule) TOMLFields() []string {
 	out := []string{"name = " + QuoteTOML(r.Name)}
 	if r.Read {
@@ -79,14 +83,14 @@ func (r EnvRule) TOMLFields() []string {
 	return out
 }
 
-// TOML writes the rule as the lines that a configuration would have:
-// what a diagnosis tells the user to add.
+// TOML returns the rule as the lines of a configuration file. A diagnosis shows them as the
+// lines to add.
 func (r FsRule) TOML(table string) []string { return tomlTable(table, "fs", r.TOMLFields()) }
 
-// TOML is the same for a network rule.
+// TOML returns the rule as the lines of a configuration file.
 func (r NetRule) TOML(table string) []string { return tomlTable(table, "net", r.TOMLFields()) }
 
-// TOML is the same for an env rule.
+// TOML returns the rule as the lines of a configuration file.
 func (r EnvRule) TOML(table string) []string { return tomlTable(table, "env", r.TOMLFields()) }
 
 func tomlTable(table, axis string, fields []string) []string {

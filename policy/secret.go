@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Secret is a value that the server uses and never holds: its variable Env has a
-// placeholder, for which the launcher puts in the value on the way to the host of
-// the rule, and to no other.
+// Secret is a value that the server uses but never holds. The variable Env contains a
+// placeholder in the jail. On the way to the host of the rule, and to no other, the
+// launcher replaces it by the value.
 type Secret struct {
 	Env string // the variable in the jail
 	// Where the value comes from: File's content or Command's output, without the
@@ -29,16 +29,16 @@ type Secret struct {
 	Unset   []string `json:",omitempty"`
 }
 
-// CredentialFields are the header fields that carry credentials and nothing else, where a
-// secret says nothing of its own. Cookie is not among them, nor any that is meant to come
-// back in an answer.
+// CredentialFields are the header fields in which a secret is inserted unless it names its
+// own. They carry credentials and nothing else. Cookie is not among them, nor is any field
+// that a server would return in a response.
 var CredentialFields = []string{
 	"Authorization", "Api-Key", "Apikey", "Private-Token", "Job-Token", "X-Access-Token", "X-Algolia-Api-Key", "X-Api-Key", "X-Api-Token", "X-Apikey",
 	"X-Auth-Key", "X-Auth-Token", "X-Figma-Token", "X-Goog-Api-Key", "X-Rapidapi-Key", "X-Shopify-Access-Token", "X-Subscription-Token", "X-Token", "X-Vault-Token",
 	"Xi-Api-Key", "Dd-Api-Key", "Dd-Application-Key", "Ocp-Apim-Subscription-Key",
 }
 
-// HeaderFields are the header fields in which the value may stand.
+// HeaderFields returns the header fields that may contain the value.
 func (s Secret) HeaderFields() []string {
 	if s.Header == nil {
 		return CredentialFields
@@ -46,13 +46,13 @@ func (s Secret) HeaderFields() []string {
 	return s.Header
 }
 
-// Placeholder is what the variable of a secret holds in the jail. None is part of
-// another one, and none is changed by an escape for URLs, JSON or a shell.
+// Placeholder returns the value of a secret's variable inside the jail. No placeholder is
+// part of another one, and no escape for URLs, JSON or shells changes it.
 func Placeholder(env string) string { return "mcp-jail-secret-" + env + "-placeholder" }
 
-// CheckSecretValue tells what keeps a value from being the value of a header field, or a
-// part of one: with a line break in it, it could end the field and begin another.
-// The error names the variable and does not show the value.
+// CheckSecretValue returns an error if a value cannot be part of a header field: a line
+// break in it could end the field and begin another. The error names the variable and does
+// not contain the value.
 func CheckSecretValue(env, value string) error {
 	switch {
 	case value == "":
@@ -65,7 +65,7 @@ func CheckSecretValue(env, value string) error {
 	return nil
 }
 
-// Source says in words where the value comes from.
+// Source describes where the value comes from.
 func (s Secret) Source() string {
 	switch {
 	case s.File != "":
@@ -76,11 +76,12 @@ func (s Secret) Source() string {
 	return "the variable " + s.Env
 }
 
-// equal compares what is written, not where.
+// equal reports whether both secrets have the same variable and source.
 func (s Secret) equal(t Secret) bool {
 	return s.Env == t.Env && s.File == t.File && slices.Equal(s.Command, t.Command)
 }
 
+// SecretNames returns the variables of the rule's secrets.
 func (r NetRule) SecretNames() (names []string) {
 	for _, s := range r.Secrets {
 		names = append(names, s.Env)
@@ -88,7 +89,7 @@ func (r NetRule) SecretNames() (names []string) {
 	return names
 }
 
-// checkSecret validates one secret, as far as this is possible without a disk.
+// checkSecret validates one secret without looking at the disk.
 func checkSecret(s Secret) error {
 	if strings.Trim(s.Env, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || s.Env == "" || len(s.Env) > 256 {
 		return fmt.Errorf("env = %q: a secret's variable has letters, digits and \"_\" only, at most 256", Abbreviate(s.Env))
@@ -110,8 +111,8 @@ func checkSecret(s Secret) error {
 	return checkSource(s)
 }
 
-// checkHeaderName validates the name of a header field for a secret: a token (RFC 9110,
-// 5.6.2), and none that says where a request goes or how long it is.
+// checkHeaderName validates the header field of a secret. It must be a token (RFC 9110,
+// 5.6.2), and must not say where a request goes or how long it is.
 func checkHeaderName(name string) error {
 	const token = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"
 	if name == "" || len(name) > 128 || strings.Trim(name, token) != "" {
@@ -124,9 +125,9 @@ func checkHeaderName(name string) error {
 	return nil
 }
 
-// IsHostHeader reports whether a header field names, to some servers, another host or URL
-// than the request is for. What they make of that (a link, a redirection, a request of
-// their own) could carry a credential there.
+// IsHostHeader reports whether some servers read another host or URL from a header field
+// than the request is for. They may link to it, redirect to it or send a request there, and
+// a credential with it.
 func IsHostHeader(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(hostFields, name)
@@ -137,8 +138,8 @@ var hostFields = []string{
 	"x-original-url", "x-rewrite-url", "x-override-url", "x-proxy-url", "x-original-uri", "x-rewrite-uri", "x-base-url", "x-real-host", "proxy-host", "x-url-scheme", "x-scheme", "front-end-https",
 }
 
-// checkSource refuses a source that the server, or who wrote its workspace, could
-// choose: the launcher reads it with all of the user's rights.
+// checkSource refuses a source that the server, or the author of its workspace, could
+// choose: the launcher reads it with all rights of the user.
 func checkSource(s Secret) error {
 	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
 	if s.File != "" {
@@ -166,8 +167,8 @@ func checkSource(s Secret) error {
 	return nil
 }
 
-// allSecrets lists those of all rules by variable, sorted. Several rules may use one,
-// from one source.
+// AllSecrets returns the secrets of all rules, sorted by variable, and a problem for each
+// variable that has two sources.
 func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 	at := map[string]Secret{}
 	for _, r := range p.Net {
@@ -190,8 +191,8 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 	return out, ps
 }
 
-// secretFiles are those of all secrets, those of others too: sensitive paths, whatever
-// else a rule grants.
+// SecretFiles returns the files of all secrets of this and the other policies. They are
+// sensitive paths, even if a rule grants the directory around them.
 func (p *Policy) SecretFiles() (files []string) {
 	for _, p := range append([]*Policy{p}, p.Others...) {
 		for _, r := range p.Net {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// validName tells whether a server can have this name: it becomes a directory
-// name and a word on command lines.
+// ValidServerName reports whether a server can have this name. It becomes the name of a
+// directory and a word on command lines.
 func ValidServerName(name string) bool {
 	if name == "" || name[0] == '.' || len(name) > 100 {
 		return false
@@ -17,7 +17,8 @@ func ValidServerName(name string) bool {
 	}) < 0
 }
 
-// shortHash tells texts apart, also those that somebody chose to be alike.
+// ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest
+// of another one is not easily found.
 func ShortHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

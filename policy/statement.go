@@ -18,9 +18,9 @@ const (
 	MaxStatement = 8 << 10
 )
 
-// Statement is what a server is told of its limits: what it may use, and nothing
-// of what was withheld. It is advice: what holds is what the kernel enforces. It
-// carries no value of a variable.
+// Statement is what a server is told about its limits: what it may use, and nothing of what
+// is withheld. It is advice; the kernel enforces the limits. It contains no value of a
+// variable.
 type Statement struct {
 	Version   int           `json:"version"`
 	Server    string        `json:"server"`
@@ -61,9 +61,9 @@ type StatementHost struct {
 	Methods    []string `json:"methods,omitempty"`
 }
 
-// Statement says in JSON, on one line, what the server may use: the same for
-// equal profiles. Of the filesystem it lists what rules grant, and the server's
-// home; what every program can read is left out.
+// Statement returns, as one line of JSON, what the server may use. Equal profiles have
+// equal statements. Of the filesystem it lists what rules grant and the server's home; it
+// leaves out what every program can read.
 func (p *Profile) Statement() []byte {
 	s := p.statement()
 	return s.encode()
@@ -132,7 +132,7 @@ func (s *Statement) encode() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// rightList names each right.
+// rightList returns the name of each right.
 func rightList(r Rights) []string {
 	out := []string{}
 	for _, n := range RightNames {
@@ -143,9 +143,8 @@ func rightList(r Rights) []string {
 	return out
 }
 
-// RootsIn lists the directories that rules let the server read, without those
-// inside another of them, as far as they lie in dir: what of dir a server can be
-// shown as roots.
+// RootsIn returns the directories below dir that rules let the server read, without those
+// that lie in another of them. Clients show them as roots.
 func (p *Profile) RootsIn(dir string) (dirs []string) {
 	for _, e := range p.Entries { // sorted: what is wider comes first
 		if e.Origin != OriginRule || e.Kind != KindDir || !e.Rights.Has(Read) || !Within(e.Path, dir) {
@@ -158,7 +157,7 @@ func (p *Profile) RootsIn(dir string) (dirs []string) {
 	return dirs
 }
 
-// hasUnreadableParent reports whether something between wider and path cannot be read.
+// hasUnreadableParent reports whether a path between wider and path cannot be read.
 func (p *Profile) hasUnreadableParent(path, wider string) bool {
 	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
 		if !p.RightsAt(at).Has(Read) {

@@ -176,7 +176,7 @@ func DefaultName(argv []string, dir string) string {
 	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
 }
 
-// hasRelativeCode tells whether the program, or the script that it interprets,
+// hasRelativeCode reports whether the program, or the script that it interprets,
 // depends on the working directory.
 func hasRelativeCode(argv []string) bool {
 	if len(argv) == 0 {

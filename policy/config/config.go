@@ -72,10 +72,10 @@ type Access struct {
 	onlyRefuses bool
 }
 
-// isDeclared tells whether a layer that counts has the table.
+// isDeclared reports whether a layer that counts has the table.
 func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
-// replacesDefault tells whether the table stands in place of the default policy. One that holds
+// replacesDefault reports whether the table stands in place of the default policy. One that holds
 // sensitive paths and nothing else adds them to it.
 func (a *Access) replacesDefault() bool {
 	return a.isDeclared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
@@ -96,7 +96,7 @@ const (
 	Dedup   Strategy = "dedup"   // append what is not there yet
 )
 
-// IsStateful tells whether one process serves the whole session (the default).
+// IsStateful reports whether one process serves the whole session (the default).
 func (s *Server) IsStateful() bool { return s.Stateful == nil || *s.Stateful }
 
 // ServerNames lists the configured servers, sorted.

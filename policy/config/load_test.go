@@ -168,7 +168,7 @@ func TestLayersOnDisk(t *testing.T) {
 	}
 }
 
-// canGive tells whether these tests can make files of another user, as root can where
+// canGive reports whether these tests can make files of another user, as root can where
 // there is one: a user namespace may map its root alone (user_namespaces(7), EINVAL).
 func canGive(t *testing.T) bool {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 // program, and the file that `mcp-jail trust` shows would not tell of it
 // (docs/reference.md "Layers").
 
-// changesProgram tells whether a layer has a part in what code a server runs, rather than
+// changesProgram reports whether a layer has a part in what code a server runs, rather than
 // in what it may do. earlier is nil where no layer before it has the server.
 func (s *Server) changesProgram(earlier *Server) bool {
 	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() {
@@ -219,7 +219,7 @@ func (t *LimitsTable) list() []limit {
 	}
 }
 
-// exceedsDefault tells whether a limit is set to more than its default.
+// exceedsDefault reports whether a limit is set to more than its default.
 func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
 // LayerGrant is what a file says of one server, in words: what is started, and what it gets

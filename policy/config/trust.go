@@ -55,7 +55,7 @@ func (e *TrustStoreError) Error() string {
 	return fmt.Sprintf("the trust store %s is refused: %s", e.Store, e.Reason)
 }
 
-// Check tells whether the content of a project file is the accepted one.
+// Check reports whether the content of a project file is the accepted one.
 func (s TrustStore) Check(file string, data []byte) error {
 	name, err := trustName(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// ownedByUser tells whether a file belongs to the user or to root.
+// ownedByUser reports whether a file belongs to the user or to root.
 func OwnedByUser(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
@@ -23,7 +23,7 @@ const (
 	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
 )
 
-// isOwnGroup tells whether a group is the user's alone, as that is which many systems give
+// isOwnGroup reports whether a group is the user's alone, as that is which many systems give
 // each account, with a umask that lets it write. A group that /etc/group does not have is
 // not, since nothing says which users are in it; nor is root's, which services have.
 func isOwnGroup(gid int) bool {
@@ -74,7 +74,7 @@ func accountName(uid int) string {
 	return ""
 }
 
-// isUnmapped tells whether uid is what the kernel shows for every user that this user
+// isUnmapped reports whether uid is what the kernel shows for every user that this user
 // namespace does not know, and the root of the namespace around it is one of them.
 func isUnmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")

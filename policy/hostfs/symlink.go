@@ -180,7 +180,7 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	return out, nil
 }
 
-// exists tells whether the path leads to something.
+// exists reports whether the path leads to something.
 func (f *LinkResolver) Exists(p string) bool {
 	at, err := f.Resolve(p)
 	return err == nil && at.Exists()

@@ -19,7 +19,7 @@ func systemDirs(os string) []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 }
 
-// isSystemPath tells whether a canonical path is in the baseline of every program.
+// isSystemPath reports whether a canonical path is in the baseline of every program.
 func isSystemPath(p string) bool {
 	for _, d := range systemDirs("linux") {
 		if policy.Within(p, d) {

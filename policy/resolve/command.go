@@ -145,7 +145,7 @@ const (
 	standApart = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
 )
 
-// startsWithProgram tells whether a path that does not exist is a program up to one of
+// startsWithProgram reports whether a path that does not exist is a program up to one of
 // its spaces. A name may hold spaces too, so nothing is said of one that is not.
 func (c *commandResolver) startsWithProgram(p string) bool {
 	for i, r := range p {
@@ -324,7 +324,7 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// isServerWritable tells whether what is at a canonical path may be the server's work, or
+// isServerWritable reports whether what is at a canonical path may be the server's work, or
 // that of who wrote the repository. What it says must not widen what the next
 // start grants.
 func (c *commandResolver) isServerWritable(p string) bool {

@@ -128,7 +128,7 @@ func disableRegistry(net []policy.NetRule, env map[string]policy.Variable) {
 	}
 }
 
-// mayReach tells whether some request may be sent there.
+// mayReach reports whether some request may be sent there.
 func mayReach(net []policy.NetRule, host, scheme string, port int) bool {
 	_, any := policy.MatchNet(net, host, scheme, port, "", "")
 	return any || policy.AnyNeedsInterception(net, host, scheme, port)

@@ -106,7 +106,7 @@ func (b *resolver) protectUserConfigured() {
 	}
 }
 
-// grantsWrite tells whether a rule lets anything be written.
+// grantsWrite reports whether a rule lets anything be written.
 func (b *resolver) grantsWrite() bool {
 	for _, e := range b.byPath {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
@@ -147,7 +147,7 @@ func (b *resolver) protectFromConfig(cfg string, tree gitTree, depth int) {
 	}
 }
 
-// isCommand tells whether a setting is a command.
+// isCommand reports whether a setting is a command.
 func isCommand(s gitSetting) bool {
 	keys, ok := gitCommandSettings[s.section]
 	if !ok || keys != nil && !slices.Contains(keys, s.key) {

@@ -67,7 +67,7 @@ func (c *commandResolver) addVirtualEnvironment(found string, at hostfs.Resolved
 	try(at.Path)
 }
 
-// isGuarded tells whether a directory must not be widened to: it is or holds the
+// isGuarded reports whether a directory must not be widened to: it is or holds the
 // home directory, a sensitive path, or mcp-jail's own files, or is inside of one.
 func (c *commandResolver) isGuarded(dir string) bool {
 	if dir == "/" || slices.Contains(sharedPlaces, dir) {

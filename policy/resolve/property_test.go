@@ -57,7 +57,7 @@ func (g *generator) host() fakeHost {
 	return h
 }
 
-// canHold tells whether every ancestor is a directory or absent.
+// canHold reports whether every ancestor is a directory or absent.
 func (h fakeHost) canHold(p string) bool {
 	for d := path.Dir(p); d != "/"; d = path.Dir(d) {
 		if f, ok := h[d]; ok && !f.mode.IsDir() {

@@ -117,7 +117,7 @@ func (b *resolver) repositoriesAround() {
 	}
 }
 
-// insideRule tells whether a baseline entry lies inside a rule with rights.
+// insideRule reports whether a baseline entry lies inside a rule with rights.
 func (b *resolver) insideRule(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
@@ -128,7 +128,7 @@ func (b *resolver) insideRule(p string) bool {
 	return false
 }
 
-// isPseudo tells whether a tree is not made of files, or is confinement's own.
+// isPseudo reports whether a tree is not made of files, or is confinement's own.
 func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
 // hideMatch masks what a pattern matched.

@@ -167,7 +167,7 @@ func (k *commandChecker) checkPath(p string) error {
 	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
-// isChangeable tells whether a server could write what is at a path.
+// isChangeable reports whether a server could write what is at a path.
 func (b *resolver) isChangeable(p string) bool {
 	abs, _ := b.expand(p, "/")
 	at, err := b.paths.Resolve(abs)

@@ -63,7 +63,7 @@ func (b *resolver) patterns() (out []pattern) {
 	return out
 }
 
-// matches tells whether dir/name is sensitive by this pattern.
+// matches reports whether dir/name is sensitive by this pattern.
 func (p pattern) matches(dir, name string) bool {
 	n := len(p.parts)
 	if !matchName(p.parts[n-1], name) {

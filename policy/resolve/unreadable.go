@@ -35,7 +35,7 @@ func (b *resolver) hideUnreadable(dir string) {
 	}
 }
 
-// isSearchable tells whether names in a directory can be asked about.
+// isSearchable reports whether names in a directory can be asked about.
 func (b *resolver) isSearchable(dir string) bool {
 	_, err := b.h.Lstat(path.Join(dir, ".env"))
 	return err == nil || errors.Is(err, fs.ErrNotExist)

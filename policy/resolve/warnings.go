@@ -29,7 +29,7 @@ func (b *resolver) warnUseless() {
 	}
 }
 
-// hostsOverlap tells whether two hosts of rules have something in common.
+// hostsOverlap reports whether two hosts of rules have something in common.
 func hostsOverlap(a, b string) bool {
 	covers := func(wild, host string) bool {
 		suffix, ok := strings.CutPrefix(wild, "*")

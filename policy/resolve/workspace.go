@@ -79,7 +79,7 @@ func (b *resolver) whyUnsafe(dir string) string {
 	return ""
 }
 
-// isSystemPlace tells whether a directory belongs to the system rather than to
+// isSystemPlace reports whether a directory belongs to the system rather than to
 // somebody's work. Some trees do so as a whole, others hold both.
 func isSystemPlace(dir string) bool {
 	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
@@ -184,7 +184,7 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	b.byPath[out.Home] = e
 }
 
-// hiddenByTmpfs tells whether a path that an entry grants lies below /tmp or
+// hiddenByTmpfs reports whether a path that an entry grants lies below /tmp or
 // /dev/shm, which are the jail's own where no entry inside of them says more.
 func hiddenByTmpfs(p, entry string) bool {
 	for _, own := range [...]string{"/tmp", "/dev/shm"} {

@@ -1,0 +1,22 @@
+// Package config reads the configuration: TOML files, their layers, the trust in project
+// files, and the flags of a server that is given on the command line. [Load] and
+// [FromCommandLine] are its entry points; [Config.Policy] returns the policy of one server
+// or tool, with all defaults filled in.
+//
+// [Decode] reports all problems of a file at once, each with file, line and key. The layers
+// are the system's, the user's and the project's file, in this order. Values of a later
+// layer replace earlier ones; rules are appended unless a strategy says otherwise. A project
+// file counts only if the user trusted exactly this content (see [TrustStore]), and a server
+// whose program it changes loses what the user's layers grant to its name.
+//
+// # Limits
+//
+//   - A configuration file has at most 1 MiB and 16 levels of nesting.
+//   - A file that another user owns or may write is refused, and so is a symbolic link into
+//     a directory of another user. On Windows, owners are not checked.
+//   - Nothing here looks at paths, programs or variables of the host: that is the task of
+//     package policy/resolve.
+//
+// The package has somewhat more than 2,500 lines because the decoder, the encoder and the
+// merge of layers each name every key once; to cut them apart would export all of them.
+package config
