@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// CommandLineOptions are the flags of `run -- COMMAND`. With any of Read, Write, Execute and
-// Net they are an access table; Env and Limit are not part of it.
+// CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
+// Net is set, they form an access table. Env and Limit are not part of it.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory
@@ -28,8 +28,8 @@ type CommandLineOptions struct {
 	Dir       string        // the working directory
 }
 
-// FromCommandLine builds the policy of a server that is given on the command line. The
-// error is [Problems], whose File is the flag.
+// FromCommandLine returns the policy of a server that is given on the command line. Its
+// error is [policy.Problems], whose File is the flag.
 func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	s, err := o.server()
 	if err != nil {
@@ -44,7 +44,7 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 }
 
 // Declaration returns the lines of a configuration that declare the same server, with the
-// same policy, by the same name.
+// same name and policy.
 func (o CommandLineOptions) Declaration() []string {
 	s, err := o.server()
 	if err != nil {
@@ -60,7 +60,7 @@ func (o CommandLineOptions) Declaration() []string {
 	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
 }
 
-// server is what the flags say, with an access table that may be empty.
+// server returns the server that the flags describe. Its access table may be empty.
 func (o CommandLineOptions) server() (*Server, error) {
 	var ps policy.Problems
 	bad := func(flag, format string, args ...any) {
@@ -163,11 +163,11 @@ func limitFlag(s string) (l LimitsTable, problems policy.Problems) {
 	return l, d.problems
 }
 
-// DefaultName names a server that was given in place: the base name of the
-// program, or of the package that npx or uvx start, and a short hash of the
-// whole command, so that two servers do not share a private HOME: with the working
-// directory where the program or its script is looked for there. It is always a
-// valid server name.
+// DefaultName returns a name for a server that is given on the command line: the base name
+// of the program, or of the package that npx or uvx starts, and a short hash of the whole
+// command. The hash keeps two servers from sharing a private HOME. It includes the working
+// directory if the program or its script is looked for there. The result is always a valid
+// server name.
 func DefaultName(argv []string, dir string) string {
 	text := strings.Join(argv, "\x00")
 	if hasRelativeCode(argv) {
@@ -176,8 +176,8 @@ func DefaultName(argv []string, dir string) string {
 	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
 }
 
-// hasRelativeCode reports whether the program, or the script that it interprets,
-// depends on the working directory.
+// hasRelativeCode reports whether the program, or the script that it interprets, depends on
+// the working directory.
 func hasRelativeCode(argv []string) bool {
 	if len(argv) == 0 {
 		return false
@@ -231,8 +231,8 @@ func serverBaseName(argv []string) string {
 	return program
 }
 
-// PackageName is the begin of the name that DefaultName gives to a server of a package,
-// written with scope and version or without.
+// PackageName returns the first part of the name that DefaultName gives to the server of a
+// package, written with or without scope and version.
 func PackageName(spec string) string {
 	if strings.Trim(spec, "@/.") == "" {
 		return ""
@@ -240,7 +240,7 @@ func PackageName(spec string) string {
 	return sanitizeName(packageName(spec))
 }
 
-// packageName drops scope and version: "@scope/server-github@1.2.3" is
+// packageName removes scope and version: "@scope/server-github@1.2.3" becomes
 // "server-github".
 func packageName(spec string) string {
 	if i := strings.LastIndexByte(spec, '@'); i > 0 {
@@ -250,8 +250,8 @@ func packageName(spec string) string {
 	return path.Base(spec)
 }
 
-// scriptName is the name of the file, or of the directory that holds a file
-// whose name says nothing.
+// scriptName returns the name of a script, or of the directory around it if the script has
+// a generic name such as index.js.
 func scriptName(script string) string {
 	base := path.Base(script)
 	base = strings.TrimSuffix(base, path.Ext(base))

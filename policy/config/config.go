@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Config is what one file, or the merged layers, say. It holds what was
-// written and no more: defaults are filled in by [Config.Policy].
+// Config is the content of one file, or of the merged layers. It contains only what was
+// written; [Config.Policy] fills in defaults.
 type Config struct {
 	Version int // 0 where the file does not say; 1 is the only one there is
 	Servers map[string]*Server
@@ -75,8 +75,8 @@ type Access struct {
 // isDeclared reports whether a layer that counts has the table.
 func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
-// replacesDefault reports whether the table stands in place of the default policy. One that holds
-// sensitive paths and nothing else adds them to it.
+// replacesDefault reports whether the table replaces the default policy. A table with
+// sensitive paths alone adds them to it.
 func (a *Access) replacesDefault() bool {
 	return a.isDeclared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
 }
@@ -99,11 +99,11 @@ const (
 // IsStateful reports whether one process serves the whole session (the default).
 func (s *Server) IsStateful() bool { return s.Stateful == nil || *s.Stateful }
 
-// ServerNames lists the configured servers, sorted.
+// ServerNames returns the configured servers, sorted.
 func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
 
-// overlay joins a later layer onto c (docs/reference.md "Layers"): single values
-// are replaced, rules append unless a strategy says otherwise.
+// overlay merges a later layer into c (docs/reference.md "Layers"): single values are
+// replaced, rules are appended unless a strategy says otherwise.
 func (c *Config) overlay(later *Config) {
 	if later.Version != 0 {
 		c.Version = later.Version
@@ -134,7 +134,7 @@ func (s *Server) overlay(l *Server) {
 	s.Warm = cmp.Or(l.Warm, s.Warm)
 	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
 	// Arguments belong to a command: appending a second list to the first
-	// would build a command line that nobody wrote.
+	// would build a command line that neither layer contains.
 	s.Arguments = joinLists(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
 	s.Variables = joinLists(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
 	s.Waive = joinLists(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Decode reads one file that is the whole configuration. The error is
-// [Problems]: all of the file at once, each with file, line and key. It does
-// not read the disk; file is only a name.
+// Decode reads one file that is the whole configuration. Its error is [policy.Problems]:
+// all problems of the file at once, each with file, line and key. It does not read the
+// disk; file is only a name.
 func Decode(data []byte, file string) (*Config, error) {
 	c, problems := decodeLayer(data, file)
 	if len(problems) == 0 {
@@ -24,8 +24,8 @@ func Decode(data []byte, file string) (*Config, error) {
 	return c, nil
 }
 
-// decodeLayer reads one of several files: what only the merged configuration
-// can tell (is there a command, is the server stateful) is not asked.
+// decodeLayer reads one of several files. It does not check what only the merged
+// configuration can tell, such as a missing command.
 func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
 		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, as a client's configuration is, and this is TOML: write [servers.NAME] with command, arguments and variables"}}
@@ -57,7 +57,7 @@ type decoder struct {
 	problems policy.Problems
 }
 
-// fields are the known keys of a table, each with what reads its value.
+// fields are the known keys of a table, each with the function that reads its value.
 type fields map[string]func(n *node, key string)
 
 func (d *decoder) add(n *node, key, format string, args ...any) {
@@ -66,7 +66,7 @@ func (d *decoder) add(n *node, key, format string, args ...any) {
 	}
 }
 
-// kind checks the type of a value, and says what is wanted where it differs.
+// kind checks the type of a value and reports a difference.
 func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 	if n.kind == want {
 		return true
@@ -75,8 +75,8 @@ func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 	return false
 }
 
-// table reads a table with known keys; another key is an error that proposes the
-// one that looks most alike.
+// table reads a table with known keys. An unknown key is an error that suggests the most
+// similar known one.
 func (d *decoder) table(n *node, key string, known fields) {
 	if !d.kind(n, key, nodeTable) {
 		return
@@ -121,7 +121,7 @@ func (d *decoder) text(n *node, key string) string {
 	return n.text
 }
 
-// word reads a string that may not be empty.
+// word reads a string that must not be empty.
 func (d *decoder) word(n *node, key string) string {
 	if d.kind(n, key, nodeString) && n.text == "" {
 		d.add(n, key, "%s is empty", key)
@@ -181,8 +181,8 @@ func (d *decoder) items(n *node, key string, read func(n *node)) {
 	}
 }
 
-// list reads an array, or { strategy = "...", value = [...] } in its place, and
-// returns the node of the array.
+// list reads an array, or { strategy = "...", value = [...] } in its place, and returns the
+// node of the array.
 func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
 	if n.kind != nodeTable || n.table["strategy"] == nil && n.table["value"] == nil {
 		return n

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Encode writes the configuration as TOML: sorted, with the same meaning, and
-// stable: decode, encode, decode yields the same Config but for the places.
+// Encode returns the configuration as sorted TOML. Decoding the result gives the same
+// Config, except for positions.
 func (c *Config) Encode() []byte {
 	var e encoder
 	if c.Version != 0 {
@@ -97,8 +97,8 @@ func (e *encoder) server(s *Server) {
 	}
 }
 
-// access writes rules as [[tables]], as the documentation does; a list that is
-// empty or has a strategy has to be written inside the access table.
+// access writes rules as [[tables]], as the documentation does. A list that is empty or has
+// a strategy is written inside the access table.
 func (e *encoder) access(key string, a *Access) {
 	e.header("[%s]", key)
 	if a.SensitivePaths != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// suggestForeign answers a key of another program's configuration with what is written
-// here instead; "" for one that is not known. Clients' files, and those of programs
-// that limit tools, are where most configurations are copied from. key is the dotted
-// name of the table that n stands in, "" at the top of the file.
+// suggestForeign returns what to write instead of a key of another program's configuration,
+// or "" for a key that it does not know. Many configurations are copied from clients' files
+// or from those of programs that limit tools. key is the dotted name of the table that
+// contains n, "" at the top of the file.
 func suggestForeign(key, name string, n *node) string {
 	parts := strings.Split(key, ".")
 	switch {
@@ -24,7 +24,7 @@ func suggestForeign(key, name string, n *node) string {
 	return ""
 }
 
-// foreignTable is about a table at the top of a file.
+// foreignTable is suggestForeign for a table at the top of a file.
 func foreignTable(name string, n *node) string {
 	inner := func(name string) (first string, ok bool) {
 		child := n.table[name]
@@ -57,7 +57,7 @@ func foreignTable(name string, n *node) string {
 	return ""
 }
 
-// foreignServerKey is about a key of a server's table.
+// foreignServerKey is suggestForeign for a key in a server's table.
 func foreignServerKey(key, name string) string {
 	switch name {
 	case "args":
@@ -80,7 +80,7 @@ func mountRule(access string) string {
 	return "[[" + access + ".fs]] with path, read = true, and write = true where it is no read-only one; nothing is mounted at another path"
 }
 
-// firstName is the first name in a table of names, to write an example with.
+// firstName returns the first name in a table of names, for an example.
 func firstName(n *node) string {
 	if n.kind == nodeTable {
 		for _, name := range n.keys {

@@ -16,24 +16,24 @@ import (
 // ProjectFile is the name of a project's own configuration, in its workspace.
 const ProjectFile = ".mcp-jail.toml"
 
-// LoadOptions say where the layers are. The zero value is this user's machine
-// with the working directory as workspace.
+// LoadOptions name the layers. The zero value means this user's files, with the working
+// directory as workspace.
 type LoadOptions struct {
 	Files     []string // --config, in order: only these are read
 	Workspace string   // where the project file is looked for; "" is the working directory
 	System    string   // "" is /etc/mcp-jail/config.toml
 	User      string   // "" is $XDG_CONFIG_HOME/mcp-jail/config.toml
 	Trust     string   // the trust store; "" is $XDG_STATE_HOME/mcp-jail/trust.toml
-	// Project is content of the project's file that the user is going to accept: it is
-	// used instead of what the file has, and not asked for trust.
+	// Project is the content of the project's file that the user is about to trust. It
+	// replaces the file's content and needs no trust.
 	Project []byte
 }
 
-// Load reads and merges the layers (docs/reference.md "Layers"): the system's,
-// the user's, the project's, or with Files only those. A layer that does not
-// exist is skipped, a file that was named must exist. All problems of all files
-// are reported together, as [Problems]; a project file without trust gives an
-// [UntrustedError], also where nothing else is wrong.
+// Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
+// and the project's file, or only Files. A layer that does not exist is skipped; a file
+// that was named must exist. All problems of all files are returned together, as
+// [policy.Problems]. A project file without trust is an [UntrustedError] even if nothing
+// else is wrong.
 func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 	layers, err := o.layers()
 	if err != nil {
@@ -78,7 +78,7 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 	return merged, nil, nil
 }
 
-// UserConfigFile is the configuration that is the user's own.
+// UserConfigFile returns the path of the user's own configuration.
 func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "config.toml") }
 
 type layer struct {
@@ -127,7 +127,7 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	if l.project && o.Project != nil {
 		return o.Project, nil
 	}
-	if !l.project { // which counts by its content, whoever wrote it
+	if !l.project { // the content of a project file was trusted, so its owner does not matter
 		var owner *hostfs.OwnerError
 		if err := hostfs.NewLinkResolver(hostfs.OwnerHost()).CheckTrusted(l.path); errors.As(err, &owner) {
 			return nil, policy.Problems{{File: l.path, Message: "is refused: " + owner.Detail()}}
@@ -138,7 +138,7 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	return ReadConfigFile(l.path)
 }
 
-// userDirs are mcp-jail's configuration and state directories of this user.
+// userDirs returns mcp-jail's configuration and state directories of this user.
 func userDirs() (config, state string, err error) {
 	h := hostfs.Host{Environ: os.Environ()}
 	if h.Home, err = hostfs.HomeDir(); err != nil {
@@ -148,9 +148,9 @@ func userDirs() (config, state string, err error) {
 	return config, state, nil
 }
 
-// ReadConfigFile reads a configuration file once and refuses what no
-// configuration may be (docs/reference.md "Configuration"): a file over 1 MiB, one that is no regular file, and a
-// symbolic link into a place that the user does not own.
+// ReadConfigFile reads a configuration file once. It refuses a file over 1 MiB, one that is
+// not a regular file, and a symbolic link to a place that the user does not own
+// (docs/reference.md "Configuration").
 func ReadConfigFile(name string) ([]byte, error) {
 	refuse := func(format string, args ...any) error {
 		return policy.Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
@@ -185,8 +185,8 @@ func ReadConfigFile(name string) ([]byte, error) {
 	return data, nil // a file that grew meanwhile is refused by the decoder
 }
 
-// checkLink asks who owns what a symbolic link leads to. opened is the file
-// that is going to be read: its owner is certain, whatever happens to the name.
+// checkLink checks the owner of the file that a symbolic link leads to. opened is the open
+// file, so its owner is certain even if the name changes.
 func checkLink(name string, opened os.FileInfo) error {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -212,7 +212,7 @@ func checkLink(name string, opened os.FileInfo) error {
 	return nil
 }
 
-// cause is the error without the path that the message names already.
+// cause returns the error's text without the path, which the message contains already.
 func cause(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

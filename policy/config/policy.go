@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// UnknownServerError is a server name that no configuration file declares.
+// UnknownServerError reports a server name that no configuration file declares.
 type UnknownServerError struct {
 	Server string
 	Known  []string
@@ -30,9 +30,9 @@ func (e *UnknownServerError) Error() string {
 	return msg
 }
 
-// Policy returns the policy of a server. tool names a tool where every call has a
-// process of its own; "" is the whole of a stateful server, and of a stateless one the
-// process that lists its tools, for which there is only the default policy.
+// Policy returns the policy of a server. tool names a tool of a stateless server. "" means
+// the whole of a stateful server; for a stateless one it means the process that lists the
+// tools, which has the default policy.
 func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	s := c.Servers[server]
 	if s == nil {
@@ -51,9 +51,9 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	return p, p.Validate()
 }
 
-// others are the policies of all processes of the configuration but one: each tool with
-// a table, what lists the tools of a server and runs those without one, and servers that
-// are one process. Those of the same server come first.
+// others returns the policies of all other processes of the configuration: each tool with a
+// table, the process that lists the tools of a server and runs those without a table, and
+// the stateful servers. Those of the same server come first.
 func (c *Config) others(server, tool string) (out []*policy.Policy) {
 	names := slices.DeleteFunc(c.ServerNames(), func(name string) bool { return name == server })
 	for _, name := range append([]string{server}, names...) {
@@ -73,7 +73,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 	return out
 }
 
-// process is the policy of one process of a server, not validated.
+// process returns the policy of one process of a server, not validated.
 func (s *Server) process(tool string) *policy.Policy {
 	p := s.policy()
 	access := s.Access
@@ -108,7 +108,7 @@ func (s *Server) process(tool string) *policy.Policy {
 	return p
 }
 
-// DeclaredTools lists the tools of a server that have a table, sorted.
+// DeclaredTools returns the tools of a server that have a table, sorted.
 func (c *Config) DeclaredTools(server string) []string {
 	s := c.Servers[server]
 	if s == nil {
@@ -117,7 +117,7 @@ func (c *Config) DeclaredTools(server string) []string {
 	return slices.Sorted(maps.Keys(s.Tools))
 }
 
-// policy fills in everything but the access rules.
+// policy returns the server's policy without the access rules.
 func (s *Server) policy() *policy.Policy {
 	number := func(p *int, preset int) int {
 		if p == nil {
@@ -162,7 +162,7 @@ func (s *Server) policy() *policy.Policy {
 	return p
 }
 
-// unusedKeys are the keys that only a server with a process for each call makes use of.
+// unusedKeys returns warnings about keys that only a stateless server uses.
 func (s *Server) unusedKeys() (ws []policy.Warning) {
 	if !s.IsStateful() {
 		return nil

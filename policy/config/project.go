@@ -9,14 +9,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// What a project's file says about a server of the layers below it. Where it only
-// has rules, they join the others. Where it has a part in what runs, it is another
-// server, whatever it is called: what was granted to that name was meant for another
-// program, and the file that `mcp-jail trust` shows would not tell of it
-// (docs/reference.md "Layers").
+// A project's file may name a server of the layers below it. If it only has rules, they join
+// the others. If it changes the program, it declares another server of the same name: the
+// grants for that name were meant for another program, and the file that `mcp-jail trust`
+// shows does not contain them (docs/reference.md "Layers").
 
-// changesProgram reports whether a layer has a part in what code a server runs, rather than
-// in what it may do. earlier is nil where no layer before it has the server.
+// changesProgram reports whether a layer changes the code that a server runs, not only what
+// the server may do. earlier is nil if no layer before it declares the server.
 func (s *Server) changesProgram(earlier *Server) bool {
 	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() {
 		return true
@@ -38,8 +37,8 @@ func (a *Access) setsVariables() bool {
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }))
 }
 
-// applyProject takes the servers of a project's layer that run something else away from
-// the layers below it. The layer itself joins by overlay, after that.
+// applyProject removes from the layers below a project those servers of which the project
+// changes the program. overlay adds the project's layer afterwards.
 func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		s := c.Servers[name]
@@ -58,8 +57,8 @@ func (c *Config) applyProject(layer *Config, file string) {
 	}
 }
 
-// withoutGrants is s without what it grants. What it refuses stays, and the program with
-// what says how that is run, unless later names another one.
+// withoutGrants returns s without what it grants. What it refuses stays. The program and
+// how it is run stay unless later names another program.
 func (s *Server) withoutGrants(later *Server) *Server {
 	out := &Server{Name: s.Name, Where: s.Where}
 	if later.Command == "" {
@@ -90,8 +89,8 @@ func (s *Server) withoutGrants(later *Server) *Server {
 	return out
 }
 
-// onlyRefusals are the rules of a table that grant nothing, nil where there are none. A
-// list of programs is one as long as the later layer does not have its own.
+// onlyRefusals returns the rules of a table that grant nothing, or nil. A list of programs
+// is such a rule unless the later layer has its own.
 func (a *Access) onlyRefusals(later *Access) *Access {
 	if a == nil {
 		return nil
@@ -121,8 +120,8 @@ func (a *Access) onlyRefusals(later *Access) *Access {
 	return out
 }
 
-// describeGrants are, in words, what a server has beyond the default policy. Arguments are
-// not shown: there are tokens among them.
+// describeGrants describes what a server has beyond the default policy. It leaves out
+// arguments, because they may contain tokens.
 func (s *Server) describeGrants() (out []string) {
 	if s.Workspace != "" {
 		out = append(out, "workspace "+s.Workspace)
@@ -181,11 +180,11 @@ func (a *Access) describeGrants(head string) (out []string) {
 	return out
 }
 
-// maxDroppedGrants bounds what one line lists.
+// maxDroppedGrants bounds the grants in one warning.
 const maxDroppedGrants = 12
 
-// DroppedGrants warns of what the user's own layers grant to the name of a server, and a
-// project that runs something else under that name does not get.
+// DroppedGrants warns of grants in the user's own layers that a project's server of the
+// same name does not get, because it runs another program.
 func (c *Config) DroppedGrants(server string) []policy.Warning {
 	s := c.Servers[server]
 	if s == nil || len(s.droppedGrants) == 0 {

@@ -1,8 +1,8 @@
 package config
 
-// Suggest returns the candidate that is most likely meant by word: the one with
-// the smallest edit distance, if that is at most a third of its length (and at
-// least two). Ties go to the candidate listed first; "" is "no idea".
+// Suggest returns the candidate that word most likely means: the one with the smallest edit
+// distance, if that is at most a third of the candidate's length (and at least two). The
+// first of equal candidates wins. It returns "" if none is close.
 func Suggest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return "" // a hostile key is not a typing error
@@ -17,8 +17,8 @@ func Suggest(word string, candidates []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of two
-// neighbours that turn a into b.
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that
+// turn a into b.
 func editDistance(a, b string) int {
 	before := make([]int, len(b)+1) // the row before the previous one, for swaps
 	prev := make([]int, len(b)+1)

@@ -17,9 +17,8 @@ const (
 	maxDepth    = 16      // of nested tables and arrays; the configuration needs 6
 )
 
-// node is one value of a TOML document that remembers the line it came from.
-// The parser's own decoder loses lines for everything but type errors, and
-// every error has to name file, line and key.
+// A node is one value of a TOML document with its line. Every problem must name file, line
+// and key, but the parser's own decoder only keeps the lines of type errors.
 type node struct {
 	kind  nodeKind
 	line  int
@@ -66,8 +65,8 @@ func (k nodeKind) String() string {
 	return "nothing"
 }
 
-// document parses one TOML file into a tree of nodes. It never panics and its
-// work is linear in the size of data, whatever data is.
+// A document parses one TOML file into a tree of nodes. It never panics, and its work is
+// linear in the size of any data.
 type document struct {
 	file     string
 	newlines []int // offsets, for lines
@@ -220,7 +219,7 @@ func closedKind(n *node) string {
 	return n.kind.String()
 }
 
-// assign puts a value under a key that may be dotted.
+// assign puts a value under a key, which may be dotted.
 func (d *document) assign(at *node, path, parts []string, value *node) {
 	full := append(path[:len(path):len(path)], parts...)
 	for i, part := range parts[:len(parts)-1] {

@@ -16,20 +16,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TrustStore remembers which project files the user accepted, by path and
-// SHA-256 (docs/reference.md "Trust"): what comes with a clone is nobody's
-// consent.
+// TrustStore remembers which project files the user accepted, by path and SHA-256
+// (docs/reference.md "Trust"): the user has not agreed to a file just because it came with
+// a clone.
 //
-// It is one file that only the user may write; a store that group or world can
-// write is refused. Two commands that write it at the same moment end with what
-// one of them wrote: the worst outcome is a file that has to be trusted again.
+// It is one file. A store that another user may write is refused. If two commands write it
+// at the same time, one of the changes is lost; the worst outcome is a file that must be
+// trusted again.
 type TrustStore struct {
 	Path string // "" is $XDG_STATE_HOME/mcp-jail/trust.toml
 }
 
 const trustFile = "trust.toml"
 
-// UntrustedError is a project file that was not accepted, or changed since.
+// UntrustedError reports a project file that was not accepted, or has changed since.
 type UntrustedError struct {
 	File    string
 	SHA256  string // of its content now
@@ -48,14 +48,14 @@ func (e *UntrustedError) Error() string {
 		"  or leave it out by naming the files to use with --config FILE.", e.File, what, policy.QuoteShell(e.File), policy.QuoteShell(e.File))
 }
 
-// TrustStoreError is a trust store that somebody else may have written.
+// TrustStoreError reports a trust store that another user may have written.
 type TrustStoreError struct{ Store, Reason string }
 
 func (e *TrustStoreError) Error() string {
 	return fmt.Sprintf("the trust store %s is refused: %s", e.Store, e.Reason)
 }
 
-// Check reports whether the content of a project file is the accepted one.
+// Check returns an error unless the content of a project file is the accepted one.
 func (s TrustStore) Check(file string, data []byte) error {
 	name, err := trustName(file)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s TrustStore) Check(file string, data []byte) error {
 	return nil
 }
 
-// Trust accepts exactly this content of a file. Callers pass the bytes that
-// they showed to the user, not a file to be read again.
+// Trust accepts exactly this content of a file. Callers pass the bytes that they showed to
+// the user.
 func (s TrustStore) Trust(file string, data []byte) error {
 	return s.change(file, func(accepted map[string]string, name string) error {
 		accepted[name] = digest(data)
@@ -81,7 +81,7 @@ func (s TrustStore) Trust(file string, data []byte) error {
 	})
 }
 
-// Untrust forgets a file; one that was not trusted matches fs.ErrNotExist.
+// Untrust removes a file. The error for a file that was not trusted matches fs.ErrNotExist.
 func (s TrustStore) Untrust(file string) error {
 	return s.change(file, func(accepted map[string]string, name string) error {
 		if _, ok := accepted[name]; !ok {
@@ -97,8 +97,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// trustName is the file's path with the symbolic links of its directory
-// resolved: the same file under two names is one.
+// trustName returns the file's path with the symbolic links of its directory resolved, so
+// that a file has one name.
 func trustName(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s TrustStore) path() (string, error) {
 	return filepath.Join(state, trustFile), err
 }
 
-// checkOwner checks that nobody else has a say in the store.
+// checkOwner checks that no other user has control over the store.
 func (s TrustStore) checkOwner(store string) error {
 	var owner *hostfs.OwnerError
 	err := hostfs.CheckPrivate(filepath.Dir(store), filepath.Base(store))
@@ -128,7 +128,7 @@ func (s TrustStore) checkOwner(store string) error {
 	return err
 }
 
-// read returns path -> SHA-256; no store is an empty one.
+// read returns the SHA-256 of each path. A missing store is an empty one.
 func (s TrustStore) read() (map[string]string, error) {
 	store, err := s.path()
 	if err != nil {
@@ -172,8 +172,8 @@ func (s TrustStore) read() (map[string]string, error) {
 	return accepted, d.problems.Err()
 }
 
-// change rewrites the store by a rename, so that a reader sees the old or the
-// new one and a crash leaves the old.
+// change rewrites the store by a rename, so that a reader sees either the old or the new
+// store, and a crash leaves the old one.
 func (s TrustStore) change(file string, edit func(accepted map[string]string, name string) error) error {
 	name, err := trustName(file)
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *Server) validate() policy.Problems {
 	return append(ps, s.checkScope(key)...)
 }
 
-// checkScope refuses an access table where no process could be bound to it
+// checkScope refuses an access table that cannot be applied to any process
 // (docs/reference.md "Stateful and stateless").
 func (s *Server) checkScope(key string) (ps policy.Problems) {
 	if s.IsStateful() {

@@ -6,13 +6,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Host is the one door through which facts about the machine enter: what
-// [Resolve] may ask, and nothing else. [LocalHost] is the real one; tests use a
-// map. The functions may be called from several goroutines.
+// A Host answers all questions that a resolution has about the machine. [LocalHost] is this
+// machine; tests use a map. The functions may be called from several goroutines.
 //
-// Paths are absolute and clean. Lstat, Readlink, ReadDir and ReadHead answer as
-// their namesakes of package os do, with errors that match fs.ErrNotExist and
-// fs.ErrPermission.
+// Paths are absolute and clean. Lstat, Readlink, ReadDir and ReadHead behave like their
+// namesakes in package os; their errors match fs.ErrNotExist and fs.ErrPermission.
 type Host struct {
 	Lstat    func(path string) (FileInfo, error)
 	Readlink func(path string) (string, error)
@@ -22,33 +20,34 @@ type Host struct {
 	ReadDir func(path string) ([]DirEntry, error)
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
-	// OneName reports whether two spellings that lead to one object are one name to the
-	// kernel, so that what is mounted on the one is found by the other. nil: they are not.
+	// SameName reports whether the kernel treats two spellings of one object as one name,
+	// so that a mount on the first is found under the second. If SameName is nil, it does
+	// not.
 	SameName func(a, b string) bool
 
 	OS  string // runtime.GOOS
 	UID int    // of the user; -1 where there is none
-	// OwnGroup tells whether nobody but the user is in a group, Unmapped whether a number
-	// stands for owners that this user namespace does not know, with root among them. nil
-	// says no.
+	// OwnGroup reports whether the user is the only member of a group. Unmapped reports
+	// whether a number stands for owners that this user namespace does not know, root among
+	// them. nil functions return false.
 	OwnGroup, Unmapped func(id int) bool
 
 	User    string   // name of the user
 	Home    string   // the user's home directory
 	Dir     string   // the working directory of mcp-jail, which is the client's
 	Environ []string // "NAME=value"
-	// KernelPlaces are the mount points of filesystems that are not made of files
-	// (proc, sysfs, cgroup), outside of /proc, /sys and /dev.
+	// PseudoMounts are the mount points of filesystems that contain no files (proc, sysfs,
+	// cgroup), outside /proc, /sys and /dev.
 	PseudoMounts []string
 	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
 	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
 	CacheDir     string // mcp-jail's own: $XDG_CACHE_HOME/mcp-jail
 	Executable   string // the binary of mcp-jail; "" where it is not known
-	// Configs are files, absolute and clean, that the user named as configuration.
+	// Configs are the files, absolute and clean, that the user named as configuration.
 	Configs []string
 }
 
-// FileInfo is what this package needs to know of a file. Links is for HardLinks alone.
+// FileInfo is what a resolution needs to know of a file. Only HardLinks uses Links.
 type FileInfo struct {
 	Mode     fs.FileMode
 	ID       policy.FileID
@@ -63,7 +62,7 @@ type DirEntry struct {
 	Type fs.FileMode
 }
 
-// getenv looks a variable up as the user's shell set it.
+// Getenv returns the value of a variable of the user's environment.
 func (h *Host) Getenv(name string) (string, bool) {
 	for i := len(h.Environ) - 1; i >= 0; i-- { // the last one wins, as in os/exec
 		e := h.Environ[i]
@@ -74,7 +73,7 @@ func (h *Host) Getenv(name string) (string, bool) {
 	return "", false
 }
 
-// kindOf maps a file mode to the kinds of an entry.
+// KindOf returns the kind of an entry for a file mode.
 func KindOf(m fs.FileMode) policy.Kind {
 	switch {
 	case m.IsDir():

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// LocalHost is this machine, seen as the user who runs mcp-jail.
+// LocalHost returns this machine as the user of this process sees it.
 func LocalHost() (Host, error) {
 	h := Host{
 		Lstat:    lstat,
@@ -54,8 +54,8 @@ func HomeDir() (string, error) {
 	return filepath.Clean(home), nil
 }
 
-// userName asks the environment first: reading the user database costs more
-// than all of the rest here.
+// userName returns the user's name. It asks the environment first, because reading the user
+// database costs more than the rest of LocalHost.
 func userName(h *Host) string {
 	for _, name := range [...]string{"USER", "LOGNAME"} {
 		if v, ok := h.Getenv(name); ok && v != "" {
@@ -68,8 +68,8 @@ func userName(h *Host) string {
 	return ""
 }
 
-// ownDirs are mcp-jail's configuration, state and cache directories. A relative XDG
-// variable is invalid and ignored, as that specification demands.
+// StandardDirs returns mcp-jail's configuration, state and cache directories. A relative
+// XDG variable is invalid and ignored, as that specification demands.
 func StandardDirs(h *Host) (cfg, state, cache string) {
 	dir := func(variable, preset string) string {
 		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {

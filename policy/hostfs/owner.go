@@ -12,13 +12,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// What decides something must be the user's own word, or root's: a configuration, the
-// trust store, the state directory with the private HOMEs and the records. It is not
-// where another user owns it, may write it, or could put another thing in its place,
-// which every directory on the way allows that belongs to another user or may be written
-// by one. In a directory with the sticky bit (/tmp) each owner has what is his own.
+// Only the user or root may control what mcp-jail believes: a configuration, the trust
+// store, and the state directory with the private HOMEs and the records. Another user has
+// control over a file if that user owns it, may write it, or could replace it. Every
+// directory on the way allows a replacement if another user owns it or may write it. In a
+// directory with the sticky bit (/tmp), users can only replace their own files.
 
-// OwnerError is a file or directory that another user has a say in.
+// OwnerError reports a file or directory over which another user has control.
 type OwnerError struct {
 	File   string // what is not used
 	At     string // what is wrong on the way to it, or File itself
@@ -28,7 +28,7 @@ type OwnerError struct {
 
 func (e *OwnerError) Error() string { return e.File + " is refused: " + e.Detail() }
 
-// said is the message where the file is named already.
+// Detail returns the message without the file's name.
 func (e *OwnerError) Detail() string {
 	at := e.At
 	if at == e.File {
@@ -37,14 +37,15 @@ func (e *OwnerError) Detail() string {
 	return at + " " + e.Reason + "; " + e.Fix
 }
 
-// CheckPrivate checks what mcp-jail keeps for itself, or is going to make: name, a path
-// below dir. To dir symbolic links of the user's or root's may lead, below it is none.
-// The error is an [*OwnerError], or says why it could not be looked at.
+// CheckPrivate checks a file that mcp-jail keeps for itself or is about to create: name, a
+// path below dir. Symbolic links of the user or of root may lead to dir; below it there
+// must be none. The error is an [*OwnerError], or the reason why a path could not be
+// examined.
 func CheckPrivate(dir, name string) error {
 	return NewLinkResolver(OwnerHost()).CheckPrivate(dir, name)
 }
 
-// thisUser is a host for questions about owners alone.
+// OwnerHost returns a host that only answers questions about owners.
 func OwnerHost() *Host {
 	h := &Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}
 	h.setOwners()
@@ -53,7 +54,7 @@ func OwnerHost() *Host {
 
 func (h *Host) setOwners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnGroup, isUnmapped }
 
-// private is CheckPrivate.
+// CheckPrivate is the function CheckPrivate on another host.
 func (f *LinkResolver) CheckPrivate(dir, name string) error {
 	if f.host.UID < 0 {
 		return nil // access control lists, which are not read
@@ -65,8 +66,8 @@ func (f *LinkResolver) CheckPrivate(dir, name string) error {
 	return err
 }
 
-// believed is the same of a configuration, which may itself be a link of the user's or
-// root's.
+// CheckTrusted is CheckPrivate for a configuration file, which may itself be a symbolic
+// link of the user or of root.
 func (f *LinkResolver) CheckTrusted(file string) error {
 	if f.host.UID < 0 {
 		return nil
@@ -78,9 +79,9 @@ func (f *LinkResolver) CheckTrusted(file string) error {
 	return err
 }
 
-// checkOwners looks at everything from the directory at, which has been looked at, along todo,
-// and returns where that ends; "" where it does not exist. What comes first decides
-// whether the next one can be replaced, so one look at each is enough.
+// checkOwners examines every component of todo, beginning in the directory at, which has
+// been examined. It returns the path where todo ends, or "" if that does not exist. Each
+// component decides whether the next one can be replaced, so one look at each is enough.
 func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (end string, err error) {
 	refuse := func(at, reason, fix string) (string, error) {
 		return "", &OwnerError{File: file, At: at, Reason: reason, Fix: fix}
@@ -125,8 +126,9 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (en
 	return at, nil
 }
 
-// ownerProblem says why another user has a say in one object, "" when none has. last tells that
-// it is what was asked for, and not a directory or link on the way.
+// ownerProblem returns why another user has control over an object, and how to change that,
+// or "". last reports that the object is the file that was asked for, not a directory or
+// link on the way.
 func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix string) {
 	own := info.UID == 0 || info.UID == h.UID ||
 		(!last || policy.Within(p, policy.SystemConfigDir)) && h.Unmapped != nil && h.Unmapped(info.UID)
@@ -142,7 +144,7 @@ func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix str
 	return "", ""
 }
 
-// describeUser names a user as messages do.
+// describeUser returns the name and number of a user for messages.
 func describeUser(uid int) string {
 	if name := accountName(uid); name != "" {
 		return fmt.Sprintf("user %s (%d)", name, uid)

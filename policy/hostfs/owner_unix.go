@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// ownedByUser reports whether a file belongs to the user or to root.
+// OwnedByUser reports whether a file belongs to the user or to root.
 func OwnedByUser(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
@@ -23,9 +23,10 @@ const (
 	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
 )
 
-// isOwnGroup reports whether a group is the user's alone, as that is which many systems give
-// each account, with a umask that lets it write. A group that /etc/group does not have is
-// not, since nothing says which users are in it; nor is root's, which services have.
+// isOwnGroup reports whether the user is the only member of a group, such as many systems
+// create for each account, with a umask that lets the group write. A group that /etc/group
+// does not list is not, because its members are unknown. Nor is root's group, which
+// services have.
 func isOwnGroup(gid int) bool {
 	if gid == 0 || gid != os.Getgid() {
 		return false
@@ -53,7 +54,8 @@ func isOwnGroup(gid int) bool {
 	return found
 }
 
-// readDatabase reads the lines of passwd(5) or group(5) that have so many fields.
+// readDatabase returns the lines of passwd(5) or group(5) that have at least the given
+// number of fields.
 func readDatabase(file string, fields int) (lines [][]string) {
 	b, _ := os.ReadFile(file)
 	for _, line := range strings.Split(string(b), "\n") {
@@ -64,7 +66,7 @@ func readDatabase(file string, fields int) (lines [][]string) {
 	return lines
 }
 
-// accountName is the name of a user, "" where it is not known.
+// accountName returns the name of a user, or "" if it is unknown.
 func accountName(uid int) string {
 	for _, account := range readDatabase("/etc/passwd", 4) {
 		if account[2] == strconv.Itoa(uid) {
@@ -74,8 +76,8 @@ func accountName(uid int) string {
 	return ""
 }
 
-// isUnmapped reports whether uid is what the kernel shows for every user that this user
-// namespace does not know, and the root of the namespace around it is one of them.
+// isUnmapped reports whether uid is the number that the kernel shows for all users unknown
+// to this user namespace, and the root of the parent namespace is one of them.
 func isUnmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
@@ -85,8 +87,8 @@ func isUnmapped(uid int) bool {
 	return err == nil && !mapsRoot(string(known))
 }
 
-// mapsRoot reports whether a map of users (user_namespaces(7)) knows the outer root. Its
-// lines are the first number inside, the first number outside, and how many.
+// mapsRoot reports whether a uid_map (user_namespaces(7)) contains the root of the parent
+// namespace. A line is the first number inside, the first number outside, and the length.
 func mapsRoot(uidMap string) bool {
 	for _, line := range strings.Split(uidMap, "\n") {
 		if f := strings.Fields(line); len(f) == 3 && f[1] == "0" {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pseudoMounts lists where filesystems are mounted that are not made of files,
-// outside of the places where every host has them.
+// pseudoMounts returns the mount points of filesystems that contain no files, outside
+// /proc, /sys and /dev.
 func pseudoMounts() (places []string) {
 	const file = "/proc/self/mountinfo"
 	buf := buffers.Get().(*[]byte)
@@ -36,6 +36,7 @@ func pseudoMounts() (places []string) {
 	return places
 }
 
+// isPseudoFS reports whether a filesystem type contains no files.
 func isPseudoFS(kind string) bool {
 	switch kind {
 	case "proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2", "bpf", "binfmt_misc", "mqueue",
@@ -45,7 +46,7 @@ func isPseudoFS(kind string) bool {
 	return false
 }
 
-// unescapeMount undoes the octal escapes of blanks and backslashes.
+// unescapeMount decodes the octal escapes of blanks and backslashes in mountinfo.
 func unescapeMount(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

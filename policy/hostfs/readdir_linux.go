@@ -13,8 +13,8 @@ import (
 // time.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// open is open(2) without the os.File around it, which asks three times for flags
-// and tells the poller: the files here are many and short.
+// open is open(2) without an os.File, which would ask three times for flags and register
+// with the poller. The files here are many and short.
 func open(path string, flags int) (fd int, err error) {
 	for {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|flags, 0)
@@ -27,7 +27,7 @@ func open(path string, flags int) (fd int, err error) {
 	}
 }
 
-// readStart fills buf from the beginning of a file, as far as that goes.
+// readStart fills buf from the beginning of a file, as far as the file goes.
 func readStart(path string, buf []byte) (n int, err error) {
 	fd, err := open(path, OpenFlags|syscall.O_NOFOLLOW)
 	if err != nil {
@@ -50,9 +50,8 @@ func readStart(path string, buf []byte) (n int, err error) {
 	return n, nil
 }
 
-// readDir is getdents64(2) without what os.File does around it (a stat, the
-// poller, two allocations a name): the search of a workspace is the longest
-// part of a start.
+// readDir is getdents64(2). os.File would add a stat, the poller and two allocations for
+// each name; the search of a workspace is the longest part of a start.
 func readDir(path string) ([]DirEntry, error) {
 	fd, err := open(path, dirFlags)
 	if err != nil {

@@ -30,7 +30,7 @@ func readStart(path string, buf []byte) (n int, err error) {
 		return 0, err
 	}
 	defer f.Close()
-	// What has no end is waited for here, whatever the flags say.
+	// A read of a fifo or terminal blocks here in spite of the flags.
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return 0, &fs.PathError{Op: "read", Path: path, Err: errors.Join(err, errors.New("not a regular file"))}
 	}

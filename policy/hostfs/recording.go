@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Recording remembers what a resolution asked its host about files, and a digest of
-// every answer. Resolve is a function of its arguments and of these answers: while
-// asking again gives the same ones, so would it.
+// A Recording remembers the questions that a resolution asked its host about files, with a
+// digest of every answer. Resolve is a function of its arguments and of these answers. As
+// long as asking again gives the same answers, Resolve would return the same profile.
 type Recording struct {
 	host Host
 
@@ -20,18 +20,19 @@ type Recording struct {
 	questions []question
 }
 
-// question is one question. What has been asked twice stands there twice.
+// A question is one call of the host. A call that was made twice is recorded twice.
 type question struct {
 	ask    func(*Host, string) uint64
 	path   string
 	answer uint64
 }
 
-// answers is the key of the digests. Nobody who could make an answer knows it.
+// answers is the seed of the digests. It is random, so no process can prepare two answers
+// with the same digest.
 var answers = maphash.MakeSeed()
 
-// Record returns a host that answers as h does, while l takes notes. A host is
-// asked through one Lookups at a time.
+// Record returns a host that answers as h does and records every call. Only one recording
+// host of a Recording may be in use.
 func (l *Recording) Record(h Host) Host {
 	l.host, l.questions = h, nil
 	through := h
@@ -64,8 +65,8 @@ func (l *Recording) add(what func(*Host, string) uint64, path string, answer uin
 	l.mu.Unlock()
 }
 
-// Unchanged asks the host everything again. It is false at the first other answer, and
-// where nothing has been asked.
+// Unchanged asks the host all questions again. It returns false at the first different
+// answer, and if no question was asked.
 func (l *Recording) Unchanged() bool {
 	const parts, few = 4, 256 // a small number of questions is not worth other threads
 	if len(l.questions) < few {
@@ -107,8 +108,8 @@ func askReadHead(n int) func(*Host, string) uint64 {
 	return func(h *Host, path string) uint64 { return digestBytes(h.ReadHead(path, n)) }
 }
 
-// digestInfo leaves Links out, which no resolution looks at: those of a directory
-// change with every other one that is made in it.
+// digestInfo leaves out Links, which no resolution uses: the link count of a directory
+// changes with every subdirectory.
 func digestInfo(info FileInfo, err error) uint64 {
 	var b [40]byte
 	le := binary.LittleEndian
@@ -121,7 +122,8 @@ func digestInfo(info FileInfo, err error) uint64 {
 	return digestBytes(b[:], err)
 }
 
-// digestEntries does not depend on the order, of which a directory promises nothing.
+// digestEntries does not depend on the order of the entries, which a directory does not
+// guarantee.
 func digestEntries(entries []DirEntry, err error) uint64 {
 	sum := digestBytes(nil, err)
 	for _, e := range entries {
@@ -142,8 +144,7 @@ func digestBytes(b []byte, err error) uint64 {
 	return h.Sum64()
 }
 
-// writeError tells errors apart by what they are rather than by their text, which is
-// made for people.
+// writeError distinguishes errors by errno or sentinel. Their texts may change.
 func writeError(h *maphash.Hash, err error) {
 	var errno syscall.Errno
 	switch {

@@ -17,17 +17,17 @@ import (
 // maxLinks is the bound of the kernel (path_resolution(7)).
 const maxLinks = 40
 
-// errLoop is a chain of symbolic links that does not end.
+// errLoop is the error for a chain of symbolic links that does not end.
 var errLoop = errors.New("too many symbolic links: the path is a loop")
 
-// place is what a path turned out to be.
+// A ResolvedPath is the result of following a path.
 type ResolvedPath struct {
 	Path string // canonical; where the tail is missing, the nearest existing ancestor and the tail
 	// missing is the first component that does not exist, "" when all do.
 	missing string
 	// reason says why it counts as missing, when it is not simply absent.
 	Reason string
-	// shut is the directory that could not be looked into, where that is the reason.
+	// Unsearchable is the directory that could not be searched, if that is the reason.
 	Unsearchable string
 	Info         FileInfo      // of path; zero when missing
 	Links        []policy.Link // every symbolic link that was crossed, in order
@@ -35,13 +35,13 @@ type ResolvedPath struct {
 
 func (p ResolvedPath) Exists() bool { return p.missing == "" }
 
-// finder resolves paths against a host, remembering what it saw: one start asks
-// about the same few directories over and over.
+// A LinkResolver follows paths on a host and remembers the answers, because one start asks
+// about the same few directories many times.
 type LinkResolver struct {
 	host  *Host
 	stats map[string]*lstatResult
-	// listed holds the names in directories about which many questions come, most
-	// of them about what is not there: one listing answers those.
+	// Listings are the names in directories about which a start asks many questions, most
+	// of them about files that do not exist. One listing answers them all.
 	Listings map[string][]DirEntry
 }
 
@@ -51,16 +51,17 @@ type lstatResult struct {
 	Err    error  // fs.ErrNotExist itself where it is one
 }
 
-// absent is what look says of names that a listing does not have. Read-only.
+// absent is the answer of Lstat for names that a listing does not contain. It must not be
+// changed.
 var absent = lstatResult{Err: fs.ErrNotExist}
 
 func NewLinkResolver(h *Host) *LinkResolver {
 	return &LinkResolver{host: h, stats: make(map[string]*lstatResult, 100), Listings: make(map[string][]DirEntry, 3)}
 }
 
-// list reads the names of a canonical directory ahead. Only Linux, and not where case
-// is ignored (vfat, a Windows drive in WSL, a folding ext4): such a directory finds
-// names that it does not list.
+// ReadAhead lists a canonical directory, so that later questions about its names need no
+// system call. It does so on Linux only, and not where case is ignored (vfat, a Windows
+// drive in WSL, ext4 with casefold): such a directory finds names that it does not list.
 func (f *LinkResolver) ReadAhead(dir string) {
 	if f.host.OS != "linux" {
 		return
@@ -70,7 +71,8 @@ func (f *LinkResolver) ReadAhead(dir string) {
 	}
 }
 
-// isCaseInsensitive asks for the first name that has a letter, with that letter in the other case.
+// isCaseInsensitive asks for the first name that contains a letter, with the case of that
+// letter changed.
 func (f *LinkResolver) isCaseInsensitive(dir string, entries []DirEntry) bool {
 	for _, e := range entries {
 		for i, c := range []byte(e.Name) {
@@ -89,6 +91,7 @@ func contains(entries []DirEntry, name string) bool {
 	return slices.ContainsFunc(entries, func(e DirEntry) bool { return e.Name == name })
 }
 
+// Lstat returns the attributes of p and, for a symbolic link, its target.
 func (f *LinkResolver) Lstat(p string) *lstatResult {
 	if s, ok := f.stats[p]; ok {
 		return s
@@ -111,15 +114,15 @@ func (f *LinkResolver) Lstat(p string) *lstatResult {
 	return s
 }
 
-// split is path.Dir and path.Base of a clean absolute path; the base of "/" is "".
+// Split returns path.Dir and path.Base of a clean absolute path. The base of "/" is "".
 func Split(p string) (dir, name string) {
 	i := strings.LastIndexByte(p, '/')
 	return p[:max(i, 1)], p[i+1:]
 }
 
-// find resolves an absolute path as docs/policy.md "Filesystem rules" lays down:
-// cleaned as text, then component by component through symbolic links, for as
-// long as there is something; the rest is appended. The only error is a loop.
+// Resolve follows an absolute path as docs/policy.md "Filesystem rules" defines: it cleans
+// the text, then goes through symbolic links component by component, as long as the
+// components exist, and appends the rest. The only error is a loop.
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out := ResolvedPath{Path: "/", Info: f.Lstat("/").Info}
@@ -180,13 +183,14 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	return out, nil
 }
 
-// exists reports whether the path leads to something.
+// Exists reports whether a path leads to an object.
 func (f *LinkResolver) Exists(p string) bool {
 	at, err := f.Resolve(p)
 	return err == nil && at.Exists()
 }
 
-// ResolveLinks follows a path of this machine, and tells each symbolic link that it crosses.
+// ResolveLinks follows a path of this machine. It returns the canonical path and every
+// symbolic link on the way.
 func ResolveLinks(p string) (real string, links []policy.Link, err error) {
 	at, err := NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}).Resolve(p)
 	if err == nil && !at.Exists() {
