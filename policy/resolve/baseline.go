@@ -11,7 +11,8 @@ import (
 
 const baselineSource = "the runtime baseline"
 
-// systemDirs are there for every program (docs/policy.md "Runtime baseline").
+// systemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
+// baseline").
 func systemDirs(os string) []string {
 	if os == "darwin" {
 		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
@@ -29,11 +30,11 @@ func isSystemPath(p string) bool {
 	return false
 }
 
-// systemFiles are the files of /etc that the C library, TLS and the common
-// runtimes read. hosts and resolv.conf are not among them: what a jail may
-// resolve is the network axis, so confinement writes its own. Nor are machine-id
-// and shadow, which nothing needs. Every one that exists is a mount of every
-// start: what only a login shell or an administrator's tool reads stays out.
+// systemFiles returns the files of /etc that the C library, TLS and the common runtimes
+// read. hosts and resolv.conf are not among them: names are the task of the network axis,
+// so confinement writes its own. machine-id and shadow are not needed. Each existing file
+// costs one mount in every start, so files for login shells and administrators' tools are
+// left out.
 func systemFiles(os string) []string {
 	if os == "darwin" {
 		return []string{"/etc/ssl", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services", "/etc/nsswitch.conf"}
@@ -48,7 +49,8 @@ func systemFiles(os string) []string {
 	}
 }
 
-// isVersionedSystemDir name directories of /etc whose names carry a version.
+// isVersionedSystemDir reports whether a name in /etc is a runtime's directory with a
+// version.
 func isVersionedSystemDir(name string) bool {
 	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
 		if strings.HasPrefix(name, prefix) {
@@ -58,7 +60,8 @@ func isVersionedSystemDir(name string) bool {
 	return false
 }
 
-// programParts lists what a command led to, before it is known which of it is an entry.
+// programParts returns the paths that a command led to, before it is known which of them
+// become entries.
 func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	work := map[string]bool{}
 	for _, file := range c.files {
@@ -76,7 +79,8 @@ func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	return out
 }
 
-// addBaseline resolves the needs of every program and adds them to the entries.
+// addBaseline resolves the dependencies of every program and of this command, and adds them
+// to the entries.
 func (b *resolver) addBaseline(extra []dependency) {
 	needs := make([]dependency, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// foldedNames finds the names that a server could pass by under another spelling.
+// foldedNames returns the names that a server could reach under another spelling.
 func (b *resolver) foldedNames(unprotected []string) []policy.FoldedName {
 	found := map[string]policy.FoldedName{}
 	add := func(name string) {
@@ -50,9 +50,8 @@ func (b *resolver) foldedNames(unprotected []string) []policy.FoldedName {
 	return out
 }
 
-// isCaseInsensitive tries whether the directory of a name finds one of its names with a letter in the
-// other case too, each directory once. Nothing is known of one that is empty, or cannot be
-// listed: it is taken to be what the directory is that it lies in.
+// isCaseInsensitive asks, once for each directory, whether it finds a name under another
+// case. A directory that is empty or cannot be listed is taken to be like its parent.
 func (b *resolver) isCaseInsensitive(name string) bool {
 	dir := path.Dir(name)
 	if known, ok := b.caseInsensitive[dir]; ok {
@@ -70,8 +69,8 @@ func (b *resolver) isCaseInsensitive(name string) bool {
 	return folds
 }
 
-// existingName is a path that is there and has another case, in the directory of name: name
-// itself, where it is one; "" where there is none.
+// existingName returns an existing path with a letter in the directory of name, or "": name
+// itself, if it exists.
 func (b *resolver) existingName(name string) string {
 	if otherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
 		return name
@@ -89,7 +88,7 @@ func (b *resolver) existingName(name string) string {
 	return ""
 }
 
-// otherCase is a name with the case of its first letter changed.
+// otherCase returns a name with the case of its first letter changed.
 func otherCase(name string) string {
 	for i, c := range []byte(name) {
 		if c|0x20 >= 'a' && c|0x20 <= 'z' {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// CommandError says why a server's program cannot be started: stage "exec" of
-// a failure, known before anything runs.
+// CommandError reports why a server's program cannot be started, before anything runs:
+// stage "exec" of a failure.
 type CommandError struct {
 	Command string
 	Reason  string
@@ -32,16 +32,15 @@ func (e *CommandError) Error() string {
 	return msg
 }
 
-// dependency is one path that a command brings into the baseline.
+// A dependency is a path that a command needs in the baseline.
 type dependency struct {
 	path   string
 	rule   string
 	search bool // search it for .env files: it holds somebody's work, not a release
 }
 
-// commandResolver finds what starting a program takes: its canonical file, the
-// interpreters in front of it, the prefix a runtime is installed in and the
-// package a script belongs to.
+// A commandResolver finds what a program needs to start: its canonical file, the
+// interpreters in front of it, the installation of a runtime, and the package of a script.
 type commandResolver struct {
 	paths         *hostfs.LinkResolver
 	h             *hostfs.Host
@@ -62,8 +61,8 @@ type commandResolver struct {
 	escapingLinks []policy.Link     // links of the server's that lead out of its places
 }
 
-// searchPath is PATH without what a server must not be started from: relative
-// and empty components mean "whatever directory this is".
+// searchPath returns the directories of PATH. It leaves out relative and empty components:
+// they mean the current directory, from which no server may be started.
 func searchPath(h *hostfs.Host) (dirs []string) {
 	value, _ := h.Getenv("PATH")
 	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
@@ -77,8 +76,8 @@ func searchPath(h *hostfs.Host) (dirs []string) {
 	return dirs
 }
 
-// locate finds the file of a command as execvp would, shims resolved. The path
-// returned is as it was reached, not canonical.
+// locate finds the file of a command as execvp does, and resolves shims of version
+// managers. The returned path is not canonical.
 func (c *commandResolver) locate(command string) (string, error) {
 	if command == "" {
 		return "", &CommandError{Command: `""`, Reason: "the command is empty"}
@@ -145,8 +144,8 @@ const (
 	standApart = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
 )
 
-// startsWithProgram reports whether a path that does not exist is a program up to one of
-// its spaces. A name may hold spaces too, so nothing is said of one that is not.
+// startsWithProgram reports whether a missing path is a program up to one of its spaces.
+// The caller then suggests to separate the arguments.
 func (c *commandResolver) startsWithProgram(p string) bool {
 	for i, r := range p {
 		if r == ' ' && c.executable(p[:i]) == "" {
@@ -156,7 +155,7 @@ func (c *commandResolver) startsWithProgram(p string) bool {
 	return false
 }
 
-// executable says why a path cannot be started, "" when it can.
+// executable returns why a path cannot be started, or "".
 func (c *commandResolver) executable(p string) string {
 	at, err := c.paths.Resolve(p)
 	switch {
@@ -176,7 +175,7 @@ func (c *commandResolver) executable(p string) string {
 	return ""
 }
 
-// maxChain bounds interpreters of interpreters; the kernel allows five.
+// maxChain bounds interpreters of interpreters. The kernel allows five.
 const maxChain = 5
 
 // start resolves a command with its arguments and returns the canonical file.
@@ -191,8 +190,8 @@ func (c *commandResolver) start(command string, args []string) (string, error) {
 	return c.resolveProgram(command, found, args, 0, false)
 }
 
-// resolveProgram walks from a file to everything that has to be there to run it. chosen
-// says that the server named the file, in the #! line of a script of its own.
+// resolveProgram collects everything that a file needs to run. chosen reports that the
+// server named the file, in the #! line of its own script.
 func (c *commandResolver) resolveProgram(command, found string, args []string, depth int, chosen bool) (string, error) {
 	if depth > maxChain {
 		return "", &CommandError{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
@@ -255,7 +254,7 @@ func isText(head []byte) bool {
 	return true
 }
 
-// resolveInterpreter follows the #! line of a script.
+// resolveInterpreter resolves the #! line of a script.
 func (c *commandResolver) resolveInterpreter(command, script, line string, depth int) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {
@@ -296,8 +295,7 @@ func (c *commandResolver) resolveInterpreter(command, script, line string, depth
 	return err
 }
 
-// envProgram is the program that env(1) starts: options and assignments are
-// skipped.
+// envProgram returns the program that env(1) starts. It skips options and assignments.
 func envProgram(words []string) string {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -324,15 +322,15 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// isServerWritable reports whether what is at a canonical path may be the server's work, or
-// that of who wrote the repository. What it says must not widen what the next
-// start grants.
+// isServerWritable reports whether a server, or the author of the repository, may have
+// written what is at a canonical path. Such content must not widen what the next start
+// grants.
 func (c *commandResolver) isServerWritable(p string) bool {
 	return c.workspace != "" && policy.Within(p, c.workspace) || c.mayWrite != nil && c.mayWrite(p)
 }
 
-// escapingLink finds the link by which a path left those places, nil where none did.
-// The baseline does not follow it.
+// escapingLink returns the link by which a path left the places that a server may write, or
+// nil. The baseline does not follow it.
 func (c *commandResolver) escapingLink(at hostfs.ResolvedPath) *policy.Link {
 	if c.isServerWritable(at.Path) || isSystemPath(at.Path) {
 		return nil
@@ -345,7 +343,7 @@ func (c *commandResolver) escapingLink(at hostfs.ResolvedPath) *policy.Link {
 	return nil
 }
 
-// escapesWorkspace is leaves with a warning.
+// escapesWorkspace reports whether there is an escapingLink, and records it for a warning.
 func (c *commandResolver) escapesWorkspace(at hostfs.ResolvedPath) bool {
 	l := c.escapingLink(at)
 	if l != nil {

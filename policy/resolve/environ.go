@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// buildEnvironment builds the environment, in the three steps of docs/policy.md
-// "Environment rules".
+// buildEnvironment builds the environment in the three steps of docs/policy.md "Environment
+// rules".
 func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
@@ -99,10 +99,10 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 	return nil
 }
 
-// disableRegistry tells npm what it would find out slowly. npx asks its registry even
-// when everything is there, and of one that it cannot reach it asks again, silently,
-// for more than a minute. With some network a package that is not there yet may
-// still come from a registry that a file of npm's names.
+// disableRegistry configures npm for a registry that the server cannot reach. npx asks its
+// registry even if every package is present, and silently retries for more than a minute.
+// With some network, a package may still come from a registry that one of npm's files
+// names.
 func disableRegistry(net []policy.NetRule, env map[string]policy.Variable) {
 	set := func(name, value, rule string) {
 		if _, chosen := env[name]; !chosen {
@@ -128,7 +128,7 @@ func disableRegistry(net []policy.NetRule, env map[string]policy.Variable) {
 	}
 }
 
-// mayReach reports whether some request may be sent there.
+// mayReach reports whether any request may be sent to a host.
 func mayReach(net []policy.NetRule, host, scheme string, port int) bool {
 	_, any := policy.MatchNet(net, host, scheme, port, "", "")
 	return any || policy.AnyNeedsInterception(net, host, scheme, port)
@@ -144,8 +144,8 @@ func usesNpm(out *policy.Profile) bool {
 	return strings.HasSuffix(out.Program, "/npm/bin/npx-cli.js") || strings.HasSuffix(out.Program, "/npm/bin/npm-cli.js")
 }
 
-// visiblePath keeps the directories of PATH that exist in the jail; a directory
-// of shims is replaced by the one that holds the real programs.
+// visiblePath returns the directories of PATH that exist in the jail. A directory of shims
+// is replaced by the directory of the real programs.
 func (b *resolver) visiblePath(out *policy.Profile, c *commandResolver) string {
 	var dirs []string
 	for _, d := range c.searchPath {

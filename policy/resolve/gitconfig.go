@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// gitSetting is one line of a configuration of git's: section.sub.key = value. Section and
-// key are in lower case.
+// A gitSetting is one line of a git configuration: section.sub.key = value. Section and key
+// are in lower case.
 type gitSetting struct{ section, sub, key, value string }
 
-// name is how git writes the setting's name.
+// name returns the setting's name as git writes it.
 func (s gitSetting) name() string {
 	name := s.key
 	if s.sub != "" {
@@ -22,8 +22,8 @@ func (s gitSetting) name() string {
 	return name
 }
 
-// parseGitConfig reads a configuration as git-config(1), "Syntax", lays down. With an error
-// the settings are those before it: git itself stops there.
+// parseGitConfig reads a configuration as git-config(1) defines in "Syntax". With an error,
+// it returns the settings before it; git itself stops there.
 func parseGitConfig(data []byte) (settings []gitSetting, err error) {
 	p := gitParser{rest: bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n")), line: 1}
 	var at gitSetting
@@ -57,7 +57,8 @@ type gitParser struct {
 	line int
 }
 
-// next is the next byte, 0 at the end. A NUL byte is none that a configuration has.
+// next returns the next byte, 0 at the end. A NUL byte is returned as 1, which no
+// configuration contains.
 func (p *gitParser) next() byte {
 	if len(p.rest) == 0 {
 		return 0
@@ -92,7 +93,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '-' }
 
-// header is a section's name behind its bracket. [a.B] is an old way to write [a "b"].
+// header reads a section's name after its bracket. [a.B] is an old form of [a "b"].
 func (p *gitParser) header() (section, sub string, err error) {
 	var name []byte
 	for {
@@ -144,7 +145,7 @@ func (p *gitParser) key(first byte) string {
 	return strings.ToLower(string(name))
 }
 
-// setting is what stands behind a key. Without a "=" it is true.
+// setting reads what follows a key. Without a "=" the value is true.
 func (p *gitParser) setting() (string, error) {
 	p.skip(" \t")
 	switch c := p.next(); c {
@@ -157,8 +158,8 @@ func (p *gitParser) setting() (string, error) {
 	}
 }
 
-// value ends with its line, or goes on behind a backslash at its end. Spaces at the end do
-// not count unless they are quoted, nor do comments.
+// value reads to the end of the line, or continues after a backslash at its end. Unquoted
+// spaces at the end do not count, nor do comments.
 func (p *gitParser) value() (string, error) {
 	p.skip(" \t")
 	var value []byte

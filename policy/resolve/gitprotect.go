@@ -11,11 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// What git runs and believes stands in its configuration, which may name files inside of a
-// grant: those are protected too, as the configuration says at the start. It is read as git
-// reads it, with what it includes.
+// A git configuration may name files inside a grant that git runs or believes. They are
+// protected too, as the configuration names them at the start. The configuration is read as
+// git reads it, with its includes.
 
-// gitCommandSettings are the settings whose value is a command of git's: section to keys. No key is any.
+// gitCommandSettings are the settings whose value is a command that git runs: section to
+// keys. nil means any key.
 var gitCommandSettings = map[string][]string{
 	"core":     {"editor", "pager", "sshcommand", "askpass", "gitproxy", "fsmonitor", "alternaterefscommand"},
 	"sequence": {"editor"}, "alias": nil, "pager": nil, "credential": {"helper"}, "gpg": {"program", "defaultkeycommand"},
@@ -26,8 +27,8 @@ var gitCommandSettings = map[string][]string{
 	"sendemail": {"tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"}, "lfs": {"path", "clean", "smudge"},
 }
 
-// gitPathSettings are those whose value is a file or directory that decides what is run, or
-// what is true.
+// gitPathSettings are the settings whose value is a file or directory that decides what git
+// runs or believes.
 var gitPathSettings = map[string][]string{
 	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath", "proxysslcainfo"},
 }
@@ -45,18 +46,18 @@ const (
 	maxGitConfigs  = 512
 )
 
-// gitTree is a working tree and its git directory; relative names begin there.
+// A gitTree is a working tree and its git directory. Relative names begin there.
 type gitTree struct{ top, git string }
 
-// gitConfigs remembers configurations of one resolution.
+// gitConfigs remembers the configurations of one resolution.
 type gitConfigs struct {
 	settings map[string][]gitSetting
 	done     map[[2]string]bool
 	failed   error
 }
 
-// protectConfigured protects what the configurations of a repository name: git is its
-// directory, top its working tree, or "" where core.worktree says where that is.
+// protectConfigured protects what the configurations of a repository name. git is its
+// directory. top is its working tree, or "" if core.worktree names that.
 func (b *resolver) protectConfigured(git, top string) {
 	if !b.grantsWrite() {
 		return
@@ -81,15 +82,16 @@ func (b *resolver) protectConfigured(git, top string) {
 	}
 }
 
-// protectForTree does it for one working tree, with the user's own and the system's configuration.
+// protectForTree does this for one working tree, with the configurations of the user and
+// the system.
 func (b *resolver) protectForTree(configs []string, tree gitTree) {
 	for _, cfg := range append(configs, b.userGitConfigs()...) {
 		b.protectFromConfig(cfg, tree, 0)
 	}
 }
 
-// userGitConfigs are the user's own and the system's configuration, which git reads in every
-// repository.
+// userGitConfigs returns the configurations of the user and the system, which git reads in
+// every repository.
 func (b *resolver) userGitConfigs() []string {
 	user, _ := b.h.Getenv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
@@ -98,15 +100,15 @@ func (b *resolver) userGitConfigs() []string {
 	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
 }
 
-// protectUserConfigured protects what these name by absolute paths: it is run in
-// repositories that no grant has.
+// protectUserConfigured protects what these configurations name by absolute paths: git runs
+// it in repositories that no rule grants.
 func (b *resolver) protectUserConfigured() {
 	if b.grantsWrite() {
 		b.protectForTree(nil, gitTree{})
 	}
 }
 
-// grantsWrite reports whether a rule lets anything be written.
+// grantsWrite reports whether any rule grants a write right.
 func (b *resolver) grantsWrite() bool {
 	for _, e := range b.byPath {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
@@ -147,7 +149,7 @@ func (b *resolver) protectFromConfig(cfg string, tree gitTree, depth int) {
 	}
 }
 
-// isCommand reports whether a setting is a command.
+// isCommand reports whether the value of a setting is a command.
 func isCommand(s gitSetting) bool {
 	keys, ok := gitCommandSettings[s.section]
 	if !ok || keys != nil && !slices.Contains(keys, s.key) {
@@ -160,9 +162,9 @@ func isCommand(s gitSetting) bool {
 	return s.section != "alias" && s.section != "submodule" || strings.HasPrefix(s.value, "!")
 }
 
-// protectSetting protects a file or directory that a setting names. Of hooks in the working
-// tree's own directory, which a grant of it does name, it protects each. What is pushed to a
-// repository has hooks run in its git directory.
+// protectSetting protects a file or directory that a setting names. If hooks are in the
+// root of the working tree, which a grant does name, it protects each hook. A push runs
+// hooks in the git directory, so names are also resolved there.
 func (b *resolver) protectSetting(s gitSetting, tree gitTree, named string) {
 	for _, base := range []string{tree.top, tree.git} {
 		p := b.expandGitPath(s.value, base)
@@ -179,8 +181,8 @@ func (b *resolver) protectSetting(s gitSetting, tree gitTree, named string) {
 	}
 }
 
-// protectRemote protects what decides in a repository of this host that is pushed to and
-// fetched from: its hooks are run here.
+// protectRemote protects the deciding files of a repository on this host to which git
+// pushes: its hooks run here.
 func (b *resolver) protectRemote(s gitSetting, tree gitTree, named string) {
 	value, isFile := strings.CutPrefix(s.value, "file://")
 	if before, _, scp := strings.Cut(value, ":"); !isFile && scp && !strings.Contains(before, "/") {
@@ -201,7 +203,7 @@ func (b *resolver) protectRemote(s gitSetting, tree gitTree, named string) {
 	}
 }
 
-// protectWord protects the file that a word of a command names, or will when it is made.
+// protectWord protects the file that a word of a command names, whether or not it exists.
 func (b *resolver) protectWord(w shellWord, tree gitTree, named string) {
 	text := w.text
 	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {
@@ -225,8 +227,8 @@ func (b *resolver) protectWord(w shellWord, tree gitTree, named string) {
 	}
 }
 
-// expandGitPath is a path of a configuration, made absolute; "" where it is another user's, of
-// git's installation, or relative without a base.
+// expandGitPath makes a path of a configuration absolute. It returns "" for a path of
+// another user or of git's installation, and for a relative one without a base.
 func (b *resolver) expandGitPath(p, base string) string {
 	switch {
 	case p == "" || strings.HasPrefix(p, "%(prefix)") || strings.ContainsRune(p, 0):
@@ -244,8 +246,8 @@ func (b *resolver) expandGitPath(p, base string) string {
 	return path.Join(base, p)
 }
 
-// gitSettings reads a configuration, once. One that cannot be read as git reads it is told
-// of: git stops there as well. More than the bounds allow is an error.
+// gitSettings reads a configuration, once. It warns of a file that cannot be read as git
+// reads it: git stops there as well. Exceeding the bounds is an error.
 func (b *resolver) gitSettings(cfg string) []gitSetting {
 	if b.git.settings == nil {
 		b.git.settings = map[string][]gitSetting{}
@@ -277,8 +279,7 @@ func (b *resolver) gitSettings(cfg string) []gitSetting {
 	return settings
 }
 
-// GitConfigError is a configuration of git's that is too much to find out what it has
-// git run.
+// GitConfigError reports a git configuration that is too large to find out what git runs.
 type GitConfigError struct{ File, Reason string }
 
 func (e *GitConfigError) Error() string {

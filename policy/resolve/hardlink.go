@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// HardLinks looks for files below the writable grants of a profile that have
-// another name: what is written there is written elsewhere too (docs/policy.md
-// "Hard links").
-// It is for check, not for a start: it looks at every file, and gives up after
-// limit of them. Only files of the user are reported, one warning a grant.
+// HardLinks returns warnings about files below the writable grants of a profile that have
+// another name: writing to them writes there too (docs/policy.md "Hard links").
+//
+// check uses it, and no start: it looks at every file, and gives up after limit files. It
+// reports only files of the user, with one warning for each grant.
 func HardLinks(p *policy.Profile, host hostfs.Host, limit int) (ws []policy.Warning) {
 	for _, e := range p.Entries {
 		if e.Origin != policy.OriginRule || !e.Rights.Has(policy.Update) || e.Kind != policy.KindDir || e.Make {

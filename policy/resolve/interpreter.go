@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// addInstallation adds the installation that a runtime lives in: the parent of bin/
-// (docs/policy.md "Runtime baseline"). chosen says that the server chose the file:
-// then an environment is somebody's project as likely as an installation.
+// addInstallation adds the installation that contains a runtime: the parent of bin/
+// (docs/policy.md "Runtime baseline"). chosen reports that the server named the file; then
+// a virtual environment may be another project's, and is left out.
 func (c *commandResolver) addInstallation(file string, chosen bool) {
 	if isSystemPath(file) || chosen && !c.isServerWritable(file) && c.paths.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
 		return
@@ -45,9 +45,9 @@ func (c *commandResolver) addInstallation(file string, chosen bool) {
 	}
 }
 
-// addVirtualEnvironment adds a Python virtual environment: python finds its packages by the name
-// it was started by, so the directory around every link that was crossed counts.
-// Behind a link of the server's only those in its own places do.
+// addVirtualEnvironment adds a Python virtual environment. Python finds its packages by the
+// name that it was started by, so the directory around every link on the way counts. After
+// a link that a server may have made, only directories in its own places count.
 func (c *commandResolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, chosen bool) {
 	try := func(name string) {
 		env := path.Dir(path.Dir(name))
@@ -67,8 +67,9 @@ func (c *commandResolver) addVirtualEnvironment(found string, at hostfs.Resolved
 	try(at.Path)
 }
 
-// isGuarded reports whether a directory must not be widened to: it is or holds the
-// home directory, a sensitive path, or mcp-jail's own files, or is inside of one.
+// isGuarded reports whether a dependency must not be widened to a directory: it is, or
+// contains, the home directory, a sensitive path or mcp-jail's own files, or lies inside
+// one of them.
 func (c *commandResolver) isGuarded(dir string) bool {
 	if dir == "/" || slices.Contains(sharedPlaces, dir) {
 		return true
@@ -86,7 +87,8 @@ func (c *commandResolver) isGuarded(dir string) bool {
 	return false
 }
 
-// sharedPlaces hold the files of many, so that no single program brings them.
+// sharedPlaces contain the files of many programs, so no program needs one of them as a
+// whole.
 var sharedPlaces = []string{"/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/lib", "/home", "/Users", "/mnt", "/media", "/etc", "/run", "/dev", "/proc", "/sys", "/private", "/private/tmp", "/Applications", "/Library", "/opt/homebrew/bin"}
 
 // resolveArguments looks for a script among the arguments of an interpreter: `node
@@ -206,8 +208,8 @@ func (c *commandResolver) addScriptPackage(interpreter, file string) {
 	}
 }
 
-// addHoisted adds the node_modules of the directories above a package: in a
-// monorepo the dependencies of packages/x are there.
+// addHoisted adds the node_modules of the directories above a package. In a monorepo they
+// contain the dependencies of packages/x.
 func (c *commandResolver) addHoisted(dir string) {
 	for ; dir != "/" && !c.isGuarded(dir); dir = path.Dir(dir) {
 		if m := path.Join(dir, "node_modules"); c.paths.Exists(m) {

@@ -22,8 +22,8 @@ func (b *resolver) commandResolver(out *policy.Profile) *commandResolver {
 	return &commandResolver{mayWrite: writes, paths: b.paths, h: b.h, dir: dir, workDir: work, workspace: out.Workspace, searchPath: searchPath(b.h), neverWiden: b.neverWiden, sensitiveDirs: b.sensitiveDirs, shimmed: map[string]string{}}
 }
 
-// listPrograms computes Profile.Programs (docs/policy.md "Command rules"): what the
-// rules list, and what the server itself is made of.
+// listPrograms computes Profile.Programs (docs/policy.md "Command rules"): the programs of
+// the rules and those of the server itself.
 func (b *resolver) listPrograms(c *commandResolver, out *policy.Profile) {
 	if b.p.Commands == nil {
 		return
@@ -45,9 +45,9 @@ func (b *resolver) listPrograms(c *commandResolver, out *policy.Profile) {
 	out.Loaders = slices.Compact(slices.Sorted(slices.Values(c.loaders)))
 }
 
-// elfInterpreter reads PT_INTERP of a little-endian 64-bit ELF file from its
-// first bytes: the kernel opens the loader for execution too, so that a list of
-// programs without it starts nothing.
+// elfInterpreter returns PT_INTERP of a little-endian 64-bit ELF file from its first bytes.
+// The kernel opens the loader for execution too, so a list of programs without it starts
+// nothing.
 func elfInterpreter(head []byte) string {
 	u16 := func(o int) int { return int(head[o]) | int(head[o+1])<<8 }
 	u64 := func(o int) uint64 {

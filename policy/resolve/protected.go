@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// clientFiles are the configurations of the supported clients: a server that
-// can write one chooses what the client starts next. Those of editors are among the
+// clientFiles returns the configurations of the supported clients. A server that could
+// write one would choose what the client starts next. Those of editors are among the
 // startupFiles.
 func clientFiles(os string) []string {
 	list := []string{
@@ -23,8 +23,8 @@ func clientFiles(os string) []string {
 	return list
 }
 
-// protectFixed holds the files that have a place: the clients' configurations, what starts with
-// the user's session and tools, and mcp-jail's own files.
+// protectFixed protects the files with a fixed place: clients' configurations, files that
+// the user's session and tools run at their start, and mcp-jail's own files.
 func (b *resolver) protectFixed() {
 	for _, list := range [...][]string{clientFiles(b.h.OS), startupFiles(b.h.OS)} {
 		for _, s := range list {
@@ -41,8 +41,8 @@ func (b *resolver) protectFixed() {
 	}
 }
 
-// trustedFiles are the files that decide of every server: the configurations that were named,
-// mcp-jail, and what it starts from beside itself, outside of every jail.
+// trustedFiles returns the files that decide about every server: the configurations that
+// were named, mcp-jail, and the program beside it that it starts outside any jail.
 func (b *resolver) trustedFiles() []string {
 	if exe := b.h.Executable; exe != "" {
 		return append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, b.h.Configs...)
@@ -50,8 +50,8 @@ func (b *resolver) trustedFiles() []string {
 	return b.h.Configs
 }
 
-// protectPath takes the write rights from one path inside a writable grant,
-// unless a rule names it; a path that does not exist must not come into being.
+// protectPath takes the write rights from one path inside a writable grant, unless a rule
+// names it. A path that does not exist must not be created.
 func (b *resolver) protectPath(abs, named string) {
 	if e, ok := b.entryFor(abs); !ok || e.Rights&policy.Write == 0 {
 		// The name itself is out of reach; what it links to may not be.
@@ -87,9 +87,9 @@ func (b *resolver) protectPath(abs, named string) {
 	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
 }
 
-// denyCreate keeps a path that does not exist from coming into being inside holder:
-// it is listed as unprotected, unless something below it is made before the
-// start, when it exists by then and can be an entry like others.
+// denyCreate keeps a missing path inside holder from being created: it lists the path as
+// unprotected. If a directory below the path is created before the start, the path exists
+// by then and becomes an entry.
 func (b *resolver) denyCreate(e, holder policy.Entry) {
 	for _, made := range b.byPath {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
@@ -103,7 +103,7 @@ func (b *resolver) denyCreate(e, holder policy.Entry) {
 	}
 }
 
-// protectName handles one protected name that the search found in dir.
+// protectName handles one protected name that the scan found in dir.
 func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 	abs := path.Join(dir, name)
 	below, _ := policy.ProtectedParts(name)
@@ -148,8 +148,8 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 	}
 }
 
-// protectGitInternals holds what the worktrees and submodules of a repository, wherever
-// they are checked out, read from its git directory.
+// protectGitInternals protects the files in a git directory that its worktrees and
+// submodules read, wherever they are checked out.
 func (b *resolver) protectGitInternals(git string) {
 	for _, name := range b.list(path.Join(git, "worktrees")) {
 		for _, n := range policy.WorktreeParts {
@@ -178,8 +178,8 @@ func (b *resolver) protectGitInternals(git string) {
 	}
 }
 
-// protectGitFile follows a .git that is a file, as worktrees and submodules have
-// one: "gitdir: PATH" names the directory, whose commondir holds the hooks.
+// protectGitFile follows a .git that is a file, as in worktrees and submodules: "gitdir:
+// PATH" names the directory, whose commondir contains the hooks.
 func (b *resolver) protectGitFile(file string) {
 	dir := b.readGitLink(file, "gitdir:", path.Dir(file))
 	if dir == "" {
@@ -208,7 +208,7 @@ func (b *resolver) protectGitFile(file string) {
 	}
 }
 
-// readGitLink is the path in a file of git's that holds one behind a key, "" where there is none.
+// readGitLink returns the path behind a key in one of git's files, or "".
 func (b *resolver) readGitLink(file, key, base string) string {
 	at, err := b.paths.Resolve(file)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {

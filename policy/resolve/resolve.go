@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// RuleError is a filesystem rule that cannot be resolved.
+// RuleError reports a rule that cannot be resolved on this host.
 type RuleError struct {
 	Rule   string // file:line: path = "..."
 	Reason string
@@ -20,7 +20,7 @@ type RuleError struct {
 
 func (e *RuleError) Error() string { return e.Rule + ": " + e.Reason }
 
-// WorkspaceError is a workspace that was named and cannot be used.
+// WorkspaceError reports a workspace that was named and cannot be used.
 type WorkspaceError struct {
 	Workspace string // as written
 	Reason    string
@@ -31,20 +31,19 @@ func (e *WorkspaceError) Error() string {
 	return strings.TrimPrefix(e.Where+": ", ": ") + fmt.Sprintf("the workspace %q %s", e.Workspace, e.Reason)
 }
 
-// ErrPlatform is returned by Resolve on a host whose paths it does not
-// understand.
+// ErrPlatform is returned by Resolve on a host whose paths it does not understand.
 var ErrPlatform = errors.New("paths of this operating system are not supported")
 
-// Resolve turns a policy into the profile of this host, once, at start. It is
-// the only step that looks at the host; it changes nothing there.
+// Resolve turns a policy into the profile of this host, once, at the start of a server. It
+// is the only step that asks the host, and it changes nothing there.
 //
-// Invariants of the profile: Entries is sorted by Path without duplicates; each
-// Path is canonical; no two entries contradict each other in a way that a mount
-// cannot express (else the error is a [ConflictError]); nothing but the policy and
-// the host shows in it, such as the order of maps or the locale.
+// Invariants of the profile: Entries is sorted by Path without duplicates. Each Path is
+// canonical. No two entries contradict each other in a way that a mount cannot express
+// (else the error is a *[policy.ConflictError]). The profile depends only on the policy and
+// the host, not on the order of maps or the locale.
 //
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
-// *[ConflictError] and [Problems].
+// *[GitConfigError], *[policy.ConflictError] and [policy.Problems].
 func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
 	if host.OS == "windows" || !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
 		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", ErrPlatform, host.Home, host.Dir)
@@ -122,8 +121,8 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	return out, b.warnings, nil
 }
 
-// resolver collects the entries of one profile. Find on a map: the entries are
-// few and change while they are collected.
+// A resolver collects the entries of one profile. They lie in a map, because they are few
+// and change while they are collected.
 type resolver struct {
 	p     *policy.Policy
 	h     *hostfs.Host
@@ -146,7 +145,7 @@ type resolver struct {
 	git             gitConfigs
 }
 
-// ruleTarget is a rule that found its place.
+// A ruleTarget is a rule with the path that it leads to.
 type ruleTarget struct {
 	rule      policy.FsRule
 	lexical   string // absolute and clean, symbolic links not followed
@@ -154,8 +153,8 @@ type ruleTarget struct {
 	links     []policy.Link // crossed on the way
 }
 
-// sensitivePath is a builtin one that has a place; the last component of abs may end
-// with a "*".
+// A sensitivePath is a built-in sensitive path on this host. The last component of abs may
+// end with a "*".
 type sensitivePath struct{ written, abs string }
 
 type missingRule struct {
@@ -198,8 +197,8 @@ func entryGrants(entries []policy.Entry) []policy.Grant {
 	return out
 }
 
-// expand makes the path of a rule absolute; relative tells that it belongs to
-// the workspace.
+// expand makes the path of a rule absolute. relative reports that the path belongs to the
+// workspace.
 func (b *resolver) expand(p, workspace string) (abs string, relative bool) {
 	switch {
 	case strings.HasPrefix(p, "/"):
@@ -212,8 +211,8 @@ func (b *resolver) expand(p, workspace string) (abs string, relative bool) {
 	return path.Join(workspace, p), true
 }
 
-// placeRules places the fs rules. Of two that lead to the same object the last one
-// decides, in full.
+// placeRules adds the entries of the fs rules. If two rules lead to the same object, the
+// last one decides in full.
 func (b *resolver) placeRules(workspace string) error {
 	for _, r := range b.p.Fs {
 		abs, relative := b.expand(r.Path, workspace)
@@ -271,9 +270,8 @@ func (b *resolver) placeRules(workspace string) error {
 	return b.checkWritableLinks()
 }
 
-// checkWritableLinks refuses rules whose path leads through a symbolic link that one of the
-// processes of Reach could replace: it would choose what the rule is about at the next
-// start.
+// checkWritableLinks refuses rules whose path leads through a symbolic link that a server
+// could replace. The server would choose what the rule grants at the next start.
 func (b *resolver) checkWritableLinks() error {
 	for _, n := range b.targets {
 		links := n.links
@@ -287,8 +285,8 @@ func (b *resolver) checkWritableLinks() error {
 	return nil
 }
 
-// denyMissing lists rules for paths that do not exist and that would take rights away
-// if they came into being: no mount can hold them, so they must not be made.
+// denyMissing handles rules for missing paths that would take rights away from a path once
+// it exists. No mount can do that, so the path must not be created.
 func (b *resolver) denyMissing() {
 	for _, m := range b.missing {
 		e, ok := b.entryFor(m.path)
@@ -302,8 +300,8 @@ func (b *resolver) denyMissing() {
 	}
 }
 
-// visibleLinks keeps the symbolic links that lie outside all entries: inside an
-// entry they are there anyway, or masked with everything around them.
+// visibleLinks returns the symbolic links outside all entries. Links inside an entry exist
+// in the jail already, or are masked.
 func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
 	at := map[string]string{}
 	for _, l := range b.links {

@@ -13,33 +13,32 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// HostSocket is the Entry.Named of a UNIX socket that lay in a granted directory
-// at the start. Something outside of the jail listens there, and a directory's
-// rights say nothing of who may be talked to: like a sensitive path, it is
-// reachable only through a rule that names it.
+// HostSocket is the Entry.Named of a UNIX socket that was in a granted directory at the
+// start. A process outside the jail listens there. Rights on a directory do not permit
+// talking to it, so, like a sensitive path, it is reachable only through a rule that names
+// it.
 const HostSocket = "**/socket"
 
-// hostFifo is the same of a fifo in a part that a mount makes read-only: that does
-// not keep anybody from writing into it.
+// hostFifo is the same for a fifo in a part that a mount makes read-only. Such a mount does
+// not keep a process from writing into a fifo.
 const hostFifo = "**/fifo"
 
-// linkPattern is the pattern of a hit that is a symbolic link.
+// linkPattern is the pattern of a match that is a symbolic link.
 const linkPattern = "**/link"
 
-// match is a name that the search found: sensitive by a pattern, protected, or a link.
+// A match is a name that the scan found: sensitive by a pattern, protected, or a link.
 type match struct {
 	dir, name string
 	typ       fs.FileMode
 	pattern   string // "" for a protected name
 }
 
-// scan walks the granted trees for sensitive and protected names, at any
-// depth, and turns what it finds into entries.
+// scan searches the granted trees for sensitive and protected names at any depth, and turns
+// them into entries.
 //
-// It reads directories and nothing else: no file is looked at that is not found
-// by name. It does not follow symbolic links, enter .git/objects, or go into
-// another entry (that is a root of its own if it has rights). Directories that cannot be
-// read are hidden.
+// It reads directories and looks at no file that it does not find by name. It does not
+// follow symbolic links, enter .git/objects, or enter another entry, which is a root of its
+// own if it has rights. It hides directories that cannot be read.
 func (b *resolver) scan() {
 	w := &scanner{host: b.h, patterns: b.patterns(), stop: b.byPath}
 	for _, e := range b.entries() {
@@ -94,8 +93,8 @@ func (b *resolver) scan() {
 	b.repositoriesAround()
 }
 
-// repositoriesAround protects what the configurations of repositories name inside of a
-// grant that lies in one.
+// repositoriesAround protects files in grants that lie inside a repository, if the
+// repository's configuration names them.
 func (b *resolver) repositoriesAround() {
 	seen := map[string]bool{}
 	for _, e := range b.entries() {
@@ -128,10 +127,10 @@ func (b *resolver) insideRule(p string) bool {
 	return false
 }
 
-// isPseudo reports whether a tree is not made of files, or is confinement's own.
+// isPseudo reports whether a tree contains no files, or belongs to confinement.
 func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
-// hideMatch masks what a pattern matched.
+// hideMatch masks a path that a pattern matched.
 func (b *resolver) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
 	at, err := b.paths.Resolve(abs)
@@ -162,7 +161,7 @@ func (b *resolver) hideMatch(h match) {
 	b.hideLinks(at.Links, h.pattern)
 }
 
-// rightsAround is what the entries around a path grant together.
+// rightsAround returns the rights that all entries around a path grant together.
 func (b *resolver) rightsAround(p string) (rights policy.Rights) {
 	for p != "/" {
 		p = path.Dir(p)
@@ -176,8 +175,8 @@ type task struct {
 	pkg bool
 }
 
-// scanner reads directories with a few workers; the queue is a stack, so that it
-// stays small.
+// A scanner reads directories with a few workers. Its queue is a stack, so that it stays
+// short.
 type scanner struct {
 	host     *hostfs.Host
 	patterns []pattern
@@ -201,7 +200,7 @@ func (w *scanner) run() []match {
 	return w.matches
 }
 
-// minQueue jobs are done before another thread would have come to help.
+// minQueue is the number of tasks from which a second worker is worth its start.
 const minQueue = 4
 
 func (w *scanner) addWorkers() {

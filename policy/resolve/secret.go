@@ -10,9 +10,9 @@ import (
 )
 
 // resolveSecrets finds out which secrets this host has, and puts their placeholders into
-// the environment: in the place of values too that another rule would forward.
-// One that is missing is unset in the jail as it is outside, so that the server
-// says what it says without a jail.
+// the environment, also in place of values that another rule would forward. A missing
+// secret is unset in the jail as it is outside, so that the server reports it as it does
+// without a jail.
 func (b *resolver) resolveSecrets(out *policy.Profile, host map[string]string, env map[string]policy.Variable) error {
 	all, _ := b.p.AllSecrets() // validated
 	for _, s := range all {
@@ -41,9 +41,9 @@ func (b *resolver) resolveSecrets(out *policy.Profile, host map[string]string, e
 	return nil
 }
 
-// resolveSource completes the path of a secret's file, and says what keeps the source
-// from being read as far as a look at it tells. That a file is chosen by the
-// server is an error: the launcher would send any file of the user's.
+// resolveSource completes the path of a secret's file, and returns what keeps the source
+// from being read. A file that a server could choose is an error: the launcher would send
+// any file of the user.
 func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (missing string, err error) {
 	switch {
 	case s.Command != nil:
@@ -76,8 +76,8 @@ func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (miss
 	return "", nil
 }
 
-// siblingSecret tells where a variable is the source of a secret of another process of the
-// server, "" where it is none. No rule but one that names it forwards the value.
+// siblingSecret returns where a variable is the source of a secret of another process of
+// the server, or "". Only a rule that names the variable forwards its value.
 func (b *resolver) siblingSecret(env string) string {
 	for _, p := range b.p.Others {
 		for _, r := range p.Net {

@@ -12,12 +12,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// The command of a secret runs outside of every jail, with all of the user's rights, and
-// what it prints is sent. So nothing of it may be what a server could write: neither
-// the program nor what interprets it, nor what its arguments or variables name. What those
-// read beyond that (modules, settings in the home directory) is not known from here.
+// The command of a secret runs outside every jail with all rights of the user, and its output
+// is sent. Therefore no server may be able to write the program, its interpreter, or a file
+// that its arguments or variables name. Further files that the program reads (modules,
+// settings in the home directory) are not known here.
 
-// commandChecker looks at one command of a secret.
+// A commandChecker examines the command of one secret.
 type commandChecker struct {
 	*resolver
 	commands   *commandResolver
@@ -26,16 +26,16 @@ type commandChecker struct {
 	safePath   []string // those of dirs that the command gets: what it starts by name is there
 }
 
-// programSettings are the sensitive paths that programs which print secrets read of their own
-// accord: they say what is printed, and most what is run for it.
+// programSettings are the sensitive paths that programs which print secrets read by
+// default. They decide what is printed, and most of them what is run for it.
 var programSettings = map[string][]string{
 	"aws": {"~/.aws"}, "az": {"~/.azure"}, "gcloud": {"~/.config/gcloud"}, "gh": {"~/.config/gh"}, "op": {"~/.config/op"},
 	"pass": {"~/.password-store", "~/.gnupg"}, "gopass": {"~/.password-store", "~/.gnupg"}, "gpg": {"~/.gnupg"},
 	"kubectl": {"~/.kube"}, "docker": {"~/.docker/config.json"}, "npm": {"~/.npmrc"}, "ssh": {"~/.ssh"}, "git": {"~/.git-credentials", "~/.config/git/credentials"},
 }
 
-// resolveSecretCommand finds the program of a secret's command, and what it may be started with. A
-// program that is not there stays "": the start fails.
+// resolveSecretCommand finds the program of a secret's command, and the PATH that it gets.
+// A missing program stays "", and the start fails.
 func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
 	dirs := searchPath(b.h)
 	safe := slices.DeleteFunc(slices.Clone(dirs), b.isChangeable)
@@ -65,8 +65,7 @@ func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
 	return nil
 }
 
-// findProgram is the canonical file of a word that is a path or a name in dirs, "" where
-// there is none.
+// findProgram returns the canonical file of a word that is a path or a name in dirs, or "".
 func (k *commandChecker) findProgram(word string, dirs []string) (string, error) {
 	if strings.Contains(word, "/") {
 		if err := k.checkPath(word); err != nil { // it may come to be before it is started
@@ -119,8 +118,8 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	return nil
 }
 
-// checkArgument refuses an argument in which a path is, or the name of a program, that leads to
-// what a server could write: whether it is run, read or sent is up to the command.
+// checkArgument refuses an argument that contains a path, or the name of a program, that
+// leads to a file which a server could write. The command may run, read or send it.
 func (k *commandChecker) checkArgument(arg string, depth int) error {
 	for _, p := range k.pathsIn(arg) {
 		if err := k.checkPath(p); err != nil {
@@ -142,7 +141,7 @@ func (k *commandChecker) checkArgument(arg string, depth int) error {
 	return nil
 }
 
-// checkSettings refuses a program where a rule has a server write its settings.
+// checkSettings refuses a program if a server may write its settings.
 func (k *commandChecker) checkSettings(program string) error {
 	for _, p := range programSettings[path.Base(program)] {
 		abs, _ := k.expand(p, "/")
@@ -153,7 +152,7 @@ func (k *commandChecker) checkSettings(program string) error {
 	return nil
 }
 
-// checkPath is the error of a path that a server could write.
+// checkPath returns an error if a server could write a path.
 func (k *commandChecker) checkPath(p string) error {
 	abs, _ := k.expand(p, "/")
 	at, err := k.paths.Resolve(abs)
@@ -174,8 +173,8 @@ func (b *resolver) isChangeable(p string) bool {
 	return err != nil || b.whyChangeable(at) != ""
 }
 
-// pathsIn lists what in a word a program could take for a path. The command runs in "/",
-// so what is relative begins there.
+// pathsIn returns the parts of a word that a program could take for a path. The command
+// runs in "/", so relative paths begin there.
 func (b *resolver) pathsIn(word string) (paths []string) {
 	for part := range b.partsOf(word) {
 		i := strings.Index(part, "/")
@@ -191,7 +190,7 @@ func (b *resolver) pathsIn(word string) (paths []string) {
 	return paths
 }
 
-// namesIn lists what in a word could be the name of a program.
+// namesIn returns the parts of a word that could be the name of a program.
 func (b *resolver) namesIn(word string) (names []string) {
 	for part := range b.partsOf(word) {
 		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
@@ -201,8 +200,8 @@ func (b *resolver) namesIn(word string) (names []string) {
 	return names
 }
 
-// partsOf takes a word for a list, for the value of an option, and for a line for a shell,
-// with the variables in it.
+// partsOf splits a word as a list, as the value of an option, and as a shell's command
+// line, with its variables expanded.
 func (b *resolver) partsOf(word string) iter.Seq[string] {
 	word = os.Expand(word, func(name string) string {
 		switch value, set := b.h.Getenv(name); {

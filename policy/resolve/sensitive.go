@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// sensitivePaths is the list of docs/policy.md "Sensitive paths". Nothing shortens
-// it. "~/x" is a path of the user, a last component may have a "*" at its end, and
-// "**/x" is a name at any depth of a grant.
+// sensitivePaths is the list of docs/policy.md "Sensitive paths". No rule shortens it.
+// "~/x" is a path of the user, the last component may end with "*", and "**/x" is a name at
+// any depth of a grant.
 var sensitivePaths = []string{
 	"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
 	"~/.netrc", "~/.npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
@@ -30,7 +30,7 @@ var sensitivePaths = []string{
 	"**/.env", "**/.env.*",
 }
 
-// builtinSensitive are those of an operating system.
+// builtinSensitive returns the sensitive paths of an operating system.
 func builtinSensitive(os string) []string {
 	list := sensitivePaths
 	if os == "darwin" {
@@ -41,7 +41,7 @@ func builtinSensitive(os string) []string {
 	return list
 }
 
-// sampleEnv are the .env names that are made to be published.
+// sampleEnv are the .env names that are meant to be published.
 var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
 
 // pattern is a sensitive path of the form **/x/y, split.
@@ -51,7 +51,7 @@ type pattern struct {
 	builtin bool
 }
 
-// patterns returns those sensitive paths that are matched at any depth.
+// patterns returns the sensitive paths that match at any depth.
 func (b *resolver) patterns() (out []pattern) {
 	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
@@ -89,7 +89,7 @@ func matchName(pattern, name string) bool {
 	return ok
 }
 
-// hideSensitive takes the sensitive paths that have a place out of the grants.
+// hideSensitive masks the sensitive paths that have a fixed place.
 func (b *resolver) hideSensitive() {
 	for _, s := range b.builtin {
 		b.hidePattern(s.written, s.abs)
@@ -113,13 +113,13 @@ func (b *resolver) hideSensitive() {
 	if strings.HasPrefix(b.h.CacheDir, "/") {
 		b.hideCache(path.Clean(b.h.CacheDir))
 	}
-	for _, p := range b.h.PseudoMounts { // a container's or a chroot's: who can write there, as root, commands the kernel
+	for _, p := range b.h.PseudoMounts { // of a container or chroot: root commands the kernel by writing there
 		b.hideSensitivePath(p, p)
 	}
 	b.warnNamedSensitive()
 }
 
-// hidePattern is sensitive for each name that the last component matches.
+// hidePattern calls hideSensitivePath for each name that matches the last component.
 func (b *resolver) hidePattern(written, abs string) {
 	dir, base := hostfs.Split(abs)
 	if !strings.ContainsAny(base, "*?[") {
@@ -133,9 +133,9 @@ func (b *resolver) hidePattern(written, abs string) {
 	}
 }
 
-// hideCache masks what servers answered: one that could write it would answer in
-// the others' names. Where it is not there yet it is made before the start, since
-// another session will make it while this one runs, inside of the grant.
+// hideCache masks the cached answers of servers: a server that could write them would
+// answer in the name of others. If the cache does not exist, it is created before the
+// start, because another session may create it inside the grant while this one runs.
 func (b *resolver) hideCache(dir string) {
 	b.hideSensitivePath(dir, dir)
 	at, err := b.paths.Resolve(dir)
@@ -153,7 +153,7 @@ func (b *resolver) workspaceOrDir() string {
 	return abs
 }
 
-// list lists a directory if anything in it can be granted.
+// list returns the names in a directory, sorted.
 func (b *resolver) list(dir string) (names []string) {
 	at, err := b.paths.Resolve(dir)
 	if err != nil {
@@ -178,8 +178,8 @@ func (b *resolver) list(dir string) (names []string) {
 	return names
 }
 
-// hideSensitivePath masks one path in whatever grant it lies, unless a rule with rights
-// names it or something below it (docs/policy.md "Sensitive paths").
+// hideSensitivePath masks one path in every grant, unless a rule with rights names it or a
+// path below it (docs/policy.md "Sensitive paths").
 func (b *resolver) hideSensitivePath(written, abs string) {
 	at, err := b.paths.Resolve(abs)
 	if err != nil {
@@ -214,8 +214,8 @@ func (b *resolver) hideSensitivePath(written, abs string) {
 	b.hideLinks(at.Links, written)
 }
 
-// hideLinks hides the symbolic links too that led to something hidden, where the server
-// could remove them: the next start finds it by them alone.
+// hideLinks also masks the symbolic links that lead to a hidden path, if the server could
+// remove them. Without a link, the next start would not find the path.
 func (b *resolver) hideLinks(links []policy.Link, named string) {
 	for _, l := range links {
 		e, ok := b.entryFor(path.Dir(l.Path))
@@ -227,7 +227,7 @@ func (b *resolver) hideLinks(links []policy.Link, named string) {
 	}
 }
 
-// empty empties an entry that exists already.
+// empty takes all rights from an existing entry.
 func (b *resolver) empty(p, written string) {
 	if e, ok := b.byPath[p]; ok {
 		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false
@@ -235,7 +235,7 @@ func (b *resolver) empty(p, written string) {
 	}
 }
 
-// warnNamedSensitive reports rules that name what a **/ pattern calls sensitive.
+// warnNamedSensitive warns of rules that name a path which a **/ pattern calls sensitive.
 func (b *resolver) warnNamedSensitive() {
 	patterns := b.patterns()
 	for _, n := range b.targets {
@@ -251,7 +251,7 @@ func (b *resolver) warnNamedSensitive() {
 	}
 }
 
-// rightsText puts rights into words: "read, create".
+// rightsText returns the names of rights: "read, create".
 func rightsText(r policy.Rights) string {
 	var words []string
 	for _, n := range policy.RightNames {
@@ -262,12 +262,12 @@ func rightsText(r policy.Rights) string {
 	return strings.Join(words, ", ")
 }
 
-// maxFollowed bounds the symbolic links of grants whose targets are looked up. Each costs
-// some ten microseconds of a start.
+// maxFollowed bounds the symbolic links of grants whose targets are looked up. Each lookup
+// costs a few system calls of the start.
 const maxFollowed = 1000
 
-// findLinksAstray finds out whether a symbolic link of a grant leads to a sensitive path that is
-// not granted.
+// findLinksAstray finds out whether a symbolic link in a grant leads to a sensitive path
+// that is not granted.
 func (b *resolver) findLinksAstray(hits []match) {
 	followed := 0
 	for _, h := range hits {

@@ -4,16 +4,16 @@ import (
 	"strings"
 )
 
-// shellWord is a word of a command for a shell. behind tells that an expansion stands
-// before it, of which nothing is known: $(git rev-parse --show-toplevel)/tools/x.
+// A shellWord is a word of a shell command. afterExpansion reports that an unknown
+// expansion stands before it: $(git rev-parse --show-toplevel)/tools/x.
 type shellWord struct {
 	text           string
 	afterExpansion bool
 }
 
-// splitShellWords splits a command as a shell would, without carrying anything out: what is
-// substituted is words like others, what is expanded is left out, but for HOME. With apart,
-// quotes count for nothing, as in a script that is itself an argument (sh -c '...').
+// splitShellWords splits a command as a shell does, without running anything. Substituted
+// commands are split like others. Expansions are left out, except HOME. With apart, quotes
+// do not count, as in a script that is itself an argument (sh -c '...').
 func splitShellWords(command, home string, apart bool) (words []shellWord) {
 	var text strings.Builder
 	quote, behind := byte(0), false

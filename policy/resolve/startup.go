@@ -1,9 +1,9 @@
 package resolve
 
-// startupFiles are what a user's own session, shells, tools and editors run or obey
-// when they start: docs/policy.md "Protected names". A grant of the home directory, or of
-// the directory of dotfiles that these are links into, does not extend to them. What is
-// hidden as sensitive (.ssh, .npmrc, .docker/config.json) is not repeated.
+// startupFiles returns what a user's session, shells, tools and editors run or obey when
+// they start (docs/policy.md "Protected names"). A grant of the home directory, or of the
+// directory of dotfiles to which these are links, does not extend to them. Files that are
+// hidden as sensitive (.ssh, .npmrc, .docker/config.json) are not repeated.
 func startupFiles(os string) []string {
 	list := []string{
 		// Shells.

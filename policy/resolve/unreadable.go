@@ -9,10 +9,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// hideUnreadable hides a directory that cannot be looked into. What it holds cannot be
-// judged, but the server could reach it: with chmod, as its owner, or by guessing
-// names. Otherwise it would close a directory in one session, and open it in the
-// next, which has found nothing there to hide.
+// hideUnreadable hides a directory that cannot be searched. Its content cannot be judged,
+// but the server could reach it by chmod, as its owner, or by guessing names. Otherwise a
+// server could close a directory in one session and open it in the next, whose scan found
+// nothing there to hide.
 func (b *resolver) hideUnreadable(dir string) {
 	for ; ; dir = path.Dir(dir) {
 		e, ok := b.entryFor(dir)
@@ -29,13 +29,13 @@ func (b *resolver) hideUnreadable(dir string) {
 			b.byPath[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
 			return
 		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
-			return // gone, or something that the kernel keeps from everybody here: a dead mount
+			return // gone, or unreachable for every process, such as a dead mount
 		}
-		// Without its directory it cannot be reached, and not be hidden either.
+		// It can only be hidden together with the directory above.
 	}
 }
 
-// isSearchable reports whether names in a directory can be asked about.
+// isSearchable reports whether names in a directory can be looked up.
 func (b *resolver) isSearchable(dir string) bool {
 	_, err := b.h.Lstat(path.Join(dir, ".env"))
 	return err == nil || errors.Is(err, fs.ErrNotExist)

@@ -155,7 +155,8 @@ func (c *commandResolver) volta(root, name string) (string, bool) {
 	return "", false
 }
 
-// nearestFile reads a file of the working directory or the nearest above it.
+// nearestFile returns the content of a file in the working directory or the nearest
+// directory above it.
 func (c *commandResolver) nearestFile(name string) string {
 	for d := c.workDir; strings.HasPrefix(d, "/"); d = path.Dir(d) {
 		if text := c.read(path.Join(d, name)); strings.TrimSpace(text) != "" {
@@ -168,8 +169,8 @@ func (c *commandResolver) nearestFile(name string) string {
 	return ""
 }
 
-// read returns the beginning of a small text file, "" where there is none;
-// comments are taken out of the files of version managers by their readers.
+// read returns the first 4096 bytes of a file, or "" if there is none. Callers skip
+// comments.
 func (c *commandResolver) read(p string) string {
 	at, err := c.paths.Resolve(p)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
@@ -197,8 +198,8 @@ func (c *commandResolver) list(p string) []string {
 	return names
 }
 
-// matching returns the installed versions that a wanted one means, newest
-// first: "3.11" means every 3.11.x.
+// matching returns the installed versions that a wanted version means, newest first: "3.11"
+// means every 3.11.x.
 func matching(installed []string, wanted string) (out []string) {
 	if wanted == "" || strings.ContainsAny(wanted, "/\x00") || wanted == ".." || strings.HasPrefix(wanted, "#") {
 		return nil

@@ -8,9 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// warnUseless warns of rules that grant nothing and take nothing away: in most of them the
-// key that grants was forgotten. It goes by what the rules are about, so a rule that
-// refuses a part of what another one grants is left alone.
+// warnUseless warns of rules that grant nothing and take nothing away. Most of them lack
+// the key that grants. A rule that refuses a part of another rule's grant is not useless.
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
@@ -29,7 +28,7 @@ func (b *resolver) warnUseless() {
 	}
 }
 
-// hostsOverlap reports whether two hosts of rules have something in common.
+// hostsOverlap reports whether two hosts of rules have a name in common.
 func hostsOverlap(a, b string) bool {
 	covers := func(wild, host string) bool {
 		suffix, ok := strings.CutPrefix(wild, "*")
@@ -38,8 +37,8 @@ func hostsOverlap(a, b string) bool {
 	return a == b || covers(a, b) || covers(b, a)
 }
 
-// warnSpecialHosts warns of rules that grant what only a machine inside of some network reaches.
-// Of "*" and of wide wildcards nothing is said: they do not grant such an address.
+// warnSpecialHosts warns of rules that grant a host of a private network or a cloud's
+// credentials. "*" and wide wildcards do not grant such addresses.
 func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 	for _, r := range rules {
 		switch what := r.SpecialTarget(); {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// resolveWorkspace resolves the root of relative rules. "" means that the server runs
+// resolveWorkspace returns the root of relative rules. "" means that the server runs
 // without one (docs/policy.md "Default and explicit policy").
 func (b *resolver) resolveWorkspace() (string, error) {
 	written := b.p.Workspace
@@ -52,7 +52,7 @@ func (b *resolver) resolveWorkspace() (string, error) {
 	return at.Path, nil
 }
 
-// whyUnsafe says why the default policy leaves a place out, "" when it is fine.
+// whyUnsafe returns why the default policy does not grant a directory, or "".
 func (b *resolver) whyUnsafe(dir string) string {
 	home := b.canonical(b.h.Home)
 	switch {
@@ -79,8 +79,8 @@ func (b *resolver) whyUnsafe(dir string) string {
 	return ""
 }
 
-// isSystemPlace reports whether a directory belongs to the system rather than to
-// somebody's work. Some trees do so as a whole, others hold both.
+// isSystemPlace reports whether a directory belongs to the system and not to a user's work.
+// Some trees belong to the system as a whole, others contain both.
 func isSystemPlace(dir string) bool {
 	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
 		if policy.Within(dir, tree) {
@@ -95,7 +95,7 @@ func isSystemPlace(dir string) bool {
 	}, dir)
 }
 
-// ownDirs lists mcp-jail's configuration, state and cache directories.
+// ownDirs returns mcp-jail's configuration, state and cache directories.
 func (b *resolver) ownDirs() (dirs []string) {
 	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, policy.SystemConfigDir} {
 		if strings.HasPrefix(d, "/") {
@@ -105,7 +105,8 @@ func (b *resolver) ownDirs() (dirs []string) {
 	return dirs
 }
 
-// canonical is the canonical form of a path, or the path itself where it loops.
+// canonical returns the canonical form of a path, or the path itself if its links form a
+// loop.
 func (b *resolver) canonical(p string) string {
 	at, err := b.paths.Resolve(p)
 	if err != nil {
@@ -114,7 +115,7 @@ func (b *resolver) canonical(p string) string {
 	return at.Path
 }
 
-// collectGuarded lists what no directory is ever widened to.
+// collectGuarded collects the directories to which no dependency is widened.
 func (b *resolver) collectGuarded() {
 	home := b.canonical(b.h.Home)
 	b.neverWiden = []string{home}
@@ -136,7 +137,7 @@ func (b *resolver) collectGuarded() {
 	}
 }
 
-// resolveHome finds HOME: the private one, or the user's.
+// resolveHome returns HOME: the private one, or the user's.
 func (b *resolver) resolveHome() (string, error) {
 	if b.p.HomeReal {
 		return path.Clean(b.h.Home), nil
@@ -167,12 +168,12 @@ func (b *resolver) resolveHome() (string, error) {
 	return at.Path, nil
 }
 
-// addPrivateHome adds the entry of the private HOME. With home = "real" there is
-// none: HOME is a variable then, and rules decide what is reachable.
+// addPrivateHome adds the entry of the private HOME. With home = "real" there is none: HOME
+// is only a variable, and rules decide what is reachable.
 //
-// The call of one tool must leave nothing there for that of another, which may do
-// more: where every call has a process of its own, it has a HOME of its own as well.
-// What the server keeps is written by the process that lists its tools.
+// The call of one tool must leave nothing in HOME for the call of another, which may have
+// more rights. Where each call has its own process, each has its own copy of HOME. The
+// process that lists the tools writes what the server keeps.
 func (b *resolver) addPrivateHome(out *policy.Profile) {
 	if !out.HomePrivate {
 		return
@@ -184,8 +185,8 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	b.byPath[out.Home] = e
 }
 
-// hiddenByTmpfs reports whether a path that an entry grants lies below /tmp or
-// /dev/shm, which are the jail's own where no entry inside of them says more.
+// hiddenByTmpfs reports whether a path of an entry is below /tmp or /dev/shm. They are
+// private to the jail, except for entries inside them.
 func hiddenByTmpfs(p, entry string) bool {
 	for _, own := range [...]string{"/tmp", "/dev/shm"} {
 		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {
@@ -195,7 +196,7 @@ func hiddenByTmpfs(p, entry string) bool {
 	return false
 }
 
-// workingDirectory is the workspace where the server can be in it, else HOME, else /tmp.
+// workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp.
 func (b *resolver) workingDirectory(out *policy.Profile) string {
 	for _, dir := range []string{out.Workspace, out.Home} {
 		if dir == "" {

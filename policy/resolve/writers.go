@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// collectWriters collects what the policy and its others may write.
+// collectWriters builds the Reach: what this policy and all others may write.
 func (b *resolver) collectWriters(out *policy.Profile) {
 	b.reach = &policy.Reach{}
 	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its private HOME", InHome: true}
@@ -68,8 +68,8 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 	}
 }
 
-// widenReplaceable gives to a file whose rule says of it what is around it ([Profile.Distinct]) the
-// rule of its directory: it can be replaced like those beside it.
+// widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the
+// rights of its directory.
 func (b *resolver) widenReplaceable(w policy.WriterRules) {
 	for p, place := range w.Rules {
 		at, err := b.paths.Resolve(p)
@@ -83,7 +83,7 @@ func (b *resolver) widenReplaceable(w policy.WriterRules) {
 	}
 }
 
-// workspaceOf is the workspace of a policy, for its relative rules.
+// workspaceOf returns the workspace of another policy, for its relative rules.
 func (b *resolver) workspaceOf(p *policy.Policy) string {
 	other := &resolver{p: p, h: b.h, paths: b.paths, builtin: b.builtin}
 	space, err := other.resolveWorkspace()
@@ -93,7 +93,7 @@ func (b *resolver) workspaceOf(p *policy.Policy) string {
 	return space
 }
 
-// writerOf finds what may write to a canonical path.
+// writerOf returns a policy that may write to a canonical path.
 func (b *resolver) writerOf(path string, rights policy.Rights) (policy.Writer, bool) {
 	w, ok := b.reach.Writer(path, rights)
 	if ok && b.reach.Protected == nil {
@@ -103,7 +103,7 @@ func (b *resolver) writerOf(path string, rights policy.Rights) (policy.Writer, b
 	return w, ok
 }
 
-// writerInside finds what may write to a canonical path, or to something in it.
+// writerInside returns a policy that may write to a canonical path or to a path in it.
 func (b *resolver) writerInside(dir string, rights policy.Rights) (policy.Writer, bool) {
 	for _, w := range b.reach.Writers {
 		for _, at := range slices.Sorted(maps.Keys(w.Rules)) {
@@ -115,8 +115,8 @@ func (b *resolver) writerInside(dir string, rights policy.Rights) (policy.Writer
 	return b.writerOf(dir, rights)
 }
 
-// collectProtected lists what is hidden or protected in every policy that does not name it. It is
-// for what seems to be within reach: most starts have no such thing.
+// collectProtected lists what is hidden or protected in every policy that does not name it.
+// It runs only if a path seems to be writable, which most starts do not have.
 func (b *resolver) collectProtected() {
 	kept := append(append([]string{}, b.ownDirs()...), b.h.PseudoMounts...)
 	kept = append(kept, b.trustedFiles()...)
@@ -135,7 +135,8 @@ func (b *resolver) collectProtected() {
 	}
 }
 
-// writableLink finds the first of some links that could be replaced, and by what.
+// writableLink returns the first of some links that a server could replace, and that
+// server. Rights to create or to delete suffice: a server may have both in two sessions.
 func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer, bool) {
 	for _, l := range links {
 		if w, ok := b.writerOf(path.Dir(l.Path), policy.Create|policy.Delete); ok {
@@ -145,8 +146,8 @@ func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer
 	return policy.Link{}, policy.Writer{}, false
 }
 
-// whyChangeable says what of a path could be another thing tomorrow, "" for nothing: the link
-// by which it leads on, the file, or a directory on the way that could be moved.
+// whyChangeable returns why a path could lead to another file tomorrow, or "": a server may
+// replace a link on the way, write the file, or move a directory above it.
 func (b *resolver) whyChangeable(at hostfs.ResolvedPath) string {
 	if l, w, ok := b.writableLink(at.Links); ok {
 		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
