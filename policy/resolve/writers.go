@@ -135,8 +135,8 @@ func (b *resolver) collectProtected() {
 	}
 }
 
-// writableLink returns the first of some links that a server could replace, and that
-// server. Rights to create or to delete suffice: a server may have both in two sessions.
+// writableLink returns the first of some links that a server could replace, and that server.
+// One of create and delete suffices: another process may have the other right.
 func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer, bool) {
 	for _, l := range links {
 		if w, ok := b.writerOf(path.Dir(l.Path), policy.Create|policy.Delete); ok {
