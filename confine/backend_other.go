@@ -65,7 +65,7 @@ func (*Process) Done() <-chan struct{} { return nil }
 
 func (*Process) Wait() (Exit, error) { return Exit{}, os.ErrProcessDone }
 
-func (*Process) Denials() []Denial { return nil }
+func (*Process) Denials() []policy.Denial { return nil }
 
 func (*Process) Tell(func(Remark)) {}
 

@@ -2,12 +2,7 @@ package confine
 
 import (
 	"syscall"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// Denial is a refusal that the jail recorded.
-type Denial = policy.Denial
 
 // Remark is what a jail says of itself while its server runs, which goes on.
 type Remark struct {

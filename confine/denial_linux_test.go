@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestLimitReached: what goes on is one denial, and each process that was ended its own.
 func TestLimitReached(t *testing.T) {
-	var all []Denial
+	var all []policy.Denial
 	for _, m := range []struct {
 		key, what string
 		value     int

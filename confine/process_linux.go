@@ -25,12 +25,12 @@ type Process struct {
 	Mu       sync.Mutex
 	pid      int // of the jail's init, as the host sees it
 	Pidfd    int
-	control  *os.File     // the init's socket: its order, then signals, a byte each
-	words    *words       // the init's; nil before there is an order
-	remarks  []Remark     // that nobody was told
-	tell     func(Remark) // see Tell
-	denials  []Denial     // but those that a supervisor saw
-	refused  refusals     // which it saw
+	control  *os.File        // the init's socket: its order, then signals, a byte each
+	words    *words          // the init's; nil before there is an order
+	remarks  []Remark        // that nobody was told
+	tell     func(Remark)    // see Tell
+	denials  []policy.Denial // but those that a supervisor saw
+	refused  refusals        // which it saw
 	exit     Exit
 	exited   bool       // exit is what the init saw
 	why      string     // see Exit
@@ -117,7 +117,7 @@ func (p *Process) lost(why string) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	p.lookIntoCgroup()
-	memory := func(d Denial) bool {
+	memory := func(d policy.Denial) bool {
 		return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, spec.KeyMemory+" ")
 	}
 	if !p.exited && !p.killed && p.why == "" && !slices.ContainsFunc(p.denials, memory) {
@@ -149,7 +149,7 @@ func (p *Process) isRefusal(m spec.Message) bool {
 	p.Mu.Lock()
 	known := p.refused.knows(m)
 	p.Mu.Unlock()
-	return known || m.Target == spec.Others || soon(func() bool { return onHost(m) })
+	return known || m.Target == policy.DenialOthers || soon(func() bool { return onHost(m) })
 }
 
 // onHost tells whether what does not exist in the jail exists here: only then was it
@@ -249,14 +249,14 @@ func (p *Process) Wait() (Exit, error) {
 }
 
 // Denials are the refusals that the jail recorded so far.
-func (p *Process) Denials() []Denial {
+func (p *Process) Denials() []policy.Denial {
 	p.Mu.Lock()
 	words, gate := p.words, p.gate
 	p.Mu.Unlock()
 	if words != nil {
 		words.catchUp()
 	}
-	var latest []Denial
+	var latest []policy.Denial
 	if gate != nil {
 		latest = gateDenials(gate, p.plan.Profile.Inbound)
 	}
@@ -264,7 +264,7 @@ func (p *Process) Denials() []Denial {
 	defer p.Mu.Unlock()
 	p.lookIntoCgroup()
 	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
-	slices.SortStableFunc(latest, func(a, b Denial) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // refusals are what a supervisor reported in a session. The first maxRefusals are kept,
@@ -14,7 +15,7 @@ type refusals struct {
 }
 
 type refused struct {
-	Denial
+	policy.Denial
 	until time.Time // it goes on, and how often is told later
 }
 
@@ -26,7 +27,7 @@ func (r *refusals) knows(m spec.Message) bool {
 func (r *refusals) add(m spec.Message, now time.Time) {
 	s := m.Sighting()
 	if !r.knows(m) && len(r.index) >= spec.MaxRefusals {
-		s.Target = spec.Others
+		s.Target = policy.DenialOthers
 	}
 	i, known := r.index[s]
 	if !known && m.Num == 0 {
@@ -54,21 +55,21 @@ func (r *refusals) add(m spec.Message, now time.Time) {
 	}
 }
 
-func denialOf(s spec.Sighting, now time.Time) Denial {
-	d := Denial{Axis: s.Axis, Operation: s.Operation, Target: s.Target, Time: now}
+func denialOf(s spec.Sighting, now time.Time) policy.Denial {
+	d := policy.Denial{Axis: s.Axis, Operation: s.Operation, Target: s.Target, Time: now}
 	switch {
-	case s.Target != spec.Others:
+	case s.Target != policy.DenialOthers:
 	case s.Absent:
-		d.Reason, d.Detail = "absent", "more names that the jail does not have than were looked up: perhaps nobody has them"
+		d.Reason, d.Detail = policy.DeniedAbsent, "more names were missing in the jail than were looked up on the host, where they may be missing too"
 	default:
-		d.Reason, d.Detail = "limit", "there was no room for these on record"
+		d.Reason, d.Detail = policy.DeniedLimit, "too many different refusals to record each"
 	}
 	return d
 }
 
 // list tells all of them. What goes on was refused until now.
-func (r *refusals) list(now time.Time) []Denial {
-	out := make([]Denial, len(r.all))
+func (r *refusals) list(now time.Time) []policy.Denial {
+	out := make([]policy.Denial, len(r.all))
 	for i, d := range r.all {
 		out[i] = d.Denial
 		latest := now

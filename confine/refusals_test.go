@@ -45,19 +45,19 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 		r.add(written(fmt.Sprint("/", n)).Message(1), begin.Add(time.Duration(n)))
 	}
 	r.add(spec.Sighting{Axis: "process", Operation: "exec", Target: "/bin/x"}.Message(1), begin)
-	r.add(unseen(spec.Others).Message(5), begin)
+	r.add(unseen(policy.DenialOthers).Message(5), begin)
 	got := r.list(begin.Add(time.Hour))
 	if len(got) != spec.MaxRefusals+3 || got[spec.MaxRefusals-1].Target != fmt.Sprint("/", spec.MaxRefusals-1) {
 		t.Fatalf("%d are kept, the last of them %+v", len(got), got[len(got)-1])
 	}
 	last := begin.Add(3*spec.MaxRefusals - 1)
-	for i, want := range []Denial{
+	for i, want := range []policy.Denial{
 		{Axis: "fs", Operation: "write", Reason: "limit", Count: 2 * spec.MaxRefusals, Last: last},
 		{Axis: "process", Operation: "exec", Reason: "limit", Count: 1},
 		{Axis: "fs", Operation: "create", Reason: "absent", Count: 5},
 	} {
 		d := got[spec.MaxRefusals+i]
-		if d.Target != spec.Others || d.Axis != want.Axis || d.Operation != want.Operation || d.Reason != want.Reason || d.Count != want.Count || !d.Last.Equal(want.Last) {
+		if d.Target != policy.DenialOthers || d.Axis != want.Axis || d.Operation != want.Operation || d.Reason != want.Reason || d.Count != want.Count || !d.Last.Equal(want.Last) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}

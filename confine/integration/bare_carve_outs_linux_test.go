@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -133,7 +132,7 @@ func TestBareDenials(t *testing.T) {
 	s := jailtest.BeginWith(t, jailtest.AllGaps, bareProfile(t, dir), attacker.Try("read", dir+"/work/.env"), attacker.Try("chmod", dir+"/work/.git/config"))
 	s.Finish()
 	for _, target := range []string{"/work/.env", "/work/.git/config"} {
-		if !slices.ContainsFunc(s.Denials(), func(d confine.Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
+		if !slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
 			t.Errorf("nothing of %s: %+v", target, s.Denials())
 		}
 	}

@@ -146,12 +146,12 @@ func (c *client) said(out, name string) bool {
 }
 
 // runClient runs a jail to its end.
-func runClient(t testing.TB, p *policy.Profile) (out string, ok bool, denials []confine.Denial) {
+func runClient(t testing.TB, p *policy.Profile) (out string, ok bool, denials []policy.Denial) {
 	t.Helper()
 	return runClientBy(t, confine.Launcher{}, p)
 }
 
-func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out string, ok bool, denials []confine.Denial) {
+func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out string, ok bool, denials []policy.Denial) {
 	t.Helper()
 	var b bytes.Buffer
 	proc, wait, err := jailtest.StartJail(t, l, p, &b, io.Discard)
@@ -164,8 +164,8 @@ func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out strin
 }
 
 // refusedTarget tells whether a refusal is on record.
-func refusedTarget(denials []confine.Denial, operation, target string) bool {
-	return slices.ContainsFunc(denials, func(d confine.Denial) bool {
+func refusedTarget(denials []policy.Denial, operation, target string) bool {
+	return slices.ContainsFunc(denials, func(d policy.Denial) bool {
 		return d.Axis == policy.AxisNet && d.Operation == operation && d.Target == target && d.Count > 0
 	})
 }

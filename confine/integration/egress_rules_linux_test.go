@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
@@ -109,7 +108,7 @@ func TestWorldRules(t *testing.T) {
 }
 
 // attemptIn is inJail for one attempt, with what was refused.
-func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []confine.Denial) {
+func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial) {
 	t.Helper()
 	q := *p
 	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{a})...)

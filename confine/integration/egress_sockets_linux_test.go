@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
@@ -326,7 +325,7 @@ func TestWorldHostsFile(t *testing.T) {
 	for _, name := range []string{"/etc/hosts", dir + "/outside", dir + "/place/hidden"} {
 		got, denials := attemptIn(t, p, attacker.Try("read", name))
 		jailtest.Expect(t, name, got, "EACCES")
-		reported := slices.ContainsFunc(denials, func(d confine.Denial) bool { return d.Operation == "read" && d.Target == name })
+		reported := slices.ContainsFunc(denials, func(d policy.Denial) bool { return d.Operation == "read" && d.Target == name })
 		if reported != (name != "/etc/hosts") {
 			t.Errorf("%s: refused %+v", name, denials)
 		}

@@ -18,11 +18,11 @@ import (
 )
 
 // recorded are the refusals of a jail whose program made the attempts, by target.
-func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map[string]confine.Denial {
+func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map[string]policy.Denial {
 	t.Helper()
 	s := jailtest.Begin(t, p, attempts...)
 	s.Finish()
-	found := map[string]confine.Denial{}
+	found := map[string]policy.Denial{}
 	for _, d := range s.Denials() {
 		found[d.Target+string(d.Reason)] = d
 	}
@@ -40,7 +40,7 @@ func TestJailRecordsAfterAbsents(t *testing.T) {
 	if d := got[dir+"/ws/.envrc"]; d.Count != 1 {
 		t.Errorf("not on record: %v", got)
 	}
-	if d := got[spec.Others+"absent"]; d.Count < 1 || d.Count > tried-spec.MaxAbsents || len(got) != 2 {
+	if d := got[policy.DenialOthers+"absent"]; d.Count < 1 || d.Count > tried-spec.MaxAbsents || len(got) != 2 {
 		t.Errorf("beside it: %v", got)
 	}
 }
@@ -58,7 +58,7 @@ func TestJailRecordsEveryTime(t *testing.T) {
 		}
 	}
 	got := recorded(t, p, attacker.Try("creates", dir+"/ro/#", strconv.Itoa(spec.MaxRefusals+500)))
-	if d := got[spec.Others+"limit"]; d.Count != 500 || len(got) != spec.MaxRefusals+1 || got[dir+"/ro/0"].Count != 1 {
+	if d := got[policy.DenialOthers+"limit"]; d.Count != 500 || len(got) != spec.MaxRefusals+1 || got[dir+"/ro/0"].Count != 1 {
 		t.Errorf("%d on record, the others are %+v", len(got), d)
 	}
 }
@@ -141,9 +141,9 @@ func TestLedgerAnnounces(t *testing.T) {
 // TestOthersAreNotLookedUp: they are no name.
 func TestOthersAreNotLookedUp(t *testing.T) {
 	var p confine.Process
-	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: spec.Others, Absent: true}.Message(1))
+	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Message(1))
 	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Message(1))
-	if d := p.Denials(); len(d) != 1 || d[0].Target != spec.Others {
+	if d := p.Denials(); len(d) != 1 || d[0].Target != policy.DenialOthers {
 		t.Errorf("%v", d)
 	}
 }

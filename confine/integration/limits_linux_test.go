@@ -200,13 +200,13 @@ func TestJailMemory(t *testing.T) {
 }
 
 // denied is the denial of an operation, or nothing.
-func denied(p *confine.Process, operation string) confine.Denial {
+func denied(p *confine.Process, operation string) policy.Denial {
 	for _, d := range p.Denials() {
 		if d.Operation == operation {
 			return d
 		}
 	}
-	return confine.Denial{}
+	return policy.Denial{}
 }
 
 // TestJailTellsLimits: who runs into a limit and stays there is told which it was.

@@ -72,7 +72,7 @@ func TestBlindWatchEndsTheJail(t *testing.T) {
 		}
 		s := jailtest.BeginWith(t, l, limited(t, policy.Limits{MemoryMB: 512}, jailtest.Grant{Path: dir, Rights: r}), attacker.Try("await", dir+"/go"))
 		exit := s.Finish()
-		told := slices.ContainsFunc(s.Denials(), func(d confine.Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
+		told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
 		if told != blind || (exit.Signal == unix.SIGKILL) != blind || strings.Contains(s.Out.String(), attacker.Succeeded) == blind {
 			t.Errorf("blind %t: exit %+v, %q, denials %+v", blind, exit, s.Out, s.Denials())
 		}

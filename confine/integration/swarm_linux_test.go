@@ -40,7 +40,7 @@ func TestJailMemoryOfASwarm(t *testing.T) {
 			s.Finish()
 			median := used[len(used)/2]
 			t.Logf("%d samples: median %d MB, most %d MB; denials %.600s", len(used), median, used[len(used)-1], fmt.Sprint(s.Denials()))
-			told := slices.ContainsFunc(s.Denials(), func(d confine.Denial) bool {
+			told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool {
 				return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Operation, "memory") && d.Target == "memory_mb = "+strconv.Itoa(c.limit)
 			})
 			if told != c.ends {

@@ -2,6 +2,7 @@ package mediate
 
 import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A page is what a ledger saw within pageTime. A server decides how often it is
@@ -25,7 +26,7 @@ type tally struct {
 func (p *page) see(s spec.Sighting) (as spec.Sighting, tell, held bool) {
 	t, again := p.seen[s]
 	if !again && !p.place(s.Absent) {
-		s.Target = spec.Others
+		s.Target = policy.DenialOthers
 		t = p.seen[s]
 	}
 	if t == nil {
@@ -39,7 +40,7 @@ func (p *page) see(s spec.Sighting) (as spec.Sighting, tell, held bool) {
 	case t.held:
 		t.untold++
 		return s, false, true
-	case s.Target == spec.Others, again && p.again == spec.MaxAgain:
+	case s.Target == policy.DenialOthers, again && p.again == spec.MaxAgain:
 		t.held = true
 	case again:
 		p.again++

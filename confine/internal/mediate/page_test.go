@@ -21,7 +21,7 @@ func TestPageAbsents(t *testing.T) {
 	var p page
 	named := 0
 	for i := range 10 * spec.MaxRefusals {
-		if as, tell, _ := p.see(missing(fmt.Sprint("/nowhere/", i))); tell && as.Target != spec.Others {
+		if as, tell, _ := p.see(missing(fmt.Sprint("/nowhere/", i))); tell && as.Target != policy.DenialOthers {
 			named++
 		}
 	}
@@ -33,7 +33,7 @@ func TestPageAbsents(t *testing.T) {
 			t.Fatalf("%s has no place", s.Target)
 		}
 	}
-	if !tells(&p, write("/late"), write(spec.Others), true) {
+	if !tells(&p, write("/late"), write(policy.DenialOthers), true) {
 		t.Error("one too many is not among the others")
 	}
 }

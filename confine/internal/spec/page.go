@@ -14,9 +14,6 @@ type Sighting struct {
 	Absent    bool   // the jail has no such name: whether that is a refusal, the host knows
 }
 
-// others is the target of what is counted and not told apart.
-const Others = "(others)"
-
 const (
 	PageTime    = time.Second
 	MaxRefusals = 1000 // different ones of a page, and of a session

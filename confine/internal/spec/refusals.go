@@ -6,5 +6,5 @@ import (
 
 // sighting is what m is about; whether the jail alone does not have it, is known by now.
 func (m Message) Sighting() Sighting {
-	return Sighting{policy.Axis(m.Step), m.Detail, m.Target, m.Kind == SaysAbsent && m.Target == Others}
+	return Sighting{policy.Axis(m.Step), m.Detail, m.Target, m.Kind == SaysAbsent && m.Target == policy.DenialOthers}
 }
