@@ -117,7 +117,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		made = append(made, missing...)
 		if err := makeDir(e.Path, mode); err != nil {
 			removeDirs(made)
-			return nil, &step.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: step.ErrnoOf(err)}
+			return nil, &step.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: step.Errno(err)}
 		}
 		if e.Origin != policy.OriginHome {
 			continue
@@ -175,12 +175,12 @@ func Refusal(err error) (probe.Feature, error) {
 	switch {
 	case errors.As(err, &gaps):
 		return probe.Probed.Renew("userns", probe.ProbeUserNamespaces), err
-	case !errors.As(err, &se) || se.Step == step.StepExec || !probe.IsRefusal(se.Errno):
+	case !errors.As(err, &se) || se.Step == step.Exec || !probe.IsRefusal(se.Errno):
 		return probe.Feature{}, err
 	}
 	// With AppArmor they can be made, and nothing be done inside them.
 	f := probe.Probed.Renew("userns", probe.ProbeUserNamespaces)
-	if f.Answer == probe.Unknown && se.Step == step.StepNamespaces {
+	if f.Answer == probe.Unknown && se.Step == step.Namespaces {
 		err = planpkg.UserNamespaceGap(f)
 	}
 	return f, err

@@ -68,7 +68,7 @@ func (s *Shim) limitCgroup(plan *planpkg.Plan) (err error) {
 		}
 	}
 	if !s.Cgroup.Holds(p.pid) {
-		return step.On("the jail's init is not in "+s.Cgroup.Dir, step.ErrHeldNot)
+		return step.On("the jail's init is not in "+s.Cgroup.Dir, step.ErrNotEnforced)
 	}
 	p.Mu.Lock()
 	p.Cgroup, p.Limits = s.Cgroup, plan.Order.Limits

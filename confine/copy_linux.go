@@ -54,7 +54,7 @@ func copyOf(dir string) string { return "copies " + dir }
 // noCopies judges the error of a start: with the answer No, an overlay was refused.
 func noCopies(err error) probe.Feature {
 	var se *step.Error
-	if !errors.As(err, &se) || se.Step != step.StepCopies {
+	if !errors.As(err, &se) || se.Step != step.Overlays {
 		return probe.Undetermined("no jail could be built to find out")
 	}
 	switch se.Errno {

@@ -42,7 +42,7 @@ const (
 
 // StepExec is the only step of a StartError that concerns the program rather than the
 // jail.
-const StepExec = step.StepExec
+const StepExec = step.Exec
 
 // FixNamespaces is the Fix of the gaps that user namespaces would close.
 const FixNamespaces = plan.FixNamespaces

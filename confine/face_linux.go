@@ -12,4 +12,4 @@ func ShimMain() { supervisor.ShimMain() }
 
 // CanPoll returns an error if Go's runtime cannot have its poller. Without this check it
 // would end the program with a dump of goroutines. Call it before the first file is opened.
-func CanPoll() error { return sys.CanPoll() }
+func CanPoll() error { return sys.CheckPoller() }

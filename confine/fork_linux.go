@@ -17,12 +17,12 @@ import (
 func (s *Shim) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
+		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
 	defer unix.Close(null)
 	control, theirs, err := connected()
 	if err != nil {
-		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
+		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
 	defer unix.Close(theirs)
 	pidfd := -1
@@ -64,7 +64,7 @@ func connected() (ours *os.File, theirs int, err error) {
 // it executes as its supervisor.
 func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
-		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.ErrnoOf(err), Detail: detail}
+		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
 	supervisor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	if err != nil {
 		made.Free()
 		what := "a program in memory"
-		if steppkg.ErrnoOf(err) == unix.EACCES {
+		if steppkg.Errno(err) == unix.EACCES {
 			what += ", which nobody may have with vm.memfd_noexec = 2: set that to 1 (sysctl vm.memfd_noexec=1), or to 0"
 		}
 		return failed("init", what, err)
@@ -94,12 +94,12 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 		return failed("descriptors", "", err)
 	}
 	defer unix.Close(words)
-	attr.Files = sys.WithRoom(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
 	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.ShimName}, attr)
 	if err != nil {
 		made.Free()
 		status.Close()
-		return failed(steppkg.StepNamespaces, "", err)
+		return failed(steppkg.Namespaces, "", err)
 	}
 	s.stub, s.gone = made, make(chan struct{})
 	return pid, status, nil
@@ -109,15 +109,15 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.ErrnoOf(err)}
+		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
 	status = os.NewFile(uintptr(pipe[0]), "status")
 	defer unix.Close(pipe[1])
-	attr.Files = sys.WithRoom(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.RunsAtOnce), "GOGC=off"} // see startProgram
 	if pid, err = s.forkIntoCgroup(path, []string{spec.ShimName, s.umaskText()}, attr); err != nil {
 		status.Close()
-		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.ErrnoOf(err)}
+		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}
 	return pid, status, nil
 }

@@ -26,7 +26,7 @@ func (p *Process) openGate(goOn func()) error {
 		got.Close()
 	}
 	if err != nil {
-		return &step.Error{Step: step.StepNetwork, Errno: step.ErrnoOf(err), Detail: "sockets of the jail"}
+		return &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "sockets of the jail"}
 	}
 	if !all {
 		return nil
@@ -68,7 +68,7 @@ func (p *Process) makeGate(profile *policy.Profile) error {
 	} else {
 		options.Interceptor = p.Terminator
 		if err := p.Terminator.Ready(); err != nil {
-			return &step.Error{Step: gateway.StepRequests, Errno: step.ErrnoOf(err), Detail: err.Error()}
+			return &step.Error{Step: gateway.StepRequests, Errno: step.Errno(err), Detail: err.Error()}
 		}
 	}
 	p.gate = egress.New(options)

@@ -130,7 +130,7 @@ func hearOut(heard <-chan struct{}) {
 func whyLost(b *jail.JailBuilder) string {
 	var call *stub.CallError
 	if errors.As(b.Outer.Fatal(), &call) {
-		return (&step.Error{Step: step.StepSupervision, Errno: call.Errno}).Error()
+		return (&step.Error{Step: step.Supervision, Errno: call.Errno}).Error()
 	}
 	return LostJail
 }

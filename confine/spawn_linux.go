@@ -238,7 +238,7 @@ func sendOrder(socket *os.File, stdio jail.Stdio, order []byte) error {
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
-	return &step.Error{Step: "order", Errno: step.ErrnoOf(err)}
+	return &step.Error{Step: "order", Errno: step.Errno(err)}
 }
 
 // order is what the shim is to do, or that there is nothing. It is asked for again where
@@ -300,9 +300,9 @@ func (s *Shim) seeDeath(pidfd int) {
 		f := os.NewFile(uintptr(own), "pidfd")
 		defer f.Close()
 		if conn, err := f.SyscallConn(); err == nil {
-			conn.Read(func(fd uintptr) bool { return sys.Readable(int(fd), 0) })
+			conn.Read(func(fd uintptr) bool { return sys.WaitReadable(int(fd), 0) })
 		}
 	}
-	sys.Readable(pidfd, -1) // at once, where the runtime could wait
+	sys.WaitReadable(pidfd, -1) // at once, where the runtime could wait
 	s.stub.MarkExited()
 }

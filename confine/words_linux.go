@@ -34,7 +34,7 @@ func newWords(pipe *os.File, hear func(spec.Message)) (*words, error) {
 func (w *words) listen() error {
 	for {
 		err := w.conn.Control(func(fd uintptr) {
-			sys.Readable(int(fd), -1)
+			sys.WaitReadable(int(fd), -1)
 			w.pull(int(fd))
 		})
 		w.mu.Lock()
@@ -57,7 +57,7 @@ func (w *words) catchUp() {
 func (w *words) pull(fd int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && sys.Readable(fd, 0) {
+	for w.err == nil && sys.WaitReadable(fd, 0) {
 		var chunk [4096]byte
 		n, err := unix.Read(fd, chunk[:])
 		switch {

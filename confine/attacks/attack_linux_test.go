@@ -63,10 +63,10 @@ var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccom
 // wallSteps are the steps of the shim that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		step.StepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", step.StepOwnProc, "server", "descriptors", "umask", "directory", "capabilities", step.StepKeepOne, "no_new_privs",
+		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs",
 	},
 	wallMediation: {
-		step.StepNamespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", step.StepOwnProc, "server", "descriptors", "umask", "directory", "capabilities", step.StepKeepOne, "no_new_privs", "landlock", "seccomp", step.StepSupervision,
+		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs", "landlock", "seccomp", step.Supervision,
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},

@@ -52,7 +52,7 @@ func runBehind(args []string) {
 		fail(err)
 	}
 	// Some places of a jail are not there outside of one.
-	s.Order.Landlock.Rules = slices.DeleteFunc(s.Order.Landlock.Rules, func(r landlock.LandlockRule) bool {
+	s.Order.Landlock.Rules = slices.DeleteFunc(s.Order.Landlock.Rules, func(r landlock.Rule) bool {
 		fd, err := rootfs.OpenObject(&stub.Task{}, unix.AT_FDCWD, r.Path)
 		if err == nil {
 			unix.Close(fd)
@@ -64,7 +64,7 @@ func runBehind(args []string) {
 		unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	}
 	for _, step := range world(args[0]).only(s, restrictingAfterRules(s)) {
-		if step.Name == steppkg.StepCapabilities && os.Getuid() != 0 {
+		if step.Name == steppkg.Capabilities && os.Getuid() != 0 {
 			continue // it has none
 		}
 		if err := step.Run(); err != nil {

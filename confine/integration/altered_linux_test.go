@@ -71,10 +71,10 @@ func (row altered) build(b *jail.JailBuilder, steps []jail.BuildStep) []jail.Bui
 func trySelfTest(b *jail.JailBuilder, row altered) error {
 	atEnd := make([]byte, 4)
 	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
-		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrHeldNot)
+		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrNotEnforced)
 	}
 	if v, err := b.Init.Prctl(unix.PR_GET_DUMPABLE); err != nil || v != 0 {
-		return step.On("dumpable", step.ErrHeldNot)
+		return step.On("dumpable", step.ErrNotEnforced)
 	}
 	if row.before != nil {
 		if err := row.before(b.Server); err != nil {
@@ -84,7 +84,7 @@ func trySelfTest(b *jail.JailBuilder, row altered) error {
 	for _, p := range b.Probes() {
 		if p.What == row.probe {
 			if p.Judge(b.Server.Optional(p.Try)()) == nil {
-				return step.On(p.What, step.ErrHeldNot)
+				return step.On(p.What, step.ErrNotEnforced)
 			}
 			return nil
 		}
@@ -110,7 +110,7 @@ func TestSelfTestNotices(t *testing.T) {
 		covered = append(covered, row.probe)
 		t.Run(row.probe, func(t *testing.T) {
 			var se *step.Error
-			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != step.On(row.probe, step.ErrHeldNot).Error() {
+			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != step.On(row.probe, step.ErrNotEnforced).Error() {
 				t.Errorf("%v, want a refusal by this probe", err)
 			}
 			if err := start(t, altered{probe: row.probe}); err != nil {

@@ -63,7 +63,7 @@ func TestDevicesStayTheirOwn(t *testing.T) {
 		if err := unix.MoveMount(tree, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 			t.Fatal(err)
 		}
-		_, line, _ := strings.Cut(procpkg.ProcLine("/proc/self/mountinfo"), " "+place+" ")
+		_, line, _ := strings.Cut(procpkg.ReadLine("/proc/self/mountinfo"), " "+place+" ")
 		line, _, _ = strings.Cut(line, "\n")
 		if line == "" || strings.Contains(line, "master:") || strings.Contains(line, "shared:") {
 			t.Errorf("%s: %q", node, line)

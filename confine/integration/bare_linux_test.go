@@ -68,7 +68,7 @@ func TestWithoutNamespaces(t *testing.T) {
 func TestShortageIsNoProhibition(t *testing.T) {
 	jailtest.NeedsJail(t)
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
-		for _, step := range []string{steppkg.StepNamespaces, "private mounts", steppkg.StepExec} {
+		for _, step := range []string{steppkg.Namespaces, "private mounts", steppkg.Exec} {
 			in := &steppkg.Error{Step: step, Errno: errno}
 			if f, err := confine.Refusal(in); f.Answer == probe.No || err != in {
 				t.Errorf("%s, %v: %+v, %v", step, errno, f, err)

@@ -80,16 +80,16 @@ func TestJailCgroup(t *testing.T) {
 		s.Mu.Lock()
 		dir := s.Cgroup.Dir
 		s.Mu.Unlock()
-		if got := proc.ProcLine(filepath.Join(dir, "memory.max")); got != "67108864" {
+		if got := proc.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
 			t.Errorf("memory.max: %q", got)
 		}
 		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
-			return proc.ProcLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.InitThreads)
+			return proc.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.InitThreads)
 		})
 		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
-			return len(strings.Fields(proc.ProcLine(filepath.Join(dir, "cgroup.procs")))) == 3
+			return len(strings.Fields(proc.ReadLine(filepath.Join(dir, "cgroup.procs")))) == 3
 		})
-		if own, _ := cgroup.CgroupPath(proc.ProcLine("/proc/self/cgroup")); strings.Contains(own, cgroup.CgroupName) {
+		if own, _ := cgroup.CgroupPath(proc.ReadLine("/proc/self/cgroup")); strings.Contains(own, cgroup.CgroupName) {
 			t.Errorf("the launcher is in %s itself", own)
 		}
 		t.Cleanup(func() {
@@ -130,7 +130,7 @@ func TestJailCgroup(t *testing.T) {
 // TestWholeCgroup: the short way to the hierarchy says nothing that the list of mounts
 // does not, and nothing where it is another's, or counted from elsewhere.
 func TestWholeCgroup(t *testing.T) {
-	mount, top := cgroup.CgroupMount(proc.ProcLine("/proc/self/mountinfo"))
+	mount, top := cgroup.CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
 	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
 		if cgroup.WholeCgroup(dir) {
 			t.Errorf("%s is said to be all of cgroup v2", dir)
@@ -140,7 +140,7 @@ func TestWholeCgroup(t *testing.T) {
 		t.Logf("the long way is taken here: %q of %q", top, mount)
 		return
 	}
-	if own, _ := cgroup.CgroupPath(proc.ProcLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
+	if own, _ := cgroup.CgroupPath(proc.ReadLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
 		t.Errorf("%q is mounted, and this is %s", top, own)
 	}
 	if os.Getuid() != 0 {
@@ -218,7 +218,7 @@ func TestSweepCgroups(t *testing.T) {
 		}
 	}
 	cgroup.SweepCgroups(dir)
-	if left := proc.NamesIn(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
+	if left := proc.ReadDirNames(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
 		t.Errorf("left: %q", left)
 	}
 }

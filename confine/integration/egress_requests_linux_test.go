@@ -99,7 +99,7 @@ func TestWorldBuiltTwice(t *testing.T) {
 	failed, careful := 0, 0
 	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
 		last := steps[len(steps)-1]
-		if last.Name != step.StepSupervision { // of the last lists, when there is all that a jail has outside of it
+		if last.Name != step.Supervision { // of the last lists, when there is all that a jail has outside of it
 			return steps
 		}
 		if b.Stub.IsStepwise() {

@@ -238,8 +238,8 @@ func TestWorldStranger(t *testing.T) {
 			t.Fatalf("%d, %t", other, mine)
 		}
 		defer unix.Close(other)
-		from, _ := sys.NameOf(unix.Getpeername(other))
-		if local, _ := sys.NameOf(unix.Getsockname(fd)); from != local {
+		from, _ := sys.AddrPortOf(unix.Getpeername(other))
+		if local, _ := sys.AddrPortOf(unix.Getsockname(fd)); from != local {
 			t.Errorf("the connection of %v is taken for that of %v", from, local)
 		}
 		stranger.SetReadDeadline(time.Now().Add(5 * time.Second))

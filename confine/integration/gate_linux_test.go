@@ -65,7 +65,7 @@ func TestJailGateShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	var se *step.Error
-	if !errors.As(err, &se) || se.Step != step.StepNetwork || se.Errno != syscall.EMFILE {
-		t.Errorf("%v, want a refusal at %q for want of descriptors", err, step.StepNetwork)
+	if !errors.As(err, &se) || se.Step != step.Network || se.Errno != syscall.EMFILE {
+		t.Errorf("%v, want a refusal at %q for want of descriptors", err, step.Network)
 	}
 }

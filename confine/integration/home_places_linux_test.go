@@ -95,7 +95,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 func refuseOverlay(t *testing.T) confine.Launcher {
 	t.Helper()
 	all := shimFaults()
-	i := slices.IndexFunc(all, func(f fault) bool { return f.step == step.StepCopies && f.call == unix.SYS_FSCONFIG })
+	i := slices.IndexFunc(all, func(f fault) bool { return f.step == step.Overlays && f.call == unix.SYS_FSCONFIG })
 	return confine.Launcher{TestHooks: jail.TestHooks{Steps: all[i].strike}}
 }
 

@@ -65,7 +65,7 @@ func opened(path string, flags int) error {
 	return err
 }
 
-func openPath(r landlockpkg.LandlockRule) (int, error) {
+func openPath(r landlockpkg.Rule) (int, error) {
 	return unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
@@ -76,14 +76,14 @@ func landlockChild(args []string) string {
 	rights, _ := strconv.Atoi(args[2])
 	f := probe.ProbeForStart()
 	if how := args[3]; how != "not" {
-		p := landlockpkg.CompileLandlock(landlockpkg.LandlockInput{ABI: f.LandlockABI, Entries: []policy.Entry{landlocktest.DirEntry(args[1], policy.Rights(rights))}})
-		fd, err := landlockpkg.CreateRuleset(&stub.Task{}, &p.LandlockRules, openPath)
+		p := landlockpkg.Compile(landlockpkg.Input{ABI: f.LandlockABI, Entries: []policy.Entry{landlocktest.DirEntry(args[1], policy.Rights(rights))}})
+		fd, err := landlockpkg.Create(&stub.Task{}, &p.Ruleset, openPath)
 		if err != nil {
 			return err.Error()
 		}
 		switch how {
 		case "library":
-			err = restrictByLibrary(&p.LandlockRules)
+			err = restrictByLibrary(&p.Ruleset)
 		case "process":
 			err = restrictProcess(fd)
 		default:
@@ -119,7 +119,7 @@ func restrictProcess(ruleset int) error {
 
 // restrictByLibrary restricts the process with go-landlock alone. Tests expect the same
 // refusals as from our own ruleset.
-func restrictByLibrary(r *landlockpkg.LandlockRules) error {
+func restrictByLibrary(r *landlockpkg.Ruleset) error {
 	var rules []landlock.Rule
 	for _, rule := range r.Rules {
 		rules = append(rules, landlock.PathAccess(landlock.AccessFSSet(rule.Access), rule.Path))
@@ -224,13 +224,13 @@ func TestLandlockScopesInKernel(t *testing.T) {
 
 func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
 	probetest.Needs(t, "landlock")
-	if _, err := landlockpkg.CreateRuleset(&stub.Task{}, &landlockpkg.LandlockRules{}, openPath); err != landlockpkg.ErrNothingHandled {
+	if _, err := landlockpkg.Create(&stub.Task{}, &landlockpkg.Ruleset{}, openPath); err != landlockpkg.ErrNothingHandled {
 		t.Errorf("nothing handled: %v", err)
 	}
 	dir := landlockDir(t)
 	for path, want := range map[string]error{dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {
-		rules := landlockpkg.LandlockRules{FS: 1<<13 - 1, Rules: []landlockpkg.LandlockRule{{Path: dir, Access: ll.AccessFSReadFile}, {Path: path, Access: ll.AccessFSReadDir}}}
-		fd, err := landlockpkg.CreateRuleset(&stub.Task{}, &rules, openPath)
+		rules := landlockpkg.Ruleset{FS: 1<<13 - 1, Rules: []landlockpkg.Rule{{Path: dir, Access: ll.AccessFSReadFile}, {Path: path, Access: ll.AccessFSReadDir}}}
+		fd, err := landlockpkg.Create(&stub.Task{}, &rules, openPath)
 		if e, ok := err.(*landlockpkg.RuleError); !ok || e.Err != want || e.Rule.Path != path {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}

@@ -51,8 +51,8 @@ func runLauncher() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Away from the numbers that the launcher itself uses in the shim (see withRoom).
-	fd, err := unix.FcntlInt(3, unix.F_DUPFD, 2*sys.TableRoom)
+	// Away from the numbers that the launcher itself uses in the shim (see sys.PadFDTable).
+	fd, err := unix.FcntlInt(3, unix.F_DUPFD, 2*sys.MinFDTable)
 	if err != nil {
 		os.Exit(1)
 	}

@@ -30,7 +30,7 @@ func TestMemoryWatchCounts(t *testing.T) {
 	if err := os.MkdirAll(dir+"/2", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w := &oom.MemoryWatch{Proc: dir, Limit: 1 << 40, Members: proc.OthersIn(dir)}
+	w := &oom.MemoryWatch{Proc: dir, Limit: 1 << 40, Members: proc.JailProcesses(dir)}
 	for name, text := range map[string]string{
 		"../meminfo":   "", // no shared memory on this host
 		"status":       "VmRSS:\t100 kB\nVmSwap:\t20 kB\nVmPTE:\t3 kB\nThreads:\t1\n",

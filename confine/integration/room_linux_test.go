@@ -34,7 +34,7 @@ func TestJailRoom(t *testing.T) {
 	jailtest.NeedsJail(t)
 	status := func(p *policy.Profile) string { return jailtest.Jailed(t, p, "read", "/proc/self/status") }
 	// The last two show that a start gets by with less room than it would like.
-	for _, c := range []struct{ limit, least int }{{0, 2 * sys.TableRoom}, {4096, 2 * sys.TableRoom}, {100, 64}, {32, 1}} {
+	for _, c := range []struct{ limit, least int }{{0, 2 * sys.MinFDTable}, {4096, 2 * sys.MinFDTable}, {100, 64}, {32, 1}} {
 		if got := tableSize(t, status(limited(t, policy.Limits{OpenFiles: c.limit}))); got < c.least {
 			t.Errorf("with a limit of %d: a table of %d, want %d", c.limit, got, c.least)
 		}
@@ -49,7 +49,7 @@ func TestJailRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := tableSize(t, string(out)); got >= 2*sys.TableRoom {
+	if got := tableSize(t, string(out)); got >= 2*sys.MinFDTable {
 		t.Errorf("control: without a jail it holds %d from the start", got)
 	}
 }

@@ -43,12 +43,12 @@ func TestJailStartErrors(t *testing.T) {
 		step   string
 		errno  syscall.Errno
 	}{
-		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, step.StepExec, unix.ENOENT},
-		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, step.StepExec, unix.EACCES},
-		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, step.StepExec, unix.EACCES},
-		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, step.StepExec, unix.ENOEXEC},
-		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, step.StepExec, unix.ENOENT},
-		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.StepExec, unix.EACCES},
+		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, step.Exec, unix.ENOENT},
+		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, step.Exec, unix.EACCES},
+		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, step.Exec, unix.EACCES},
+		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, step.Exec, unix.ENOEXEC},
+		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, step.Exec, unix.ENOENT},
+		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.Exec, unix.EACCES},
 		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestJailStartErrors(t *testing.T) {
 	t.Run("a shim that is none", func(t *testing.T) {
 		_, err := startBare(t, confine.Launcher{Shim: "/usr/bin/true"})
 		var se *step.Error
-		if !errors.As(err, &se) || se.Step == step.StepExec {
+		if !errors.As(err, &se) || se.Step == step.Exec {
 			t.Errorf("%v", err)
 		}
 	})

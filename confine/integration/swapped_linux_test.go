@@ -61,7 +61,7 @@ func TestJailSwappedObjects(t *testing.T) {
 			before := jailtest.HostTree(t, dir)
 			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 			var se *step.Error
-			if !errors.As(err, &se) || se.Step == step.StepExec || !strings.Contains(se.Detail, dir) {
+			if !errors.As(err, &se) || se.Step == step.Exec || !strings.Contains(se.Detail, dir) {
 				t.Errorf("%#v, want a StartError that names the path", err)
 			}
 			if after := jailtest.HostTree(t, dir); after != before {
@@ -93,7 +93,7 @@ func TestJailSeenThroughALink(t *testing.T) {
 		}
 		_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 		var se *step.Error
-		if !errors.As(err, &se) || se.Step == step.StepExec || !strings.Contains(se.Detail, dir) {
+		if !errors.As(err, &se) || se.Step == step.Exec || !strings.Contains(se.Detail, dir) {
 			t.Errorf("swapped back %v: %#v, want a StartError that names the path", swapped, err)
 		}
 	}

@@ -79,7 +79,7 @@ func usedUntilDone(p *confine.Process) (used []int) {
 
 // from are the numbers of the processes that come from another one.
 func from(ancestor int) (pids []string, err error) {
-	of, err := proc.Parents()
+	of, err := proc.ParentPIDs()
 	for pid := range of {
 		up := of[pid]
 		for up > 1 && up != ancestor {

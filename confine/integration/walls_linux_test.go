@@ -190,11 +190,11 @@ func TestJailState(t *testing.T) {
 			}
 			defer unix.Close(fd)
 		}
-		// Those closes withRoom already, but not one beyond that.
-		if err := unix.Dup2(0, sys.TableRoom+7); err != nil {
+		// Those are closed by sys.PadFDTable already, but not one beyond that.
+		if err := unix.Dup2(0, sys.MinFDTable+7); err != nil {
 			t.Fatal(err)
 		}
-		defer unix.Close(sys.TableRoom + 7)
+		defer unix.Close(sys.MinFDTable + 7)
 		if got := jailtest.Unconfined(t, "/", attacker.Try("fds"))[0]; got == "ok 0 1 2" {
 			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
 		}

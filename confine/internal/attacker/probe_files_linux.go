@@ -17,7 +17,7 @@ func probeNull([]string) (string, error) {
 	if err := unix.Fstat(0, &st); err != nil || st.Rdev != unix.Mkdev(1, 3) {
 		return "", fmt.Errorf("stdin is %#x: %v", st.Rdev, err)
 	}
-	outcome := func(err error) string { return ErrnoName(step.ErrnoOf(err)) }
+	outcome := func(err error) string { return ErrnoName(step.Errno(err)) }
 	return "fchmod " + outcome(unix.Fchmod(0, st.Mode&0o7777)) + " fchown " + outcome(unix.Fchown(0, int(st.Uid), int(st.Gid))), nil
 }
 

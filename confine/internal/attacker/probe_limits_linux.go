@@ -27,7 +27,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fork":      probeFork,
 	"fork-all":  probeForkAll,
 	"fork-wait": func(a []string) (string, error) {
-		sys.SpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+		sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
 		said, err := probeFork(a)
 		time.Sleep(1500 * time.Millisecond)
 		return said, err
@@ -107,7 +107,7 @@ func probeFork(a []string) (string, error) {
 
 // probeForkAll forks until it cannot, and counts the tasks of the server.
 func probeForkAll([]string) (string, error) {
-	sys.SpareThreads(spec.RunsAtOnce, func() {})
+	sys.StartSpareThreads(spec.RunsAtOnce, func() {})
 	said, err := probeFork([]string{"10000"})
 	children, _, _ := strings.Cut(said, " ")
 	threads, _ := os.ReadDir("/proc/self/task")
@@ -118,7 +118,7 @@ func probeForkAll([]string) (string, error) {
 // directories, and tries to have more, for some seconds.
 func probeForkBusy(a []string) (string, error) {
 	most, seconds := Number(a[0]), Number(a[1])
-	sys.SpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+	sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
 	clone := func() (uintptr, syscall.Errno) {
 		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		return pid, errno

@@ -138,7 +138,7 @@ func probeHandedOn(a []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fds, err := sys.Descriptors(rights[:n])
+		fds, err := sys.ParseRights(rights[:n])
 		if err != nil {
 			return "", err
 		}
@@ -302,7 +302,7 @@ func probeDatagrams(a []string) (string, error) {
 		if err != nil || n < 12 || b[0] != byte(i) {
 			return "", fmt.Errorf("%s: %d bytes, %w", way, n, err)
 		}
-		name, _ := sys.NameOf(from, nil)
+		name, _ := sys.AddrPortOf(from, nil)
 		if _, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
 			return "", fmt.Errorf("%s: a second answer: %w", way, err)
 		}

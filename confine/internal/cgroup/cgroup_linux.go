@@ -22,7 +22,7 @@ import (
 // the shim is put into its cgroup before anybody knows the policy. The start waits for
 // that, so what cannot matter any more is not asked.
 var CgroupHere = sync.OnceValue(func() CgroupPlace {
-	cgroups := proc.ProcLine("/proc/self/cgroup")
+	cgroups := proc.ReadLine("/proc/self/cgroup")
 	own, _ := CgroupPath(cgroups)
 	f := cgroupFacts{Own: own, Older: cgroupOlder(cgroups), UID: os.Getuid(), Delegated: delegated}
 	if f.Own == "" || f.Older {
@@ -31,7 +31,7 @@ var CgroupHere = sync.OnceValue(func() CgroupPlace {
 	if WholeCgroup(usualCgroup) {
 		f.Mount, f.Top = usualCgroup, "/"
 	} else {
-		f.Mount, f.Top = CgroupMount(proc.ProcLine("/proc/self/mountinfo"))
+		f.Mount, f.Top = CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
 	}
 	f.Booted = unix.Access("/run/systemd/system", unix.F_OK) == nil
 	if f.Booted && f.Mount != "" {
@@ -70,7 +70,7 @@ func delegated(dir string) bool {
 }
 
 func hasControllers(file string) bool {
-	words := " " + proc.ProcLine(file) + " "
+	words := " " + proc.ReadLine(file) + " "
 	return strings.Contains(words, " memory ") && strings.Contains(words, " pids ")
 }
 
@@ -175,14 +175,14 @@ func (g *JailCgroup) Supervise(l policy.Limits) (exceeded bool, err error) {
 	if err := g.set(cgroupValue{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
 		return false, err
 	}
-	tasks, _ := strconv.Atoi(proc.ProcLine(filepath.Join(g.Dir, "pids.current")))
+	tasks, _ := strconv.Atoi(proc.ReadLine(filepath.Join(g.Dir, "pids.current")))
 	return tasks > tight.tasks, g.verify(tight)
 }
 
 // verify reads the limits back.
 func (g *JailCgroup) verify(l cgroupLimits) error {
 	for _, f := range g.limits(l) {
-		if got := proc.ProcLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
+		if got := proc.ReadLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
 			return step.On(filepath.Join(g.Dir, f.name), fmt.Errorf("it is %q and not %s", got, f.value))
 		}
 	}
@@ -191,7 +191,7 @@ func (g *JailCgroup) verify(l cgroupLimits) error {
 
 // holds tells whether a process is in the cgroup.
 func (g *JailCgroup) Holds(pid int) bool {
-	own, ok := CgroupPath(proc.ProcLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
+	own, ok := CgroupPath(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	return ok && filepath.Base(own) == filepath.Base(g.Dir)
 }
 
@@ -280,7 +280,7 @@ func (g *JailCgroup) Remove() {
 // sweep removes the cgroups that launchers left behind that were killed: empty
 // ones, since the kernel has ended what was in them.
 func SweepCgroups(parent string) {
-	for _, name := range proc.NamesIn(parent) {
+	for _, name := range proc.ReadDirNames(parent) {
 		rest, ok := strings.CutPrefix(name, CgroupName)
 		if !ok {
 			continue

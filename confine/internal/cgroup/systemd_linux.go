@@ -51,8 +51,8 @@ func MakeScope(place CgroupPlace, pid int, l cgroupLimits) (*JailCgroup, error) 
 		time.Sleep(200 * time.Microsecond)
 	}
 	// Where it is, the kernel knows; below what we see as the root.
-	mount, top := CgroupMount(proc.ProcLine("/proc/self/mountinfo"))
-	own, _ := CgroupPath(proc.ProcLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
+	mount, top := CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
+	own, _ := CgroupPath(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	rel, err := filepath.Rel(top, own)
 	if err != nil {
 		return nil, step.On(own, err)

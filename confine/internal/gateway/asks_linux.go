@@ -48,7 +48,7 @@ func (a *Asks) serve() {
 		if err != nil || n == 0 {
 			return
 		}
-		fds, _ := sys.Descriptors(rights[:size])
+		fds, _ := sys.ParseRights(rights[:size])
 		said, err := spec.DecodeAsk(b[:n])
 		if err != nil || len(fds) > 1 {
 			return // no init of ours: what it asks for from here on is refused

@@ -45,7 +45,7 @@ func (s *Handed) receive(control *os.File) (last byte, err error) {
 	case err != nil || n == 0:
 		return 0, err
 	}
-	fds, err := sys.Descriptors(rights[:size])
+	fds, err := sys.ParseRights(rights[:size])
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "socket of the jail")
 		if err == nil && i < n {

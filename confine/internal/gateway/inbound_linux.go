@@ -85,7 +85,7 @@ func (in *Inbound) listen(host string, port int) (net.Listener, error) {
 // waits until it is free.
 func (in *Inbound) attend(host string, port int, l net.Listener, err error) {
 	for told := false; err != nil; told = true {
-		if step.ErrnoOf(err) == unix.EADDRNOTAVAIL || step.ErrnoOf(err) == unix.EAFNOSUPPORT {
+		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
 		}
 		if !told {

@@ -65,7 +65,7 @@ func StartTerminator(ctx context.Context, plan *planpkg.Plan, order *spec.Order)
 		return nil, nil
 	}
 	refused := func(err error) (*Terminator, error) {
-		return nil, &step.Error{Step: StepRequests, Errno: step.ErrnoOf(err), Detail: err.Error()}
+		return nil, &step.Error{Step: StepRequests, Errno: step.Errno(err), Detail: err.Error()}
 	}
 	secrets, err := readSecrets(ctx, p)
 	if err != nil {

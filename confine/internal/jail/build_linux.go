@@ -77,16 +77,16 @@ type JailBuilder struct {
 // first are the steps that do not depend on the order.
 func (b *JailBuilder) First() []BuildStep {
 	return []BuildStep{
-		{steppkg.StepNamespaces, b.Outer, b.mapIDs},
-		{steppkg.StepDumps, b.Outer, func() error { return EmptyDumps(b.Outer) }},
+		{steppkg.Namespaces, b.Outer, b.mapIDs},
+		{steppkg.CoreDumps, b.Outer, func() error { return EmptyDumps(b.Outer) }},
 		{"parent", b.Outer, b.bindToParent},
 		{"private mounts", b.Outer, func() error { return rootfs.PrivateMounts(b.Outer) }},
 		{"keyring", b.Outer, func() error { return FreshKeyring(b.Outer) }},
 		{"open files", b.Outer, b.raiseFiles},
 		{"init", b.Outer, b.forkInit},
 		{"own filesystems", b.Init, b.Root.Own.Make},
-		{steppkg.StepOwnProc, b.Outer, b.openOwnProc},
-		{steppkg.StepNamespaces, b.Outer, b.ownNetwork},
+		{steppkg.SupervisorProc, b.Outer, b.openOwnProc},
+		{steppkg.Namespaces, b.Outer, b.ownNetwork},
 		{"loopback", b.Outer, func() error { return loopback(b.Outer) }},
 	}
 }
@@ -95,12 +95,12 @@ func (b *JailBuilder) First() []BuildStep {
 func (b *JailBuilder) Mounting() []BuildStep {
 	return []BuildStep{
 		{"mounts", b.Init, b.Root.OpenSources},
-		{steppkg.StepCopies, b.Init, b.Root.Copies},
+		{steppkg.Overlays, b.Init, b.Root.Copies},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
 		{"landlock rules", b.Init, b.OpenRuleset}, // of what was just attached, which is still open
 		{"order", b.Outer, b.takeStdio},
-		{steppkg.StepNetwork, b.Outer, b.openGate},
+		{steppkg.Network, b.Outer, b.openGate},
 		{"mounts", b.Outer, b.leaveOld},
 	}
 }
@@ -109,13 +109,13 @@ func (b *JailBuilder) Mounting() []BuildStep {
 // have.
 func (b *JailBuilder) Restricting() []BuildStep {
 	return []BuildStep{
-		{steppkg.StepNamespaces, b.Init, func() error { return b.Init.Setns(b.network, unix.CLONE_NEWNET) }},
+		{steppkg.Namespaces, b.Init, func() error { return b.Init.Setns(b.network, unix.CLONE_NEWNET) }},
 		{"mounts", b.Init, b.sealProc},
-		{steppkg.StepCapabilities, b.Init, func() error { return GiveUp(b.Init) }}, // no step after this needs one
+		{steppkg.Capabilities, b.Init, func() error { return GiveUp(b.Init) }}, // no step after this needs one
 		{"no_new_privs", b.Init, func() error { return NoNewPrivileges(b.Init) }},
 		{"parent", b.Init, func() error { _, err := b.Init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have undone it
-		{steppkg.StepServer, b.Init, b.forkServer},                                                       // which inherits all that
-		{steppkg.StepServer, b.Server, func() error { return steppkg.On("session", b.Server.Setsid()) }},
+		{steppkg.Server, b.Init, b.forkServer},                                                           // which inherits all that
+		{steppkg.Server, b.Server, func() error { return steppkg.On("session", b.Server.Setsid()) }},
 		{"descriptors", b.Server, b.openNull}, // while as many may be open as building takes
 		{"limits", b.Server, b.limitServer},
 		{"directory", b.Server, b.EnterDir},
@@ -125,10 +125,10 @@ func (b *JailBuilder) Restricting() []BuildStep {
 		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},
 		{"self-test", b.Server, b.SelfTest},
 		{"umask", b.Server, func() error { b.Server.Umask(b.Umask); return nil }},
-		{steppkg.StepNetwork, b.Outer, b.handOverGate},
-		{steppkg.StepKeepOne, b.Outer, b.keepOne},
+		{steppkg.Network, b.Outer, b.handOverGate},
+		{steppkg.SupervisorCapabilities, b.Outer, b.keepOne},
 		{"no_new_privs", b.Outer, func() error { return NoNewPrivileges(b.Outer) }},
-		{steppkg.StepSupervision, b.Server, b.handOver},
+		{steppkg.Supervision, b.Server, b.handOver},
 	}
 }
 
@@ -205,7 +205,7 @@ func WrapStep(step string, err error) error {
 	if errors.As(err, &e.Errno) {
 		e.Detail = ""
 	}
-	var on *steppkg.StepError
+	var on *steppkg.WrappedError
 	if errors.As(err, &on) {
 		e.Detail = on.Detail
 		if e.Errno == 0 {

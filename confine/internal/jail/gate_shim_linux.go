@@ -183,7 +183,7 @@ func everyPacket() []byte {
 	b := make([]byte, unix.SizeofSockaddrLinklayer)
 	binary.NativeEndian.PutUint16(b, unix.AF_PACKET)
 	binary.BigEndian.PutUint16(b[2:], unix.ETH_P_ALL)
-	binary.NativeEndian.PutUint32(b[4:], sys.LoIndex)
+	binary.NativeEndian.PutUint32(b[4:], sys.LoopbackIndex)
 	return b
 }
 
@@ -225,11 +225,11 @@ func EveryAddressLocal(t *stub.Task) error {
 	defer t.Close(fd)
 	// linux/if_addr.h, linux/rtnetlink.h: family, prefix length, flags, scope, index;
 	// family, lengths of destination and source, tos, table, protocol, scope, type, flags.
-	address := append([]byte{unix.AF_INET, 32, 0, unix.RT_SCOPE_HOST}, native32(sys.LoIndex)...)
+	address := append([]byte{unix.AF_INET, 32, 0, unix.RT_SCOPE_HOST}, native32(sys.LoopbackIndex)...)
 	address = append(address, attribute(unix.IFA_LOCAL, []byte{192, 0, 0, 2})...)
 	route := func(family byte) []byte {
 		b := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
-		return append(b, attribute(unix.RTA_OIF, native32(sys.LoIndex))...)
+		return append(b, attribute(unix.RTA_OIF, native32(sys.LoopbackIndex))...)
 	}
 	if err := askRoute(t, fd, unix.RTM_NEWADDR, address); err != nil {
 		return step.On("address of lo", err)

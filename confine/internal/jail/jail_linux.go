@@ -44,12 +44,12 @@ func (b *JailBuilder) Build() error {
 // done by lists, which nobody need tell of one another.
 func (b *JailBuilder) Begin() error {
 	if err := b.relieveOuter(); err != nil {
-		return WrapStep(step.StepSupervision, err)
+		return WrapStep(step.Supervision, err)
 	}
 	if err := b.leaveToReap(); err != nil {
 		return WrapStep("init", err)
 	}
-	fds, err := sys.Descriptors(b.lent)
+	fds, err := sys.ParseRights(b.lent)
 	if err != nil {
 		return WrapStep("order", err)
 	}
@@ -68,19 +68,19 @@ func (b *JailBuilder) Begin() error {
 		t.Dup3(fds[0], fd, 0)
 		fds = fds[1:]
 	}
-	t.Optional(func() error { return t.ReserveFD(sys.RoomFor(3)) }) // which may be more than may be open
+	t.Optional(func() error { return t.ReserveFD(sys.FDTableTarget(3)) }) // which may be more than may be open
 	if b.Listener < 0 {
 		t.SetEvent(b.Proceeded)
 	}
 	t.Exec(b.Order.Program, b.Order.Argv, b.Order.Env)
 	if err := t.Submit(); err != nil {
-		return WrapStep(step.StepExec, step.On(b.Order.Program, unix.E2BIG))
+		return WrapStep(step.Exec, step.On(b.Order.Program, unix.E2BIG))
 	}
 	err = t.WaitExec()
 	var failed *stub.CallError
 	switch {
 	case errors.As(err, &failed) && failed.Call == unix.SYS_EXECVE:
-		return WrapStep(step.StepExec, step.On(b.Order.Program, failed.Errno))
+		return WrapStep(step.Exec, step.On(b.Order.Program, failed.Errno))
 	case errors.As(err, &failed):
 		return WrapStep("descriptors", failed.Errno)
 	case err != nil:

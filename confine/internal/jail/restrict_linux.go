@@ -33,7 +33,7 @@ func (b *Builder) Limits() error {
 	own := spec.InitThreads + 1 // the init that is a stub
 	if b.Bare {
 		// The kernel counts all of the user's (setrlimit(2)).
-		own = spec.InitThreads + proc.TasksOfUser(os.Getuid())
+		own = spec.InitThreads + proc.UserThreads(os.Getuid())
 	}
 	for _, r := range []struct {
 		name     string
@@ -160,8 +160,8 @@ func (b *Builder) OpenRuleset() (err error) {
 	return err
 }
 
-func (b *Builder) openRules(rules *landlock.LandlockRules) (int, error) {
-	ruleset, err := landlock.CreateRuleset(b.Init, rules, func(r landlock.LandlockRule) (int, error) {
+func (b *Builder) openRules(rules *landlock.Ruleset) (int, error) {
+	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
 		if tree, ok := b.Root.TakeTree(r.Path); ok {
 			return tree, nil // the very object that is there
 		}

@@ -19,7 +19,7 @@ func (b *Builder) SelfTest() error {
 		outcome := b.Server.Optional(p.Try)
 		err := b.Server.OnComplete(func() error {
 			if p.Judge(outcome()) == nil {
-				return step.On(p.What, step.ErrHeldNot)
+				return step.On(p.What, step.ErrNotEnforced)
 			}
 			return nil
 		})
@@ -41,7 +41,7 @@ type probe struct {
 // a user namespace, or where there may be no more of them, and to trace nobody. Who hears
 // that from it has got past the filter, and a server that is written for it gets further.
 func (p *probe) Judge(err error) error {
-	if slices.Contains(p.kernels, step.ErrnoOf(err)) {
+	if slices.Contains(p.kernels, step.Errno(err)) {
 		return nil
 	}
 	return err
@@ -162,7 +162,7 @@ func awayProbe(t *stub.Task, to netip.Addr) error {
 		return nil
 	}
 	from := func() error {
-		if from, ok := sys.Endpoint(raw[:]); ok && (from.Addr() == to || to.Is6() && from.Addr().IsLoopback()) {
+		if from, ok := sys.ParseSockaddr(raw[:]); ok && (from.Addr() == to || to.Is6() && from.Addr().IsLoopback()) {
 			return unix.ENETUNREACH
 		}
 		return nil
@@ -174,25 +174,25 @@ func awayProbe(t *stub.Task, to netip.Addr) error {
 func checkState(t *stub.Task) error {
 	privileges, err := t.Prctl(unix.PR_GET_NO_NEW_PRIVS)
 	if err != nil {
-		return step.On("no_new_privs", step.ErrHeldNot)
+		return step.On("no_new_privs", step.ErrNotEnforced)
 	}
 	filtered, err := t.Prctl(unix.PR_GET_SECCOMP)
 	if err != nil {
-		return step.On("seccomp", step.ErrHeldNot)
+		return step.On("seccomp", step.ErrNotEnforced)
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	caps := [2]unix.CapUserData{{Effective: 1}}
 	if err := t.Capget(&hdr, &caps); err != nil {
-		return step.On("capabilities", step.ErrHeldNot)
+		return step.On("capabilities", step.ErrNotEnforced)
 	}
 	return t.OnComplete(func() error {
 		switch {
 		case t.Resolve(privileges) != 1:
-			return step.On("no_new_privs", step.ErrHeldNot)
+			return step.On("no_new_privs", step.ErrNotEnforced)
 		case t.Resolve(filtered) != 2:
-			return step.On("seccomp", step.ErrHeldNot)
+			return step.On("seccomp", step.ErrNotEnforced)
 		case caps != [2]unix.CapUserData{}:
-			return step.On("capabilities", step.ErrHeldNot)
+			return step.On("capabilities", step.ErrNotEnforced)
 		}
 		return nil
 	})

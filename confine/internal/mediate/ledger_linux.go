@@ -85,9 +85,9 @@ func (l *Ledger) Report(r *Request, axis policy.Axis, operation, target string, 
 	}
 	m := as.Message(1)
 	m.Held = held
-	sys.Outside(func() {
-		m.Pid = proc.InnerNumber(int(r.N.Tid))
-		m.Program, _ = os.Readlink(proc.OfThread(int(r.N.Tid), "exe"))
+	sys.OnUnrestrictedThread(func() {
+		m.Pid = proc.NSPid(int(r.N.Tid))
+		m.Program, _ = os.Readlink(proc.ThreadFile(int(r.N.Tid), "exe"))
 	})
 	l.Say(m)
 }
@@ -152,7 +152,7 @@ func (v *Supervisor) witnessConnect(r *Request) {
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
 		v.witnessSocket(r, string(name))
 	case unix.AF_INET, unix.AF_INET6:
-		addr, ok := sys.Endpoint(b)
+		addr, ok := sys.ParseSockaddr(b)
 		if !ok || v.gated || addr.Port() == 0 || addr.Addr().IsUnspecified() {
 			return
 		}
@@ -190,7 +190,7 @@ func (v *Supervisor) witnessSocket(r *Request, name string) {
 
 // outsideWalker resolves names as the caller of a request would.
 func (v *Supervisor) outsideWalker(r *Request) *walker {
-	return &walker{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.StatusOf(int(r.N.Tid)); return tgid }}
+	return &walker{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
 }
 
 // resolve finds what a name leads the caller to, and its mode.
@@ -208,7 +208,7 @@ func (v *Supervisor) resolve(r *Request, base int, name string) (full string, mo
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return "", 0, step.AsErrno(err)
+		return "", 0, step.ErrnoOrEIO(err)
 	}
 	full, errno = pathOf(fd)
 	return strings.TrimSuffix(full, " (deleted)"), st.Mode, errno // of what hides something, too

@@ -58,7 +58,7 @@ func (v *Supervisor) attributes(r *Request, w *walker) syscall.Errno {
 		}
 		if r.noFollow() && at.tail == "" {
 			fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			object, errno = fd, step.AsErrno(err)
+			object, errno = fd, step.ErrnoOrEIO(err)
 		} else {
 			object, errno = w.object(&at)
 		}
@@ -71,7 +71,7 @@ func (v *Supervisor) attributes(r *Request, w *walker) syscall.Errno {
 	defer v.names.RUnlock()
 	var st unix.Stat_t
 	if err := unix.Fstat(object, &st); err != nil {
-		return step.AsErrno(err)
+		return step.ErrnoOrEIO(err)
 	}
 	full, errno := v.whereIs(object)
 	if errno != 0 {
@@ -104,20 +104,20 @@ func nowhere(full string, st *unix.Stat_t) bool {
 }
 
 func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
-	name := proc.OfDescriptor(object)
+	name := proc.FDFile(object)
 	switch r.Op {
 	case seccomp.HookMode:
 		if link {
 			return unix.EOPNOTSUPP
 		}
-		return step.AsErrno(unix.Fchmodat(proc.ProcAt, name, uint32(r.arg(r.Mode))&0o7777, 0))
+		return step.ErrnoOrEIO(unix.Fchmodat(proc.DirFD, name, uint32(r.arg(r.Mode))&0o7777, 0))
 	case seccomp.HookOwner:
-		return step.AsErrno(unix.Fchownat(object, "", int(int32(r.arg(r.Mode))), int(int32(r.arg(r.Mode+1))), unix.AT_EMPTY_PATH))
+		return step.ErrnoOrEIO(unix.Fchownat(object, "", int(int32(r.arg(r.Mode))), int(int32(r.arg(r.Mode+1))), unix.AT_EMPTY_PATH))
 	case seccomp.HookTimes:
 		if link {
-			return step.AsErrno(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
+			return step.ErrnoOrEIO(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
 		}
-		return step.AsErrno(unix.UtimesNanoAt(proc.ProcAt, name, r.times, 0))
+		return step.ErrnoOrEIO(unix.UtimesNanoAt(proc.DirFD, name, r.times, 0))
 	}
 	return unix.ENOSYS
 }

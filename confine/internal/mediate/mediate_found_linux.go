@@ -30,7 +30,7 @@ func (v *Supervisor) lookAt(r *Request, at *Place, flags int) (*found, syscall.E
 	defer v.names.RUnlock()
 	fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, step.AsErrno(err)
+		return nil, step.ErrnoOrEIO(err)
 	}
 	o, errno := hold(fd)
 	if errno == 0 {
@@ -52,7 +52,7 @@ func (v *Supervisor) lookAt(r *Request, at *Place, flags int) (*found, syscall.E
 func hold(fd int) (*found, syscall.Errno) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, step.AsErrno(err)
+		return nil, step.ErrnoOrEIO(err)
 	}
 	return &found{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
 }
@@ -147,7 +147,7 @@ func (v *Supervisor) reopen(r *Request, o *found, flags int) (int, syscall.Errno
 		}
 	}
 	if err != nil {
-		return -1, v.told(r, o.op, o.full, step.AsErrno(err))
+		return -1, v.told(r, o.op, o.full, step.ErrnoOrEIO(err))
 	}
 	return fd, 0
 }
@@ -170,7 +170,7 @@ const ttyDevice = 5 << 8
 func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
 	var b []byte
 	var err error
-	sys.Outside(func() { b, err = proc.ReadThread(tid, "stat", make([]byte, proc.StatusSize)) })
+	sys.OnUnrestrictedThread(func() { b, err = proc.ReadThread(tid, "stat", make([]byte, proc.StatusSize)) })
 	if err != nil {
 		return 0, "", unix.ENXIO
 	}

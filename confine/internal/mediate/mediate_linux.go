@@ -46,7 +46,7 @@ func (v *Supervisor) carryOut(r *Request) (answered bool) {
 func (v *Supervisor) processOf(r *Request) int {
 	if r.tgid == 0 {
 		var errno syscall.Errno
-		sys.Outside(func() { r.tgid, _, errno = proc.StatusOf(int(r.N.Tid)) })
+		sys.OnUnrestrictedThread(func() { r.tgid, _, errno = proc.ThreadStatus(int(r.N.Tid)) })
 		if errno != 0 || !v.Listener.Valid(r.N.Id) {
 			r.tgid = -1
 		}
@@ -56,10 +56,10 @@ func (v *Supervisor) processOf(r *Request) int {
 
 // openOutside opens the target of a magic link.
 func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
-	sys.Outside(func() {
+	sys.OnUnrestrictedThread(func() {
 		var err error
 		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)
-		errno = step.AsErrno(err)
+		errno = step.ErrnoOrEIO(err)
 	})
 	return fd, errno
 }
@@ -124,14 +124,14 @@ func changeName(r *Request, at *Place) syscall.Errno {
 	switch r.Op {
 	case seccomp.HookMkdir:
 		unix.Umask(r.umask)
-		return step.AsErrno(unix.Mkdirat(at.Dir, name, uint32(r.arg(r.Mode))))
+		return step.ErrnoOrEIO(unix.Mkdirat(at.Dir, name, uint32(r.arg(r.Mode))))
 	case seccomp.HookMknod:
 		unix.Umask(r.umask)
-		return step.AsErrno(unix.Mknodat(at.Dir, name, uint32(r.arg(r.Mode)), int(r.arg(r.Mode+1))))
+		return step.ErrnoOrEIO(unix.Mknodat(at.Dir, name, uint32(r.arg(r.Mode)), int(r.arg(r.Mode+1))))
 	case seccomp.HookSymlink:
-		return step.AsErrno(unix.Symlinkat(r.text, at.Dir, name))
+		return step.ErrnoOrEIO(unix.Symlinkat(r.text, at.Dir, name))
 	case seccomp.HookRemove:
-		return step.AsErrno(unix.Unlinkat(at.Dir, name, r.removeFlags()))
+		return step.ErrnoOrEIO(unix.Unlinkat(at.Dir, name, r.removeFlags()))
 	}
 	return unix.ENOSYS
 }

@@ -103,7 +103,7 @@ func (v *Supervisor) makeFile(r *Request, at *Place, flags int) (int, syscall.Er
 	}
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.Dir, at.Name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
-	errno = step.AsErrno(err)
+	errno = step.ErrnoOrEIO(err)
 	if errno == 0 {
 		if errno = v.keepOut(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)
@@ -140,7 +140,7 @@ func (w *walker) object(at *Place) (int, syscall.Errno) {
 	for range maxSymlinks + 1 {
 		fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return -1, step.AsErrno(err)
+			return -1, step.ErrnoOrEIO(err)
 		}
 		var st unix.Stat_t
 		err = unix.Fstat(fd, &st)
@@ -153,7 +153,7 @@ func (w *walker) object(at *Place) (int, syscall.Errno) {
 		}
 		unix.Close(fd)
 		if err != nil {
-			return -1, step.AsErrno(err)
+			return -1, step.ErrnoOrEIO(err)
 		}
 		if object, errno := w.advance(at); errno != 0 || object >= 0 {
 			return object, errno
@@ -184,5 +184,5 @@ func (v *Supervisor) truncate(r *Request, w *walker) syscall.Errno {
 		return errno
 	}
 	defer unix.Close(fd)
-	return step.AsErrno(unix.Ftruncate(fd, size))
+	return step.ErrnoOrEIO(unix.Ftruncate(fd, size))
 }

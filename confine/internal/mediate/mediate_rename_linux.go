@@ -36,8 +36,8 @@ func (v *Supervisor) link(r *Request, w *walker, from, to *Place) syscall.Errno 
 	if errno := v.keepsShut(r, source, full); errno != 0 {
 		return errno
 	}
-	name := proc.OfDescriptor(source)
-	errno = step.AsErrno(unix.Linkat(proc.ProcAt, name, to.Dir, to.Name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	name := proc.FDFile(source)
+	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.Dir, to.Name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
 		errno = v.keepOut(r, policy.OpCreate, to, full)
 	}
@@ -54,7 +54,7 @@ func (w *walker) source(from *Place, follow bool) (int, syscall.Errno) {
 		flags |= unix.O_DIRECTORY
 	}
 	fd, err := unix.Openat(from.Dir, from.Name, flags, 0)
-	return fd, step.AsErrno(err)
+	return fd, step.ErrnoOrEIO(err)
 }
 
 func (v *Supervisor) rename(r *Request, from, to *Place) syscall.Errno {
@@ -62,7 +62,7 @@ func (v *Supervisor) rename(r *Request, from, to *Place) syscall.Errno {
 	v.names.Lock()
 	defer v.names.Unlock()
 	if from.special() || to.special() {
-		return step.AsErrno(unix.Renameat2(from.Dir, from.Name, to.Dir, to.Name, flags))
+		return step.ErrnoOrEIO(unix.Renameat2(from.Dir, from.Name, to.Dir, to.Name, flags))
 	}
 	src, errno := v.where(from)
 	if errno != 0 {
@@ -96,7 +96,7 @@ func (v *Supervisor) rename(r *Request, from, to *Place) syscall.Errno {
 			return unix.EXDEV // it could not be taken back: see keepBack
 		}
 	}
-	errno = step.AsErrno(unix.Renameat2(from.Dir, from.Name+from.tail, to.Dir, to.Name+to.tail, flags))
+	errno = step.ErrnoOrEIO(unix.Renameat2(from.Dir, from.Name+from.tail, to.Dir, to.Name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = v.keepBack(r, from, to, src)
 	}

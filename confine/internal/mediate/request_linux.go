@@ -84,7 +84,7 @@ func (v *Supervisor) read(r *Request) (errno syscall.Errno) {
 		}
 	}
 	if r.umask = v.umask; r.umask == spec.UnknownUmask && r.makes() {
-		if r.tgid, r.umask, errno = proc.StatusOf(int(r.N.Tid)); errno != 0 {
+		if r.tgid, r.umask, errno = proc.ThreadStatus(int(r.N.Tid)); errno != 0 {
 			return errno
 		}
 	}
@@ -115,15 +115,15 @@ func (r *Request) openFlags() int {
 
 // openBase opens the directory that a relative name begins at.
 func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
-	name := proc.OfThread(tid, "cwd")
+	name := proc.ThreadFile(tid, "cwd")
 	if arg != seccomp.AtCwd && int32(value) != unix.AT_FDCWD {
-		name = proc.OfThread(tid, "fd/"+strconv.Itoa(int(int32(value))))
+		name = proc.ThreadFile(tid, "fd/"+strconv.Itoa(int(int32(value))))
 	}
-	fd, err := unix.Openat(proc.ProcAt, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(proc.DirFD, name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return -1, unix.EBADF
 	}
-	return fd, step.AsErrno(err)
+	return fd, step.ErrnoOrEIO(err)
 }
 
 // readString reads a name from another process: up to PATH_MAX bytes with the

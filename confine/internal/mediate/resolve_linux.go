@@ -60,8 +60,8 @@ func (p *Place) path() (string, syscall.Errno) {
 
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(procpkg.ProcAt, procpkg.OfDescriptor(fd), b[:])
-	return string(b[:max(n, 0)]), step.AsErrno(err)
+	n, err := unix.Readlinkat(procpkg.DirFD, procpkg.FDFile(fd), b[:])
+	return string(b[:max(n, 0)]), step.ErrnoOrEIO(err)
 }
 
 const (
@@ -129,7 +129,7 @@ func (w *walker) directory(base int, name string) (dir int, proc bool, errno sys
 func (w *walker) step(base int, name string) (int, syscall.Errno) {
 	cur, err := unix.Openat(base, start(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, step.AsErrno(err)
+		return -1, step.ErrnoOrEIO(err)
 	}
 	todo := strings.Split(name, "/")
 	for len(todo) > 0 {
@@ -147,7 +147,7 @@ func (w *walker) step(base int, name string) (int, syscall.Errno) {
 					continue
 				}
 				next, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-				errno = step.AsErrno(err)
+				errno = step.ErrnoOrEIO(err)
 			}
 		}
 		unix.Close(cur)
@@ -171,12 +171,12 @@ func start(name string) string {
 func (w *walker) enter(dir int, name string) (int, syscall.Errno) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, step.AsErrno(err)
+		return -1, step.ErrnoOrEIO(err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)
-		return -1, step.AsErrno(err)
+		return -1, step.ErrnoOrEIO(err)
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -203,14 +203,14 @@ func (w *walker) link(dir int, name string) (string, syscall.Errno) {
 			return strconv.Itoa(w.process()), 0
 		case "thread-self":
 			var tid int
-			sys.Outside(func() { tid = procpkg.InnerNumber(w.tid) })
+			sys.OnUnrestrictedThread(func() { tid = procpkg.NSPid(w.tid) })
 			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(tid), 0
 		}
 	}
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(dir, name, b[:])
 	if err != nil {
-		return "", step.AsErrno(err)
+		return "", step.ErrnoOrEIO(err)
 	}
 	if n == 0 {
 		return "", unix.ENOENT

@@ -84,12 +84,12 @@ func NewSupervisor(o SupervisorOptions) *Supervisor {
 		v.Ledger.Hosts = true
 	}
 	var err error
-	if v.own, err = unix.Openat(proc.ProcAt, proc.ProcDir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+	if v.own, err = unix.Openat(proc.DirFD, proc.Dir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		v.failed("supervisor", err)
 		v.end()
 	}
 	go v.work(nil)
-	sys.AtOnce(v.receive)
+	sys.GoOnNewThread(v.receive)
 	return v
 }
 

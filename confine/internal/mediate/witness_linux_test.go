@@ -150,7 +150,7 @@ func TestWitnessExec(t *testing.T) {
 	}
 	defer unix.Close(at)
 	open := func() (n int) {
-		for _, fd := range proc.NamesIn("/proc/self/fd") {
+		for _, fd := range proc.ReadDirNames("/proc/self/fd") {
 			if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasPrefix(to, dir) {
 				n++
 			}

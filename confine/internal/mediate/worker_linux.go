@@ -26,7 +26,7 @@ func (w *worker) give(r *Request) {
 
 func (w *worker) await() *Request {
 	if atomic.LoadUint32(&w.given) == 0 {
-		soon := unix.Timespec{Nsec: sys.Patience}
+		soon := unix.Timespec{Nsec: sys.BusyWaitNs}
 		unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&w.given)), sys.FutexWaitPrivate, 0, uintptr(unsafe.Pointer(&soon)), 0, 0)
 	}
 	for !atomic.CompareAndSwapUint32(&w.given, 1, 0) {

@@ -45,7 +45,7 @@ func chosen(t *testing.T, w *MemoryWatch) string {
 func WatchOver(t *testing.T, limitMB int64) (*MemoryWatch, fakeProc) {
 	f := fakeProc{t, t.TempDir()}
 	os.WriteFile(filepath.Join(f.Dir, "meminfo"), nil, 0o600) // no shared memory on this host
-	return &MemoryWatch{Proc: f.Dir, Limit: limitMB << 20, Members: proc.OthersIn(f.Dir)}, f
+	return &MemoryWatch{Proc: f.Dir, Limit: limitMB << 20, Members: proc.JailProcesses(f.Dir)}, f
 }
 
 // TestExcessChoosesEnough: as many as needed and no more, largest first, by what they

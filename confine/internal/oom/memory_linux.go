@@ -205,7 +205,7 @@ func (w *MemoryWatch) Resident(pid string) usage {
 // survivor finds a thread that still has the memory of its process. When the first one
 // ends before the others, /proc shows nothing more of them in the place of the process.
 func (w *MemoryWatch) survivor(pid string) (name string, u usage) {
-	for _, tid := range proc.NamesIn(path.Join(w.Proc, pid, "task")) {
+	for _, tid := range proc.ReadDirNames(path.Join(w.Proc, pid, "task")) {
 		name = path.Join(pid, "task", tid)
 		if u, known := w.status(name); known {
 			return name, u
@@ -221,7 +221,7 @@ func (w *MemoryWatch) status(name string) (u usage, known bool) {
 		return usage{}, false
 	}
 	u.threads = 1
-	proc.EachNumber(b, func(name string, n int64) {
+	proc.ParseNumbers(b, func(name string, n int64) {
 		known = known || name == "VmRSS"
 		switch name {
 		case "VmPTE":
@@ -250,7 +250,7 @@ func (w *MemoryWatch) Proportional(pid string, u usage) usage {
 		return w.Resident(pid) // it may have ended meanwhile
 	}
 	u.Total, u.shmem = u.tables, 0
-	proc.EachNumber(b, func(name string, n int64) {
+	proc.ParseNumbers(b, func(name string, n int64) {
 		switch name {
 		case "Pss", "SwapPss":
 			u.Total += n << 10

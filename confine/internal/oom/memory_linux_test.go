@@ -14,11 +14,11 @@ import (
 // TestMemoryWatchIsNotBlind: a /proc that cannot be read is not a jail that uses
 // nothing.
 func TestMemoryWatchIsNotBlind(t *testing.T) {
-	w := MemoryWatch{Proc: "/proc", Limit: 1 << 62, Members: proc.OthersIn("/proc")}
+	w := MemoryWatch{Proc: "/proc", Limit: 1 << 62, Members: proc.JailProcesses("/proc")}
 	if _, err := w.Sample(); err != nil || w.used == 0 || w.Threads == 0 {
 		t.Errorf("the control: %d bytes, %d threads, %v", w.used, w.Threads, err)
 	}
-	w.Members = proc.OthersIn(t.TempDir() + "/missing")
+	w.Members = proc.JailProcesses(t.TempDir() + "/missing")
 	if end, err := w.Sample(); err == nil || len(end) != 0 {
 		t.Errorf("nothing to read: processes %v, error %v", end, err)
 	}

@@ -118,10 +118,10 @@ func (m *memfdSearch) goOn(proc string, until time.Time) (done bool) {
 			}
 		case len(m.dirs) > 0:
 			m.dir, m.dirs = m.dirs[0], m.dirs[1:]
-			m.names = procpkg.NamesIn(m.dir)
+			m.names = procpkg.ReadDirNames(m.dir)
 		case len(m.pids) > 0:
 			m.pid, m.pids = m.pids[0], m.pids[1:]
-			for _, tid := range procpkg.NamesIn(path.Join(proc, m.pid, "task")) {
+			for _, tid := range procpkg.ReadDirNames(path.Join(proc, m.pid, "task")) {
 				m.dirs = append(m.dirs, path.Join(proc, m.pid, "task", tid, "fd"))
 			}
 		default:

@@ -79,9 +79,9 @@ func (c *compiler) bareNetwork(o *spec.Order) {
 func SetTmp(o *spec.Order, dir string) {
 	o.Tmp = dir
 	access := landlock.EntryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
-	for _, rules := range []*landlock.LandlockRules{&o.Landlock, &o.Making} {
+	for _, rules := range []*landlock.Ruleset{&o.Landlock, &o.Making} {
 		if rules == &o.Landlock || len(rules.Rules) > 0 {
-			rules.Rules = append(slices.Clone(rules.Rules), landlock.LandlockRule{Path: dir, Access: access})
+			rules.Rules = append(slices.Clone(rules.Rules), landlock.Rule{Path: dir, Access: access})
 		}
 	}
 	if o.Entries != nil {
@@ -213,12 +213,12 @@ func (c *compiler) bareFiles(o *spec.Order) {
 	f := c.f
 	f.Devices = o.Devices
 	entries := bareEntries(c.p.Entries)
-	input := landlock.LandlockInput{
+	input := landlock.Input{
 		ABI: c.f.LandlockABI, Entries: entries, Own: bareOwn(f, o), Programs: c.p.Programs,
 		DenyPorts: !o.HostNames, Pin: true,
 	}
-	compiled := landlock.CompileLandlock(input)
-	o.Landlock = compiled.LandlockRules
+	compiled := landlock.Compile(input)
+	o.Landlock = compiled.Ruleset
 	c.holds(policy.AxisFs, fmt.Sprintf("Landlock ABI %d", c.f.LandlockABI),
 		"nothing but the listed paths can be read, listed, written, made, removed or executed")
 	c.gap(Gap{
@@ -230,7 +230,7 @@ func (c *compiler) bareFiles(o *spec.Order) {
 	if c.supervised {
 		o.Entries = supervisedEntries(c.p.Entries, bareOwn(f, o))
 		o.Making = making(input)
-		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.LandlockCarve) bool { return k.Taken.Has(policy.Read) })
+		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
@@ -256,7 +256,7 @@ func bareEntries(entries []policy.Entry) []policy.Entry {
 // bareCarved: Landlock adds rights along a path, and only a mount takes away. What
 // opens, makes, changes and removes can be decided by the supervisor instead; what
 // is executed, it only sees.
-func (c *compiler) bareCarved(carved []landlock.LandlockCarve) {
+func (c *compiler) bareCarved(carved []landlock.Carve) {
 	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
 	var hidden, narrower, executable []string
 	whyExecutable := why

@@ -95,9 +95,9 @@ func fillsOnly(e policy.Entry) bool {
 
 // making is the ruleset of the supervisor's workers, where it is not the server's:
 // what they make they may open for writing, since they open nothing else so.
-func making(server landlock.LandlockInput) landlock.LandlockRules {
+func making(server landlock.Input) landlock.Ruleset {
 	if server.ABI < 1 || !slices.ContainsFunc(server.Entries, fillsOnly) {
-		return landlock.LandlockRules{}
+		return landlock.Ruleset{}
 	}
 	server.Entries = slices.Clone(server.Entries)
 	for i, e := range server.Entries {
@@ -105,5 +105,5 @@ func making(server landlock.LandlockInput) landlock.LandlockRules {
 			server.Entries[i].Rights |= policy.Update
 		}
 	}
-	return landlock.CompileLandlock(server).LandlockRules
+	return landlock.Compile(server).Ruleset
 }

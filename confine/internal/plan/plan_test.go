@@ -139,7 +139,7 @@ func TestPlanGolden(t *testing.T) {
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
 		}},
 	}
-	for abi := 1; abi <= landlock.NewestLandlock; abi++ {
+	for abi := 1; abi <= landlock.NewestABI; abi++ {
 		rows = append(rows, row{fmt.Sprintf("bare_abi%02d", abi), func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			f.LandlockABI, f.Landlock = abi, probe.Available(fmt.Sprint("ABI ", abi))

@@ -37,15 +37,15 @@ func jailOwn(o *spec.Order) []policy.Entry {
 	return own
 }
 
-func (c *compiler) landlock(o *spec.Order) landlock.LandlockInput {
-	return landlock.LandlockInput{ABI: c.f.LandlockABI, Entries: c.p.MinimalEntries(), Own: jailOwn(o), Programs: c.p.Programs}
+func (c *compiler) landlock(o *spec.Order) landlock.Input {
+	return landlock.Input{ABI: c.f.LandlockABI, Entries: c.p.MinimalEntries(), Own: jailOwn(o), Programs: c.p.Programs}
 }
 
 // ruleset compiles the profile for Landlock and names, as gaps, the rights that
 // this ABI does not handle where the mounts do not hold them either.
 func (c *compiler) ruleset(o *spec.Order) {
-	compiled := landlock.CompileLandlock(c.landlock(o))
-	o.Landlock = compiled.LandlockRules
+	compiled := landlock.Compile(c.landlock(o))
+	o.Landlock = compiled.Ruleset
 	for _, u := range compiled.Unhandled {
 		if u.Name == "refer" {
 			c.plan.Notes = append(c.plan.Notes, "before Linux 5.19 nothing can be moved or linked from one directory into another (EXDEV: most programs copy instead)")

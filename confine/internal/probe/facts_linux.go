@@ -21,8 +21,8 @@ func HostFacts() Facts {
 	f := Facts{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Place: cgroup.CgroupHere()}
 	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
-	f.Inotify.Instances, _ = strconv.Atoi(proc.SysctlValue("fs/inotify/max_user_instances"))
-	f.Inotify.Watches, _ = strconv.Atoi(proc.SysctlValue("fs/inotify/max_user_watches"))
+	f.Inotify.Instances, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_instances"))
+	f.Inotify.Watches, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_watches"))
 	f.Devices = make([]string, 0, len(spec.DeviceNodes))
 	var st unix.Stat_t
 	for _, name := range spec.DeviceNodes {
@@ -59,5 +59,5 @@ func (f *Facts) lookAround() {
 	_, err := os.Lstat("/proc/self/stat")
 	f.SeesProc = err == nil
 	f.GetFD = Probed.Get("pidfd_getfd", probeGetFD)
-	f.TracesOwn = tracesOwn(proc.SysctlValue("kernel/yama/ptrace_scope"))
+	f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
 }

@@ -163,7 +163,7 @@ func landlockFeature(abi int, errata uint32) Feature {
 	switch {
 	case effective == abi:
 		return Available(fmt.Sprintf("ABI %d", abi))
-	case abi > landlock.NewestLandlock:
+	case abi > landlock.NewestABI:
 		return Available(fmt.Sprintf("ABI %d, used as %d, the newest that is known", abi, effective))
 	}
 	return Available(fmt.Sprintf("ABI %d, used as %d: the scope of signals is not repaired (erratum 2)", abi, effective))

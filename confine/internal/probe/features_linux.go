@@ -40,8 +40,8 @@ func ProbeForStart() Features {
 	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
 	f.Seccomp = probeSeccomp()
 	f.SeccompNotify = seccompNotifyFeature()
-	f.PtraceScope = ptraceScopeFeature(proc.SysctlValue("kernel/yama/ptrace_scope")) // "" without Yama
-	b, err := proc.ReadProc("/proc/self/mountinfo")
+	f.PtraceScope = ptraceScopeFeature(proc.Sysctl("kernel/yama/ptrace_scope")) // "" without Yama
+	b, err := proc.ReadFile("/proc/self/mountinfo")
 	switch {
 	case isShort(err):
 		f.FreshProc = Undetermined(err.Error())
@@ -163,7 +163,7 @@ func probeGetFD() Feature {
 	if err == nil {
 		var fd int
 		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
-			err = sys.BindToLo(fd)
+			err = sys.BindToLoopback(fd)
 			unix.Close(fd)
 		}
 	}
@@ -215,7 +215,7 @@ func ProbeUserNamespaces() Feature {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return Available("")
 	}
-	if !IsRefusal(step.ErrnoOf(err)) {
+	if !IsRefusal(step.Errno(err)) {
 		return Undetermined("no process could be started: " + err.Error())
 	}
 	return userNamespacesRefused(err)
@@ -240,10 +240,10 @@ func IsRefusal(errno syscall.Errno) bool {
 func userNamespacesRefused(err error) Feature {
 	f := usernsFacts{
 		Errno:              err.Error(),
-		Limit:              proc.SysctlValue("user/max_user_namespaces"),
-		UnprivilegedClone:  proc.SysctlValue("kernel/unprivileged_userns_clone"),
-		AppArmorRestricted: proc.SysctlValue("kernel/apparmor_restrict_unprivileged_userns"),
-		AppArmorProfile:    strings.TrimSuffix(proc.ProcLine("/proc/self/attr/apparmor/current"), " (enforce)"),
+		Limit:              proc.Sysctl("user/max_user_namespaces"),
+		UnprivilegedClone:  proc.Sysctl("kernel/unprivileged_userns_clone"),
+		AppArmorRestricted: proc.Sysctl("kernel/apparmor_restrict_unprivileged_userns"),
+		AppArmorProfile:    strings.TrimSuffix(proc.ReadLine("/proc/self/attr/apparmor/current"), " (enforce)"),
 		Root:               os.Geteuid() == 0,
 		Chrooted:           chrooted(),
 	}

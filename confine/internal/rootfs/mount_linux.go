@@ -196,7 +196,7 @@ func (b *RootBuilder) attachAll() error {
 			continue
 		}
 		if err := b.attachOp(op, b.trees[i]); err != nil {
-			var se *steppkg.StepError
+			var se *steppkg.WrappedError
 			if errors.As(err, &se) {
 				return err
 			}

@@ -61,8 +61,8 @@ func (l Listener) Tune() {
 
 // first lets others go first until there is a call, for a while.
 func (l Listener) First() {
-	for range sys.ManyTurns {
-		if sys.Readable(int(l), 0) {
+	for range sys.LongSpin {
+		if sys.WaitReadable(int(l), 0) {
 			return
 		}
 		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
@@ -73,7 +73,7 @@ func (l Listener) First() {
 // NOTIF_RECV itself has no timeout and the call may be gone again.
 func (l Listener) Receive(n *Notification) syscall.Errno {
 	*n = Notification{} // the kernel insists
-	soon := unix.Timespec{Nsec: sys.Patience}
+	soon := unix.Timespec{Nsec: sys.BusyWaitNs}
 	fds := [1]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}
 	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&soon)), 0, 0, 0)
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), NotifRecv, uintptr(unsafe.Pointer(n)))

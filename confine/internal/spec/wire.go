@@ -24,7 +24,7 @@ type Order struct {
 	HostNames bool // Bare: the whole network of the host
 	Gate      GateOrder
 
-	Landlock landlock.LandlockRules
+	Landlock landlock.Ruleset
 	Seccomp  []byte // struct sock_filter records
 	// Hooks is a second filter, for the server alone: what it hands over is decided
 	// by the init, which knows what follows. Empty: nobody is asked.
@@ -32,7 +32,7 @@ type Order struct {
 	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
 	Unprotected []string
 	Folded      []policy.FoldedName
-	Making      landlock.LandlockRules // of the init's workers, where it is not Landlock
+	Making      landlock.Ruleset // of the init's workers, where it is not Landlock
 	Programs    []string
 	AnyProgram  bool // Programs is no list
 
@@ -53,7 +53,7 @@ type Order struct {
 // hostRoot reports whether the jail's root is the host's: "/" is granted.
 func (o *Order) HostRoot() bool {
 	if o.Bare {
-		return slices.ContainsFunc(o.Landlock.Rules, func(r landlock.LandlockRule) bool { return r.Path == "/" })
+		return slices.ContainsFunc(o.Landlock.Rules, func(r landlock.Rule) bool { return r.Path == "/" })
 	}
 	return len(o.Mounts) > 0 && o.Mounts[0].Path == "/"
 }
@@ -205,11 +205,11 @@ func (c *codec) fields(o *Order) {
 	c.bool(&o.FreshProc)
 	c.bool(&o.HostNames)
 	c.gate(&o.Gate)
-	for _, rules := range []*landlock.LandlockRules{&o.Landlock, &o.Making} {
+	for _, rules := range []*landlock.Ruleset{&o.Landlock, &o.Making} {
 		c.num(&rules.FS)
 		c.num(&rules.Net)
 		c.num(&rules.Scoped)
-		list(c, &rules.Rules, func(r *landlock.LandlockRule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
+		list(c, &rules.Rules, func(r *landlock.Rule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
 	}
 	c.bytes(&o.Seccomp)
 	c.bytes(&o.Hooks)

@@ -3,8 +3,8 @@ package supervisor
 import (
 	"errors"
 	"os"
+	"path"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,7 +17,7 @@ func RemoveTree(dir string) {
 			return
 		}
 		shut := false
-		for _, p := range []string{pe.Path, proc.ParentDir(pe.Path)} {
+		for _, p := range []string{pe.Path, path.Dir(pe.Path)} {
 			// No link is followed, and only what is ours can be opened up.
 			if fi, err := os.Lstat(p); err == nil && fi.IsDir() && fi.Mode().Perm()&0o700 != 0o700 && policy.Within(p, dir) {
 				shut = os.Chmod(p, 0o700) == nil || shut

@@ -24,7 +24,7 @@ func (s *Shim) startProgram() {
 		PidFD:     &s.pidfd,
 	}
 	unix.Umask(s.Umask)
-	release := sys.HoldRoom()
+	release := sys.ReserveFDTable()
 	pid, err := syscall.ForkExec(s.Order.Program, s.Order.Argv, &syscall.ProcAttr{
 		Env:   s.Order.Env,
 		Files: []uintptr{0, 1, 2},
@@ -32,7 +32,7 @@ func (s *Shim) startProgram() {
 	})
 	release()
 	if err != nil {
-		s.fail(jail.WrapStep(step.StepExec, step.On(s.Order.Program, err)))
+		s.fail(jail.WrapStep(step.Exec, step.On(s.Order.Program, err)))
 	}
 	s.program <- pid
 	s.tell(spec.Message{Kind: spec.SaysStarted, Pid: pid})

@@ -30,17 +30,17 @@ import (
 // steps are those of such a jail.
 func (s *Shim) Steps() []jail.BuildStep {
 	return []jail.BuildStep{
-		{Name: sys.StepPoller, By: nil, Run: sys.CanPoll},
-		{Name: step.StepDumps, By: nil, Run: s.emptyDumps},
+		{Name: sys.StepPoller, By: nil, Run: sys.CheckPoller},
+		{Name: step.CoreDumps, By: nil, Run: s.emptyDumps},
 		{Name: "parent", By: nil, Run: s.adoptOrphans},
 		{Name: "keyring", By: nil, Run: s.leaveKeyring},
 		{Name: "order", By: nil, Run: s.readOrder},
-		{Name: step.StepNetwork, By: nil, Run: s.openAsks},
+		{Name: step.Network, By: nil, Run: s.openAsks},
 		{Name: "private directory", By: nil, Run: s.makeTmp},
 		{Name: "limits", By: nil, Run: s.Limits},
 		{Name: "landlock rules", By: nil, Run: s.OpenRuleset},
 		{Name: "directory", By: nil, Run: s.EnterDir},
-		{Name: step.StepCapabilities, By: nil, Run: s.dropCapabilities},
+		{Name: step.Capabilities, By: nil, Run: s.dropCapabilities},
 		{Name: "limits", By: nil, Run: s.LimitSignals}, // of which that takes one for each thread
 		{Name: "descriptors", By: nil, Run: s.hideDescriptors},
 		{Name: "parent", By: nil, Run: s.adoptOrphans}, // changing credentials has undone a part of it
@@ -48,9 +48,9 @@ func (s *Shim) Steps() []jail.BuildStep {
 		{Name: "landlock", By: nil, Run: s.landlock},
 		{Name: "seccomp", By: nil, Run: s.seccomp},
 		{Name: "self-test", By: nil, Run: s.SelfTest},
-		{Name: step.StepNetwork, By: nil, Run: s.awaitGate},
+		{Name: step.Network, By: nil, Run: s.awaitGate},
 		{Name: "supervision", By: nil, Run: s.handOver},
-		{Name: step.StepNetwork, By: nil, Run: s.checkSockets},
+		{Name: step.Network, By: nil, Run: s.checkSockets},
 		{Name: "signals", By: nil, Run: s.checkScope},
 		{Name: "parent", By: nil, Run: s.launcherLives},
 	}
@@ -190,7 +190,7 @@ func (s *Shim) checkScope() error {
 		return nil
 	}
 	if err := unix.Kill(s.Order.HostPID, 0); !errors.Is(err, unix.EPERM) {
-		return step.On("signal the launcher", step.ErrHeldNot)
+		return step.On("signal the launcher", step.ErrNotEnforced)
 	}
 	return s.guardScoped(unix.Gettid())
 }
@@ -207,7 +207,7 @@ func (s *Shim) guardScoped(tid int) error {
 		return err
 	}
 	if err := unix.Tgkill(os.Getpid(), tid, 0); !errors.Is(err, unix.EPERM) {
-		return step.On("signal the init", step.ErrHeldNot)
+		return step.On("signal the init", step.ErrNotEnforced)
 	}
 	s.scoped = tid
 	return nil
@@ -271,8 +271,8 @@ func (s *Shim) endBare() {
 			// kernel does it in one go, and no fork gets away (kill(2)).
 			unix.Kill(-1, unix.SIGKILL)
 		}
-		sys.Outside(func() {
-			for _, pid := range proc.ChildrenOf(os.Getpid()) {
+		sys.OnUnrestrictedThread(func() {
+			for _, pid := range proc.Children(os.Getpid()) {
 				unix.Kill(pid, unix.SIGKILL) // not reaped yet, so it is the same
 			}
 		})
@@ -281,5 +281,5 @@ func (s *Shim) endBare() {
 			break
 		}
 	}
-	sys.Outside(func() { RemoveTree(s.tmp) })
+	sys.OnUnrestrictedThread(func() { RemoveTree(s.tmp) })
 }

@@ -43,7 +43,7 @@ func ShimMain() {
 // lead is what the leader does: it makes the threads that the init will need, while
 // another goes through the steps; and then it passes signals on.
 func (s *Shim) lead(steps []jail.BuildStep) {
-	sys.AtOnce(func() { sys.OnOtherThread(func() { s.build(steps) }) })
+	sys.GoOnNewThread(func() { sys.OffMainThread(func() { s.build(steps) }) })
 	s.makeThreads()
 	s.passSignals(<-s.program)
 }
@@ -168,7 +168,7 @@ func (s *Shim) readOrder() error {
 	if n == 0 {
 		unix.Exit(0) // the launcher has no use for this shim
 	}
-	fds, err := sys.Descriptors(rights[:size])
+	fds, err := sys.ParseRights(rights[:size])
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,14 @@ func (s *Shim) checkSockets() error {
 		return step.On("make a TCP socket", err)
 	}
 	defer unix.Close(fd)
-	if index, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, sys.SoBindToIfindex); err != nil || index != sys.LoIndex {
-		return step.On("make a TCP socket that is not bound to lo", step.ErrHeldNot)
+	if index, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, sys.SoBindToIfindex); err != nil || index != sys.LoopbackIndex {
+		return step.On("make a TCP socket that is not bound to lo", step.ErrNotEnforced)
 	}
 	if _, err := unix.Getsockname(fd); err != nil {
 		return step.On("name a TCP socket", err) // which takes a duplicate of it
 	}
 	if err := unix.Listen(fd, 1); !errors.Is(err, unix.EACCES) {
-		return step.On("listen", step.ErrHeldNot)
+		return step.On("listen", step.ErrNotEnforced)
 	}
 	return nil
 }

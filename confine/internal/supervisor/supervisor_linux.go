@@ -14,11 +14,11 @@ import (
 
 // superviseJail does what a supervisor does, and does not return.
 func superviseJail() {
-	proc.ProcDir, proc.ProcAt = ".", spec.ProcFD
+	proc.Dir, proc.DirFD = ".", spec.ProcFD
 	s := newShim()
 	s.pidfd, s.Making = spec.ServerFD, spec.MakingFD
 	for _, step := range []jail.BuildStep{
-		{Name: sys.StepPoller, By: s.Init, Run: sys.CanPoll},
+		{Name: sys.StepPoller, By: s.Init, Run: sys.CheckPoller},
 		{Name: "parent", By: s.Init, Run: s.bindToLauncher},
 		{Name: "order", By: s.Init, Run: func() error { return s.takeOrder(spec.StatusFD) }},
 		{Name: "limits", By: s.Init, Run: s.limitSelf},

@@ -22,7 +22,7 @@ func (s *Shim) makeThreads() {
 	if s.Bare {
 		n++ // whoever has a turn to receive a datagram
 	}
-	sys.SpareThreads(n, func() {
+	sys.StartSpareThreads(n, func() {
 		<-s.watch
 		s.watchLimits()
 	})
@@ -41,7 +41,7 @@ func (s *Shim) watchLimits() {
 	if !s.Order.FreshProc && !s.Bare || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit, or a gap that was waived
 	}
-	w := oom.MemoryWatch{Proc: procpkg.ProcDir, Limit: int64(l.MemoryMB) << 20, Members: procpkg.OthersIn(procpkg.ProcDir)}
+	w := oom.MemoryWatch{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, Members: procpkg.JailProcesses(procpkg.Dir)}
 	if s.Bare {
 		w.Members = procpkg.Descendants
 	}
@@ -73,7 +73,7 @@ func (s *Shim) watchLimits() {
 		if len(end) > 0 {
 			// One is told for all: how many there are is up to the server.
 			pid, _ := strconv.Atoi(end[0].Pid)
-			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.InnerNumber(pid), Program: w.Program(end[0].Pid)})
+			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(end[0].Pid)})
 		}
 		if w.Excess.Lost() {
 			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory, which new processes take as fast as others are ended", Num: l.MemoryMB})
@@ -121,7 +121,7 @@ func (s *Shim) roomFor(processes int) int {
 	if s.Order.PidMax || s.Bare {
 		return processes
 	}
-	return processes + max(0, spec.InitThreads-len(procpkg.NamesIn(procpkg.ProcDir+"/self/task"))-1)
+	return processes + max(0, spec.InitThreads-len(procpkg.ReadDirNames(procpkg.Dir+"/self/task"))-1)
 }
 
 // reached keeps from telling the same thing more than once a second.

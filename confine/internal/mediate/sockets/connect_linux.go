@@ -27,7 +27,7 @@ func (s *Sockets) connect(n *seccomp.Notification, fd int, o object) socketReply
 	} else if int(family) != o.family {
 		return failed(unix.EAFNOSUPPORT)
 	}
-	to, ok := sys.Endpoint(raw)
+	to, ok := sys.ParseSockaddr(raw)
 	if !ok || o.family == unix.AF_INET && len(raw) < unix.SizeofSockaddrInet4 {
 		return failed(unix.EINVAL)
 	}
@@ -95,7 +95,7 @@ func ConnectSoon(fd int, name []byte) syscall.Errno {
 	}
 	before, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
 	if err != nil {
-		return step.AsErrno(err)
+		return step.ErrnoOrEIO(err)
 	}
 	limit := unix.NsecToTimeval(int64(joinPatience))
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
@@ -117,14 +117,14 @@ func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 		if fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 			break
 		}
-		if err = sys.BindToLo(fd); err == nil {
+		if err = sys.BindToLoopback(fd); err == nil {
 			err = unix.Bind(fd, sa)
 		}
 		if err == nil {
 			err = unix.Listen(fd, 1)
 		}
 		if err == nil {
-			if at, ok := sys.NameOf(unix.Getsockname(fd)); ok {
+			if at, ok := sys.AddrPortOf(unix.Getsockname(fd)); ok {
 				return fd, at, 0
 			}
 			err = unix.EINVAL
@@ -134,7 +134,7 @@ func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 	if err == unix.EADDRNOTAVAIL || err == unix.EAFNOSUPPORT {
 		err = unix.ENETUNREACH // no IPv6 here
 	}
-	return -1, at, step.AsErrno(err)
+	return -1, at, step.ErrnoOrEIO(err)
 }
 
 // acceptFrom takes fd's connection to l, which has the address at. mine is false where
@@ -142,14 +142,14 @@ func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 // one network there are no two connections with the same two ends.
 func AcceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
 	for end := time.Now().Add(joinPatience); ; {
-		if peer, ok := sys.NameOf(unix.Getpeername(fd)); ok && peer != at {
+		if peer, ok := sys.AddrPortOf(unix.Getpeername(fd)); ok && peer != at {
 			return -1, false
 		}
 		other, sa, err := unix.Accept4(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		if err == nil {
-			from, _ := sys.NameOf(sa, nil)
-			peer, connected := sys.NameOf(unix.Getpeername(fd))
-			if local, ok := sys.NameOf(unix.Getsockname(fd)); ok && connected && peer == at && local == from {
+			from, _ := sys.AddrPortOf(sa, nil)
+			peer, connected := sys.AddrPortOf(unix.Getpeername(fd))
+			if local, ok := sys.AddrPortOf(unix.Getsockname(fd)); ok && connected && peer == at && local == from {
 				return other, true
 			}
 			unix.Close(other)

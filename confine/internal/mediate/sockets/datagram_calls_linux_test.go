@@ -97,7 +97,7 @@ func TestDatagramCalls(t *testing.T) {
 		if reply.errno != 0 {
 			return unix.ErrnoName(reply.errno)
 		}
-		to, _ := sys.Endpoint(m[name : name+64])
+		to, _ := sys.ParseSockaddr(m[name : name+64])
 		return fmt.Sprint(to, " ", binary.NativeEndian.Uint32(m[size:]))
 	}
 	connected, told := fresh(), fresh()
@@ -153,7 +153,7 @@ func TestDatagramCalls(t *testing.T) {
 		said := fmt.Sprintf("%d %q", reply.val, strings.TrimRight(string(m[buffer:buffer+16]), "\x00"))
 		if what != "recvfrom" {
 			h := func(i int) uint32 { return binary.NativeEndian.Uint32(m[header+i:]) }
-			to, _ := sys.Endpoint(m[name : name+64])
+			to, _ := sys.ParseSockaddr(m[name : name+64])
 			said += fmt.Sprintf(" flags %#x control %d name %d %s", h(msgFlags), h(msgControlLen), h(msgNameLen), to)
 		}
 		if what == "recvmmsg" {
@@ -163,7 +163,7 @@ func TestDatagramCalls(t *testing.T) {
 	}
 	const dontWait, peek, trunc, errors = unix.MSG_DONTWAIT, unix.MSG_PEEK, unix.MSG_TRUNC, unix.MSG_ERRQUEUE
 	memories := func() (n int) {
-		for _, fd := range proc.NamesIn("/proc/self/fd") {
+		for _, fd := range proc.ReadDirNames("/proc/self/fd") {
 			if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasSuffix(to, "/mem") {
 				n++
 			}

@@ -34,13 +34,13 @@ func (s *Sockets) makeDatagrams(n *seccomp.Notification, family, flags int) sock
 	if family == unix.AF_INET6 { // where there is none, programs must be told
 		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
-			return failed(step.AsErrno(err))
+			return failed(step.ErrnoOrEIO(err))
 		}
 		unix.Close(probe)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|flags&unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return failed(step.AsErrno(err))
+		return failed(step.ErrnoOrEIO(err))
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
@@ -49,7 +49,7 @@ func (s *Sockets) makeDatagrams(n *seccomp.Notification, family, flags int) sock
 	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, SoPassRights, 0)
 	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
-		return failed(step.AsErrno(err))
+		return failed(step.ErrnoOrEIO(err))
 	}
 	if err := s.asker.pass(spec.TellDatagrams, netip.AddrPort{}, pair[1]); err != nil {
 		return failed(unix.ENOBUFS)
@@ -69,7 +69,7 @@ func (s *Sockets) datagram(n *seccomp.Notification, call string, fd int, o *Sock
 		if errno != 0 {
 			return failed(errno)
 		}
-		at, ok := sys.Endpoint(raw)
+		at, ok := sys.ParseSockaddr(raw)
 		switch {
 		case !ok:
 			return failed(unix.EINVAL)
@@ -157,7 +157,7 @@ func (s *Sockets) connectDatagrams(n *seccomp.Notification, fd int, o *SocketSta
 
 // destination is the address in what a program gave as one.
 func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
-	to, ok := sys.Endpoint(raw)
+	to, ok := sys.ParseSockaddr(raw)
 	switch {
 	case len(raw) >= 2 && int(binary.NativeEndian.Uint16(raw)) != o.Family:
 		return to, unix.EAFNOSUPPORT
@@ -308,7 +308,7 @@ func (w *Receiving) receive(fd int) socketReply {
 	case err == unix.ECONNRESET || err == nil && got == 0:
 		return failed(unix.ECONNREFUSED) // the other end is closed: what was sent was refused
 	case err != nil:
-		return failed(step.AsErrno(err))
+		return failed(step.ErrnoOrEIO(err))
 	}
 	b = b[:got]
 	fits := 0

@@ -97,7 +97,7 @@ func (s *Sockets) carryOut(n *seccomp.Notification, call string) socketReply {
 		return failed(unix.EINVAL)
 	case call == "getpeername" && o.state != nil:
 		if _, err := unix.Getpeername(fd); err != nil {
-			return failed(step.AsErrno(err))
+			return failed(step.ErrnoOrEIO(err))
 		}
 		return s.giveName(n, n.Args[1], n.Args[2], o.state.peer)
 	}
@@ -113,11 +113,11 @@ func (s *Sockets) make(n *seccomp.Notification) socketReply {
 	}
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
-		return failed(step.AsErrno(err))
+		return failed(step.ErrnoOrEIO(err))
 	}
 	defer unix.Close(fd)
-	if err := sys.BindToLo(fd); err != nil {
-		return failed(step.AsErrno(err))
+	if err := sys.BindToLoopback(fd); err != nil {
+		return failed(step.ErrnoOrEIO(err))
 	}
 	s.Listener.Hand(n.Id, fd, flags&unix.SOCK_CLOEXEC != 0)
 	return socketReply{done: true}
@@ -137,14 +137,14 @@ func (s *Sockets) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 		// Its process has the same descriptors, unless it has unshared them; then it gets
 		// what its own leader's number means.
 		s.Old = true
-		tgid, _, errno := proc.StatusOf(int(n.Tid))
+		tgid, _, errno := proc.ThreadStatus(int(n.Tid))
 		if errno != 0 {
 			return -1, errno
 		}
 		pidfd, err = unix.PidfdOpen(tgid, 0)
 	}
 	if err != nil {
-		return -1, step.AsErrno(err)
+		return -1, step.ErrnoOrEIO(err)
 	}
 	defer unix.Close(pidfd)
 	// It is still the same thread, and so was the number.
@@ -152,7 +152,7 @@ func (s *Sockets) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 		return -1, unix.ESRCH
 	}
 	fd, err = unix.PidfdGetfd(pidfd, int(int32(n.Args[0])), 0)
-	return fd, step.AsErrno(err)
+	return fd, step.ErrnoOrEIO(err)
 }
 
 // An object is what a descriptor turned out to be.
@@ -165,11 +165,11 @@ type object struct {
 func (s *Sockets) identify(fd int) (o object, errno syscall.Errno) {
 	var err error
 	if o.family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
-		return o, step.AsErrno(err) // ENOTSOCK
+		return o, step.ErrnoOrEIO(err) // ENOTSOCK
 	}
 	o.cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
 	o.state = s.known.get(o.cookie)
-	return o, step.AsErrno(err)
+	return o, step.ErrnoOrEIO(err)
 }
 
 // bind lets the kernel choose, which it does when the socket is connected.
@@ -178,7 +178,7 @@ func (s *Sockets) bind(n *seccomp.Notification) socketReply {
 	if errno != 0 {
 		return failed(errno)
 	}
-	at, ok := sys.Endpoint(raw)
+	at, ok := sys.ParseSockaddr(raw)
 	switch {
 	case !ok:
 		return failed(unix.EINVAL)

@@ -3,21 +3,33 @@ package sys
 import (
 	"errors"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 )
 
-// stepPoller is about what Go's runtime needs before anything can be waited for.
+// WaitReadable waits until a descriptor is readable, or has an end or an error to be read.
+// It reports false after the timeout, in milliseconds; a negative timeout never ends.
+func WaitReadable(fd, timeout int) bool {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, timeout); err != unix.EINTR {
+			return n > 0 || err != nil
+		}
+	}
+}
+
+// StepPoller is the step that CheckPoller is.
 const StepPoller = "epoll"
 
 var errNoWatch = errors.New("the kernel gives your user no further epoll watch (fs.epoll.max_user_watches): " +
 	"some process of that user, perhaps a server in a jail, holds them all; end it, or raise that setting")
 
-// CanPoll tells whether Go's runtime can have its poller, as which it ends the program
-// with a dump of goroutines: what epoll watches is counted for a user as a whole. It does
-// what the runtime will do when the first file is opened or the first timer set, so call
-// it before.
-func CanPoll() error {
+// CheckPoller returns an error if Go's runtime cannot set its poller up. The runtime would
+// end the program with a dump of all goroutines: the kernel counts epoll watches for each
+// user, and they can be used up. Call CheckPoller before the first file is opened and the
+// first timer is set.
+func CheckPoller() error {
 	const few = "Go's runtime needs two files to wait for others (ulimit -n)"
 	poller, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

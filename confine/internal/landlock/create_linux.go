@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 )
 
-// ruleError says which rule could not be added.
+// RuleError is the error of a rule that could not be added.
 type RuleError struct {
-	Rule LandlockRule
+	Rule Rule
 	Err  error
 }
 
@@ -20,13 +20,13 @@ func (e *RuleError) Error() string {
 
 func (e *RuleError) Unwrap() error { return e.Err }
 
+// ErrNothingHandled is the error of a ruleset that would deny nothing.
 var ErrNothingHandled = errors.New("landlock: the ruleset handles nothing")
 
-// createRuleset makes the ruleset and returns its descriptor, close-on-exec.
-// open gives the object of each rule as a descriptor (O_PATH is enough), which
-// is closed again. A rule that cannot be added is an error, whatever the reason:
-// a ruleset is whole or not there.
-func CreateRuleset(t *stub.Task, rules *LandlockRules, open func(LandlockRule) (fd int, err error)) (ruleset int, err error) {
+// Create creates a ruleset in a task and returns its descriptor, which is close-on-exec. open
+// returns a descriptor of a rule's object, which Create closes; O_PATH is enough. If a rule
+// cannot be added, there is no ruleset.
+func Create(t *stub.Task, rules *Ruleset, open func(Rule) (fd int, err error)) (ruleset int, err error) {
 	if rules.FS == 0 && rules.Net == 0 && rules.Scoped == 0 {
 		return -1, ErrNothingHandled
 	}
@@ -43,7 +43,7 @@ func CreateRuleset(t *stub.Task, rules *LandlockRules, open func(LandlockRule) (
 	return ruleset, nil
 }
 
-func addRule(t *stub.Task, ruleset int, rule LandlockRule, open func(LandlockRule) (int, error)) error {
+func addRule(t *stub.Task, ruleset int, rule Rule, open func(Rule) (int, error)) error {
 	fd, err := open(rule)
 	if err != nil {
 		return err

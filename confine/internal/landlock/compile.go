@@ -7,36 +7,25 @@ import (
 	"strings"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// The Landlock ruleset: the same entries as the mounts, said a second time in
-// another mechanism. Compiling is pure and runs on every OS; applying is in
-// landlock_linux.go.
-//
-// Landlock adds rights along a path and takes none away, so the rule of an
-// entry is exactly its Rights, an entry without rights has no rule, and what a
-// narrower entry takes away is held by a mount. What no mount holds is listed
-// in landlockPlan.Carved.
-//
-// There is no best effort. The set of handled rights is the whole of what the
-// ABI has, and every right that it lacks is named in landlockPlan.Unhandled.
-
 const (
-	// newestLandlock is the highest ABI whose rights are known here and in go-landlock.
+	// NewestABI is the highest ABI whose rights are known here and in go-landlock.
 	// On a newer kernel only the rights of this ABI are handled.
-	NewestLandlock = 11
-	// scopeErratum is the erratum that repairs the scoping of signals between
-	// threads of one process (landlock(7), LANDLOCK_CREATE_RULESET_ERRATA).
+	NewestABI = 11
+	// scopeErratum is erratum 2, which lets threads of one process signal one another
+	// although their signals are scoped (landlock(7), LANDLOCK_CREATE_RULESET_ERRATA).
 	scopeErratum = 1 << (2 - 1)
 
-	// landlockFileRights are the rights that a rule on something that is not a
-	// directory may hold; others are EINVAL.
-	landlockFileRights = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
+	// fileRights are the rights that a rule may have whose object is not a directory. The
+	// kernel answers EINVAL to others.
+	fileRights = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
 )
 
-// landlockRights says which kernel rights make up a right of the policy.
-var landlockRights = [...]struct {
+// policyRights maps each right of a policy to rights of the kernel.
+var policyRights = [...]struct {
 	right  policy.Rights
 	access uint64
 }{
@@ -47,17 +36,18 @@ var landlockRights = [...]struct {
 	{policy.Execute, ll.AccessFSExecute},
 }
 
-// A landlockRight is one right of the kernel with what its absence means.
-type landlockRight struct {
+// right is a right of the kernel. What says what does not hold without it.
+type right struct {
 	Name  string
 	Since int // ABI
 	Axis  policy.Axis
-	What  string // what does not hold on an older kernel
+	What  string
 
 	fs, net, scope uint64
 }
 
-var landlockAdditions = [...]landlockRight{
+// kernelRights are the rights of all ABIs, oldest first.
+var kernelRights = [...]right{
 	{Name: "files", Since: 1, Axis: policy.AxisFs, fs: 1<<13 - 1, What: "every right on files and directories"},
 	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: ll.AccessFSRefer,
 		What: "moving and linking between directories (refused everywhere, also where it is granted)"},
@@ -74,60 +64,73 @@ var landlockAdditions = [...]landlockRight{
 	{Name: "send_udp", Since: 10, Axis: policy.AxisNet, net: ll.AccessNetConnectSendUDP, What: "sending to UDP ports"},
 }
 
-// effectiveABI is the level to compile for. A kernel with scopes that lacks the
-// repair of the signal scope counts as one without scopes.
+// EffectiveABI returns the ABI to compile for. A kernel with scopes and without scopeErratum
+// counts as one without scopes.
 func EffectiveABI(abi int, errata uint32) int {
 	if abi >= 6 && errata&scopeErratum == 0 {
 		return 5
 	}
-	return max(0, min(abi, NewestLandlock))
+	return max(0, min(abi, NewestABI))
 }
 
-// landlockInput is what the compiler works on.
-type LandlockInput struct {
-	ABI     int            // from effectiveABI
+// Input is what Compile works on.
+type Input struct {
+	ABI     int            // from EffectiveABI
 	Entries []policy.Entry // of the profile
-	// Own are the jail's own places: /tmp, /dev/shm, its /proc. Where one of
-	// them is an entry too, the rights of both hold.
+	// Own are entries of the jail itself: /tmp, /dev/shm, its /proc. If one is in Entries
+	// too, the rights of both hold.
 	Own []policy.Entry
-	// Programs are the files that may be started when a command rule says so,
-	// the ELF interpreters and script interpreters that they need included; nil
-	// means any that an entry lets execute.
+	// Programs are the files that may be executed if a rule about commands lists them,
+	// with the ELF and script interpreters that they need. If nil, each file may be
+	// executed that an entry lets execute.
 	Programs []string
-	// DenyPorts handles TCP and, where the kernel can, UDP, and allows no port.
-	// It is for a jail without a network namespace. In an empty namespace it
-	// must stay false: a server talks to its own children over 127.0.0.1.
+	// DenyPorts denies all TCP ports and, from ABI 10 on, all UDP ports. It is for a jail
+	// without a network namespace. In an empty namespace it must be false: a server talks to
+	// its children over 127.0.0.1.
 	DenyPorts bool
-	// Pin has each rule carry the identity of its entry's object, for a jail in
-	// which no mount does that.
+	// Pin puts the identity of its entry's object into each rule, for a jail without mounts,
+	// which would check it.
 	Pin bool
 }
 
-// landlockPlan is a compiled ruleset with what it does not hold.
-type landlockPlan struct {
+// Ruleset is compiled for exactly one ABI.
+type Ruleset struct {
+	FS, Net, Scoped uint64 // the handled rights
+	Rules           []Rule
+}
+
+// Rule allows rights on an object and below it.
+type Rule struct {
+	Path   string
+	Access uint64
+	ID     policy.FileID // the object that must be at Path; zero: not checked
+}
+
+// Plan is a compiled ruleset with what it does not hold.
+type Plan struct {
 	ABI int
-	LandlockRules
-	// Unhandled are the rights that the ABI lacks, of those that are wanted.
-	Unhandled []landlockRight
-	// Carved are the entries that take away what a wider one grants: the mounts
-	// must hold them, or each is a Gap.
-	Carved []LandlockCarve
-	// Unreadable are the entries with execute and without read. The kernel opens
-	// a program for reading, so nothing can be started there.
+	Ruleset
+	// Unhandled are the wanted rights that the ABI lacks.
+	Unhandled []right
+	// Carved are the entries that take away what a wider one grants. Mounts must hold them;
+	// without mounts each is a gap.
+	Carved []Carve
+	// Unreadable are the entries with execute and without read. The kernel opens a program
+	// for reading, so nothing can be executed there.
 	Unreadable []string
 }
 
-// landlockCarve is an entry below a wider one.
-type LandlockCarve struct {
+// Carve is an entry below a wider one that grants more.
+type Carve struct {
 	Entry policy.Entry
-	Taken policy.Rights // held by an ancestor and not by the entry
+	Taken policy.Rights // those of an ancestor that the entry lacks
 }
 
-// compileLandlock compiles for exactly one ABI. ABI 0 gives a plan that handles
-// nothing and lists everything as unhandled.
-func CompileLandlock(in LandlockInput) landlockPlan {
-	p := landlockPlan{ABI: in.ABI}
-	for _, r := range landlockAdditions {
+// Compile compiles for exactly one ABI. For ABI 0 the plan handles nothing and lists all
+// rights as unhandled.
+func Compile(in Input) Plan {
+	p := Plan{ABI: in.ABI}
+	for _, r := range kernelRights {
 		if r.net != 0 && !in.DenyPorts {
 			continue
 		}
@@ -138,10 +141,10 @@ func CompileLandlock(in LandlockInput) landlockPlan {
 		p.FS, p.Net, p.Scoped = p.FS|r.fs, p.Net|r.net, p.Scoped|r.scope
 	}
 
-	p.Rules = make([]LandlockRule, 0, len(in.Own)+len(in.Entries)+len(in.Programs))
+	p.Rules = make([]Rule, 0, len(in.Own)+len(in.Entries)+len(in.Programs))
 	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
 		for _, e := range list {
-			r := LandlockRule{Path: e.Path, Access: EntryAccess(e, in.Programs != nil)}
+			r := Rule{Path: e.Path, Access: EntryAccess(e, in.Programs != nil)}
 			if in.Pin {
 				r.ID = e.ID
 			}
@@ -149,9 +152,9 @@ func CompileLandlock(in LandlockInput) landlockPlan {
 		}
 	}
 	for _, file := range in.Programs {
-		p.Rules = append(p.Rules, LandlockRule{Path: file, Access: ll.AccessFSExecute})
+		p.Rules = append(p.Rules, Rule{Path: file, Access: ll.AccessFSExecute})
 	}
-	p.Rules = oneRuleEach(p.Rules, p.FS)
+	p.Rules = mergeRules(p.Rules, p.FS)
 	p.Carved = carved(slices.Concat(in.Own, in.Entries))
 	for _, e := range in.Entries {
 		if e.Rights.Has(policy.Execute) && !e.Rights.Has(policy.Read) {
@@ -161,9 +164,9 @@ func CompileLandlock(in LandlockInput) landlockPlan {
 	return p
 }
 
-// oneRuleEach sorts rules and joins those of one path, in the rights that are handled.
-func oneRuleEach(rules []LandlockRule, handled uint64) []LandlockRule {
-	slices.SortStableFunc(rules, func(a, b LandlockRule) int { return strings.Compare(a.Path, b.Path) })
+// mergeRules sorts rules by path and merges those of one path. It keeps handled rights only.
+func mergeRules(rules []Rule, handled uint64) []Rule {
+	slices.SortStableFunc(rules, func(a, b Rule) int { return strings.Compare(a.Path, b.Path) })
 	out := rules[:0]
 	for _, r := range rules {
 		r.Access &= handled
@@ -176,41 +179,41 @@ func oneRuleEach(rules []LandlockRule, handled uint64) []LandlockRule {
 		}
 		out = append(out, r)
 	}
-	return slices.DeleteFunc(out, func(r LandlockRule) bool { return r.Access == 0 })
+	return slices.DeleteFunc(out, func(r Rule) bool { return r.Access == 0 })
 }
 
-// entryAccess is what one entry's rule allows, in the rights of the newest ABI.
+// EntryAccess returns what the rule of an entry allows, in the rights of NewestABI.
 func EntryAccess(e policy.Entry, listedPrograms bool) uint64 {
 	var a uint64
-	for _, r := range landlockRights {
+	for _, r := range policyRights {
 		if e.Rights.Has(r.right) && !(listedPrograms && r.right == policy.Execute) {
 			a |= r.access
 		}
 	}
-	// Devices: terminals and what a rule below /dev names. Elsewhere mounts carry
-	// nodev, and a device in a granted directory stays without commands.
+	// Devices are terminals and entries below /dev. Elsewhere mounts have nodev, and a
+	// device in a granted directory accepts no device command.
 	if e.Rights&(policy.Read|policy.Update) != 0 && (e.Kind == policy.KindSpecial || policy.Within(e.Path, "/dev")) {
 		a |= ll.AccessFSIoctlDev
 	}
-	// A daemon's socket must be named itself. Sockets that were made inside the
-	// jail need no rule.
+	// The socket of a process outside must be an entry itself. Sockets made in the jail
+	// need no rule.
 	if e.Kind == policy.KindSpecial && e.Rights.Has(policy.Update) {
 		a |= ll.AccessFSResolveUnix
 	}
 	if e.Kind != policy.KindDir {
-		a &= landlockFileRights
+		a &= fileRights
 	}
 	return a
 }
 
-// carved lists the entries that hold less than the ones above them, in order of
-// path. Create and delete of a file are its directory's business.
-func carved(entries []policy.Entry) []LandlockCarve {
+// carved lists the entries that have fewer rights than those above them, by path. For a
+// file, create and delete are rights on its directory.
+func carved(entries []policy.Entry) []Carve {
 	rights := make(map[string]policy.Rights)
 	for _, e := range entries {
 		rights[e.Path] |= e.Rights
 	}
-	var out []LandlockCarve
+	var out []Carve
 	for _, e := range entries {
 		var above policy.Rights
 		for p := e.Path; p != "/" && p != ""; {
@@ -224,21 +227,21 @@ func carved(entries []policy.Entry) []LandlockCarve {
 			above &^= policy.Create | policy.Delete
 		}
 		if taken := above &^ rights[e.Path]; taken != 0 {
-			out = append(out, LandlockCarve{Entry: e, Taken: taken})
+			out = append(out, Carve{Entry: e, Taken: taken})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Entry.Path < out[j].Entry.Path })
 	return out
 }
 
-var landlockNames = [...]string{
+// fsNames are the names of the file system rights in the kernel's documentation, by bit.
+var fsNames = [...]string{
 	"execute", "write_file", "read_file", "read_dir", "remove_dir", "remove_file", "make_char", "make_dir",
 	"make_reg", "make_sock", "make_fifo", "make_block", "make_sym", "refer", "truncate", "ioctl_dev", "resolve_unix",
 }
 
-// accessNames names the bits of a filesystem access set, as the kernel's
-// documentation does.
-func AccessNames(access uint64) string { return bitNames(access, landlockNames[:]) }
+// AccessNames returns the names of a set of file system rights.
+func AccessNames(access uint64) string { return bitNames(access, fsNames[:]) }
 
 func bitNames(bits uint64, names []string) string {
 	var out []string
@@ -257,8 +260,8 @@ func bitNames(bits uint64, names []string) string {
 	return strings.Join(out, " ")
 }
 
-// String prints the plan, one rule a line.
-func (p landlockPlan) String() string {
+// String prints the plan for golden files, one rule a line.
+func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "abi %d\nhandled fs: %s\nhandled net: %s\nscoped: %s\n", p.ABI, AccessNames(p.FS),
 		bitNames(p.Net, []string{"bind_tcp", "connect_tcp", "bind_udp", "send_udp"}),

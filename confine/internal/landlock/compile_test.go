@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// landlockSample has an entry of every sort.
-func landlockSample(abi int) LandlockInput {
-	return LandlockInput{
+// sample returns an input with an entry of every kind.
+func sample(abi int) Input {
+	return Input{
 		ABI: abi,
 		Entries: []policy.Entry{
 			landlocktest.SpecialEntry("/dev/null", policy.Read|policy.Update),
@@ -38,49 +38,49 @@ func landlockSample(abi int) LandlockInput {
 	}
 }
 
-func TestLandlockGolden(t *testing.T) {
+func TestCompile(t *testing.T) {
 	var cases []struct {
 		name string
-		in   LandlockInput
+		in   Input
 	}
-	add := func(name string, in LandlockInput) {
+	add := func(name string, in Input) {
 		cases = append(cases, struct {
 			name string
-			in   LandlockInput
+			in   Input
 		}{name, in})
 	}
-	for abi := 0; abi <= NewestLandlock; abi++ {
-		add(fmt.Sprintf("abi%02d", abi), landlockSample(abi))
+	for abi := 0; abi <= NewestABI; abi++ {
+		add(fmt.Sprintf("abi%02d", abi), sample(abi))
 	}
-	ports := landlockSample(7)
+	ports := sample(7)
 	ports.DenyPorts = true
 	add("abi07_no_ports", ports)
-	ports.ABI = NewestLandlock
+	ports.ABI = NewestABI
 	add("abi11_no_ports", ports)
-	programs := landlockSample(7)
+	programs := sample(7)
 	programs.Programs = []string{"/usr/bin/node", "/usr/lib64/ld-linux-x86-64.so.2"}
 	add("abi07_programs", programs)
-	none := landlockSample(7)
+	none := sample(7)
 	none.Programs = []string{}
 	add("abi07_no_programs", none)
 
 	for _, c := range cases {
-		testkit.Golden(t, "landlock_"+c.name+".golden", CompileLandlock(c.in).String())
+		testkit.Golden(t, "landlock_"+c.name+".golden", Compile(c.in).String())
 	}
 }
 
-// TestLandlockRulesAreTakenByTheKernel checks what landlock_add_rule demands:
+// TestCompileValidRules checks what landlock_add_rule demands:
 // no right that is not handled, no right of directories on a file, no rule
 // without rights (ENOMSG), and no path twice.
-func TestLandlockRulesAreTakenByTheKernel(t *testing.T) {
+func TestCompileValidRules(t *testing.T) {
 	kinds := map[string]policy.Kind{}
-	for abi := 0; abi <= NewestLandlock; abi++ {
-		in := landlockSample(abi)
+	for abi := 0; abi <= NewestABI; abi++ {
+		in := sample(abi)
 		in.Own = append(in.Own, landlocktest.DirEntry("/home/ann/work", policy.Execute))
 		for _, e := range append(in.Entries, in.Own...) {
 			kinds[e.Path] = e.Kind
 		}
-		p := CompileLandlock(in)
+		p := Compile(in)
 		last := ""
 		for _, r := range p.Rules {
 			if r.Path <= last {
@@ -92,14 +92,15 @@ func TestLandlockRulesAreTakenByTheKernel(t *testing.T) {
 				t.Errorf("ABI %d: %s has a rule without rights", abi, r.Path)
 			case r.Access&^p.FS != 0:
 				t.Errorf("ABI %d: %s has rights that are not handled", abi, r.Path)
-			case kinds[r.Path] != policy.KindDir && r.Access&^landlockFileRights != 0:
+			case kinds[r.Path] != policy.KindDir && r.Access&^fileRights != 0:
 				t.Errorf("ABI %d: %s is a file with rights of a directory", abi, r.Path)
 			}
 		}
 	}
 }
 
-func TestLandlockNeverGrantsMoreThanTheEntry(t *testing.T) {
+// TestEntryAccess checks that an entry grants the kernel rights of its own rights, and no other.
+func TestEntryAccess(t *testing.T) {
 	for r := policy.Rights(0); r <= policy.AllRights; r++ {
 		a := EntryAccess(landlocktest.DirEntry("/x", r), false)
 		for _, c := range []struct {
@@ -130,7 +131,7 @@ func TestEffectiveABI(t *testing.T) {
 	}{
 		{0, 0, 0}, {-1, 0, 0}, {1, 0, 1}, {4, 0, 4}, {5, 0, 5}, {5, scopeErratum, 5},
 		{6, 0, 5}, {6, 1, 5}, {6, scopeErratum, 6}, {7, 0, 5}, {7, 1 | scopeErratum, 7},
-		{11, scopeErratum, 11}, {99, scopeErratum, NewestLandlock},
+		{11, scopeErratum, 11}, {99, scopeErratum, NewestABI},
 	} {
 		if got := EffectiveABI(c.abi, c.errata); got != c.want {
 			t.Errorf("ABI %d with errata %#x counts as %d, want %d", c.abi, c.errata, got, c.want)
@@ -138,18 +139,18 @@ func TestEffectiveABI(t *testing.T) {
 	}
 }
 
-// TestLandlockRightsMatchGoLandlock checks that for each ABI we handle exactly the rights
+// TestRightsMatchGoLandlock checks that for each ABI we handle exactly the rights
 // that go-landlock knows, under the same names.
-func TestLandlockRightsMatchGoLandlock(t *testing.T) {
+func TestRightsMatchGoLandlock(t *testing.T) {
 	known := []landlock.Config{
 		{}, landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
 		landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
 	}
-	if len(known) != NewestLandlock+1 {
-		t.Errorf("the library's newest is %d, ours %d", len(known)-1, NewestLandlock)
+	if len(known) != NewestABI+1 {
+		t.Errorf("the library's newest is %d, ours %d", len(known)-1, NewestABI)
 	}
 	for abi, want := range known {
-		p := CompileLandlock(LandlockInput{ABI: abi, DenyPorts: true})
+		p := Compile(Input{ABI: abi, DenyPorts: true})
 		got := landlock.Config{HandledAccessFS: landlock.AccessFSSet(p.FS), HandledAccessNet: landlock.AccessNetSet(p.Net), Scoped: landlock.ScopedSet(p.Scoped)}
 		if got.String() != want.String() {
 			t.Errorf("ABI %d: %v, want %v", abi, got, want)

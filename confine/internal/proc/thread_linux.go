@@ -1,0 +1,101 @@
+package proc
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is the proc filesystem that shows this process and the jail's, and DirFD the descriptor
+// that relative names in Dir start from. The supervisor of a jail with namespaces sets them:
+// the working directory of its threads, apart from its workers, is a proc of its own.
+var Dir, DirFD = "/proc", unix.AT_FDCWD
+
+// ThreadFile returns the name of a thread's file, for a number of this process's namespace.
+func ThreadFile(tid int, name string) string {
+	return Dir + "/" + strconv.Itoa(tid) + "/" + name
+}
+
+// FDFile returns the name of the file that a descriptor of this process refers to.
+func FDFile(fd int) string { return Dir + "/self/fd/" + strconv.Itoa(fd) }
+
+// ReadThread reads the beginning of a thread's file into b.
+func ReadThread(tid int, name string, b []byte) ([]byte, error) {
+	fd, err := unix.Openat(DirFD, ThreadFile(tid, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, b)
+	return b[:max(n, 0)], err
+}
+
+// NSPid returns the number of a thread in the innermost PID namespace, which is the jail's,
+// or 0 (proc_pid_status(5), NSpid).
+func NSPid(tid int) int {
+	b, _ := ReadThread(tid, "status", make([]byte, StatusSize))
+	if n := lastNumber(b, "NSpid:"); n > 0 {
+		return n
+	}
+	return 0
+}
+
+// StatusSize is enough for the lines of a status that this package reads, also for a process
+// with many groups.
+const StatusSize = 4096
+
+// ThreadStatus returns the process of a thread, by its number in the jail, and its umask
+// (proc_pid_status(5)).
+func ThreadStatus(tid int) (tgid, umask int, errno syscall.Errno) {
+	b, err := ReadThread(tid, "status", make([]byte, StatusSize))
+	if err != nil {
+		return 0, 0, unix.ESRCH
+	}
+	umask = -1
+	for line := range bytes.Lines(b) {
+		if v, ok := bytes.CutPrefix(line, []byte("Umask:")); ok {
+			u, _ := strconv.ParseInt(string(bytes.TrimSpace(v)), 8, 32)
+			umask = int(u)
+		}
+	}
+	if tgid = lastNumber(b, "NStgid:"); tgid < 0 || umask < 0 {
+		return 0, 0, unix.ESRCH
+	}
+	return tgid, umask, 0
+}
+
+// lastNumber returns the last number of a line of a status, or -1.
+func lastNumber(status []byte, name string) int {
+	for line := range bytes.Lines(status) {
+		if v, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			words := bytes.Fields(v)
+			if len(words) == 0 {
+				return -1
+			}
+			n, err := strconv.Atoi(string(words[len(words)-1]))
+			if err != nil {
+				return -1
+			}
+			return n
+		}
+	}
+	return -1
+}
+
+// ReadMemory reads memory of another process (process_vm_readv(2)). It returns EFAULT if
+// nothing could be read.
+func ReadMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {
+	local := unix.Iovec{Base: &into[0], Len: uint64(len(into))}
+	remote := unix.RemoteIovec{Base: uintptr(addr), Len: len(into)}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
+		uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	runtime.KeepAlive(into)
+	if errno == 0 && n == 0 {
+		errno = unix.EFAULT
+	}
+	return int(n), errno
+}

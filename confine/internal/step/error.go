@@ -1,0 +1,79 @@
+package step
+
+import (
+	"errors"
+	"syscall"
+)
+
+// Error says that the jail could not be built, or that the program in it could not be
+// started. Step Exec means the program: it is missing, not executable, in a wrong format, or
+// its interpreter is missing. Every other step is a failure of confinement.
+//
+// An upgrade of the host that replaces a file between policy.Resolve and Start is such a
+// failure. The caller then resolves again. It starts the new profile if its Key differs and
+// what the profile's rules name is the same.
+type Error struct {
+	Step   string        // "namespaces", "mounts", "landlock", …, Exec
+	Errno  syscall.Errno // 0 if the error is not the kernel's
+	Detail string        // the path or argument of the step; without an Errno, the reason
+}
+
+func (e *Error) Error() string {
+	s := "step " + e.Step + " failed"
+	if e.Step == Exec {
+		s = "the program could not be started"
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Errno != 0 {
+		s += ": " + e.Errno.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
+// WrappedError is an error with the path or argument that a step worked on.
+type WrappedError struct {
+	Detail string
+	err    error
+}
+
+func (e *WrappedError) Error() string { return e.Detail + ": " + e.err.Error() }
+
+func (e *WrappedError) Unwrap() error { return e.err }
+
+// On wraps an error with what the step worked on. It returns nil for nil.
+func On(detail string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &WrappedError{detail, err}
+}
+
+// ErrNotEnforced is the error of a self-test that the kernel should have refused.
+var ErrNotEnforced = errors.New("it succeeded and must not: the jail does not hold")
+
+// Errno returns the system call error that err wraps, or 0.
+func Errno(err error) syscall.Errno {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return errno
+}
+
+// ErrnoOrEIO returns err if it is a system call error, 0 for nil, and EIO for every other.
+func ErrnoOrEIO(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(syscall.Errno); ok {
+		return e
+	}
+	return syscall.EIO
+}

@@ -1,3 +1,0 @@
-package step
-
-const StepNetwork = "network"
