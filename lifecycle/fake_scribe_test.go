@@ -12,23 +12,19 @@ import (
 )
 
 // Servers of both eras. Each shows on stderr every line that it reads.
-func init() {
-	for name, s := range map[string]scribe{
-		"scribe":        {},
-		"legacy":        {probe: "decline"},
-		"dies":          {probe: "die"},
-		"dies-twice":    {probe: "die", initialize: "die"},
-		"declines-dies": {probe: "decline-die"},
-		"ignores":       {probe: "ignore"},
-		"ignores-late":  {probe: "late"},
-		"declines-hang": {probe: "decline", initialize: "hang"},
-		"dies-hang":     {probe: "die", initialize: "hang"},
-		"ignores-dies":  {probe: "ignore", initialize: "die"},
-		"declines-end":  {probe: "decline", initialize: "die"},
-		"asks-dies":     {probe: "ask-die"},
-	} {
-		servers[name] = s.main
-	}
+var scribes = map[string]scribe{
+	"scribe":        {},
+	"legacy":        {probe: "decline"},
+	"dies":          {probe: "die"},
+	"dies-twice":    {probe: "die", initialize: "die"},
+	"declines-dies": {probe: "decline-die"},
+	"ignores":       {probe: "ignore"},
+	"ignores-late":  {probe: "late"},
+	"declines-hang": {probe: "decline", initialize: "hang"},
+	"dies-hang":     {probe: "die", initialize: "hang"},
+	"ignores-dies":  {probe: "ignore", initialize: "die"},
+	"declines-end":  {probe: "decline", initialize: "die"},
+	"asks-dies":     {probe: "ask-die"},
 }
 
 // scribe says what a server does with server/discover and with initialize; "" is

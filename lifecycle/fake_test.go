@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		if name == "session" {
 			session()
 		}
+		if s, ok := scribes[name]; ok {
+			s.main()
+		}
 		servers[name]()
 		return
 	}
@@ -259,7 +262,7 @@ func begin(t testing.TB, f *fake, change func(*Session)) *play {
 	p, s := newPlay(t, f)
 	s.Launcher = f
 	s.Linger = 2 * time.Second
-	s.times.afterRefusal, s.times.drainIdle = 200*time.Millisecond, 100*time.Millisecond
+	s.times.afterRefusal, s.times.drainIdle = time.Second, 100*time.Millisecond
 	if change != nil {
 		change(&s)
 	}

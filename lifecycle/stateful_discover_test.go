@@ -139,7 +139,8 @@ func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
 // answered before it.
 func TestIgnoredDiscover(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "ignores"}, impatientWithProbes)
+	// Long enough for the program to answer initialize meanwhile.
+	p := begin(t, &fake{server: "ignores"}, func(s *Session) { s.times.discover = time.Second })
 	p.send(probe, initialize)
 	if got := p.line(); !strings.Contains(got, `"id":0,"result"`) {
 		t.Errorf("got %q", got)

@@ -50,7 +50,9 @@ func TestLogLevelBeforeCall(t *testing.T) {
 			p.greet()
 			p.send(legacy("1", "tools/list", "{}"))
 			p.answer("1")
-			eventually(t, "the warm workers", func() bool { return f.started("echo") == warm })
+			if warm == 1 {
+				p.warmed(f, "echo", 0)
+			}
 			p.send(legacy("2", "logging/setLevel", `{"level":"error"}`), callOf("3", "echo", "{}"))
 			p.answer("2")
 			p.answer("3")
