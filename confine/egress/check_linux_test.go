@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestCheck: what a trial says is what a program would meet.
+// TestCheck checks that the status of a host is what a program in the jail would meet.
 func TestCheck(t *testing.T) {
 	l, err := net.Listen("tcp", "198.51.100.7:443")
 	if err != nil {

@@ -79,7 +79,7 @@ func TestClientHello(t *testing.T) {
 	}
 }
 
-// A name in a form that crypto/tls would not write.
+// TestClientHelloExtensions reads server names in forms that crypto/tls does not write.
 func TestClientHelloExtensions(t *testing.T) {
 	vector := func(size int, b string) string {
 		return string([]byte{byte(len(b) >> 8), byte(len(b))}[2-size:]) + b
@@ -122,7 +122,7 @@ func FuzzClientHello(f *testing.F) {
 		if more || err != nil {
 			return
 		}
-		// Whoever takes it for a handshake reads the same name.
+		// A server that accepts the handshake reads the same name.
 		got := "none"
 		server := tls.Server(readConn{Reader: bytes.NewReader(b)}, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			got = h.ServerName

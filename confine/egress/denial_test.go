@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDenialsBounded: who tries many things to have one forgotten finds the first ones on
-// record, the latest as well, and how many are not.
+// TestDenialsBounded checks that many refusals cannot hide one: the first and the latest ones
+// stay on record, and the number of the others does.
 func TestDenialsBounded(t *testing.T) {
 	g, _ := testGateway(t, nil)
 	g.denyName("first.test", policy.DeniedNotGranted, "")

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// The address that was checked is the one that is dialled, whatever the name leads
-// to by then.
+// TestRebinding checks that the Gateway dials the address that it has checked, whatever the name
+// resolves to by then.
 func TestRebinding(t *testing.T) {
 	var inside seen
 	listen(t, "198.51.100.7:80", echo(""))
@@ -46,8 +46,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestOwnAddressesUnknown: an address that cannot be compared with this host's own may be
-// one of them.
+// TestOwnAddressesUnknown checks that nothing is dialled if the host's own addresses are unknown.
 func TestOwnAddressesUnknown(t *testing.T) {
 	listen(t, "198.51.100.7:80", echo("hello"))
 	unknown := errors.New("no interfaces to be seen")

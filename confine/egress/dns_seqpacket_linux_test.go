@@ -61,7 +61,7 @@ func TestServeSeqpacket(t *testing.T) {
 	}
 }
 
-// TestServeSeqpacketOtherPort: what is sent to somebody else than a resolver is recorded, and
+// TestServeSeqpacketOtherPort: what is sent to another port than DNS is recorded, and
 // the program's next call fails.
 func TestServeSeqpacketOtherPort(t *testing.T) {
 	g := New(Options{Rules: []policy.NetRule{{Host: "example.org", Allow: true}}})
@@ -91,7 +91,7 @@ func TestServeSeqpacketLimit(t *testing.T) {
 	}
 }
 
-// TestAcceptDNS: port 53 of any address is the gate's own.
+// TestAcceptDNS checks that the Gateway itself answers at port 53 of any address.
 func TestAcceptDNS(t *testing.T) {
 	g := New(Options{})
 	defer g.Close()

@@ -89,7 +89,7 @@ func TestOtherNames(t *testing.T) {
 	if m := ask(t, g, "other.gone.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure || len(g.Denials()) != n {
 		t.Errorf("a resolver that fails: %+v", m)
 	}
-	// Reverse questions are nobody's business, and go nowhere.
+	// Reverse lookups of other addresses fail, are not recorded and do not leave the process.
 	for _, name := range []string{"66.100.51.198.in-addr.arpa.", "x.in-addr.arpa.", "8.b.d.0.1.0.0.2.ip6.arpa."} {
 		if m := ask(t, g, name, dnsmessage.TypePTR); m.RCode != dnsmessage.RCodeNameError || len(g.Denials()) != n {
 			t.Errorf("%s: %+v", name, m)

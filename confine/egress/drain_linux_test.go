@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDrainDelivers: what a program sent before it ended arrives, although the host has not
-// begun to read.
+// TestDrainDelivers checks that everything a program sent before its end arrives, although the
+// host begins to read later.
 func TestDrainDelivers(t *testing.T) {
 	const post = "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 8388608\r\n\r\n"
 	for _, c := range []struct {
@@ -57,13 +57,13 @@ func TestDrainDelivers(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: Close does not use its time up where there is nothing, or no end, of
-// what it could pass on. These connections have as long as they want.
+// TestDrainEnds checks that Close returns early if there is nothing to drain, and returns at all
+// if a client never stops sending. The time limit is an hour here.
 func TestDrainEnds(t *testing.T) {
 	deaf := func(c *net.TCPConn) { io.Copy(io.Discard, c) }
 	for name, c := range map[string]struct {
 		sends func(c *net.TCPConn)
-		proxy string // who never says that it has reached the host
+		proxy string // never responds
 	}{
 		"the host is not reached, and nothing was sent": {func(c *net.TCPConn) { c.Close() }, "http://198.51.100.8:3128"},
 		"somebody is left who sends nothing":            {func(*net.TCPConn) {}, ""},

@@ -70,8 +70,8 @@ func TestBytesOut(t *testing.T) {
 	wasReset(t, first)
 }
 
-// greedyInterceptor sends as much as it may upstream on each connection, and tells of it at the
-// end, as who counts for itself does.
+// greedyInterceptor reports sent bytes on each connection until the limit is reached, and then
+// dials again.
 type greedyInterceptor struct {
 	served int
 	step   int64
@@ -93,8 +93,8 @@ func (x *greedyInterceptor) Serve(c *net.TCPConn, head []byte, t Target, dial fu
 	}
 }
 
-// TestBytesOutIntercepted: whoever counts what a connection sent says so after the fact.
-// Once the session has sent what it may there is no new connection to say it of.
+// TestBytesOutIntercepted: an Interceptor may report sent bytes late. Once the session has sent
+// its limit, it gets no new connection.
 func TestBytesOutIntercepted(t *testing.T) {
 	listen(t, "198.51.100.7:443", echo(""))
 	x := &greedyInterceptor{}
@@ -125,7 +125,7 @@ func TestBytesOutIntercepted(t *testing.T) {
 	}
 }
 
-// TestReportStep: what all connections may keep to themselves is little beside the limit.
+// TestReportStep checks that the bytes not yet reported are few compared with the limit.
 func TestReportStep(t *testing.T) {
 	for _, c := range []struct {
 		limits Limits

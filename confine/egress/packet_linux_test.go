@@ -60,7 +60,7 @@ func TestKernelRefusals(t *testing.T) {
 	}
 }
 
-// What was refused last is known after Close, whoever was quicker.
+// TestCloseReadsRefusals checks that Denials after Close includes the last refusal.
 func TestCloseReadsRefusals(t *testing.T) {
 	g, _ := testGateway(t, nil, allow("api.test"))
 	f := packets(t)
@@ -69,7 +69,7 @@ func TestCloseReadsRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.refusals = []*refusalSocket{{raw: raw}} // and nobody waits for them
+	g.refusals = []*refusalSocket{{raw: raw}} // without a goroutine that reads it
 	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
 		c.Close()
 		t.Fatal("somebody listens")

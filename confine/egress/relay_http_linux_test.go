@@ -62,8 +62,8 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// TestWebSocketUnanswered: a client that gives up while its server says nothing leaves
-// nothing behind, however it does that.
+// TestWebSocketUnanswered checks that a connection ends if its client gives up before the server
+// responds.
 func TestWebSocketUnanswered(t *testing.T) {
 	ended := make(chan error, 2)
 	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
@@ -87,7 +87,7 @@ func TestWebSocketUnanswered(t *testing.T) {
 	}
 }
 
-// TestWebSocketEager: what a client sends before the answer, and its end, come after it.
+// TestWebSocketEager checks that what a client sends before the response is forwarded after it.
 func TestWebSocketEager(t *testing.T) {
 	const upgrade, yes = get + "api.test\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 101 Yes\r\n\r\n"
 	begun := make(chan struct{})

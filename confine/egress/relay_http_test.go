@@ -41,7 +41,7 @@ func TestCopyChunks(t *testing.T) {
 		"-1\r\n":                                             false,
 		"0x3\r\nabc\r\n0\r\n\r\n":                            false,
 		"3 \r\nabc\r\n0\r\n\r\n":                             false,
-		"10000000000000000\r\n\r\n":                          false, // none, to who counts in 64 bits
+		"10000000000000000\r\n\r\n":                          false, // 0 if computed in 64 bits
 		"3;\n0\r\n\r\n":                                      false,
 		"0\r\nGET / HTTP/1.1\r\n\r\n":                        false,
 		"0\r\n X: y\r\n\r\n":                                 false,

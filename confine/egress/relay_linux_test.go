@@ -139,7 +139,7 @@ func TestServerSpeaksFirst(t *testing.T) {
 	}
 }
 
-// What an upstream does is what the client sees.
+// TestConnectionEnds checks that a client sees its upstream half-close, close or reset.
 func TestConnectionEnds(t *testing.T) {
 	upload := strings.Repeat("x", 1<<20)
 	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { // an answer once everything was said
@@ -182,7 +182,7 @@ func TestConnectionEnds(t *testing.T) {
 		t.Errorf("half-closed by the server, and then: %v", err)
 	}
 	wasReset(t, client(t, g, at+":1002"))
-	wasReset(t, client(t, g, at+":1005")) // nobody listens
+	wasReset(t, client(t, g, at+":1005")) // nothing listens
 	c = client(t, g, at+":1003")
 	io.WriteString(c, "x")
 	reset(c)
@@ -206,8 +206,8 @@ func TestConnectionEnds(t *testing.T) {
 	}
 }
 
-// fakeInterceptor keeps what it is given, and echoes it from upstream. It tells of a refusal
-// when it must.
+// fakeInterceptor keeps the target and head of a connection and echoes the head from upstream. It
+// reports a refusal in FlushDenials only.
 type fakeInterceptor struct {
 	target Target
 	got    string

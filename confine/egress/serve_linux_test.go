@@ -166,8 +166,8 @@ func TestConnectionsWait(t *testing.T) {
 	}
 }
 
-// TestWaitingBounded: where a program's own calls make connections, nothing but this
-// bounds how many of them wait, and each takes a descriptor.
+// TestWaitingBounded checks the number of connections of Accept that wait. Each takes a
+// descriptor, and nothing else bounds them.
 func TestWaitingBounded(t *testing.T) {
 	listen(t, "198.51.100.7:1000", echo("hello"))
 	g := testGatewayWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: Limits{Connections: 1}})

@@ -23,7 +23,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestSentLimit: who has sent what the session may send is cut off.
+// TestSentLimit checks that a connection ends once the session has sent its limit.
 func TestSentLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "https", func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })

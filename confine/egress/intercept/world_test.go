@@ -26,7 +26,7 @@ const (
 	token = "s3cr3t/+=value"
 )
 
-// world is an upstream, a Terminator before it, and the place where the connections
+// world is an upstream, an Interceptor before it, and the place where the connections
 // of a jail arrive.
 type world struct {
 	*Interceptor
@@ -95,7 +95,7 @@ func withSecret(names ...string) policy.NetRule {
 	})
 }
 
-// newWorld puts a Terminator before an upstream server.
+// newWorld puts an Interceptor before an upstream server.
 func newWorld(t *testing.T, s *httptest.Server, o Options) *world {
 	t.Helper()
 	if o.Roots == nil {
@@ -137,7 +137,7 @@ func newWorldAt(t *testing.T, upstream net.Addr, secure bool, o Options) *world 
 
 func (w *world) accept(c *net.TCPConn) {
 	head := make([]byte, 5)
-	n, _ := io.ReadFull(c, head) // what a gate has read already
+	n, _ := io.ReadFull(c, head) // a Gateway has already read this
 	w.Serve(c, head[:n], egress.Target{
 		Name: w.name, Port: w.port, TLS: w.tls, ReportStep: w.step,
 		ReportSent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
@@ -171,7 +171,7 @@ func (w *world) pool() *x509.CertPool {
 	return pool
 }
 
-// client is a program in the jail, which finds every host behind the gate.
+// client is a program in the jail, which reaches every host through the Interceptor.
 func (w *world) client(t testing.TB, http2 bool) *http.Client {
 	t.Helper()
 	tr := &http.Transport{

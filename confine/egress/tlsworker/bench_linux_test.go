@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 )
 
-// spliced passes bytes on, as a Gate does where no rule is about requests.
+// spliced forwards bytes, as a Gateway does if no rule depends on requests.
 type spliced struct{}
 
 func (spliced) FlushDenials() {}

@@ -41,7 +41,7 @@ func (flooder) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.C
 	select {}
 }
 
-// TestFlushBounded: who asks what was refused gets an answer, whatever the process does.
+// TestFlushBounded checks that Denials returns, whatever the process does.
 func TestFlushBounded(t *testing.T) {
 	t.Parallel()
 	t.Run("it talks", func(t *testing.T) {
@@ -117,7 +117,7 @@ type lingerer struct{ *intercept.Interceptor }
 func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.Context) (*net.TCPConn, error)) {
 	c.SetLinger(3600)
 	c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	for err := error(nil); err == nil; { // until nobody takes any more
+	for err := error(nil); err == nil; { // until the buffers are full
 		_, err = c.Write(make([]byte, 1<<20))
 	}
 	t.Deny(policy.DeniedRequest, "before")
@@ -134,7 +134,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	t.Deny(policy.DeniedRequest, "after")
 }
 
-// TestReceivedDescriptors: what the process gives to the launcher keeps nobody waiting.
+// TestReceivedDescriptors checks that closing descriptors from the process does not block.
 func TestReceivedDescriptors(t *testing.T) {
 	t.Parallel()
 	r := append([]policy.NetRule{{Host: lingering, Scheme: "http", Methods: []string{"GET"}, Allow: true}}, toAddress()...)
@@ -155,7 +155,7 @@ func TestReceivedDescriptors(t *testing.T) {
 	})
 }
 
-// slow is a Terminator whose launcher is late: it takes its time over each refusal
+// slow is an Interceptor whose launcher is late: it takes its time over each refusal
 // that it hears of.
 type slow struct {
 	egress.Interceptor
@@ -174,7 +174,7 @@ func (s slow) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(cont
 // address is where requests are refused without anybody being reached.
 var address = netip.MustParseAddrPort("198.51.100.7:80")
 
-// slowGate is a true Gate whose Terminator is a process, and late.
+// slowGate returns a Gateway whose Interceptor is a process, with a slow launcher.
 func slowGate(t *testing.T, w *tlsworker.Worker, rules []policy.NetRule, each time.Duration) *egress.Gateway {
 	t.Helper()
 	g := egress.New(egress.Options{Rules: rules, Interceptor: slow{w, each}})

@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestWorker: requests pass through the process as they should, many at once, and
-// what it sees is heard of.
+// TestWorker checks that the process forwards and refuses requests, many at once, and reports
+// what it sent and refused.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestLimit: a session that has sent what it may is cut off.
+// TestLimit checks that a connection ends once the session has sent its limit.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
@@ -80,8 +80,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLimitShared: it holds for all connections together, without waiting for what the
-// launcher says.
+// TestLimitShared checks that the limit holds for all connections together, even before the
+// launcher answers.
 func TestLimitShared(t *testing.T) {
 	t.Parallel()
 	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
@@ -116,8 +116,8 @@ func TestLimitShared(t *testing.T) {
 	}
 }
 
-// TestSentReported: what connections send is told while they are open, in the steps that were
-// asked for.
+// TestSentReported checks that sent bytes are reported while connections are open, in steps of
+// ReportStep.
 func TestSentReported(t *testing.T) {
 	t.Parallel()
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
@@ -137,8 +137,8 @@ func TestSentReported(t *testing.T) {
 	}
 }
 
-// TestWorkerDies: the end of the process is the end of its connections, and what comes
-// after is refused and recorded.
+// TestWorkerDies checks that connections end with the process, and that later ones are refused
+// and recorded.
 func TestWorkerDies(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
@@ -190,7 +190,7 @@ func launch() {
 	select {}
 }
 
-// TestLauncherDies: the process does not outlive the launcher.
+// TestLauncherDies checks that the process ends with the launcher.
 func TestLauncherDies(t *testing.T) {
 	t.Parallel()
 	self, _ := os.Executable()
@@ -220,7 +220,7 @@ func TestLauncherDies(t *testing.T) {
 	testkit.Eventually(t, "the end of the process", func() bool { return !alive() })
 }
 
-// TestDialFails: an upstream that cannot be reached looks like that.
+// TestDialFails checks that an upstream that cannot be reached looks like that.
 func TestDialFails(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*tlsworker.Options) {})
@@ -234,8 +234,7 @@ func TestDialFails(t *testing.T) {
 	}
 }
 
-// TestStartFails: what the process cannot do is an error of Start or of Ready, and none
-// shows a secret.
+// TestStartFails checks the errors of Start. None contains a secret.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	self, _ := os.Executable()
@@ -260,7 +259,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// gated is a Terminator whose Gate ends when done is closed.
+// gated is an Interceptor whose Gateway ends when done is closed.
 type gated struct {
 	egress.Interceptor
 	done chan struct{}

@@ -88,7 +88,7 @@ func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Worker {
 	return w
 }
 
-// gate takes connections in the place of an egress.Gate.
+// gate accepts connections in place of an egress.Gateway.
 type gate struct {
 	net.Listener
 	program  egress.Interceptor
