@@ -95,7 +95,7 @@ func TestTimeoutsAreNamed(t *testing.T) {
 				line = "start it with --startup-timeout 60"
 			}
 			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
-				t.Errorf("%s in place, stderr %q: fix %q", stage, stderr, d.Fix)
+				t.Errorf("%s on the command line, stderr %q: fix %q", stage, stderr, d.Fix)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 }
 
 // alignFileRule extends a grant for a directory, so that a file in it with a rule of its
-// own can be replaced. policy.Profile.Distinct keeps such a file in place unless both
+// own can be replaced. policy.Profile.MinimalEntries keeps such a file in place unless both
 // rules say the same.
 func (a *analyzer) alignFileRule(n grant, file string) grant {
 	const ofFiles = policy.Read | policy.Update | policy.Execute

@@ -151,7 +151,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	if d := Diagnose(ev); strings.Join(d.Grant, "; ") != `[[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
 		t.Errorf("%s", d.Text())
 	}
-	// Of stderr the judge hears what is not shown.
+	// The analyzer reads the unredacted stderr.
 	tail := NewTail(redactorOf("postgres"))
 	tail.Write([]byte("open '/var/lib/postgres/x'\nlast"))
 	if got := tail.RawLines(-1); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {

@@ -46,22 +46,22 @@ func TestGrants(t *testing.T) {
 			defaultProfile(ev.Profile)
 			ev.Profile.Workspace = ""
 		}, `[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`, "", ""},
-		{"in place", read, func(ev *Evidence) { ev.FromCommandLine = true }, "", "--read ~/notes/a.md", "start it with --read ~/notes/a.md"},
-		{"in place under the default policy", read, func(ev *Evidence) {
+		{"on the command line", read, func(ev *Evidence) { ev.FromCommandLine = true }, "", "--read ~/notes/a.md", "start it with --read ~/notes/a.md"},
+		{"on the command line, under the default policy", read, func(ev *Evidence) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)
 		}, "", "--write . --read ~/notes/a.md", "--write . --read"},
-		{"in place, host", connect, func(ev *Evidence) {
+		{"on the command line, host", connect, func(ev *Evidence) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)
 		}, "", "--write . --net localhost:5432", ""},
-		{"in place, variable", variable, func(ev *Evidence) {
+		{"on the command line, variable", variable, func(ev *Evidence) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)
 		}, "", "--env FOO_TOKEN", ""},
-		{"in place, program", program, func(ev *Evidence) { ev.FromCommandLine = true },
+		{"on the command line, program", program, func(ev *Evidence) { ev.FromCommandLine = true },
 			"", "--execute /opt/tools/bin/rg", "start it with --execute /opt/tools/bin/rg"},
-		{"in place, odd name", "EACCES: permission denied, open '/home/u/it's here/b'", func(ev *Evidence) { ev.FromCommandLine = true }, "",
+		{"on the command line, odd name", "EACCES: permission denied, open '/home/u/it's here/b'", func(ev *Evidence) { ev.FromCommandLine = true }, "",
 			`--read ~/'it'\''s here/b'`, ""},
 		{"program that commands do not list", "spawn git ENOENT", func(ev *Evidence) {
 			ev.Profile.Programs = []string{"/usr/bin/node"}

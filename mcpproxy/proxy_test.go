@@ -52,7 +52,7 @@ func TestRunServer(t *testing.T) {
 		`{"id":0,"result":{"content":[]}}` + "\r\n" +
 		`[{"id":"a","result":{}},{"id":"b","error":{"code":-1}}]` + "\n" +
 		`{"method":"notifications/progress","params":{}}` + "\n" +
-		`{"id":99,"result":{}}` + "\n" + // nobody asked, but that is the client's business
+		`{"id":99,"result":{}}` + "\n" + // matches no request, and is left to the client
 		`{"id":3,"result":{}}{}` + "\n"
 	in := "Listening\n" + pass[:40] + pass[40:] + `{"id":7,"result":{}}` + "\n" + `{"id":8,"resu`
 	var seen, junk []string
