@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkVariable validates the exact name of a variable.
+// CheckVariable validates the exact name of a variable.
 func CheckVariable(name string) error {
 	switch {
 	case name == "":
@@ -20,7 +20,7 @@ func CheckVariable(name string) error {
 	return nil
 }
 
-// checkEnvName validates the name of an env rule, whose only wildcard is a "*" at
+// CheckEnvName validates the name of an env rule, whose only wildcard is a "*" at
 // its end.
 func CheckEnvName(name string) error {
 	if literal, ok := strings.CutSuffix(name, "*"); ok {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestSpelled(t *testing.T) {
+func TestCanonicalSpelling(t *testing.T) {
 	p := &Profile{Folded: []FoldedName{{Path: "/w/Sub"}, {Path: "/w/Sub/.env"}, {Path: "/w/ro"}}}
 	for name, want := range map[string]string{
 		"/w/x": "/w/x", "/": "/", "/w": "/w", "/W/RO": "/w/ro", "/w/RO/New": "/w/ro/New", "/w/roX": "/w/roX", "/w/SUB": "/w/Sub", "/w/sub/.ENV": "/w/Sub/.env",

@@ -59,8 +59,8 @@ func TestMediate(t *testing.T) {
 	}
 }
 
-// TestMediateAttributes: who may not write to a file may not have it executable, or its
-// times say that nobody has; and what no entry covers is nobody's to change.
+// Without the right to write a file, a server may change neither its mode nor its times, and
+// it may change no attributes of paths that no entry covers.
 func TestMediateAttributes(t *testing.T) {
 	p := mediated()
 	for path, want := range map[string]Verdict{

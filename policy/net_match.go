@@ -230,7 +230,7 @@ func (r NetRule) specificity() [2]int {
 	return [2]int{host, n}
 }
 
-// parseHostPort reads the value of --net: HOST or HOST:PORT.
+// ParseHostPort reads the value of --net: HOST or HOST:PORT.
 func ParseHostPort(s string) (host string, port int, err error) {
 	if host = s; strings.Contains(s, "://") {
 		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", Abbreviate(s))

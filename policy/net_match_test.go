@@ -117,7 +117,7 @@ func TestMatchMethods(t *testing.T) {
 	}
 }
 
-func TestNeedsTerminating(t *testing.T) {
+func TestAnyNeedsInterception(t *testing.T) {
 	all := NetRule{Host: "a.b", Allow: true}
 	path := NetRule{Host: "a.b", PathPrefix: "/x", Allow: true}
 	secret := NetRule{Host: "a.b", Secrets: []Secret{{Env: "T"}}, Allow: true}
@@ -196,9 +196,9 @@ func TestUnseenRequests(t *testing.T) {
 	}
 }
 
-// TestRefusedEverywhere: a rule that refuses and names no port is about every port and
+// TestRefusalsOfEveryPort: a rule that refuses and names no port is about every port and
 // scheme, whatever wider rules allow.
-func TestRefusedEverywhere(t *testing.T) {
+func TestRefusalsOfEveryPort(t *testing.T) {
 	wide := []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b", Port: 5432, Scheme: "tcp", Allow: true}, {Host: "*", Port: 5432, Allow: true}, {Host: "*", Allow: true}}
 	for _, port := range []int{80, 443, 8080, 5432} {
 		for _, scheme := range []string{"", "http", "https", "tcp"} {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// protectedNames are the names of docs/policy.md "Protected names": what they hold
-// is run or believed outside of the jail, so a writable grant does not extend to
-// it. The value lists what is meant below the name; nil is the name itself.
+// ProtectedParts reports whether a name is protected (docs/policy.md "Protected names"): the
+// user's programs run or believe what it contains outside the jail, so a writable grant does
+// not extend to it. below are the protected names in the directory; nil means all of it.
 func ProtectedParts(name string) (below []string, protected bool) {
 	switch name {
 	case ".git":

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestGranted(t *testing.T) {
+func TestRootsIn(t *testing.T) {
 	p := &Profile{Entries: []Entry{
 		{Path: "/a", Kind: KindDir, Rights: Read, Origin: OriginRule},
 		{Path: "/a/in", Kind: KindDir, Rights: Read | Update, Origin: OriginRule},

@@ -77,7 +77,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestInPlace(t *testing.T) {
+func TestFromCommandLine(t *testing.T) {
 	p, err := FromCommandLine(CommandLineOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}, Env: []string{"A"}})
 	if err != nil || !p.Default || len(p.Fs) != 1 || len(p.Env) != 1 || !strings.HasPrefix(p.Server, "server-x-") || !p.Stateful {
 		t.Errorf("default: %+v, %v", p, err)

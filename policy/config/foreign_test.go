@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestForeign copies what other programs are configured with: the answer is what is
+// TestForeignKeys copies what other programs are configured with: the answer is what is
 // written here instead.
-func TestForeign(t *testing.T) {
+func TestForeignKeys(t *testing.T) {
 	const server = "version = 1\n[servers.memory]\ncommand = \"node\"\n"
 	for _, tt := range []struct{ name, file, want string }{
 		{"a client's table", "[mcpServers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "c.toml:1: mcpServers is not a known key; write [servers.memory] with command, arguments and variables"},

@@ -13,9 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestForeignConfiguration: each layer but the project's, which counts by its content,
-// must be the user's own word or root's.
-func TestForeignConfiguration(t *testing.T) {
+// Each layer must belong to the user or root, except the project's: its content was trusted.
+func TestConfigurationOwners(t *testing.T) {
 	if !canGive(t) {
 		t.Skip("only root can give files away")
 	}

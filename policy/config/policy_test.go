@@ -98,9 +98,9 @@ func TestSecretOfLayer(t *testing.T) {
 	}
 }
 
-// TestSensitiveAlone: a table of sensitive paths adds to the default policy. Any other
+// TestSensitivePathsAlone: a table of sensitive paths adds to the default policy. Any other
 // list in it, however empty, replaces that.
-func TestSensitiveAlone(t *testing.T) {
+func TestSensitivePathsAlone(t *testing.T) {
 	const sensitive = "[servers.s.access]\nsensitive_paths = [\"~/proj/keys\"]\n"
 	for _, tt := range []struct {
 		name, layers string

@@ -140,7 +140,7 @@ func TestUntaken(t *testing.T) {
 	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "variable L, and 2 more;") {
 		t.Errorf("%v", w)
 	}
-	// Nothing was granted, or nobody else has that name.
+	// Nothing was granted, or no other server has that name.
 	for _, users := range []string{"[servers.s]\ncommand = 'x'\n", "[servers.other]\ncommand = 'x'\nvariables = ['A']\n"} {
 		if c, _ = mergedWith(t, users, "[servers.s]\ncommand = '/bin/sh'\n"); len(c.DroppedGrants("s")) != 0 {
 			t.Errorf("%s: %v", users, c.DroppedGrants("s"))
@@ -186,7 +186,7 @@ func TestProjectOfTools(t *testing.T) {
 	if w := c.DroppedGrants("s"); len(w) != 1 {
 		t.Errorf("a variable for a tool joins what the user granted: %v", w)
 	}
-	// Another program is a single process again, whatever the user's was.
+	// Another program is a single process again, even if the user's server was stateless.
 	c, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
 	if !p.Stateful || len(p.Commands) != 1 || p.Commands[0].Name != "sh" {
 		t.Errorf("%+v", p)

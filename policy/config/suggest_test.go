@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNearest(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	known := []string{"command", "arguments", "workspace", "warm"}
 	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {
 		if got := Suggest(word, known); got != want {

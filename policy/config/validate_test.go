@@ -6,7 +6,7 @@ import (
 )
 
 // The messages of docs/reference.md "Stateful and stateless", to the letter.
-func TestHonesty(t *testing.T) {
+func TestCheckScope(t *testing.T) {
 	_, err := Decode([]byte(strings.Repeat("\n", 11)+"[servers.github]\ncommand = \"x\"\n[servers.github.tools.search.access]\n"), "mcp-jail.toml")
 	want := `mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server "github" is stateful.
   The server runs as one shared process, so a policy for one tool cannot be applied.

@@ -14,8 +14,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestPrivatePlaces is CheckPrivate on the disk.
-func TestPrivatePlaces(t *testing.T) {
+// TestCheckPrivate is CheckPrivate on the disk.
+func TestCheckPrivate(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(dir+"/state/servers/x", 0o700))
 	must(t, os.Symlink("state", dir+"/link"))

@@ -6,7 +6,7 @@ import (
 )
 
 // A file that was replaced by one that looks the same is another file.
-func TestLookupsReplaced(t *testing.T) {
+func TestRecordingReplacedFile(t *testing.T) {
 	h, err := LocalHost()
 	if err != nil {
 		t.Fatal(err)

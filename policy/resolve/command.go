@@ -36,7 +36,7 @@ func (e *CommandError) Error() string {
 type dependency struct {
 	path   string
 	rule   string
-	search bool // search it for .env files: it holds somebody's work, not a release
+	search bool // search it for .env files: it contains a user's work, not a release
 }
 
 // A commandResolver finds what a program needs to start: its canonical file, the
@@ -55,7 +55,7 @@ type commandResolver struct {
 	dependencies  []dependency
 	links         []policy.Link
 	files         []string          // canonical, in the order found: what has to be executable
-	loaders       []string          // those of files that run whatever they are told to
+	loaders       []string          // those of files that run any program on request
 	startedAs     string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed       map[string]string // a directory of shims -> the directory of the real programs
 	escapingLinks []policy.Link     // links of the server's that lead out of its places

@@ -225,7 +225,7 @@ func TestPackageIsSearched(t *testing.T) {
 	}
 }
 
-// npx is told of a registry that it cannot reach, and nobody else is.
+// Only npx gets variables about a registry that it cannot reach.
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	told := func(o config.CommandLineOptions, environ ...string) (out string) {

@@ -16,7 +16,7 @@ import (
 
 // The profile of a program of this machine: what the kernel opens to start it
 // is in it.
-func TestResolveHere(t *testing.T) {
+func TestResolveLocalHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("linux")
 	}

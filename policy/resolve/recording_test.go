@@ -11,7 +11,7 @@ import (
 
 // What Same promises, on random trees that change a little: while it is true, Resolve
 // would return what it has returned.
-func TestLookupsSame(t *testing.T) {
+func TestRecordingUnchanged(t *testing.T) {
 	kept, lost, needless := 0, 0, 0
 	for seed := range int64(3000) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, hotNames}
@@ -83,7 +83,7 @@ func (g *generator) change(h fakeHost) {
 }
 
 // Every sort of question counts.
-func TestLookupsNotice(t *testing.T) {
+func TestRecordingNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask  func(hostfs.Host)
 		line string

@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestShutDirectories: a server could take the right to read from a directory,
+// TestUnreadableDirectories: a server could take the right to read from a directory,
 // and give it back in its next session, which has searched without finding
 // anything.
-func TestShutDirectories(t *testing.T) {
+func TestUnreadableDirectories(t *testing.T) {
 	owner := func(h *hostfs.Host) { h.UID = 0 } // whom the fake's files belong to
 	for _, tt := range []struct {
 		name, files, toml, path string
@@ -26,7 +26,7 @@ func TestShutDirectories(t *testing.T) {
 		{"a pattern", "f /home/u/.config/google-chrome-x/Cookies\n0 /home/u/.config", fsRules("~:r"), "/home/u/.config/google-chrome-x/Cookies", true, 0},
 		{"a rule", "f /home/u/proj/sub/keys/k\n0 /home/u/proj/sub", fsRules(".:rw", "sub/keys:"), "/home/u/proj/sub/keys/k", true, 0},
 		{"what is granted beside it", "f /home/u/proj/x\n0 /home/u/proj/sub", aServer, "/home/u/proj/x", true, policy.Read | policy.Write},
-		{"somebody else's", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub", false, policy.Read | policy.Write},
+		{"another user's", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub", false, policy.Read | policy.Write},
 	} {
 		edit := func(*hostfs.Host) {}
 		if tt.owner {
@@ -79,9 +79,9 @@ func TestConfigDirectory(t *testing.T) {
 	}
 }
 
-// TestFoldingDirectory: where case is ignored, or a letter has several spellings, a
+// TestCaseInsensitiveDirectory: where case is ignored, or a letter has several spellings, a
 // sensitive path is found under a name that no listing has.
-func TestFoldingDirectory(t *testing.T) {
+func TestCaseInsensitiveDirectory(t *testing.T) {
 	const decomposed, composed = "cle\u0301", "cl\u00e9"
 	composes := func(listed, asked string) bool { return listed == strings.Replace(asked, composed, decomposed, 1) }
 	for _, tt := range []struct {

@@ -49,7 +49,7 @@ func TestUnsafeWorkspace(t *testing.T) {
 	if p.RightsAt("/home/u/x") != policy.Read || p.RightsAt("/home/u/.ssh/x") != 0 || p.Dir != "/home/u" {
 		t.Errorf("explicit rule: %s", printProfile(p))
 	}
-	// A working directory that is gone is no error when nobody named it.
+	// A missing working directory is no error unless it was named.
 	if p, ws := mustResolve(t, h, aServer, func(h *hostfs.Host) { h.Dir = "/gone" }); p.Workspace != "" || codes(ws) != "no-workspace" {
 		t.Errorf("gone: %v", ws)
 	}
@@ -102,8 +102,8 @@ func owned(h hostfs.Host, changed map[string]hostfs.FileInfo) hostfs.Host {
 	return h
 }
 
-// TestPlantedState: another user has no say in the private HOME.
-func TestPlantedState(t *testing.T) {
+// TestPrivateHomeOwners: another user has no say in the private HOME.
+func TestPrivateHomeOwners(t *testing.T) {
 	const state = "/home/u/.local/state/mcp-jail"
 	for name, c := range map[string]struct {
 		files   string
@@ -123,8 +123,8 @@ func TestPlantedState(t *testing.T) {
 		"another user's home":          {files: "d " + state, changed: map[string]hostfs.FileInfo{"/home/u": {UID: 71001}}, want: "/home/u belongs to user 71001"},
 		"another user's link":          {files: "d /data/state/mcp-jail\nl /home/u/.local/state /data/state", changed: map[string]hostfs.FileInfo{"/home/u/.local/state": {UID: 71001}}, want: "/home/u/.local/state belongs to user 71001"},
 		"beside another user's target": {files: "d /data/state/mcp-jail\nl /home/u/.local/state /data/state", changed: map[string]hostfs.FileInfo{"/data": {UID: 71001}}, want: "/data belongs to user 71001"},
-		"anybody may write":            {files: "d " + state, changed: map[string]hostfs.FileInfo{state: {Mode: 0o777}}, want: "may be written by other users (mode 0777)"},
-		"anybody may write above":      {files: "d " + state, changed: map[string]hostfs.FileInfo{"/home": {Mode: 0o777}}, want: "chmod go-w /home"},
+		"all users may write":            {files: "d " + state, changed: map[string]hostfs.FileInfo{state: {Mode: 0o777}}, want: "may be written by other users (mode 0777)"},
+		"all users may write above":      {files: "d " + state, changed: map[string]hostfs.FileInfo{"/home": {Mode: 0o777}}, want: "chmod go-w /home"},
 		"a group may write":            {files: "d " + state, changed: map[string]hostfs.FileInfo{state: {Mode: 0o770, GID: 100}}, want: "may be written by other users"},
 		"the user's own group may":     {files: "d " + state, changed: map[string]hostfs.FileInfo{"/home/u/.local": {Mode: 0o775, GID: 1000}, state: {Mode: 0o775, GID: 1000}}},
 		"the HOME of all":              {files: "d " + state + "/servers/s/home", changed: map[string]hostfs.FileInfo{state + "/servers/s/home": {Mode: fs.ModeSticky | 0o777}}, want: "may be written by other users"},
