@@ -87,7 +87,7 @@ func (p *fakeProcess) ended(t testing.TB) {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("the process does not end")
 	}
 }

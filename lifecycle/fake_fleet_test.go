@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -146,7 +147,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		p.cancel()
 		select {
 		case <-over:
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Error("the session does not end")
 		}
 		for _, f := range p.files {
@@ -158,7 +159,7 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		for i, proc := range procs {
 			select {
 			case <-proc.done:
-			case <-time.After(2 * time.Second):
+			case <-time.After(testkit.Patience):
 				t.Errorf("a process of %q is still there", f.tools[i])
 				proc.Kill()
 			}

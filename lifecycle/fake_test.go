@@ -194,7 +194,7 @@ func newPlay(t testing.TB, f *fake) (p *play, s Session) {
 	p.errs[0], p.errs[1] = pipe()
 	s.Err = p.errs[1]
 	p.lines = bufio.NewReaderSize(p.out, 1<<20)
-	s.Profile = &policy.Profile{Server: "test", Startup: 20 * time.Second, Limits: policy.DefaultLimits}
+	s.Profile = &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}
 	s.Sink = func(r diagnostics.Record) { p.record = r }
 	return p, s
 }
@@ -300,7 +300,7 @@ func (p *play) send(lines ...string) {
 // line reads one line of the proxy, its end included.
 func (p *play) line() string {
 	p.t.Helper()
-	p.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	p.out.SetReadDeadline(time.Now().Add(testkit.Patience))
 	l, err := p.lines.ReadString('\n')
 	if err != nil && err != io.EOF {
 		p.t.Errorf("read: %v", err)
@@ -311,7 +311,7 @@ func (p *play) line() string {
 // rest reads until the proxy has closed its stdout.
 func (p *play) rest() string {
 	p.t.Helper()
-	p.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	p.out.SetReadDeadline(time.Now().Add(testkit.Patience))
 	b, err := io.ReadAll(p.lines)
 	if err != nil {
 		p.t.Errorf("read: %v", err)
@@ -325,7 +325,7 @@ func (p *play) ended() (int, string) {
 	select {
 	case status := <-p.status:
 		return status, <-p.stderr
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		stacks := make([]byte, 1<<20)
 		p.t.Fatalf("the session hangs:\n%s", stacks[:runtime.Stack(stacks, true)])
 		return 0, ""

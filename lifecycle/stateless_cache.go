@@ -22,7 +22,6 @@ type listCache struct {
 	tools        map[string]bool // every tool that was ever listed: clients remember them
 	partialTools []string        // tools of the list that is being read; nil without its first page
 	logging      bool            // the server has the capability logging
-	rechecked    time.Time       // when a list_changed last led to a request at once
 }
 
 // cacheEntry holds the answers to one client.
