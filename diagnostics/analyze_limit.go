@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,10 @@ func (a *analyzer) analyzeLimitDenial(d policy.Denial, cause string) finding {
 	case full:
 		f.hint.Cause = sanitize(where) + " is full: it holds at most half of " + limit
 	case key == keyMemory && d.PID > 0:
-		f.hint.Cause = "the server's processes together used more than " + limit + ": the jail ended the largest" + programAndCount(d)
+		f.hint.Cause = "the server's processes together used more than " + limit + ", so mcp-jail ended them all"
+		if d.Program != "" {
+			f.hint.Cause += "; the largest was " + quote(filepath.Base(d.Program))
+		}
 	case key == keyProcesses:
 		f.hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"
 	default:

@@ -2,23 +2,25 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/oom"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestJailMemoryOfASwarm: many processes that are started again as soon as they are
-// ended do not get the jail over its limit for long: it ends.
+// TestJailMemoryOfASwarm checks that many processes cannot keep the jail over its limit.
 func TestJailMemoryOfASwarm(t *testing.T) {
 	jailtest.NeedsJail(t)
 	probetest.Needs(t, "fresh_proc")
@@ -60,14 +62,18 @@ func TestJailMemoryOfASwarm(t *testing.T) {
 
 // usedUntilDone is what the jail used, in MB, as the host sees it, from little to much.
 func usedUntilDone(p *confine.Process) (used []int) {
-	w := oom.MemoryWatch{Proc: "/proc", Members: func() ([]string, error) { return from(p.PID()) }}
 	for {
-		var all int64
-		pids, _ := w.Members()
+		var all int64 // kB
+		pids, _ := from(p.PID())
 		for _, pid := range pids {
-			all += w.Proportional(pid, w.Resident(pid)).Total
+			rollup, _ := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+			proc.ParseNumbers(rollup, func(name string, n int64) {
+				if name == "Pss" || name == "SwapPss" {
+					all += n
+				}
+			})
 		}
-		used = append(used, int(all>>20))
+		used = append(used, int(all>>10))
 		select {
 		case <-p.Done():
 			slices.Sort(used)
@@ -92,15 +98,16 @@ func from(ancestor int) (pids []string, err error) {
 	return pids, err
 }
 
-// TestJailLivesWithAGlutton: children that are over the limit one after the other are
-// ended, and their server goes on.
-func TestJailLivesWithAGlutton(t *testing.T) {
+// TestJailGreedyChild checks what happens when children exceed the limit of memory: a cgroup
+// ends the child, and its server goes on. Without a cgroup the sampler ends the jail.
+func TestJailGreedyChild(t *testing.T) {
 	jailtest.NeedsJail(t)
 	probetest.Needs(t, "fresh_proc")
 	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
-	s.Finish()
-	if got := s.Out.String(); !strings.Contains(got, attacker.Succeeded+" 8") {
-		t.Errorf("%s, denials %+v, %.300q", got, s.Denials(), s.Errs.Text)
+	exit := s.Finish()
+	lives := strings.Contains(s.Out.String(), attacker.Succeeded+" 8")
+	if limited := !cgroup.CgroupHere().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
+		t.Errorf("cgroup %v: %s, %+v, denials %+v, %.300q", limited, s.Out, exit, s.Denials(), s.Errs.Text)
 	}
 	if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" {
 		t.Errorf("denials %+v", s.Denials())

@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// limits says what holds each limit. What a cgroup holds, the sampler and the
-// rlimits hold as well, a little less well: they stay.
+// limits says what holds each limit. The rlimits stay where a cgroup holds the same limit.
 func (c *compiler) limits(o *spec.Order) {
 	l := c.p.Limits
 	switch place := c.f.Place; {
@@ -74,17 +73,13 @@ func (c *compiler) memory(o *spec.Order, mb int) {
 	if mb <= 0 {
 		return
 	}
-	const sampler = "a sampler in the jail's supervisor"
 	watched, why, fix := c.watched(o)
 	switch place := c.plan.Place; {
 	case !place.None():
-		by := place.By("memory.max")
-		if watched {
-			by += ", " + sampler
-		}
-		c.holds(policy.AxisLimits, by, "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)
+		c.holds(policy.AxisLimits, place.By("memory.max"), "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)
 	case watched:
-		c.holds(policy.AxisLimits, sampler, "%d MB of memory: the largest processes are ended when all together exceed it, and the jail where others take their place", mb)
+		o.SampleMemory = true
+		c.holds(policy.AxisLimits, "a sampler in the jail's supervisor", "%d MB of memory: the jail is ended when all processes together exceed it", mb)
 	default:
 		if c.f.Place.Why != "" {
 			why += ", and it gets no cgroup: " + c.f.Place.Why

@@ -36,11 +36,12 @@ type Order struct {
 	Programs    []string
 	AnyProgram  bool // Programs is no list
 
-	Limits   policy.Limits
-	PidMax   bool     // limit processes by the PID namespace's pid_max (root)
-	Inotify  Inotify  // zero: not limited
-	Shared   int      // what the host had of shared memory before there was the server; 0: unknown
-	MustFail []string // directories of the host that the self-test tries to list
+	Limits       policy.Limits
+	SampleMemory bool     // the sampler holds Limits.MemoryMB, because no cgroup does
+	PidMax       bool     // limit processes by the PID namespace's pid_max (root)
+	Inotify      Inotify  // zero: not limited
+	Shared       int      // what the host had of shared memory before there was the server; 0: unknown
+	MustFail     []string // directories of the host that the self-test tries to list
 
 	Program string
 	Argv    []string
@@ -233,6 +234,7 @@ func (c *codec) fields(o *Order) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
+	c.bool(&o.SampleMemory)
 	c.bool(&o.PidMax)
 	c.int(&o.Inotify.Instances)
 	c.int(&o.Inotify.Watches)

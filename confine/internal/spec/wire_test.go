@@ -27,7 +27,7 @@ func sampleOrder() *Order {
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
 		Making:      landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
-		Unprotected: []string{"/w/.envrc"}, Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: sampleLimits, PidMax: true,
+		Unprotected: []string{"/w/.envrc"}, Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", Bare: true, Tmp: "/tmp/x", Home: "/home/x",
 	}

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"strconv"
 	"syscall"
 	"unsafe"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/oom"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -224,42 +221,6 @@ func (s *Shim) endAll() {
 		select {} // reap sees it, and ends the others
 	}
 	unix.Exit(1)
-}
-
-// fewFiles is how many processes are held by a descriptor at once.
-const fewFiles = 16
-
-// killMembers ends processes of the jail. Their numbers may have become somebody
-// else's since they were looked up, which without a PID namespace is not the jail's.
-func (s *Shim) killMembers(members []oom.Member) {
-	if !s.Bare {
-		for _, m := range members {
-			if pid, err := strconv.Atoi(m.Pid); err == nil {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-		}
-		return
-	}
-	for some := range slices.Chunk(members, fewFiles) {
-		killDescendants(some)
-	}
-}
-
-func killDescendants(members []oom.Member) {
-	held := map[string]int{}
-	for _, m := range members {
-		pid, _ := strconv.Atoi(m.Pid)
-		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-			held[m.Pid] = fd
-			defer unix.Close(fd)
-		}
-	}
-	of, _ := proc.Descendants()
-	for _, pid := range of {
-		if fd, ok := held[pid]; ok {
-			unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-		}
-	}
 }
 
 // endBare is the end of such a jail: everything that the server left is killed,

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -32,23 +31,19 @@ func (s *Shim) makeThreads() {
 // maxBlind is how many samples in a row may fail before the jail is ended.
 const maxBlind = 5
 
-// watchLimits ends the largest processes of the jail while all of them together are
-// over the limit of memory, the jail where that is of no use, and tells of limits
-// that were reached. It is a sampler: the jail can be over a limit of memory for as
-// long as the interval.
+// watchLimits samples what the jail uses. It ends the jail when all processes together exceed
+// the limit of memory, unless a cgroup holds that limit, and tells the launcher which limits
+// were reached. The jail can exceed its limit between two samples.
 func (s *Shim) watchLimits() {
 	l := s.Order.Limits
 	if !s.Order.FreshProc && !s.Bare || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit, or a gap that was waived
 	}
-	w := oom.MemoryWatch{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, Members: procpkg.JailProcesses(procpkg.Dir)}
+	w := oom.Watcher{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, List: procpkg.JailProcesses(procpkg.Dir), Shared: int64(s.Order.Shared)}
 	if s.Bare {
-		w.Members = procpkg.Descendants
+		w.List = procpkg.Descendants
 	}
-	if s.Order.Shared > 0 {
-		w.Hidden.Floor, w.Hidden.Known = int64(s.Order.Shared), true
-	}
-	if l.MemoryMB <= 0 {
+	if !s.Order.SampleMemory {
 		w.Limit = 1 << 62
 	}
 	for _, m := range s.Order.Mounts {
@@ -61,25 +56,20 @@ func (s *Shim) watchLimits() {
 	sys.Sleep(oom.ShortPause) // while the server starts it needs the processors more
 	for blind := 0; ; {
 		late.tell(s)
-		end, err := w.Sample()
+		over, largest, err := w.Sample()
 		if blind++; err == nil {
 			blind = 0
 		}
 		if blind == maxBlind {
-			// A limit that nobody watches is none.
+			// The sampler cannot hold a limit that it cannot watch.
 			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory, which cannot be watched (" + err.Error() + ")", Num: l.MemoryMB})
 			s.End()
 		}
-		if len(end) > 0 {
-			// One is told for all: how many there are is up to the server.
-			pid, _ := strconv.Atoi(end[0].Pid)
-			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(end[0].Pid)})
-		}
-		if w.Excess.Lost() {
-			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory, which new processes take as fast as others are ended", Num: l.MemoryMB})
+		if over {
+			pid, _ := strconv.Atoi(largest)
+			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(largest)})
 			s.End()
 		}
-		s.killMembers(slices.Concat(end, w.Excess.Again))
 		if l.Processes > 0 && w.Threads >= s.roomFor(l.Processes) && told.again(spec.KeyProcesses) {
 			late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyProcesses, Detail: "processes", Num: l.Processes})
 		}
