@@ -181,7 +181,7 @@ func TestCancelled(t *testing.T) {
 		{&fake{server: "stubborn"}, true, 128 + 9},
 		{&fake{server: "silent"}, false, 128 + 15},
 		{&fake{block: true}, false, 128 + 15},
-		{&fake{err: os.ErrInvalid}, false, 3},
+		{&fake{err: os.ErrInvalid}, true, 3}, // the answer shows that the start has failed
 	} {
 		t.Run(tt.fake.server, func(t *testing.T) {
 			p := begin(t, tt.fake, nil)
