@@ -158,7 +158,7 @@ func (p *Profile) document() profileJSON {
 		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})
 	}
 	for _, v := range p.Env {
-		j := variableJSON{v.Name, v.Value, v.Secret, v.Rule}
+		j := variableJSON(v)
 		if v.Secret {
 			j.Value = ""
 		}

@@ -187,7 +187,7 @@ func TestProjectOfTools(t *testing.T) {
 		t.Errorf("a variable for a tool joins what the user granted: %v", w)
 	}
 	// Another program is a single process again, even if the user's server was stateless.
-	c, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
+	_, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
 	if !p.Stateful || len(p.Commands) != 1 || p.Commands[0].Name != "sh" {
 		t.Errorf("%+v", p)
 	}
