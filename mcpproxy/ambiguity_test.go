@@ -183,8 +183,8 @@ type asked struct{ id, method, name string }
 var folds = map[string]func(a, b string) bool{
 	"exact": func(a, b string) bool { return a == b },
 	"Go":    strings.EqualFold,
-	"lower": func(a, b string) bool { return strings.ToLower(a) == strings.ToLower(b) },
-	"upper": func(a, b string) bool { return strings.ToUpper(a) == strings.ToUpper(b) },
+	"lower": func(a, b string) bool { a, b = strings.ToLower(a), strings.ToLower(b); return a == b },
+	"upper": func(a, b string) bool { a, b = strings.ToUpper(a), strings.ToUpper(b); return a == b },
 	"Java": func(a, b string) bool {
 		each := func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 		return strings.Map(each, a) == strings.Map(each, b)
