@@ -19,7 +19,7 @@ import (
 
 const (
 	tableFile  = "../../SECURITY.md"
-	tableBegin = "<!-- attacks: made by go test ./confine -run TestAttackTable -update -->\n"
+	tableBegin = "<!-- attacks: made by go test ./confine/attacks -run TestAttackTable -update -->\n"
 	tableEnd   = "<!-- attacks: end -->\n"
 
 	reportEnv = "MCPJAIL_ATTACK_REPORT" // where a run as one user writes what it found
@@ -170,7 +170,7 @@ func compareTable(t *testing.T, table string) {
 		case i == 0 || i < len(old) && old[i] == line:
 		case i >= len(old) || cell(old[i], 1) != cell(line, 1):
 			t.Fatalf("the table in %s is of other attacks (%s): run this test with -update", tableFile, cell(line, 1))
-		case strings.Contains(old[i], "not possible here") || strings.Contains(line, "not possible here"):
+		case !same && (strings.Contains(old[i], "not possible here") || strings.Contains(line, "not possible here")):
 			t.Logf("not the same as when the table was made:\n%s\nwas\n%s", line, old[i])
 		case same:
 			t.Errorf("found\n%s\nin %s it is\n%s", line, tableFile, old[i])

@@ -56,6 +56,7 @@ func TestBareCarveOuts(t *testing.T) {
 		{"write work/.git/hooks/pre-commit", eacces},
 		{"rewrite work/.git/hooks/pre-commit", eacces},
 		{"truncate work/.git/hooks/pre-commit", eacces},
+		{"trunc work/.git/hooks/pre-commit", eacces}, // O_RDONLY|O_TRUNC
 		{"create work/.git/hooks/new", eacces},
 		{"unlink work/.git/hooks/pre-commit", eacces},
 		{"rename work/file work/.git/hooks/new", eacces},
@@ -86,6 +87,7 @@ func TestBareCarveOuts(t *testing.T) {
 		{"chdir-list work/sub", "ok"},
 		{"path-reopen work/file", "ok"},
 		{"write work/file", "ok"},
+		{"trunc work/file", "ok"},
 		{"rename work/file work/sub/new", "ok"},
 		{"link work/file work/sub/new", "ok"},
 		{"chmod work/file", "ok"},

@@ -110,8 +110,10 @@ func TestBareLauncherIsKilled(t *testing.T) {
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	p.Waive = jailtest.AllGaps.Waive
 	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("tmp"), attacker.Try("wait")})...)
-	random := rand.New(rand.NewPCG(uint64(os.Getpid()), 7))
-	for i := range 40 {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 7))
+	for i := range jailtest.Rounds(10, 40) {
 		killLauncher(t, []*policy.Profile{p, p}, time.Duration(random.IntN(60_000))*time.Microsecond, i == 0, "TMPDIR="+tmp)
 		testkit.Eventually(t, "no directory in "+tmp, func() bool {
 			left, _ := os.ReadDir(tmp)

@@ -22,8 +22,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWithoutNamespaces runs the others where namespaces are forbidden: as root and
-// as somebody else, by a filter and by a setting.
+// TestWithoutNamespaces runs the tests TestBare… where namespaces are forbidden. The short
+// form forbids them by a filter, to the user that runs it. The long form of root runs them as
+// an ordinary user as well, and in a user namespace that allows no further one.
 func TestWithoutNamespaces(t *testing.T) {
 	jailtest.NeedsJail(t)
 	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
@@ -37,6 +38,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 	for i, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			home := filepath.Join(filepath.Dir(jailtest.TestBinary), fmt.Sprint("bare-", i))
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)

@@ -81,7 +81,7 @@ func TestBareLeavesNothingOpen(t *testing.T) {
 	testkit.Eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
 }
 
-// TestBareHundreds: eight at a time, each looks from inside whether it holds.
+// TestBareHundreds is TestJailThousand where there are no namespaces.
 func TestBareHundreds(t *testing.T) {
 	jailtest.NeedsBare(t)
 	secret := testkit.Plant(t, "secret") + "/secret"
@@ -89,7 +89,7 @@ func TestBareHundreds(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for range 25 {
+			for range jailtest.Rounds(5, 25) {
 				got := jailtest.InBare(t, p, attacker.Try("read", secret), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"), attacker.Try("userns"), attacker.Try("capabilities"))
 				const none = "0000000000000000"
 				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {

@@ -45,7 +45,7 @@ func TestStartCalledOff(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%d bytes: %v", size, err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Errorf("%d bytes: nobody can call the start off", size)
 			unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGKILL, nil, 0)
 			<-failed
@@ -114,7 +114,7 @@ func TestJailEndsWithoutItsLimits(t *testing.T) {
 		}
 		select {
 		case <-proc.Done():
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Error("it does not end")
 			proc.Kill()
 		}

@@ -119,7 +119,7 @@ func TestWorldLauncherIsKilled(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(testkit.Patience))
 	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection outlived the launcher: %v", err)
 	}

@@ -3,7 +3,6 @@ package integration
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -64,6 +63,11 @@ int main(int argc, char **argv) {
 }
 `
 
+// cBuilds are the builds of clientSource. worldPrograms makes them.
+var cBuilds = []struct{ name, file, compiler, flag string }{
+	{"glibc", "client-glibc", "gcc", "-O"}, {"glibc, static", "client-static", "gcc", "-static"}, {"musl, static", "client-musl", "musl-gcc", "-static"},
+}
+
 // clients are those of this machine. In CI none may be missing.
 func clients(t testing.TB) []client {
 	t.Helper()
@@ -80,19 +84,8 @@ func clients(t testing.TB) []client {
 		web("node, c-ares", "node", "-e", nodeCares, "NAME"),
 		web("Go, cgo", worldFile("go-cgo"), "URL"),
 	}
-	for _, c := range []struct{ name, compiler, flag string }{
-		{"glibc", "gcc", "-O"}, {"glibc, static", "gcc", "-static"}, {"musl, static", "musl-gcc", "-static"},
-	} {
-		dir := t.TempDir()
-		program := filepath.Join(dir, "client")
-		if err := os.WriteFile(program+".c", []byte(clientSource), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		built := web(c.name, program, "NAME")
-		if out, err := exec.Command(c.compiler, "-w", c.flag, "-o", program, program+".c").CombinedOutput(); err != nil {
-			built.missing = fmt.Errorf("%s: %w: %s", c.compiler, err, out)
-		}
-		list = append(list, built)
+	for _, b := range cBuilds {
+		list = append(list, web(b.name, worldFile(b.file), "NAME"))
 	}
 	for i := range list {
 		c := &list[i]

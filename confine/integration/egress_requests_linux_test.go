@@ -236,7 +236,7 @@ func TestWorldDeaf(t *testing.T) {
 	io.WriteString(begin, "go\n")
 	select {
 	case <-proc.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Error("the session does not end")
 		unix.Kill(pid, unix.SIGKILL)
 		<-proc.Done()

@@ -242,7 +242,7 @@ func TestWorldStranger(t *testing.T) {
 		if local, _ := sys.AddrPortOf(unix.Getsockname(fd)); from != local {
 			t.Errorf("the connection of %v is taken for that of %v", from, local)
 		}
-		stranger.SetReadDeadline(time.Now().Add(5 * time.Second))
+		stranger.SetReadDeadline(time.Now().Add(testkit.Patience))
 		if n, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the stranger's connection goes on: %d, %v", n, err)
 		}

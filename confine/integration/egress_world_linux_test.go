@@ -58,6 +58,7 @@ func TestEgress(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			home, err := os.MkdirTemp(filepath.Dir(jailtest.TestBinary), "world-")
 			if err != nil {
 				t.Fatal(err)
@@ -116,8 +117,8 @@ func main() {
 }
 `
 
-// worldPrograms builds, out here where there are modules and a cache, what the tests
-// in there need of Go.
+// worldPrograms builds the programs that the tests need, once for all worlds, and out here
+// where there are modules and a cache. A client in C whose compiler is missing is left out.
 func worldPrograms(t *testing.T) map[string][]byte {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "client.go")
@@ -134,6 +135,20 @@ func worldPrograms(t *testing.T) map[string][]byte {
 		}
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", p.name, err, said)
+		}
+	}
+	source = filepath.Join(dir, "client.c")
+	if err := os.WriteFile(source, []byte(clientSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range cBuilds {
+		said, err := exec.Command(b.compiler, "-w", b.flag, "-o", filepath.Join(dir, b.file), source).CombinedOutput()
+		if err != nil {
+			t.Logf("%s: %v\n%s", b.compiler, err, said)
+			continue
+		}
+		if out[b.file], err = os.ReadFile(filepath.Join(dir, b.file)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ func call(address, word string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	io.WriteString(c, word)
 	c.(*net.TCPConn).CloseWrite()
 	b, err := io.ReadAll(c)

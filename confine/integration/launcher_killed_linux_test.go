@@ -111,7 +111,7 @@ func TestJailLauncherIsKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	runs := 60
+	runs := jailtest.Rounds(15, 60)
 	var starts int
 	for i := range runs {
 		// A launcher takes some ten milliseconds for its three jails.

@@ -41,7 +41,7 @@ func TestJailLost(t *testing.T) {
 			c.end(s.Process)
 			select {
 			case <-s.Done():
-			case <-time.After(20 * time.Second):
+			case <-time.After(testkit.Patience):
 				t.Error("it does not end")
 				s.Kill()
 			}

@@ -67,7 +67,7 @@ read = true
 		}
 	}()
 	var ran, unresolved, refused int
-	for range 60 {
+	for range jailtest.Rounds(30, 60) {
 		p, _, err := resolve.Resolve(rules, host)
 		if err != nil {
 			unresolved++

@@ -91,9 +91,11 @@ func startBare(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 func TestJailStartIsCancelled(t *testing.T) {
 	jailtest.NeedsJail(t)
 	mounts := jailtest.Mountinfo(t)
-	for i := range 60 {
+	rounds := jailtest.Rounds(15, 60)
+	for i := range rounds { // up to 9 ms, within which a jail is up
+		moment := time.Duration(i) * 9 * time.Millisecond / time.Duration(rounds)
 		pipe := newWitness(t)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*150)*time.Microsecond, errors.New("too late"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), moment, errors.New("too late"))
 		p := jailtest.JailProfile(t)
 		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
 		proc, err := confine.Launcher{}.Start(ctx, p, jail.Stdio{Err: pipe.w})
@@ -102,7 +104,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 			proc.Kill()
 			<-proc.Done()
 		} else if se := new(*step.Error); !errors.As(err, se) || (*se).Step != "init" || (*se).Detail != "too late" {
-			t.Errorf("after %v: %v", time.Duration(i*150)*time.Microsecond, err)
+			t.Errorf("after %v: %v", moment, err)
 		}
 		pipe.gone(t)
 	}
@@ -115,10 +117,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 // hundred. In each of them a probe checks from inside that the jail holds.
 func TestJailThousand(t *testing.T) {
 	jailtest.NeedsJail(t)
-	launches := 100
-	if testkit.All() {
-		launches = 1000
-	}
+	launches := jailtest.Rounds(100, 1000)
 	probetest.Needs(t, "seccomp_notify")
 	secret := testkit.Plant(t, "secret") + "/secret"
 	ws := testkit.Plant(t, "masked", "ro/x", "plain")

@@ -64,22 +64,14 @@ func TestJailSurvivors(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	rounds := 15
-	if testkit.All() {
-		rounds = 100
-	}
 	for _, victim := range []string{"launcher", "supervisor", "init", "server"} {
 		t.Run(victim, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 2))
 			s := newSurvivors(t)
-			for i := range rounds {
-				moment := time.Duration(random.IntN(40_000)) * time.Microsecond
-				if i == 0 {
-					moment = time.Second // once with everything up for certain
-				}
-				s.once(t, victim, moment, i == 0)
+			for i := range jailtest.Rounds(15, 100) {
+				s.once(t, victim, time.Duration(random.IntN(40_000))*time.Microsecond, i == 0)
 			}
 		})
 	}
@@ -166,7 +158,8 @@ func processes() []string {
 	return out
 }
 
-// once starts a launcher with one jail and kills a part of it.
+// once starts a launcher with one jail and kills a part of it, after a moment or, as the
+// control, when all of the jail runs.
 func (s *survivors) once(t *testing.T, victim string, moment time.Duration, control bool) {
 	t.Helper()
 	pipe := newWitness(t)
@@ -175,8 +168,8 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir+"/tmp")
 	cmd.Stdin = bytes.NewReader(s.order)
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	var out bytes.Buffer
-	cmd.Stdout = &out
+	out := jailtest.NewLines()
+	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +184,15 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	if victim == "server" {
 		target = awaitChild(t, target)
 	}
-	time.Sleep(moment)
 	if target == 0 {
-		t.Fatalf("there is no %s to kill: %s", victim, out.String())
+		t.Fatalf("there is no %s to kill: %s", victim, out.Text)
 	}
-	if control && len(processes()) < 5 {
-		t.Errorf("the control: %q were up: %s", processes(), out.String())
+	if control {
+		testkit.Eventually(t, "the supervisor, the init, the server and its two daemons run", func() bool {
+			return out.Count("up\n") == 1 && len(descendants(launcher)) >= 5
+		})
+	} else {
+		time.Sleep(moment)
 	}
 	syscall.Kill(target, syscall.SIGKILL)
 	if victim != "launcher" {
@@ -242,7 +238,15 @@ func startedBy(pid int) (out []int) {
 	return out
 }
 
-// awaitChild is the first process that a process starts.
+// descendants lists the processes that come from a process.
+func descendants(pid int) (all []int) {
+	for _, child := range startedBy(pid) {
+		all = append(append(all, child), descendants(child)...)
+	}
+	return all
+}
+
+// awaitChild returns the first process that a process starts.
 func awaitChild(t *testing.T, pid int) int {
 	t.Helper()
 	for range 5000 {

@@ -126,7 +126,7 @@ func TestJailSwapsUnderWay(t *testing.T) {
 		}
 	}()
 	var ran, refused int
-	for range 60 {
+	for range jailtest.Rounds(20, 60) {
 		out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
 		var se *step.Error
 		switch {

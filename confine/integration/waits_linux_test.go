@@ -157,7 +157,7 @@ func jailBegun(t *testing.T, dir string, a attacker.Attempt) (finish func() atta
 		t.Helper()
 		select {
 		case <-s.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Fatalf("%s: it stands still", a)
 		}
 		s.Finish()

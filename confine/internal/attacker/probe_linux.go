@@ -39,7 +39,7 @@ func makeAttempt(a Attempt) Outcome {
 	}
 	if !ok {
 		verb, ok = AttackVerbs()[a[0]]
-		time.AfterFunc(20*time.Second, func() { unix.Exit(9) }) // none of them takes longer
+		time.AfterFunc(time.Minute, func() { unix.Exit(9) }) // none of them takes that long
 	}
 	if !ok {
 		return "no verb " + a[0]

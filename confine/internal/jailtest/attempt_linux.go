@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -106,6 +107,15 @@ func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how stri
 		t.Fatalf("the probe reported %q (%v) for %d attempts: %s", report, err, len(attempts), how)
 	}
 	return out
+}
+
+// Rounds returns how often a test repeats what it tests: short times in make test, long
+// times in make test-all.
+func Rounds(short, long int) int {
+	if testkit.All() {
+		return long
+	}
+	return short
 }
 
 func Expect(t testing.TB, what string, got, want attacker.Outcome) {

@@ -50,14 +50,16 @@ func (s *Started) Finish() confine.Exit {
 	return exit
 }
 
+// Within waits until f returns, and fails the test if that takes longer than
+// testkit.Patience.
 func Within(t testing.TB, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { f(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("after ten seconds still not: %s", what)
+	case <-time.After(testkit.Patience):
+		t.Fatalf("after %v still not: %s", testkit.Patience, what)
 	}
 }
 
